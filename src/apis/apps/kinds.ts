@@ -1,0 +1,100 @@
+/** Workload kinds: apps/v1 and batch/v1. */
+
+import type { PodSpec } from "../core/pod.ts";
+import type { Condition, Kind, KubeObject, LabelSelector, ObjectMeta } from "../meta.ts";
+
+export interface PodTemplateSpec {
+  readonly metadata?: Partial<ObjectMeta>;
+  readonly spec: PodSpec;
+}
+
+export interface Deployment extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly selector: LabelSelector;
+    readonly template: PodTemplateSpec;
+    readonly strategy?: {
+      readonly type?: "RollingUpdate" | "Recreate";
+      readonly rollingUpdate?: {
+        readonly maxSurge?: number | string;
+        readonly maxUnavailable?: number | string;
+      };
+    };
+    readonly minReadySeconds?: number;
+    readonly revisionHistoryLimit?: number;
+    readonly paused?: boolean;
+    readonly progressDeadlineSeconds?: number;
+  };
+  readonly status?: { readonly conditions?: readonly Condition[]; readonly [f: string]: unknown };
+}
+
+export interface ReplicaSet extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly selector: LabelSelector;
+    readonly template: PodTemplateSpec;
+    readonly minReadySeconds?: number;
+  };
+  readonly status?: { readonly replicas?: number; readonly [f: string]: unknown };
+}
+
+export interface StatefulSet extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number;
+    readonly selector: LabelSelector;
+    readonly template: PodTemplateSpec;
+    readonly serviceName?: string;
+    readonly podManagementPolicy?: "OrderedReady" | "Parallel";
+    readonly updateStrategy?: {
+      readonly type?: string;
+      readonly rollingUpdate?: { readonly partition?: number };
+    };
+    readonly volumeClaimTemplates?: readonly KubeObject[];
+  };
+  readonly status?: { readonly replicas?: number; readonly [f: string]: unknown };
+}
+
+export interface DaemonSet extends KubeObject {
+  readonly spec: {
+    readonly selector: LabelSelector;
+    readonly template: PodTemplateSpec;
+    readonly updateStrategy?: {
+      readonly type?: string;
+      readonly rollingUpdate?: {
+        readonly maxUnavailable?: number | string;
+        readonly maxSurge?: number | string;
+      };
+    };
+  };
+  readonly status?: { readonly [f: string]: unknown };
+}
+
+export interface Job extends KubeObject {
+  readonly spec: {
+    readonly parallelism?: number;
+    readonly completions?: number;
+    readonly backoffLimit?: number;
+    readonly selector?: LabelSelector;
+    readonly template: PodTemplateSpec;
+    readonly ttlSecondsAfterFinished?: number;
+    readonly activeDeadlineSeconds?: number;
+    readonly suspend?: boolean;
+  };
+  readonly status?: { readonly conditions?: readonly Condition[]; readonly [f: string]: unknown };
+}
+
+function apps<T extends KubeObject>(kind: string, plural: string): Kind<T> {
+  return { group: "apps", version: "v1", kind, plural, namespaced: true };
+}
+
+export const DEPLOYMENT: Kind<Deployment> = apps("Deployment", "deployments");
+export const REPLICA_SET: Kind<ReplicaSet> = apps("ReplicaSet", "replicasets");
+export const STATEFUL_SET: Kind<StatefulSet> = apps("StatefulSet", "statefulsets");
+export const DAEMON_SET: Kind<DaemonSet> = apps("DaemonSet", "daemonsets");
+export const JOB: Kind<Job> = {
+  group: "batch",
+  version: "v1",
+  kind: "Job",
+  plural: "jobs",
+  namespaced: true,
+};

@@ -1,0 +1,98 @@
+/** The other kinds of the core group that we read or write, with the fields we use. */
+import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import type { NodeSelectorTerm } from "./pod.ts";
+
+export interface Namespace extends KubeObject {
+  readonly spec?: { readonly finalizers?: readonly string[] };
+  readonly status?: { readonly phase?: "Active" | "Terminating" };
+}
+
+export interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface Secret extends KubeObject {
+  readonly type?: string;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface Service extends KubeObject {
+  readonly spec?: {
+    readonly selector?: Readonly<Record<string, string>>;
+    readonly [f: string]: unknown;
+  };
+}
+
+export interface Event extends KubeObject {
+  readonly involvedObject: {
+    readonly apiVersion?: string;
+    readonly kind: string;
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid?: string;
+  };
+  readonly reason: string;
+  readonly message: string;
+  readonly type: "Normal" | "Warning";
+  readonly count?: number;
+  readonly firstTimestamp?: string;
+  readonly lastTimestamp?: string;
+  readonly source?: { readonly component?: string };
+  readonly reportingComponent?: string;
+  readonly reportingInstance?: string;
+}
+
+export interface PersistentVolumeClaim extends KubeObject {
+  readonly spec: {
+    readonly storageClassName?: string;
+    readonly volumeName?: string;
+    readonly accessModes?: readonly string[];
+    readonly resources?: { readonly requests?: ResourceAmounts };
+    readonly volumeMode?: string;
+  };
+  readonly status?: {
+    readonly phase?: "Pending" | "Bound" | "Lost";
+    readonly [f: string]: unknown;
+  };
+}
+
+export interface PersistentVolume extends KubeObject {
+  readonly spec: {
+    readonly storageClassName?: string;
+    readonly csi?: { readonly driver: string; readonly volumeHandle?: string };
+    readonly awsElasticBlockStore?: unknown;
+    readonly hostPath?: unknown;
+    readonly local?: unknown;
+    readonly nodeAffinity?: {
+      readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] };
+    };
+    readonly claimRef?: {
+      readonly namespace?: string;
+      readonly name?: string;
+      readonly uid?: string;
+    };
+    readonly [field: string]: unknown;
+  };
+  readonly status?: { readonly phase?: string };
+}
+
+function core<T extends KubeObject>(kind: string, plural: string, namespaced: boolean): Kind<T> {
+  return { group: "", version: "v1", kind, plural, namespaced };
+}
+
+export const NAMESPACE: Kind<Namespace> = core("Namespace", "namespaces", false);
+export const CONFIG_MAP: Kind<ConfigMap> = core("ConfigMap", "configmaps", true);
+export const SECRET: Kind<Secret> = core("Secret", "secrets", true);
+export const SERVICE: Kind<Service> = core("Service", "services", true);
+export const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts", true);
+export const EVENT: Kind<Event> = core("Event", "events", true);
+export const PERSISTENT_VOLUME_CLAIM: Kind<PersistentVolumeClaim> = core(
+  "PersistentVolumeClaim",
+  "persistentvolumeclaims",
+  true,
+);
+export const PERSISTENT_VOLUME: Kind<PersistentVolume> = core(
+  "PersistentVolume",
+  "persistentvolumes",
+  false,
+);

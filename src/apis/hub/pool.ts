@@ -1,0 +1,51 @@
+/**
+ * The hub form of a pool: what the deciding code knows of a NodePool or a Provisioner. A superset of
+ * v1, flat and parsed, so that no decision asks which generation it serves. Made by `toPool`.
+ */
+import type { NillableMs } from "../../base/duration.ts";
+import type { Taint } from "../core/node.ts";
+import type { Budget, NodeClassReference, RequirementSpec } from "../karpenter/nodepool.ts";
+import type { Resources } from "../resources.ts";
+import type { Generation } from "./generation.ts";
+
+export interface PoolDisruption {
+  /** `none`: an alpha pool with neither consolidation nor ttlSecondsAfterEmpty. */
+  readonly policy: "none" | "WhenEmpty" | "WhenEmptyOrUnderutilized" | "Balanced";
+  readonly consolidateAfter: NillableMs;
+  /** Lifetime of the pool's claims. `voluntary` respects budgets and replaces first. */
+  readonly expireAfter: NillableMs;
+  readonly expireMode: "voluntary" | "forceful";
+  readonly budgets: readonly Budget[];
+}
+
+export interface Pool {
+  readonly generation: Generation;
+  /** Unique over generations: `nodepool/default`, `provisioner/default`. */
+  readonly id: string;
+  readonly name: string;
+  readonly uid: string;
+  /** metadata.generation of the source object. */
+  readonly observedGeneration: number;
+  readonly deleting: boolean;
+  /** Ready=True (or a generation without that condition). Pools that are not are passed over. */
+  readonly ready: boolean;
+  /** Template labels and annotations for claims and nodes, without Karpenter's own. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly startupTaints: readonly Taint[];
+  readonly requirements: readonly RequirementSpec[];
+  readonly classRef: NodeClassReference;
+  /** Kubelet settings of alpha and beta pools, as written; v1 has them on the class. */
+  readonly kubelet: Readonly<Record<string, unknown>> | undefined;
+  /** An alpha pool's inline `spec.provider`, as written. */
+  readonly inlineProvider: Readonly<Record<string, unknown>> | undefined;
+  /** Absent names are unlimited. `nodes` counts nodes. */
+  readonly limits: Resources;
+  readonly weight: number;
+  readonly replicas: number | undefined;
+  readonly disruption: PoolDisruption;
+  readonly terminationGracePeriodMs: number | undefined;
+  /** Static hash of the template: a claim stamped with another one has drifted. */
+  readonly hash: string;
+}

@@ -1,0 +1,82 @@
+/** NodePool, karpenter.sh/v1: the hub shape of every generation's pool. upstream: pkg/apis/v1/nodepool.go */
+
+import type { Taint } from "../core/node.ts";
+import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+
+export type RequirementOperator =
+  | "In"
+  | "NotIn"
+  | "Exists"
+  | "DoesNotExist"
+  | "Gt"
+  | "Lt"
+  | "Gte"
+  | "Lte";
+
+/** One constraint on one label, with the least number of values that must stay possible. */
+export interface RequirementSpec {
+  readonly key: string;
+  readonly operator: RequirementOperator;
+  readonly values?: readonly string[];
+  readonly minValues?: number;
+}
+
+export interface NodeClassReference {
+  readonly group: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+export type DisruptionReason = "Underutilized" | "Empty" | "Drifted";
+
+export interface Budget {
+  /** A count (`"5"`) or a share of the pool's nodes (`"10%"`, rounded up). */
+  readonly nodes: string;
+  readonly reasons?: readonly DisruptionReason[];
+  /** Cron start in UTC; absent = always active. Comes with `duration`. */
+  readonly schedule?: string;
+  readonly duration?: string;
+}
+
+export type ConsolidationPolicy = "WhenEmpty" | "WhenEmptyOrUnderutilized" | "Balanced";
+
+export interface NodePool extends KubeObject {
+  readonly spec: {
+    readonly template: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>;
+        readonly annotations?: Readonly<Record<string, string>>;
+      };
+      readonly spec: {
+        readonly taints?: readonly Taint[];
+        readonly startupTaints?: readonly Taint[];
+        readonly requirements: readonly RequirementSpec[];
+        readonly nodeClassRef: NodeClassReference;
+        readonly terminationGracePeriod?: string;
+        readonly expireAfter?: string;
+      };
+    };
+    readonly disruption?: {
+      readonly consolidateAfter?: string;
+      readonly consolidationPolicy?: ConsolidationPolicy;
+      readonly budgets?: readonly Budget[];
+    };
+    readonly limits?: ResourceAmounts;
+    readonly weight?: number;
+    readonly replicas?: number;
+  };
+  readonly status?: {
+    readonly resources?: ResourceAmounts;
+    readonly nodes?: number;
+    readonly nodeClassObservedGeneration?: number;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+export const NODE_POOL: Kind<NodePool> = {
+  group: "karpenter.sh",
+  version: "v1",
+  kind: "NodePool",
+  plural: "nodepools",
+  namespaced: false,
+};

@@ -1,0 +1,84 @@
+/** What every Kubernetes object has, and how a kind is named: the raw JSON shapes of apimachinery. */
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+/** Times are RFC 3339 text, as on the wire. */
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly generateName?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly generation?: number;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly deletionGracePeriodSeconds?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+  readonly managedFields?: readonly unknown[];
+}
+
+/** Any API object as it travels. Objects read from a client or a store are frozen: copy, then change. */
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** `metav1.Condition`, and what older kinds use of it. */
+export interface Condition {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+  readonly observedGeneration?: number;
+  readonly severity?: string;
+}
+
+export interface LabelSelectorRequirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+  readonly values?: readonly string[];
+}
+
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly LabelSelectorRequirement[];
+}
+
+/** Names one kind at one version. `T` is the shape of its objects. */
+export interface Kind<T extends KubeObject = KubeObject> {
+  /** `""` for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** The resource in URLs: `nodepools`. */
+  readonly plural: string;
+  readonly namespaced: boolean;
+  /** Never set; carries `T`. */
+  readonly shape?: T;
+}
+
+/** `v1`, `apps/v1`. */
+export function apiVersionOf(kind: Kind): string {
+  return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
+}
+
+/** `namespace/name`, or the name alone for cluster-scoped objects: the key of caches and queues. */
+export function keyOf(object: KubeObject): string {
+  const { namespace, name } = object.metadata;
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** Free-form resource amounts as written: `{"cpu": "500m"}`. Some writers use JSON numbers. */
+export type ResourceAmounts = Readonly<Record<string, string | number>>;

@@ -1,0 +1,61 @@
+/** Kinds that guard and order pods: policy/v1, scheduling.k8s.io/v1, coordination.k8s.io/v1. */
+import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
+
+export interface PodDisruptionBudget extends KubeObject {
+  readonly spec: {
+    readonly selector?: LabelSelector;
+    readonly minAvailable?: number | string;
+    readonly maxUnavailable?: number | string;
+    readonly unhealthyPodEvictionPolicy?: "IfHealthyBudget" | "AlwaysAllow";
+  };
+  readonly status?: {
+    readonly disruptionsAllowed?: number;
+    readonly currentHealthy?: number;
+    readonly desiredHealthy?: number;
+    readonly expectedPods?: number;
+    readonly observedGeneration?: number;
+    readonly disruptedPods?: Readonly<Record<string, string>>;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+export interface PriorityClass extends KubeObject {
+  readonly value: number;
+  readonly globalDefault?: boolean;
+  readonly preemptionPolicy?: string;
+  readonly description?: string;
+}
+
+export interface Lease extends KubeObject {
+  readonly spec: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly acquireTime?: string;
+    readonly renewTime?: string;
+    readonly leaseTransitions?: number;
+  };
+}
+
+export const POD_DISRUPTION_BUDGET: Kind<PodDisruptionBudget> = {
+  group: "policy",
+  version: "v1",
+  kind: "PodDisruptionBudget",
+  plural: "poddisruptionbudgets",
+  namespaced: true,
+};
+
+export const PRIORITY_CLASS: Kind<PriorityClass> = {
+  group: "scheduling.k8s.io",
+  version: "v1",
+  kind: "PriorityClass",
+  plural: "priorityclasses",
+  namespaced: false,
+};
+
+export const LEASE: Kind<Lease> = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  kind: "Lease",
+  plural: "leases",
+  namespaced: true,
+};

@@ -1,0 +1,66 @@
+/**
+ * Resource amounts as the deciding code counts them: integers, milli for cpu, units (bytes, counts)
+ * for everything else. Parsing never throws: bad text is reported by validation, and counts as 0 here.
+ */
+import { formatBytes, formatMilli, parseMilli, parseUnits } from "../base/quantity.ts";
+import type { ResourceAmounts } from "./meta.ts";
+
+/** Resource name → integer amount. A missing name is 0. Never mutated. */
+export type Resources = Readonly<Record<string, number>>;
+
+export const NO_RESOURCES: Resources = Object.freeze({});
+
+/** `{"cpu": "500m", "memory": "1Gi"}` → `{cpu: 500, memory: 1073741824}`. */
+export function parseResources(amounts: ResourceAmounts | undefined): Resources {
+  if (amounts === undefined) return NO_RESOURCES;
+  const result: Record<string, number> = {};
+  for (const name of Object.keys(amounts)) {
+    const text = amounts[name] as string | number;
+    result[name] = (name === "cpu" ? parseMilli(text) : parseUnits(text)) ?? 0;
+  }
+  return result;
+}
+
+/** The inverse, in Kubernetes' spelling: cpu in cores or milli, memory-like names in binary units. */
+export function formatResources(resources: Resources): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const name of Object.keys(resources).sort()) {
+    result[name] = formatResource(name, resources[name] as number);
+  }
+  return result;
+}
+
+export function formatResource(name: string, amount: number): string {
+  if (name === "cpu") return formatMilli(amount);
+  const inBytes =
+    name === "memory" || name === "ephemeral-storage" || name.startsWith("hugepages-");
+  return inBytes ? formatBytes(amount) : String(amount);
+}
+
+export function addResources(a: Resources, b: Resources): Resources {
+  const result: Record<string, number> = { ...a };
+  for (const name in b) result[name] = (result[name] ?? 0) + (b[name] as number);
+  return result;
+}
+
+/** May go below zero: the caller decides what that means. */
+export function subtractResources(a: Resources, b: Resources): Resources {
+  const result: Record<string, number> = { ...a };
+  for (const name in b) result[name] = (result[name] ?? 0) - (b[name] as number);
+  return result;
+}
+
+/** The larger of each: how init containers and limits combine. */
+export function maxResources(a: Resources, b: Resources): Resources {
+  const result: Record<string, number> = { ...a };
+  for (const name in b) result[name] = Math.max(result[name] ?? 0, b[name] as number);
+  return result;
+}
+
+/** Whether `wanted` is within `available`; a missing name on either side is 0. */
+export function fits(wanted: Resources, available: Resources): boolean {
+  for (const name in wanted) {
+    if ((wanted[name] as number) > (available[name] ?? 0)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,55 @@
+/**
+ * Go's duration text (`1h30m`, `500ms`, `-1.5s`), as flags and API fields spell it. Spans are integer
+ * milliseconds here; finer units are rounded to the nearest.
+ */
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+};
+
+/** Milliseconds; `undefined` when the text is not of Go's grammar. `0` alone is legal. */
+export function parseDuration(text: string): number | undefined {
+  if (text === "0") return 0;
+  const sign = text.startsWith("-") ? -1 : 1;
+  const body = text.replace(/^[-+]/, "");
+  const part = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)/y;
+  let totalMs = 0;
+  while (part.lastIndex < body.length) {
+    const match = part.exec(body);
+    if (match === null) return undefined;
+    totalMs += Number(match[1]) * (UNIT_MS[match[2] as string] as number);
+  }
+  return body === "" ? undefined : sign * Math.round(totalMs);
+}
+
+/** A span that can be switched off. `"Never"` in the API. */
+export type NillableMs = number | "Never";
+
+/** Milliseconds, or `"Never"`; `undefined` when the text is neither. */
+export function parseNillableDuration(text: string): NillableMs | undefined {
+  return text === "Never" ? "Never" : parseDuration(text);
+}
+
+/** Go's `Duration.String()`: `1h30m0s`, `1.5s`, `15ms`, `0s`. */
+export function formatDuration(ms: number): string {
+  if (ms === 0) return "0s";
+  const sign = ms < 0 ? "-" : "";
+  const whole = Math.abs(ms);
+  if (whole < 1) return `${sign}${trimNumber(whole * 1_000)}µs`;
+  if (whole < 1_000) return `${sign}${trimNumber(whole)}ms`;
+  const hours = Math.floor(whole / 3_600_000);
+  const minutes = Math.floor(whole / 60_000) % 60;
+  const seconds = `${trimNumber((whole % 60_000) / 1_000)}s`;
+  if (hours > 0) return `${sign}${hours}h${minutes}m${seconds}`;
+  return minutes > 0 ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`;
+}
+
+function trimNumber(value: number): string {
+  return String(Number(value.toFixed(6)));
+}

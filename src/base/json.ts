@@ -1,0 +1,86 @@
+/** Plain JSON values: compare, copy, freeze, merge. Objects of the API are plain JSON everywhere. */
+
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
+
+/** True for `{...}`, false for arrays and null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Structural equality. A key that is `undefined` counts as absent. */
+export function deepEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a)) {
+    return (
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, index) => deepEqual(item, b[index]))
+    );
+  }
+  if (!isObject(a) || !isObject(b)) return false;
+  for (const key in a) if (!deepEqual(a[key], b[key])) return false;
+  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
+  return true;
+}
+
+/** A deep copy of plain JSON, without keys that are `undefined`. Never frozen. */
+export function clone<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
+  if (!isObject(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const key in value) if (value[key] !== undefined) copy[key] = clone(value[key]);
+  return copy as T;
+}
+
+/** Freezes a value and all in it; returns it. Already frozen parts are taken to be frozen whole. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const child of Object.values(value)) deepFreeze(child);
+  return Object.freeze(value);
+}
+
+/** RFC 7396: what `patch` makes of `target`. Neither is changed. */
+export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return clone(patch);
+  const result: Record<string, unknown> = isObject(target) ? { ...target } : {};
+  for (const key in patch) {
+    const value = patch[key];
+    if (value === null) delete result[key];
+    else if (value !== undefined) result[key] = applyMergePatch(result[key], value);
+  }
+  return result;
+}
+
+/** The RFC 7396 patch that turns `before` into `after`; `undefined` when there is nothing to do. */
+export function createMergePatch(before: unknown, after: unknown): unknown {
+  if (!isObject(before) || !isObject(after)) return deepEqual(before, after) ? undefined : after;
+  const patch: Record<string, unknown> = {};
+  for (const key in before) {
+    if (before[key] !== undefined && after[key] === undefined) patch[key] = null;
+  }
+  for (const key in after) {
+    if (after[key] === undefined) continue;
+    const change =
+      before[key] === undefined ? after[key] : createMergePatch(before[key], after[key]);
+    if (change !== undefined) patch[key] = change;
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+/** JSON text with sorted keys: equal values give equal text. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value))
+    return `[${value.map((item) => canonicalJson(item ?? null)).join(",")}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? "null";
+  const fields = Object.keys(value)
+    .filter((key) => value[key] !== undefined)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key])}`);
+  return `{${fields.join(",")}}`;
+}

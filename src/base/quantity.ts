@@ -1,0 +1,83 @@
+/**
+ * Kubernetes quantities. Exact text arithmetic is in nano units on BigInt; everything that decides
+ * uses plain integers: milli for cpu, units (bytes, counts) for all else. A part of a unit counts as
+ * a whole one, as apimachinery's `Value()` and `MilliValue()` do.
+ */
+
+const NANO = 1_000_000_000n;
+
+const SUFFIX_NANO: Readonly<Record<string, bigint>> = {
+  n: 1n,
+  u: 1_000n,
+  m: 1_000_000n,
+  "": NANO,
+  k: NANO * 1_000n,
+  M: NANO * 1_000_000n,
+  G: NANO * 1_000_000_000n,
+  T: NANO * 1_000_000_000_000n,
+  P: NANO * 1_000_000_000_000_000n,
+  E: NANO * 1_000_000_000_000_000_000n,
+  Ki: NANO << 10n,
+  Mi: NANO << 20n,
+  Gi: NANO << 30n,
+  Ti: NANO << 40n,
+  Pi: NANO << 50n,
+  Ei: NANO << 60n,
+};
+
+const GRAMMAR = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/;
+
+/** The exact value in nano units; `undefined` when the text is no quantity. JSON numbers are legal. */
+export function parseNano(text: string | number): bigint | undefined {
+  const match = GRAMMAR.exec(String(text));
+  if (match === null) return undefined;
+  const [, sign, digits, exponent, suffix] = match;
+  const [whole = "", fraction = ""] = (digits as string).split(".");
+  let scale = SUFFIX_NANO[suffix ?? ""] as bigint;
+  let mantissa = BigInt(`${whole}${fraction}` || "0");
+  const power = (exponent === undefined ? 0 : Number(exponent.slice(1))) - fraction.length;
+  if (power >= 0) mantissa *= 10n ** BigInt(power);
+  else {
+    const divisor = 10n ** BigInt(-power);
+    scale *= mantissa;
+    // Below a nano is rounded away from zero, as apimachinery does.
+    mantissa = 1n;
+    scale = (scale + divisor - 1n) / divisor;
+  }
+  const nano = mantissa * scale;
+  return sign === "-" ? -nano : nano;
+}
+
+/** Whole units (bytes, counts), rounded up; `undefined` when the text is no quantity. */
+export function parseUnits(text: string | number): number | undefined {
+  return scaleDown(parseNano(text), NANO);
+}
+
+/** Thousandths, rounded up: how cpu is counted. */
+export function parseMilli(text: string | number): number | undefined {
+  return scaleDown(parseNano(text), 1_000_000n);
+}
+
+/** `1500` → `1500m`, `2000` → `2`. */
+export function formatMilli(milli: number): string {
+  return milli % 1_000 === 0 ? String(milli / 1_000) : `${milli}m`;
+}
+
+/** Bytes in the largest binary unit that leaves no rest: `1073741824` → `1Gi`. */
+export function formatBytes(bytes: number): string {
+  const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
+  let value = bytes;
+  let unit = 0;
+  while (value !== 0 && value % 1_024 === 0 && unit < units.length - 1) {
+    value /= 1_024;
+    unit++;
+  }
+  return `${value}${units[unit]}`;
+}
+
+function scaleDown(nano: bigint | undefined, by: bigint): number | undefined {
+  if (nano === undefined) return undefined;
+  const quotient = nano / by;
+  const up = nano > 0n && nano % by !== 0n ? 1n : 0n;
+  return Number(quotient + up);
+}

@@ -1,0 +1,46 @@
+/**
+ * The doors of the program: everything that is not deterministic enters here. Each door has a real
+ * and a simulated side and one conformance suite; this file only puts them together.
+ */
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { ClusterState } from "../core/state/cluster.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { EventRecorder } from "../kube/events.ts";
+import type { Mirrors } from "../kube/mirror.ts";
+
+/** The settings that reach controllers, parsed and frozen. The table of all flags is operator/options.ts. */
+export interface Settings {
+  readonly batchIdleMs: number;
+  readonly batchMaxMs: number;
+  readonly preferencePolicy: "Respect" | "Ignore";
+  readonly minValuesPolicy: "Strict" | "BestEffort";
+  /** Milli-cores of the controller: scales concurrency. */
+  readonly cpuRequestsMilli: number;
+  readonly clusterName: string;
+}
+
+/** Moves counters, gauges and histograms declared in a `metrics.ts`. Names without the prefix. */
+export interface Metrics {
+  count(name: string, labels: Readonly<Record<string, string>>, by?: number): void;
+  set(name: string, labels: Readonly<Record<string, string>>, value: number): void;
+  /** Forgets the series that carry all of `labels`. */
+  forget(name: string, labels: Readonly<Record<string, string>>): void;
+  observe(name: string, labels: Readonly<Record<string, string>>, value: number): void;
+}
+
+export interface World {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly kube: KubeClient;
+  readonly mirrors: Mirrors;
+  readonly cloud: CloudProvider;
+  readonly events: EventRecorder;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly settings: Settings;
+  /** Our picture, fed by controllers/state. */
+  readonly cluster: ClusterState;
+}

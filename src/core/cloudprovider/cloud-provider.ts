@@ -1,0 +1,41 @@
+/**
+ * The port to any cloud. upstream: pkg/cloudprovider/types.go. Providers implement it
+ * (`providers/aws`, `providers/kwok`); controllers call it through `World.cloud`.
+ */
+
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Kind } from "../../apis/meta.ts";
+import type { InstanceType } from "./instance-type.ts";
+
+export interface RepairPolicy {
+  readonly conditionType: string;
+  readonly conditionStatus: "True" | "False" | "Unknown";
+  readonly tolerationMs: number;
+}
+
+/**
+ * Claims here are in the hub's v1 shape whatever their generation (apis/hub/claim.ts): `kind` and
+ * `apiVersion` still tell a Machine from a NodeClaim.
+ */
+export interface CloudProvider {
+  readonly name: string;
+  /** Node class kinds this provider serves; the first is the default. Others are not ours. */
+  readonly nodeClassKinds: readonly Kind[];
+  /**
+   * Launches one instance. Returns the claim with status.providerID, imageID, capacity, allocatable
+   * and the labels of what was launched. Rejects with the errors below.
+   */
+  create(claim: NodeClaim): Promise<NodeClaim>;
+  /** Ends the instance; rejects with NodeClaimNotFoundError once it is gone for good. */
+  delete(claim: NodeClaim): Promise<void>;
+  /** The instance as a claim without a name; rejects with NodeClaimNotFoundError. */
+  get(providerId: string): Promise<NodeClaim>;
+  /** Every live instance of this cluster. creationTimestamp is the launch time. */
+  list(): Promise<readonly NodeClaim[]>;
+  /** All types the pool's class allows, also those without an available offering. */
+  getInstanceTypes(pool: Pool): Promise<readonly InstanceType[]>;
+  /** The provider's drift reason (`AMIDrift`, …), or undefined. */
+  isDrifted(claim: NodeClaim): Promise<string | undefined>;
+  readonly repairPolicies: readonly RepairPolicy[];
+}

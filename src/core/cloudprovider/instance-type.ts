@@ -1,0 +1,31 @@
+/** What a cloud can launch: instance types and, per zone and capacity type, their offerings. */
+import type { Resources } from "../../apis/resources.ts";
+
+export type CapacityType = "on-demand" | "spot" | "reserved";
+
+/** One way to buy an instance type. Prices are integer micro-dollars per hour. */
+export interface Offering {
+  readonly zone: string;
+  readonly capacityType: CapacityType;
+  readonly priceMicroUsd: number;
+  /** False while the cloud is known to be out of it (capacity errors, interruptions). */
+  readonly available: boolean;
+  /** Further labels that only this offering brings (zone id, reservation id). */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly reservationCapacity?: number;
+}
+
+export interface InstanceType {
+  readonly name: string;
+  /**
+   * Label key → values this type can have. An empty list means "never has this label"
+   * (DoesNotExist); a missing key says nothing. Includes arch, os, instance-type, zones and
+   * capacity types of the offerings.
+   */
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  readonly capacity: Resources;
+  /** kube-reserved + system-reserved + eviction threshold. Allocatable = capacity - overhead. */
+  readonly overhead: Resources;
+  /** All offerings, also unavailable ones; order: zone, then capacity type. */
+  readonly offerings: readonly Offering[];
+}

@@ -1,0 +1,67 @@
+/** What a planning pass decided, and why not otherwise. JSON-printable data: CLI, journal and tests show it as it is. */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+import type { Resources } from "../../apis/resources.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
+
+/** A machine to ask for. */
+export interface PlannedClaim {
+  readonly pool: Pool;
+  /** Narrowed by the pods placed; instance types and capacity types are separate. */
+  readonly requirements: readonly RequirementSpec[];
+  /** Candidates, cheapest first (by their cheapest available compatible offering), then by name. */
+  readonly instanceTypes: readonly InstanceType[];
+  readonly pods: readonly Pod[];
+  /** Pods and daemons, incl. `pods`. */
+  readonly requests: Resources;
+  /** Cheapest offering among the candidates that satisfies the requirements. */
+  readonly cheapest: {
+    readonly instanceType: string;
+    readonly zone: string;
+    readonly capacityType: string;
+    readonly priceMicroUsd: number;
+  };
+  readonly minValuesRelaxed: boolean;
+}
+
+/** Why one pool could not take a pod: what fell how often, and the text upstream would say. */
+export interface PoolRejection {
+  readonly poolId: string;
+  readonly message: string;
+  /** Reason → number of instance types (or 1 for the pool as a whole) that fell by it. */
+  readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
+}
+
+export type RejectionReason =
+  | "taints"
+  | "requirements"
+  | "resources"
+  | "offerings"
+  | "limits"
+  | "hostPorts"
+  | "topology"
+  | "volumes"
+  | "minValues"
+  | "noInstanceTypes";
+
+export interface UnschedulablePod {
+  readonly pod: Pod;
+  /** One sentence, joined from the pools: goes into the FailedScheduling event. */
+  readonly message: string;
+  readonly pools: readonly PoolRejection[];
+}
+
+export interface SchedulingResult {
+  readonly newClaims: readonly PlannedClaim[];
+  /** Nodes (or claims in flight) that will take pods, by node name. */
+  readonly existing: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  readonly unschedulable: readonly UnschedulablePod[];
+  /** How many instance types each pool's limits excluded, for the debug line. */
+  readonly excludedByLimits: readonly {
+    readonly poolId: string;
+    readonly excluded: number;
+    readonly total: number;
+  }[];
+}

@@ -1,0 +1,45 @@
+/**
+ * Our picture of the cluster: nodes, claims, the pods bound to them, marks and nominations. Fed by
+ * `controllers/state/`, read as immutable snapshots. upstream: pkg/controllers/state/cluster.go
+ */
+
+import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Resources } from "../../apis/resources.ts";
+import type { NodeView } from "./node-view.ts";
+
+export interface ClusterState {
+  /** Claims come in hub shape. Equal or older objects are ignored. */
+  updateClaim(claim: NodeClaim): void;
+  deleteClaim(name: string, kind: string): void;
+  updateNode(node: Node): void;
+  deleteNode(name: string): void;
+  updatePod(pod: Pod): void;
+  deletePod(key: string): void;
+  updateDaemonSet(daemonSet: DaemonSet): void;
+  deleteDaemonSet(key: string): void;
+
+  /** A command will remove these nodes (by `NodeView.name` or provider id): no targets any more. */
+  markForDeletion(...names: readonly string[]): void;
+  unmarkForDeletion(...names: readonly string[]): void;
+  /** A pass placed pods there: protected from disruption until `untilMs`. */
+  nominate(name: string, untilMs: number): void;
+
+  /**
+   * Every claim launched has a provider id and every Node and claim we were told of is in. While
+   * false, nothing is decided.
+   */
+  readonly synced: boolean;
+  /** All nodes by ascending name. The same array until something changes. */
+  nodes(): readonly NodeView[];
+  /** Pods bound nowhere that are not terminal, by key. */
+  unboundPods(): readonly Pod[];
+  /** One pod per DaemonSet as it would run on a new node. */
+  daemonPods(): readonly Pod[];
+  /** Capacity of a pool's nodes and claims that are not leaving; `nodes` counts them. */
+  poolUsage(poolId: string): Resources;
+  /** Bumped by each change that could make a consolidation possible. */
+  readonly revision: number;
+}

@@ -1,0 +1,64 @@
+/** What can go wrong when talking to Kubernetes. Asked by question, never matched by message. */
+
+/** `metav1.Status` as far as errors need it. */
+export interface StatusBody {
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: {
+    readonly causes?: readonly {
+      readonly reason?: string;
+      readonly message?: string;
+      readonly field?: string;
+    }[];
+    readonly retryAfterSeconds?: number;
+    readonly [field: string]: unknown;
+  };
+}
+
+/** The API server refused. `status` is the HTTP code, `reason` the Status reason (`NotFound`, …). */
+export class KubeError extends Error {
+  override readonly name = "KubeError";
+  readonly status: number;
+  readonly reason: string;
+  readonly body: StatusBody | undefined;
+
+  constructor(status: number, body: StatusBody | undefined, doing: string) {
+    super(`${doing}: ${body?.message ?? `HTTP ${status}`}`);
+    this.status = status;
+    this.reason = body?.reason ?? "";
+    this.body = body;
+  }
+}
+
+/** No answer: refused, reset, timed out. Worth trying again. */
+export class ConnectionError extends Error {
+  override readonly name = "ConnectionError";
+}
+
+/** A reconcile that fails like this is logged and counted but not tried again until something changes. */
+export class TerminalError extends Error {
+  override readonly name = "TerminalError";
+}
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 404;
+}
+
+/** 409 for a stale resourceVersion or a lost race; not for AlreadyExists. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 409 && error.reason !== "AlreadyExists";
+}
+
+export function isAlreadyExists(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 409 && error.reason === "AlreadyExists";
+}
+
+/** 410: the version asked for is compacted; list again. */
+export function isTooOldResourceVersion(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 410;
+}
+
+export function isTooManyRequests(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 429;
+}

@@ -1,0 +1,28 @@
+/**
+ * The door of the embedded API server. `handle` is the whole server as a function; the in-process
+ * transport is that function, and the HTTPS listener is an adapter before it.
+ */
+import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport.ts";
+
+/** Who asks. Loopback callers with the admin token are `system:masters`. */
+export interface User {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
+export interface ApiServer {
+  /** Answers one request. Never rejects: what goes wrong inside is a 500 Status. */
+  handle(request: KubeRequest, user: User): Promise<KubeResponse>;
+  /** The in-process transport for `user`. */
+  transport(user: User): Transport;
+  /** Where `pods/log` texts come from: the kubelet's and the operator's lines by pod key. */
+  setLogSource(source: LogSource): void;
+  close(): void;
+}
+
+export interface LogSource {
+  /** Lines of a pod's log so far, oldest first; undefined when the pod has none. */
+  lines(podKey: string): readonly string[] | undefined;
+  /** Called for each new line until the returned stop is called. */
+  follow(podKey: string, onLine: (line: string) => void): () => void;
+}

@@ -1,0 +1,91 @@
+/**
+ * What the general engine must know of one resource at one version. Built-in kinds are made from the
+ * schemas in data/, custom ones from CustomResourceDefinitions; no handler is written for a kind.
+ */
+import type { KubeObject } from "../../apis/meta.ts";
+import type { FieldError, Schema } from "./schema/schema.ts";
+
+export interface ResourceDefinition {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  /** Versions of one resource share a store: `karpenter.sh/nodepools`. */
+  readonly storageKey: string;
+  /** Objects are stored at this version. */
+  readonly storageVersion: string;
+  readonly schema: Schema;
+  readonly hasStatus: boolean;
+  readonly scale: ScalePaths | undefined;
+  /** Warnings sent with each answer (`deprecated` versions). */
+  readonly warning: string | undefined;
+  readonly columns: readonly Column[];
+
+  /**
+   * Unknown fields by path (for strict and warn), duplicates aside; `value` is the object without
+   * them. CRDs prune; built-ins drop what their schema does not know.
+   */
+  readonly prune: (object: KubeObject) => { value: KubeObject; unknown: readonly string[] };
+  /** Fills defaults, of the schema and of the kind (a Pod's restartPolicy, a Deployment's strategy). */
+  readonly applyDefaults: (object: KubeObject) => KubeObject;
+  /** Kind-specific set-up before the first write (status, phases); metadata is the engine's. */
+  readonly prepareCreate: (object: KubeObject) => KubeObject;
+  /** What an update of the main resource may not touch is taken from `current`. */
+  readonly prepareUpdate: (next: KubeObject, current: KubeObject) => KubeObject;
+  /** Schema, CEL (with old value on update) and kind rules. Empty = good. */
+  readonly validate: (next: KubeObject, current: KubeObject | undefined) => readonly FieldError[];
+  /** Cells by `columns`; `nowMs` for ages. */
+  readonly tableCells: (object: KubeObject, nowMs: number) => readonly unknown[];
+  /** From this version to another of the same resource; absent when there is only one. */
+  readonly conversion:
+    | { readonly strategy: "None" | "Webhook"; readonly webhook?: WebhookClientConfig }
+    | undefined;
+}
+
+export interface ScalePaths {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath: string | undefined;
+}
+
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+/** As in CRDs and webhook configurations. */
+export interface WebhookClientConfig {
+  readonly url?: string;
+  readonly service?: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly path?: string;
+    readonly port?: number;
+  };
+  readonly caBundle?: string;
+}
+
+/** All resources served now. CRDs come and go. */
+export interface Registry {
+  find(group: string, version: string, plural: string): ResourceDefinition | undefined;
+  /** By kind, for owner references and request bodies. */
+  findKind(group: string, version: string, kind: string): ResourceDefinition | undefined;
+  /** By group, version (as Kubernetes prefers them), plural. */
+  list(): readonly ResourceDefinition[];
+}
+
+/**
+ * Calls a webhook: an AdmissionReview or ConversionReview goes in, the answered review comes out.
+ * In one process the sandbox is given the operator's handlers by service name and path; a URL is
+ * called over HTTPS.
+ */
+export type WebhookCaller = (config: WebhookClientConfig, review: unknown) => Promise<unknown>;

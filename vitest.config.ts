@@ -1,0 +1,12 @@
+// The one test run: unit tests beside the code and the suites under test/ that need only Node.
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    pool: "threads",
+    isolate: false,
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+  },
+});
