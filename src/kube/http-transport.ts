@@ -1,0 +1,139 @@
+/**
+ * Requests over HTTPS with undici: keep-alive for short calls, a connection of its own for each
+ * watch, frames split line by line as they arrive.
+ */
+import { Agent, type Dispatcher } from "undici";
+import { ConnectionError } from "./errors.ts";
+import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
+
+export interface HttpTransportOptions {
+  /** `https://127.0.0.1:6443`. */
+  readonly server: string;
+  /** PEM of the authority that signed the server's certificate; absent = the system's. */
+  readonly caPem?: string;
+  readonly token?: string;
+  readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
+  /** `karpenter/1.2.3`. */
+  readonly userAgent: string;
+  /** Longest wait for the head of an answer. Default 60 s. */
+  readonly timeoutMs?: number;
+}
+
+export function createHttpTransport(options: HttpTransportOptions): Transport {
+  const agent = new Agent({
+    connections: null,
+    pipelining: 1,
+    headersTimeout: options.timeoutMs ?? 60_000,
+    // A quiet watch is healthy; the server's timeoutSeconds ends it.
+    bodyTimeout: 0,
+    connect: {
+      ...(options.caPem === undefined ? {} : { ca: options.caPem }),
+      ...(options.clientCertificate === undefined
+        ? {}
+        : { cert: options.clientCertificate.certPem, key: options.clientCertificate.keyPem }),
+    },
+  });
+
+  async function send(request: KubeRequest): Promise<KubeResponse> {
+    const abort = new AbortController();
+    let answer: Dispatcher.ResponseData;
+    try {
+      answer = await agent.request({
+        origin: options.server,
+        path: request.path,
+        method: request.method,
+        headers: headersOf(request, options),
+        body: request.body === undefined ? null : JSON.stringify(request.body),
+        signal: abort.signal,
+      });
+    } catch (error) {
+      throw new ConnectionError(`${request.method} ${request.path}`, { cause: error });
+    }
+    const headers = flatten(answer.headers);
+    if (isStream(request) && answer.statusCode < 400) {
+      return { status: answer.statusCode, headers, stream: streamOf(answer.body, request, abort) };
+    }
+    return { status: answer.statusCode, headers, body: await read(answer, headers, request) };
+  }
+
+  return {
+    send,
+    close: () => {
+      void agent.destroy();
+    },
+  };
+}
+
+function headersOf(request: KubeRequest, options: HttpTransportOptions): Record<string, string> {
+  return {
+    accept: "application/json",
+    "user-agent": options.userAgent,
+    ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+    ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+    ...request.headers,
+  };
+}
+
+function isStream(request: KubeRequest): boolean {
+  return /[?&](watch|follow)=(true|1)(&|$)/.test(request.path);
+}
+
+function flatten(headers: Dispatcher.ResponseData["headers"]): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined)
+      result[name.toLowerCase()] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return result;
+}
+
+async function read(
+  answer: Dispatcher.ResponseData,
+  headers: Readonly<Record<string, string>>,
+  request: KubeRequest,
+): Promise<unknown> {
+  try {
+    const text = await answer.body.text();
+    return headers["content-type"]?.includes("json") === true && text !== ""
+      ? JSON.parse(text)
+      : text;
+  } catch (error) {
+    throw new ConnectionError(`${request.method} ${request.path}: reading answer`, {
+      cause: error,
+    });
+  }
+}
+
+function streamOf(
+  body: AsyncIterable<Uint8Array>,
+  request: KubeRequest,
+  abort: AbortController,
+): KubeStream {
+  let closed = false;
+  const asJson = request.path.includes("watch=");
+  return {
+    close: () => {
+      closed = true;
+      abort.abort();
+    },
+    async *[Symbol.asyncIterator]() {
+      try {
+        for await (const line of linesOf(body)) yield asJson ? JSON.parse(line) : line;
+      } catch (error) {
+        // Closing it ourselves is no failure.
+        if (!closed) throw new ConnectionError(`watching ${request.path}`, { cause: error });
+      }
+    },
+  };
+}
+
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = parts.pop() ?? "";
+    for (const line of parts) if (line !== "") yield line;
+  }
+  if (rest !== "") yield rest;
+}

@@ -1,0 +1,142 @@
+/**
+ * Leader election over a Lease, with client-go's timings: the holder renews every 2 s, gives up if it
+ * could not for 10 s, and others take over 15 s after the last renewal. Ended on purpose, the lease
+ * is handed back at once.
+ */
+
+import { LEASE, type Lease } from "../apis/policy/kinds.ts";
+import { type Clock, fromRfc3339, toRfc3339Micro } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { KubeClient } from "./client.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "./errors.ts";
+
+const LEASE_DURATION_MS = 15_000;
+const RENEW_DEADLINE_MS = 10_000;
+const RETRY_PERIOD_MS = 2_000;
+
+export interface LeaderElectionDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly name: string;
+  readonly namespace: string;
+  /** Unique per replica. */
+  readonly identity: string;
+}
+
+export interface Leadership {
+  /** Resolves when this replica leads. */
+  readonly acquired: Promise<void>;
+  /** Resolves when it led and no longer does: the process must stop deciding at once. */
+  readonly lost: Promise<void>;
+  /** Hands the lease back and stops. */
+  release(): Promise<void>;
+}
+
+export function electLeader(deps: LeaderElectionDeps): Leadership {
+  const election = new Election(deps);
+  void election.run();
+  return election;
+}
+
+class Election implements Leadership {
+  readonly #deps: LeaderElectionDeps;
+  readonly acquired: Promise<void>;
+  readonly lost: Promise<void>;
+  #onAcquired: () => void = () => undefined;
+  #onLost: () => void = () => undefined;
+  #leading = false;
+  #stopped = false;
+  #renewedAtMs = 0;
+  /** What was last seen of another holder, and when: expiry is judged on our clock, not theirs. */
+  #seen: { version: string; atMs: number } | undefined;
+
+  constructor(deps: LeaderElectionDeps) {
+    this.#deps = deps;
+    this.acquired = new Promise((resolve) => {
+      this.#onAcquired = resolve;
+    });
+    this.lost = new Promise((resolve) => {
+      this.#onLost = resolve;
+    });
+  }
+
+  async run(): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (!this.#stopped) {
+      const held = await this.#tryHold().catch((error: unknown) => {
+        log.debug("leader election attempt failed", { error: String(error) });
+        return false;
+      });
+      if (held) this.#renewedAtMs = clock.now();
+      if (held && !this.#leading) {
+        this.#leading = true;
+        log.info("successfully acquired lease", { lease: this.#deps.name });
+        this.#onAcquired();
+      }
+      if (this.#leading && clock.now() - this.#renewedAtMs >= RENEW_DEADLINE_MS) {
+        log.error("leader election lost", { lease: this.#deps.name });
+        this.#stopped = true;
+        this.#onLost();
+        return;
+      }
+      await clock.sleep(RETRY_PERIOD_MS);
+    }
+  }
+
+  async release(): Promise<void> {
+    this.#stopped = true;
+    if (!this.#leading) return;
+    this.#leading = false;
+    const { client, name, namespace } = this.#deps;
+    const body = { spec: { holderIdentity: "", leaseDurationSeconds: 1 } };
+    await client.patch(LEASE, { name, namespace }, { type: "merge", body }).catch(() => undefined);
+  }
+
+  async #tryHold(): Promise<boolean> {
+    const { client, clock, name, namespace } = this.#deps;
+    try {
+      const lease = await client.get(LEASE, { name, namespace }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+      if (lease === undefined) await client.create(LEASE, this.#next(undefined));
+      else if (this.#mayTake(lease, clock.now())) await client.update(LEASE, this.#next(lease));
+      else return false;
+      return true;
+    } catch (error) {
+      if (isConflict(error) || isAlreadyExists(error)) return false;
+      throw error;
+    }
+  }
+
+  #mayTake(lease: Lease, nowMs: number): boolean {
+    const holder = lease.spec.holderIdentity ?? "";
+    if (holder === this.#deps.identity || holder === "") return true;
+    const version = lease.metadata.resourceVersion ?? "";
+    if (this.#seen?.version !== version) this.#seen = { version, atMs: nowMs };
+    const durationMs = (lease.spec.leaseDurationSeconds ?? 0) * 1_000 || LEASE_DURATION_MS;
+    return nowMs - this.#seen.atMs >= durationMs;
+  }
+
+  #next(lease: Lease | undefined): Lease {
+    const { clock, identity, name, namespace } = this.#deps;
+    const now = toRfc3339Micro(clock.now());
+    const held = lease?.spec.holderIdentity === identity;
+    const acquireTime =
+      held && fromRfc3339(lease?.spec.acquireTime) ? lease?.spec.acquireTime : now;
+    const transitions = (lease?.spec.leaseTransitions ?? 0) + (held || lease === undefined ? 0 : 1);
+    return {
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: lease?.metadata ?? { name, namespace },
+      spec: {
+        holderIdentity: identity,
+        leaseDurationSeconds: LEASE_DURATION_MS / 1_000,
+        acquireTime: acquireTime as string,
+        renewTime: now,
+        leaseTransitions: transitions,
+      },
+    };
+  }
+}

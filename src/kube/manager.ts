@@ -1,0 +1,100 @@
+/**
+ * Runs controllers: one work queue each, fed by mirrors. Nothing is worked on before every mirror has
+ * taken in its first list, so that no decision is made on half a picture.
+ */
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { Controller, Manager, Outcome, Request } from "./controller.ts";
+import { isConflict, TerminalError } from "./errors.ts";
+import type { LiveMirrors } from "./mirrors.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
+
+/** Told of each reconcile: feeds controller-runtime's metrics. */
+export type ReconcileObserver = (
+  controller: string,
+  result: "success" | "error" | "requeue_after",
+  durationMs: number,
+) => void;
+
+export interface ManagerDeps {
+  readonly mirrors: LiveMirrors;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly onReconcile?: ReconcileObserver;
+}
+
+export function createManager(deps: ManagerDeps): Manager {
+  const controllers: Controller[] = [];
+  const queues: WorkQueue<Request>[] = [];
+  const stops: (() => void)[] = [];
+
+  function run(controller: Controller): void {
+    const queue = queueOf(controller, deps);
+    queues.push(queue);
+    for (const { kind, toRequests } of controller.watches) {
+      const stop = deps.mirrors.of(kind).on((event, object, before) => {
+        const requests = toRequests?.(object, event, before) ?? [
+          { kind: kind.kind, namespace: object.metadata.namespace, name: object.metadata.name },
+        ];
+        for (const request of requests) queue.add(request);
+      });
+      stops.push(stop);
+    }
+    for (const request of controller.initialRequests ?? []) queue.add(request);
+  }
+
+  return {
+    add: (controller) => {
+      controllers.push(controller);
+      // Asked for now, so that `start` waits for them all.
+      for (const { kind } of controller.watches) deps.mirrors.of(kind);
+    },
+    start: async () => {
+      await deps.mirrors.synced();
+      for (const controller of controllers) run(controller);
+    },
+    stop: async () => {
+      for (const stop of stops.splice(0)) stop();
+      await Promise.all(queues.map((queue) => queue.stop()));
+    },
+  };
+}
+
+function queueOf(controller: Controller, deps: ManagerDeps): WorkQueue<Request> {
+  const log = deps.log.with({ controller: controller.name });
+  const { clock, onReconcile } = deps;
+  return new WorkQueue<Request>({
+    clock,
+    concurrency: controller.concurrency,
+    backoffMs: controller.backoffMs ?? DEFAULT_BACKOFF_MS,
+    keyOf: ({ kind, namespace, name }) => `${kind}/${namespace ?? ""}/${name}`,
+    work: async (request) => {
+      const startMs = clock.now();
+      const outcome: Outcome = await controller.reconcile(request);
+      const result = outcome.requeueAfterMs === undefined ? "success" : "requeue_after";
+      onReconcile?.(controller.name, result, clock.now() - startMs);
+      return outcome;
+    },
+    onError: (request, error) => {
+      onReconcile?.(controller.name, "error", 0);
+      const fields = { ...request, error: describe(error) };
+      // Losing a race is the normal way to learn of a change: look again, say little.
+      if (isConflict(error)) log.debug("reconcile lost a race, trying again", fields);
+      else log.error("Reconciler error", fields);
+      return !(error instanceof TerminalError);
+    },
+  });
+}
+
+/** The message chain of an error with its causes; bugs also show where they happened. */
+export function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? "" : `: ${describe(error.cause)}`;
+  const known =
+    error.name !== "Error" && error.name !== "TypeError" && error.name !== "AssertionError";
+  return known ? `${error.message}${cause}` : `${error.stack ?? error.message}${cause}`;
+}

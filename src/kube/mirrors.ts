@@ -1,0 +1,103 @@
+/**
+ * All mirrors of one process, and the client that shows them our own writes at once: what a
+ * reconcile wrote, the next one reads, without waiting for the watch to bring it.
+ */
+
+import type { Kind, KubeObject } from "../apis/meta.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { KubeClient } from "./client.ts";
+import { Informer } from "./informer.ts";
+import type { Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
+import { reflect } from "./watch.ts";
+
+export interface MirrorsDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+export class LiveMirrors implements Mirrors {
+  readonly #deps: MirrorsDeps;
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #stops: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
+  /** Talks to the server and folds each answer into the mirrors. */
+  readonly client: KubeClient;
+
+  constructor(deps: MirrorsDeps) {
+    this.#deps = deps;
+    this.client = observing(deps.client, (kind, object) => this.#observe(kind, object));
+  }
+
+  of<T extends KubeObject>(kind: Kind<T>, options: MirrorOptions<T> = {}): Mirror<T> {
+    const id = `${kind.group}/${kind.version}/${kind.plural}`;
+    const known = this.#informers.get(id);
+    if (known !== undefined) return known as unknown as Informer<T>;
+    const informer = new Informer(kind, options);
+    this.#informers.set(id, informer as unknown as Informer<KubeObject>);
+    const stop = reflect({
+      ...this.#deps,
+      log: this.#deps.log.named("watch"),
+      kind,
+      fieldSelector: options.fieldSelector,
+      labelSelector: options.labelSelector,
+      onList: (list) => {
+        informer.replace(list);
+        this.#wake();
+      },
+      onEvent: (event) => informer.take(event),
+    });
+    this.#stops.push(stop);
+    return informer;
+  }
+
+  /** Resolves when every mirror asked for so far has taken in its first list. */
+  synced(): Promise<void> {
+    if (this.#allSynced()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+
+  close(): void {
+    for (const stop of this.#stops.splice(0)) stop();
+  }
+
+  #allSynced(): boolean {
+    return [...this.#informers.values()].every((informer) => informer.synced);
+  }
+
+  #wake(): void {
+    if (!this.#allSynced()) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #observe(kind: Kind, object: KubeObject): void {
+    this.#informers.get(`${kind.group}/${kind.version}/${kind.plural}`)?.observe(object);
+  }
+}
+
+function observing(
+  client: KubeClient,
+  observe: (kind: Kind, object: KubeObject) => void,
+): KubeClient {
+  async function seen<T extends KubeObject>(kind: Kind<T>, answer: Promise<T>): Promise<T> {
+    const object = await answer;
+    observe(kind as Kind, object);
+    return object;
+  }
+  return {
+    ...client,
+    create: (kind, object) => seen(kind, client.create(kind, object)),
+    update: (kind, object) => seen(kind, client.update(kind, object)),
+    updateStatus: (kind, object) => seen(kind, client.updateStatus(kind, object)),
+    patch: (kind, ref, patch, subresource) =>
+      // The scale subresource answers a Scale, which is not the object.
+      subresource === "scale"
+        ? client.patch(kind, ref, patch, subresource)
+        : seen(kind, client.patch(kind, ref, patch, subresource)),
+  };
+}

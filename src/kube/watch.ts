@@ -1,0 +1,137 @@
+/**
+ * List and watch as one endless loop: list in pages, watch from there, begin again where it broke.
+ * A broken watch resumes from the last version seen (bookmarks keep that fresh) after a backoff; 410
+ * means that version is gone, so list again. Never gives up until closed.
+ */
+
+import type { Kind, KubeObject } from "../apis/meta.ts";
+import type { Clock, Timer } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { KubeClient, KubeList, Watch, WatchEvent } from "./client.ts";
+import { isNotFound, isTooOldResourceVersion, KubeError, type StatusBody } from "./errors.ts";
+
+/** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
+const BACKOFF_BASE_MS = 800;
+const BACKOFF_MAX_MS = 30_000;
+/** How often a kind that the server does not serve is looked for again. */
+const UNSERVED_RETRY_MS = 30_000;
+/** Watches end by themselves after 5 to 10 minutes, as client-go asks for. */
+const WATCH_TIMEOUT_SECONDS = 300;
+
+export interface ReflectOptions<T extends KubeObject> {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly kind: Kind<T>;
+  readonly fieldSelector?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  /** The whole truth, after a list. An unserved kind lists as empty. */
+  readonly onList: (list: KubeList<T>) => void;
+  readonly onEvent: (event: WatchEvent<T>) => void;
+}
+
+/** Starts the loop; returns what ends it. */
+export function reflect<T extends KubeObject>(options: ReflectOptions<T>): () => void {
+  const loop = new ReflectLoop(options);
+  void loop.run();
+  return () => loop.close();
+}
+
+class ReflectLoop<T extends KubeObject> {
+  readonly #options: ReflectOptions<T>;
+  #closed = false;
+  #watch: Watch<T> | undefined;
+  #pause: { timer: Timer; wake: () => void } | undefined;
+  /** Where to resume; undefined = list first. */
+  #resourceVersion: string | undefined;
+  #failures = 0;
+
+  constructor(options: ReflectOptions<T>) {
+    this.#options = options;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watch?.close();
+    this.#pause?.timer.cancel();
+    this.#pause?.wake();
+  }
+
+  async run(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        if (this.#resourceVersion === undefined) await this.#list();
+        if (!this.#closed) await this.#follow();
+      } catch (error) {
+        await this.#recover(error);
+      }
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { client, kind, fieldSelector, labelSelector, onList } = this.#options;
+    const list = await client.list(kind, {
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+    });
+    if (this.#closed) return;
+    this.#resourceVersion = list.resourceVersion;
+    this.#failures = 0;
+    onList(list);
+  }
+
+  async #follow(): Promise<void> {
+    const { client, kind, fieldSelector, labelSelector, random } = this.#options;
+    const watch = await client.watch(kind, {
+      resourceVersion: this.#resourceVersion ?? "",
+      timeoutSeconds: WATCH_TIMEOUT_SECONDS + random.int(WATCH_TIMEOUT_SECONDS),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+    });
+    if (this.#closed) return watch.close();
+    this.#watch = watch;
+    for await (const event of watch) {
+      if (this.#closed) return;
+      this.#take(event);
+    }
+  }
+
+  #take(event: WatchEvent<T>): void {
+    if (event.type === "ERROR") {
+      const status = event.object as unknown as StatusBody;
+      throw new KubeError(status.code ?? 500, status, `watching ${this.#options.kind.plural}`);
+    }
+    this.#failures = 0;
+    this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+    if (event.type !== "BOOKMARK") this.#options.onEvent(event);
+  }
+
+  async #recover(error: unknown): Promise<void> {
+    if (this.#closed) return;
+    const { kind, log, onList, random } = this.#options;
+    if (isTooOldResourceVersion(error)) {
+      this.#resourceVersion = undefined;
+      // The first relist is free; a server that keeps saying 410 is not hammered.
+      if (this.#failures++ === 0) return;
+    }
+    if (isNotFound(error)) {
+      // The kind is not installed here: an empty truth, looked for again later.
+      this.#resourceVersion = undefined;
+      onList({ items: [], resourceVersion: "" });
+      return this.#sleep(UNSERVED_RETRY_MS);
+    }
+    const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures, 6));
+    this.#failures++;
+    const waitMs = Math.round(backoffMs * (1 + random.fraction()));
+    log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
+    await this.#sleep(waitMs);
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((wake) => {
+      this.#pause = { timer: this.#options.clock.after(ms, wake), wake };
+    });
+  }
+}
