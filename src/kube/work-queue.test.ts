@@ -84,7 +84,7 @@ describe("work queue", () => {
     });
     q.add("a");
     await clock.advance(60_000);
-    expect(log).toEqual(["0 a", "1000 a", "3000 a", "7000 a", "11000 a"].concat());
+    expect(log).toEqual(["0 a", "1000 a", "3000 a", "7000 a", "11000 a"]);
     expect(log).toHaveLength(5);
   });
 

@@ -104,7 +104,6 @@ export class WorkQueue<T> {
       }
       const entry = this.#entries.get(key);
       if (entry === undefined) continue;
-      entry.state = "running";
       this.#running++;
       void this.#run(key, entry);
     }
@@ -113,6 +112,7 @@ export class WorkQueue<T> {
   async #run(key: string, entry: Entry<T>): Promise<void> {
     // A turn of its own: whoever added the item finishes what it was doing first.
     await Promise.resolve();
+    entry.state = "running";
     let retryMs: number | undefined;
     try {
       retryMs = (await this.#options.work(entry.item)).requeueAfterMs;
