@@ -1,0 +1,51 @@
+/**
+ * How long to wait before planning, so that pods that come together are planned together. It only
+ * counts: the controller tells it of triggers and the time, and sleeps until it closes.
+ * upstream: pkg/controllers/provisioning/batcher.go
+ */
+
+export interface BatchDurations {
+  /** Quiet time that ends a window (BATCH_IDLE_DURATION). */
+  readonly idleMs: number;
+  /** Longest a window stays open (BATCH_MAX_DURATION). */
+  readonly maxMs: number;
+}
+
+/** One window after another: the first trigger opens it, `close` ends it. */
+export class BatchWindow {
+  readonly #durations: BatchDurations;
+  /** UIDs that have triggered in this window: each counts once. */
+  readonly #seen = new Set<string>();
+  #openedAtMs: number | undefined;
+  #extendedAtMs = 0;
+
+  constructor(durations: BatchDurations) {
+    this.#durations = durations;
+  }
+
+  /** Opens the window or extends the open one. A UID that has already triggered changes nothing. */
+  trigger(uid: string, nowMs: number): void {
+    if (this.#seen.has(uid)) return;
+    this.#seen.add(uid);
+    this.#openedAtMs ??= nowMs;
+    this.#extendedAtMs = nowMs;
+  }
+
+  /** When planning may start if no further trigger comes; undefined while nobody has triggered. */
+  get closesAtMs(): number | undefined {
+    if (this.#openedAtMs === undefined) return undefined;
+    const { idleMs, maxMs } = this.#durations;
+    return Math.min(this.#extendedAtMs + idleMs, this.#openedAtMs + maxMs);
+  }
+
+  /** How many have triggered since the window opened. */
+  get triggers(): number {
+    return this.#seen.size;
+  }
+
+  /** The batch is being planned: the next trigger opens a new window. */
+  close(): void {
+    this.#seen.clear();
+    this.#openedAtMs = undefined;
+  }
+}

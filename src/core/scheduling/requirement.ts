@@ -1,0 +1,179 @@
+/**
+ * One requirement: which values a label may have. A set of values or the complement of one, within
+ * optional inclusive integer bounds. The algebra that pods, pools, instance types and nodes meet in.
+ * upstream: pkg/scheduling/requirement.go
+ */
+import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+
+/** Immutable. A concrete requirement never has bounds: they have already been applied to its values. */
+export interface Requirement {
+  readonly key: string;
+  /** True: everything but `values`. False: exactly `values`. */
+  readonly complement: boolean;
+  /** Sorted, without duplicates. */
+  readonly values: readonly string[];
+  /** Inclusive bounds; with either, only integers are allowed. Complements only. */
+  readonly gte: number | undefined;
+  readonly lte: number | undefined;
+  /** Least number of distinct values that must stay possible among instance types. */
+  readonly minValues: number | undefined;
+}
+
+const INTEGER = /^[+-]?\d+$/;
+const SHOWN_VALUES = 5;
+
+/** Bounds that are no integers count as 0, as upstream does; validation refuses them earlier. */
+export function toRequirement(spec: RequirementSpec): Requirement {
+  const { key, operator, minValues } = spec;
+  const values = [...new Set(spec.values ?? [])].sort();
+  const bound = INTEGER.test(values[0] ?? "") ? Number(values[0]) : 0;
+  const open = { key, complement: true, values: [], gte: undefined, lte: undefined, minValues };
+  switch (operator) {
+    case "In":
+      return { ...open, complement: false, values };
+    case "NotIn":
+      return { ...open, values };
+    case "Exists":
+      return open;
+    case "DoesNotExist":
+      return { ...open, complement: false };
+    case "Gt":
+      return { ...open, gte: bound + 1 };
+    case "Lt":
+      return { ...open, lte: bound - 1 };
+    case "Gte":
+      return { ...open, gte: bound };
+    case "Lte":
+      return { ...open, lte: bound };
+  }
+}
+
+/** Any value at all: what a key that nobody mentions stands for. */
+export function exists(key: string): Requirement {
+  return toRequirement({ key, operator: "Exists" });
+}
+
+/** One of these values; none = the label must be absent. */
+export function oneOf(key: string, values: readonly string[]): Requirement {
+  return toRequirement({ key, operator: "In", values });
+}
+
+export function allows(requirement: Requirement, value: string): boolean {
+  const listed = requirement.values.includes(value);
+  if (!requirement.complement) return listed;
+  return !listed && withinBounds(value, requirement.gte, requirement.lte);
+}
+
+/** No value is allowed: the label must be absent. */
+export function forbidsAll(requirement: Requirement): boolean {
+  return !requirement.complement && requirement.values.length === 0;
+}
+
+/** What both allow. Keeps the larger minValues. */
+export function intersect(a: Requirement, b: Requirement): Requirement {
+  const gte = larger(a.gte, b.gte);
+  const lte = smaller(a.lte, b.lte);
+  const minValues = larger(a.minValues, b.minValues);
+  const concrete = { key: a.key, complement: false, gte: undefined, lte: undefined, minValues };
+  if (gte !== undefined && lte !== undefined && gte > lte) return { ...concrete, values: [] };
+  if (a.complement && b.complement) {
+    const values = [...new Set([...a.values, ...b.values])]
+      .filter((value) => withinBounds(value, gte, lte))
+      .sort();
+    return normalise({ key: a.key, complement: true, values, gte, lte, minValues });
+  }
+  const [listed, other] = a.complement ? [b, a] : [a, b];
+  const values = listed.values.filter(
+    (value) => allows(other, value) && withinBounds(value, gte, lte),
+  );
+  return { ...concrete, values };
+}
+
+/** Whether some value is allowed by both. */
+export function intersects(a: Requirement, b: Requirement): boolean {
+  if (!a.complement && !b.complement) return a.values.some((value) => b.values.includes(value));
+  if (a.complement && b.complement && !hasBound(a) && !hasBound(b)) return true;
+  return !forbidsAll(intersect(a, b));
+}
+
+/** The operator that describes it best; bounds read as Exists. */
+export function operatorOf(requirement: Requirement): "In" | "NotIn" | "Exists" | "DoesNotExist" {
+  const some = requirement.values.length > 0;
+  if (requirement.complement) return some ? "NotIn" : "Exists";
+  return some ? "In" : "DoesNotExist";
+}
+
+/** NotIn and DoesNotExist hold for an object without the label; the others need it. */
+export function allowsAbsence(requirement: Requirement): boolean {
+  const operator = operatorOf(requirement);
+  return (operator === "NotIn" && !hasBound(requirement)) || operator === "DoesNotExist";
+}
+
+/** Back to API form. Several entries when one cannot say it; nothing is lost on the way. */
+export function toSpecs(requirement: Requirement): RequirementSpec[] {
+  const { key, values, gte, lte } = requirement;
+  const rest = requirement.minValues === undefined ? {} : { minValues: requirement.minValues };
+  const specs: RequirementSpec[] = [];
+  if (gte !== undefined) specs.push({ key, operator: "Gte", values: [String(gte)], ...rest });
+  if (lte !== undefined) specs.push({ key, operator: "Lte", values: [String(lte)], ...rest });
+  const operator = operatorOf(requirement);
+  if (operator === "In" || operator === "NotIn") specs.push({ key, operator, values, ...rest });
+  else if (specs.length === 0) specs.push({ key, operator, ...rest });
+  return specs;
+}
+
+/** One value it allows, for a label that must have one: the lowest. `undefined` when there is none. */
+export function anyValue(requirement: Requirement): string | undefined {
+  if (!requirement.complement) return requirement.values[0];
+  const from = requirement.gte ?? Math.min(0, requirement.lte ?? 0);
+  for (let tried = 0; tried <= requirement.values.length; tried++) {
+    const value = String(from + tried);
+    if (allows(requirement, value)) return value;
+  }
+  return undefined;
+}
+
+/** `key In [a b c]`, upstream's spelling in messages. */
+export function formatRequirement(requirement: Requirement): string {
+  const { values, gte, lte, minValues } = requirement;
+  let text = `${requirement.key} ${operatorOf(requirement)}`;
+  if (values.length > SHOWN_VALUES) {
+    const shown = values.slice(0, SHOWN_VALUES).join(" ");
+    text += ` [${shown} and ${values.length - SHOWN_VALUES} others]`;
+  } else if (values.length > 0) text += ` [${values.join(" ")}]`;
+  if (gte !== undefined) text += ` >=${gte}`;
+  if (lte !== undefined) text += ` <=${lte}`;
+  if (minValues !== undefined) text += ` minValues ${minValues}`;
+  return text;
+}
+
+/** A range whose every integer is excluded allows nothing: upstream misses this. */
+function normalise(requirement: Requirement): Requirement {
+  const { gte, lte, values } = requirement;
+  if (gte === undefined || lte === undefined || lte - gte + 1 > values.length) return requirement;
+  for (let value = gte; value <= lte; value++) {
+    if (!values.includes(String(value))) return requirement;
+  }
+  return { ...requirement, complement: false, values: [], gte: undefined, lte: undefined };
+}
+
+function hasBound(requirement: Requirement): boolean {
+  return requirement.gte !== undefined || requirement.lte !== undefined;
+}
+
+function withinBounds(value: string, gte: number | undefined, lte: number | undefined): boolean {
+  if (gte === undefined && lte === undefined) return true;
+  if (!INTEGER.test(value)) return false;
+  const number = Number(value);
+  return (gte === undefined || number >= gte) && (lte === undefined || number <= lte);
+}
+
+function larger(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.max(a, b);
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined) return b;
+  return b === undefined ? a : Math.min(a, b);
+}

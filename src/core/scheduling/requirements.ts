@@ -1,0 +1,164 @@
+/**
+ * A set of requirements, at most one per label: what a node must look like for a pod, what a pool
+ * offers, what a node is. Immutable; adding gives a new set. upstream: pkg/scheduling/requirements.go
+ */
+import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+import {
+  allowsAbsence,
+  exists,
+  formatRequirement,
+  intersect,
+  intersects,
+  oneOf,
+  type Requirement,
+  toRequirement,
+  toSpecs,
+} from "./requirement.ts";
+
+/** A key that no label had under these names any more, and the key that replaced it. */
+export const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
+  "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+  "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+  "beta.kubernetes.io/arch": "kubernetes.io/arch",
+  "beta.kubernetes.io/os": "kubernetes.io/os",
+  "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+};
+
+/** Not shown in messages: the placeholder host names of planned nodes mean nothing to a reader. */
+const HIDDEN_KEYS: ReadonlySet<string> = new Set(["kubernetes.io/hostname"]);
+
+export class Requirements {
+  /** By key, ascending. */
+  readonly #byKey: ReadonlyMap<string, Requirement>;
+
+  private constructor(byKey: ReadonlyMap<string, Requirement>) {
+    this.#byKey = byKey;
+  }
+
+  static readonly NONE: Requirements = new Requirements(new Map());
+
+  static of(requirements: Iterable<Requirement>): Requirements {
+    const byKey = new Map<string, Requirement>();
+    for (const requirement of requirements) {
+      const key = NORMALIZED_KEYS[requirement.key] ?? requirement.key;
+      const named = key === requirement.key ? requirement : { ...requirement, key };
+      const known = byKey.get(key);
+      byKey.set(key, known === undefined ? named : intersect(known, named));
+    }
+    const sorted = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1));
+    return new Requirements(new Map(sorted));
+  }
+
+  static fromSpecs(specs: Iterable<RequirementSpec>): Requirements {
+    return Requirements.of([...specs].map(toRequirement));
+  }
+
+  /** Each label must have exactly this value. */
+  static fromLabels(labels: Readonly<Record<string, string>>): Requirements {
+    return Requirements.of(Object.keys(labels).map((key) => oneOf(key, [labels[key] as string])));
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  has(key: string): boolean {
+    return this.#byKey.has(key);
+  }
+
+  /** A key nobody mentions may have any value. */
+  get(key: string): Requirement {
+    return this.#byKey.get(key) ?? exists(key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#byKey.keys();
+  }
+
+  /** By key, ascending. */
+  all(): Iterable<Requirement> {
+    return this.#byKey.values();
+  }
+
+  /** What both allow, key by key. */
+  and(other: Requirements): Requirements {
+    if (other.size === 0) return this;
+    if (this.size === 0) return other;
+    return Requirements.of([...this.all(), ...other.all()]);
+  }
+
+  without(keys: ReadonlySet<string>): Requirements {
+    return Requirements.of([...this.all()].filter((requirement) => !keys.has(requirement.key)));
+  }
+
+  /** Replaces the requirements of the keys that `other` has. */
+  replacing(other: Requirements): Requirements {
+    return Requirements.of([...this.without(new Set(other.keys())).all(), ...other.all()]);
+  }
+
+  /**
+   * Why an object described by `this` cannot satisfy `incoming`; empty when it can. A key that `this`
+   * does not define passes only when listed in `mayBeUndefined` or when absence satisfies it.
+   */
+  conflicts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): string[] {
+    const reasons: string[] = [];
+    for (const wanted of incoming.all()) {
+      const own = this.#byKey.get(wanted.key);
+      if (own !== undefined) {
+        if (meets(own, wanted)) continue;
+        const [has, asks] = [formatRequirement(own), formatRequirement(wanted)];
+        reasons.push(`key ${wanted.key}, ${asks} not in ${has}`);
+      } else if (!mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted)) {
+        const hint = typoHint(wanted.key, [...this.keys(), ...mayBeUndefined]);
+        reasons.push(`label "${wanted.key}" does not have known values${hint}`);
+      }
+    }
+    return reasons;
+  }
+
+  /** As {@link conflicts}, without the texts. */
+  accepts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): boolean {
+    for (const wanted of incoming.all()) {
+      const own = this.#byKey.get(wanted.key);
+      if (
+        own === undefined
+          ? !mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted)
+          : !meets(own, wanted)
+      )
+        return false;
+    }
+    return true;
+  }
+
+  /** In API form, by key. */
+  specs(): RequirementSpec[] {
+    return [...this.all()].flatMap(toSpecs);
+  }
+
+  /** As messages show it. Two sets are equal when {@link Requirements.id} is. */
+  toString(): string {
+    const shown = [...this.all()].filter((requirement) => !HIDDEN_KEYS.has(requirement.key));
+    return shown.map(formatRequirement).join(", ");
+  }
+
+  /** Canonical text with every value: equal sets, equal text. */
+  get id(): string {
+    return JSON.stringify(
+      [...this.all()].map((r) => [r.key, r.complement, r.values, r.gte, r.lte, r.minValues]),
+    );
+  }
+}
+
+/** Two requirements that both hold for an absent label agree even without a common value. */
+function meets(own: Requirement, wanted: Requirement): boolean {
+  return intersects(own, wanted) || (allowsAbsence(own) && allowsAbsence(wanted));
+}
+
+/** `zone` for `topology.kubernetes.io/zone`: the key a person probably meant. */
+function typoHint(key: string, known: readonly string[]): string {
+  const suffix = key.slice(key.lastIndexOf("/") + 1);
+  const meant = known
+    .filter((candidate) => candidate.includes(key) || candidate.endsWith(`/${suffix}`))
+    .sort()[0];
+  return meant === undefined ? "" : ` (typo of "${meant}"?)`;
+}
