@@ -59,6 +59,11 @@ export interface Controller {
   readonly initialRequests?: readonly Request[];
   /** Backoff of failing requests; default 1 s doubling to 60 s. */
   readonly backoffMs?: { readonly base: number; readonly max: number };
+  /**
+   * Lets something that is not a watched object ask for work (a queue in memory): is handed `ask` at
+   * start, returns "stop".
+   */
+  readonly listen?: (ask: (request: Request) => void) => () => void;
   /** Resolve when done; throw to be tried again with backoff; TerminalError not to be. */
   reconcile(request: Request): Promise<Outcome>;
 }

@@ -44,6 +44,9 @@ export function createManager(deps: ManagerDeps): Manager {
       });
       stops.push(stop);
     }
+    if (controller.listen !== undefined) {
+      stops.push(controller.listen((request) => queue.add(request)));
+    }
     for (const request of controller.initialRequests ?? []) queue.add(request);
   }
 
