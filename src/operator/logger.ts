@@ -1,0 +1,75 @@
+/**
+ * The log door's real side: JSON lines with upstream's keys (level, time, logger, message, commit,
+ * then fields), or the tab-separated console form that the alpha generation printed. Time comes from
+ * the world's clock, so a simulated run logs simulated time.
+ */
+import { pino } from "pino";
+import type { Clock } from "../base/clock.ts";
+import type { LogFields, Logger, LogLevel } from "../base/log.ts";
+
+const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
+
+export interface LoggerOptions {
+  readonly clock: Clock;
+  readonly write: (line: string) => void;
+  readonly level: "" | "debug" | "info" | "error";
+  readonly encoding: "json" | "console";
+  /** Seven hexadecimal digits of the build, as upstream prints it. */
+  readonly commit: string;
+}
+
+export function createLogger(options: LoggerOptions): Logger {
+  const emit = options.encoding === "json" ? jsonEmitter(options) : consoleEmitter(options);
+  const least = RANK[options.level === "" ? "info" : options.level];
+  return loggerOf("controller", {}, (level, logger, message, fields) => {
+    if (RANK[level] >= least) emit(level, logger, message, fields);
+  });
+}
+
+type Emit = (level: LogLevel, logger: string, message: string, fields: LogFields) => void;
+
+function loggerOf(name: string, bound: LogFields, emit: Emit): Logger {
+  const at = (level: LogLevel) => (message: string, fields?: LogFields) =>
+    emit(level, name, message, fields === undefined ? bound : { ...bound, ...fields });
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: (fields) => loggerOf(name, { ...bound, ...fields }, emit),
+    named: (part) => loggerOf(`${name}.${part}`, bound, emit),
+  };
+}
+
+function jsonEmitter({ clock, write, commit }: LoggerOptions): Emit {
+  const log = pino(
+    {
+      level: "debug",
+      base: null,
+      messageKey: "message",
+      timestamp: () => `,"time":"${isoOf(clock)}"`,
+      formatters: { level: (label) => ({ level: label.toUpperCase() }) },
+    },
+    { write: (line: string) => write(line.trimEnd()) },
+  );
+  return (level, logger, message, fields) => log[level]({ logger, commit, ...fields }, message);
+}
+
+function consoleEmitter({ clock, write, commit }: LoggerOptions): Emit {
+  return (level, logger, message, fields) => {
+    const tail = consoleJson({ commit, ...fields });
+    write(`${isoOf(clock)}\t${level.toUpperCase()}\t${logger}\t${message}\t${tail}`);
+  };
+}
+
+/** zap's console fields: a blank after each colon and comma of the outermost object, none inside. */
+function consoleJson(fields: LogFields): string {
+  const parts = Object.entries(fields)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${JSON.stringify(key)}: ${JSON.stringify(value)}`);
+  return `{${parts.join(", ")}}`;
+}
+
+function isoOf(clock: Clock): string {
+  return new Date(clock.now()).toISOString();
+}

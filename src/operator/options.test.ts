@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { OPTIONS, parseOptions } from "./options.ts";
+
+describe("options", () => {
+  it("take their defaults, and flags beat environment variables", () => {
+    const options = parseOptions(
+      { "batch-max-duration": "5s" },
+      { BATCH_MAX_DURATION: "20s", LOG_LEVEL: "debug" },
+    );
+    expect(options.batchMaxDuration).toBe(5_000);
+    expect(options.batchIdleDuration).toBe(1_000);
+    expect(options.logLevel).toBe("debug");
+    expect(options.changed).toEqual(["logLevel", "batchMaxDuration"]);
+  });
+
+  it("refuses all bad values at once, naming setting, value and what is legal", () => {
+    expect(() =>
+      parseOptions(
+        { "preference-policy": "Maybe" },
+        { METRICS_PORT: "x", DISABLE_LEADER_ELECTION: "yes", BATCH_IDLE_DURATION: "10ms" },
+      ),
+    ).toThrowErrorMatchingInlineSnapshot(`[ConfigError: validating cli flags / env vars, invalid METRICS_PORT "x": must be a number, invalid DISABLE_LEADER_ELECTION "yes": must be true or false, invalid BATCH_IDLE_DURATION "10ms": must not be below 1s, invalid --preference-policy "Maybe": must be one of "Respect", "Ignore"]`);
+  });
+
+  it("tolerates a quoted endpoint and refuses one that is no URL (S1-25)", () => {
+    expect(parseOptions({}, { CLUSTER_ENDPOINT: '"https://x"' }).clusterEndpoint).toBe("https://x");
+    expect(() => parseOptions({}, { CLUSTER_ENDPOINT: "foo" })).toThrow(
+      "not a valid CLUSTER_ENDPOINT URL",
+    );
+  });
+
+  it("has a flag and a variable of its own for each setting", () => {
+    const definitions = Object.values(OPTIONS);
+    expect(new Set(definitions.map((definition) => definition.flag)).size).toBe(definitions.length);
+    expect(new Set(definitions.map((definition) => definition.env)).size).toBe(definitions.length);
+  });
+});

@@ -1,0 +1,363 @@
+/**
+ * The table of every setting of the controller: flag, environment variable, default, unit, meaning.
+ * It parses and validates, and `docs/reference/settings.md` is generated from it. A flag beats its
+ * variable, which beats the default; all errors are collected before start-up is refused.
+ * upstream: pkg/operator/options of the core and of the AWS provider.
+ */
+import { parseDuration } from "../base/duration.ts";
+
+/** One setting. `acted` says what is not built yet; such a setting is logged when it is changed. */
+export interface OptionDefinition {
+  readonly flag: string;
+  readonly env: string;
+  readonly type: "string" | "boolean" | "integer" | "number" | "duration";
+  /** As text, before parsing. */
+  readonly default: string;
+  readonly help: string;
+  readonly scope: "core" | "aws" | "ours";
+  readonly values?: readonly string[];
+  /** Smallest legal value: a number, or milliseconds for durations. */
+  readonly min?: number;
+  readonly notActedOn?: string;
+}
+
+const LATER = "accepted, no effect yet";
+
+export const OPTIONS = {
+  karpenterService: core("karpenter-service", "string", "", "Name of the webhooks' Service."),
+  metricsPort: core("metrics-port", "integer", "8080", "Port of /metrics; 0 = none.", { min: 0 }),
+  healthProbePort: core(
+    "health-probe-port",
+    "integer",
+    "8081",
+    "Port of /healthz and /readyz; 0 = none.",
+    { min: 0 },
+  ),
+  kubeClientQps: core(
+    "kube-client-qps",
+    "integer",
+    "200",
+    "Requests per second to the API server.",
+    { min: 1, notActedOn: LATER },
+  ),
+  kubeClientBurst: core(
+    "kube-client-burst",
+    "integer",
+    "300",
+    "Requests at once above that rate.",
+    { min: 1, notActedOn: LATER },
+  ),
+  enableProfiling: core("enable-profiling", "boolean", "false", "Serve /debug/pprof.", {
+    notActedOn: "Go's profiles do not exist here; use node --cpu-prof",
+  }),
+  disableControllerWarmup: core(
+    "disable-controller-warmup",
+    "boolean",
+    "true",
+    "Do not fill caches before leading.",
+    { notActedOn: LATER },
+  ),
+  disableLeaderElection: core(
+    "disable-leader-election",
+    "boolean",
+    "false",
+    "Run without a Lease: one replica only.",
+  ),
+  disableClusterStateObservability: core(
+    "disable-cluster-state-observability",
+    "boolean",
+    "false",
+    "Leave out pod, node and pool gauges.",
+    { notActedOn: LATER },
+  ),
+  leaderElectionName: core(
+    "leader-election-name",
+    "string",
+    "karpenter-leader-election",
+    "Name of the Lease.",
+  ),
+  leaderElectionNamespace: core(
+    "leader-election-namespace",
+    "string",
+    "",
+    "Namespace of the Lease; empty = the controller's own.",
+  ),
+  memoryLimit: core("memory-limit", "integer", "-1", "Memory limit of the container in bytes.", {
+    notActedOn: LATER,
+  }),
+  cpuRequests: core(
+    "cpu-requests",
+    "integer",
+    "1000",
+    "CPU request of the container in milli-cores: scales concurrency.",
+  ),
+  logLevel: core("log-level", "string", "info", "Least level that is logged.", {
+    values: ["", "debug", "info", "error"],
+  }),
+  logOutputPaths: core(
+    "log-output-paths",
+    "string",
+    "stdout",
+    "Where logs go: stdout, stderr or files, by comma.",
+    { notActedOn: "logs go to standard output" },
+  ),
+  logErrorOutputPaths: core(
+    "log-error-output-paths",
+    "string",
+    "stderr",
+    "Where the logger's own errors go.",
+    { notActedOn: LATER },
+  ),
+  batchMaxDuration: core(
+    "batch-max-duration",
+    "duration",
+    "10s",
+    "Longest wait for more pods before planning.",
+    { min: 1_000 },
+  ),
+  batchIdleDuration: core(
+    "batch-idle-duration",
+    "duration",
+    "1s",
+    "Plan when no pod came for this long.",
+    { min: 1_000 },
+  ),
+  preferencePolicy: core(
+    "preference-policy",
+    "string",
+    "Respect",
+    "What preferred terms count for.",
+    { values: ["Respect", "Ignore"] },
+  ),
+  minValuesPolicy: core("min-values-policy", "string", "Strict", "What minValues counts for.", {
+    values: ["Strict", "BestEffort"],
+  }),
+  ignoreDraRequests: core(
+    "ignore-dra-requests",
+    "boolean",
+    "true",
+    "Pass over pods with resource claims.",
+    { notActedOn: LATER },
+  ),
+  featureGates: core(
+    "feature-gates",
+    "string",
+    "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,Drift=true",
+    "Name=true|false by comma; unknown names are ignored.",
+    { notActedOn: LATER },
+  ),
+  schedulerConfig: core(
+    "scheduler-config",
+    "string",
+    "",
+    "Default topology spread as YAML or JSON.",
+    { notActedOn: LATER },
+  ),
+  clusterName: aws(
+    "cluster-name",
+    "string",
+    "",
+    "Name of the cluster: tags, bootstrap, profile names. Required with the AWS provider.",
+  ),
+  clusterEndpoint: aws(
+    "cluster-endpoint",
+    "string",
+    "",
+    "URL of the API server for nodes; empty = ask EKS.",
+  ),
+  clusterCaBundle: aws(
+    "cluster-ca-bundle",
+    "string",
+    "",
+    "Base64 CA bundle for nodes; empty = the controller's own.",
+  ),
+  isolatedVpc: aws(
+    "isolated-vpc",
+    "boolean",
+    "false",
+    "Make no call to services without a VPC endpoint (pricing).",
+  ),
+  eksControlPlane: aws("eks-control-plane", "boolean", "false", "The control plane is EKS.", {
+    notActedOn: LATER,
+  }),
+  vmMemoryOverheadPercent: aws(
+    "vm-memory-overhead-percent",
+    "number",
+    "0.075",
+    "Share of memory the hypervisor takes.",
+    { min: 0 },
+  ),
+  interruptionQueue: aws(
+    "interruption-queue",
+    "string",
+    "",
+    "SQS queue with interruption events; empty = off.",
+    { notActedOn: "interruption handling comes later" },
+  ),
+  reservedEnis: aws("reserved-enis", "integer", "0", "Interfaces left out of pod density.", {
+    min: 0,
+  }),
+  disableDryRun: aws(
+    "disable-dry-run",
+    "boolean",
+    "false",
+    "Do not check permissions by dry-run calls.",
+    { notActedOn: LATER },
+  ),
+  enableZonalShift: aws("enable-zonal-shift", "boolean", "false", "Follow ARC zonal shifts.", {
+    notActedOn: LATER,
+  }),
+  amiRefreshInterval: aws(
+    "ami-refresh-interval",
+    "duration",
+    "1m",
+    "How often images are looked up again.",
+    { min: 60_000, notActedOn: LATER },
+  ),
+  subnetRefreshInterval: aws(
+    "subnet-refresh-interval",
+    "duration",
+    "1m",
+    "How often subnets are looked up again.",
+    { min: 60_000, notActedOn: LATER },
+  ),
+  awsFeatureGates: aws(
+    "aws-feature-gates",
+    "string",
+    "NodeClassCEL=false",
+    "Gates of the AWS provider.",
+    { notActedOn: LATER },
+  ),
+  defaultInstanceProfile: ours(
+    "default-instance-profile",
+    "AWS_DEFAULT_INSTANCE_PROFILE",
+    "string",
+    "",
+    "Profile for alpha templates that name none.",
+  ),
+} as const satisfies Readonly<Record<string, OptionDefinition>>;
+
+export type OptionName = keyof typeof OPTIONS;
+
+type Parsed = {
+  readonly [N in OptionName]: (typeof OPTIONS)[N]["type"] extends "boolean"
+    ? boolean
+    : (typeof OPTIONS)[N]["type"] extends "string"
+      ? string
+      : number;
+};
+
+/** Durations are milliseconds. `changed` names the settings that were given. Frozen. */
+export type Options = Parsed & { readonly changed: readonly OptionName[] };
+
+/** Start-up is refused; `message` names every bad setting with its value and what is legal. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/** `flags` by flag name without dashes; `env` as in the process. Throws ConfigError. */
+export function parseOptions(
+  flags: Readonly<Record<string, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Options {
+  const errors: string[] = [];
+  const changed: OptionName[] = [];
+  const parsed: Record<string, unknown> = {};
+  for (const [name, definition] of Object.entries<OptionDefinition>(OPTIONS)) {
+    const flag = flags[definition.flag];
+    const given = flag ?? env[definition.env];
+    if (given !== undefined) changed.push(name as OptionName);
+    const source = flag !== undefined ? `--${definition.flag}` : definition.env;
+    const result = parseOne(definition, unquote(given ?? definition.default));
+    if ("error" in result)
+      errors.push(`invalid ${source} ${JSON.stringify(given)}: ${result.error}`);
+    else parsed[name] = result.value;
+  }
+  checkEndpoint(parsed["clusterEndpoint"], errors);
+  if (errors.length > 0)
+    throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
+  return Object.freeze({ ...parsed, changed }) as unknown as Options;
+}
+
+function parseOne(
+  definition: OptionDefinition,
+  text: string,
+): { value: unknown } | { error: string } {
+  const { type, values, min } = definition;
+  if (values !== undefined && !values.includes(text)) {
+    return { error: `must be one of ${values.map((value) => JSON.stringify(value)).join(", ")}` };
+  }
+  if (type === "string") return { value: text };
+  if (type === "boolean") {
+    return text === "true" || text === "false"
+      ? { value: text === "true" }
+      : { error: "must be true or false" };
+  }
+  const value = type === "duration" ? parseDuration(text) : Number(text === "" ? Number.NaN : text);
+  if (value === undefined || Number.isNaN(value)) {
+    return {
+      error: type === "duration" ? "must be a duration such as 10s or 1m30s" : "must be a number",
+    };
+  }
+  if (type === "integer" && !Number.isInteger(value)) return { error: "must be a whole number" };
+  if (min !== undefined && value < min) {
+    return { error: `must not be below ${type === "duration" ? `${min / 1_000}s` : min}` };
+  }
+  return { value };
+}
+
+/** `aws … --output json` prints the endpoint in double quotes, and shells pass them on (S1-25). */
+function unquote(text: string): string {
+  return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
+}
+
+function checkEndpoint(endpoint: unknown, errors: string[]): void {
+  if (typeof endpoint !== "string" || endpoint === "") return;
+  if (!/^https?:\/\/[^/\s]+/.test(endpoint)) {
+    errors.push(`${JSON.stringify(endpoint)} is not a valid CLUSTER_ENDPOINT URL`);
+  }
+}
+
+type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "notActedOn">>;
+
+function core<T extends OptionDefinition["type"]>(
+  flag: string,
+  type: T,
+  fallback: string,
+  help: string,
+  extra: Extra = {},
+) {
+  return {
+    flag,
+    env: toEnv(flag),
+    type,
+    default: fallback,
+    help,
+    scope: "core" as const,
+    ...extra,
+  };
+}
+
+function aws<T extends OptionDefinition["type"]>(
+  flag: string,
+  type: T,
+  fallback: string,
+  help: string,
+  extra: Extra = {},
+) {
+  return { flag, env: toEnv(flag), type, default: fallback, help, scope: "aws" as const, ...extra };
+}
+
+function ours<T extends OptionDefinition["type"]>(
+  flag: string,
+  env: string,
+  type: T,
+  fallback: string,
+  help: string,
+) {
+  return { flag, env, type, default: fallback, help, scope: "ours" as const };
+}
+
+function toEnv(flag: string): string {
+  return flag.toUpperCase().replaceAll("-", "_");
+}
