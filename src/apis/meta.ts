@@ -82,3 +82,28 @@ export function keyOf(object: KubeObject): string {
 
 /** Free-form resource amounts as written: `{"cpu": "500m"}`. Some writers use JSON numbers. */
 export type ResourceAmounts = Readonly<Record<string, string | number>>;
+
+/** Epoch ms → `2026-01-02T03:04:05Z`: API times are in whole seconds. */
+export function formatTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+/** RFC 3339 text → epoch ms; `undefined` when absent or no time. */
+export function parseTime(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** Epoch ms of creation; 0 for objects that were never stored. */
+export function createdAtMs(object: KubeObject): number {
+  return parseTime(object.metadata.creationTimestamp) ?? 0;
+}
+
+/** The total order of lists that reach a decision: creation time, then namespace and name. */
+export function byCreationThenName(a: KubeObject, b: KubeObject): number {
+  const difference = createdAtMs(a) - createdAtMs(b);
+  if (difference !== 0) return difference;
+  const [keyA, keyB] = [keyOf(a), keyOf(b)];
+  return keyA < keyB ? -1 : keyA > keyB ? 1 : 0;
+}

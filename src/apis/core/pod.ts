@@ -1,4 +1,7 @@
-/** The Pod kind: the fields that scheduling, draining and the sandbox read. */
+/**
+ * The Pod kind: the fields that scheduling, draining and the sandbox read, and the plain questions about
+ * a pod, `isProvisionable` first. Those that need labels or time are in pod-predicates.ts.
+ */
 import type { Condition, Kind, KubeObject, LabelSelector, ResourceAmounts } from "../meta.ts";
 
 export interface ContainerPort {
@@ -162,3 +165,71 @@ export const POD: Kind<Pod> = {
   plural: "pods",
   namespaced: true,
 };
+
+/** Done for good: Succeeded or Failed. */
+export function isTerminal(pod: Pod): boolean {
+  return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+}
+
+/** Asked to go. */
+export function isTerminating(pod: Pod): boolean {
+  return pod.metadata.deletionTimestamp !== undefined;
+}
+
+/** Neither done nor going. */
+export function isActive(pod: Pod): boolean {
+  return !isTerminal(pod) && !isTerminating(pod);
+}
+
+/** Bound to a node. */
+export function isScheduled(pod: Pod): boolean {
+  return Boolean(pod.spec.nodeName);
+}
+
+export function isOwnedByDaemonSet(pod: Pod): boolean {
+  return isOwnedBy(pod, "apps/v1", "DaemonSet");
+}
+
+/** A static pod's mirror: the kubelet's own, nothing can move it. */
+export function isOwnedByNode(pod: Pod): boolean {
+  return isOwnedBy(pod, "v1", "Node");
+}
+
+export function isOwnedByStatefulSet(pod: Pod): boolean {
+  return isOwnedBy(pod, "apps/v1", "StatefulSet");
+}
+
+function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
+  return (
+    pod.metadata.ownerReferences?.some(
+      (owner) => owner.apiVersion === apiVersion && owner.kind === kind,
+    ) ?? false
+  );
+}
+
+/** The scheduler tried and found no node. */
+export function isUnschedulable(pod: Pod): boolean {
+  return (
+    pod.status?.conditions?.some(
+      (one) => one.type === "PodScheduled" && one.reason === "Unschedulable",
+    ) ?? false
+  );
+}
+
+/** The scheduler means to make room by preemption. */
+export function isPreempting(pod: Pod): boolean {
+  return Boolean(pod.status?.nominatedNodeName);
+}
+
+/** Whether a new node could help this pod: the entrance of provisioning. */
+export function isProvisionable(pod: Pod): boolean {
+  return (
+    isUnschedulable(pod) &&
+    !isScheduled(pod) &&
+    !isPreempting(pod) &&
+    !isTerminal(pod) &&
+    !isTerminating(pod) &&
+    !isOwnedByDaemonSet(pod) &&
+    !isOwnedByNode(pod)
+  );
+}

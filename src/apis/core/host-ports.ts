@@ -1,0 +1,41 @@
+/** Host ports of pods and when two of them collide. upstream: pkg/scheduling/hostportusage.go */
+import type { Pod } from "./pod.ts";
+
+export interface HostPort {
+  /** `0.0.0.0` = every address. */
+  readonly ip: string;
+  readonly port: number;
+  readonly protocol: string;
+}
+
+const UNSPECIFIED = new Set(["0.0.0.0", "::"]);
+
+/** Host ports of containers and sidecars, in order. */
+export function hostPorts(pod: Pod): readonly HostPort[] {
+  const sidecars = (pod.spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always");
+  return [...(pod.spec.containers ?? []), ...sidecars].flatMap((container) =>
+    (container.ports ?? [])
+      .map((one) => ({ ...one, hostPort: hostPortOf(pod, one) }))
+      .filter((one) => one.hostPort > 0)
+      .map((one) => ({
+        ip: one.hostIP || "0.0.0.0",
+        port: one.hostPort,
+        protocol: one.protocol || "TCP",
+      })),
+  );
+}
+
+/** On the host's network a container port is a host port. */
+function hostPortOf(pod: Pod, port: { hostPort?: number; containerPort: number }): number {
+  return port.hostPort || (pod.spec.hostNetwork === true ? port.containerPort : 0);
+}
+
+export function hostPortsConflict(a: HostPort, b: HostPort): boolean {
+  if (a.port !== b.port || a.protocol !== b.protocol) return false;
+  return a.ip === b.ip || UNSPECIFIED.has(a.ip) || UNSPECIFIED.has(b.ip);
+}
+
+/** `0.0.0.0:80/TCP`: the key of a port in sets. */
+export function hostPortKey(port: HostPort): string {
+  return `${port.ip}:${port.port}/${port.protocol}`;
+}

@@ -1,0 +1,123 @@
+/**
+ * Questions about one pod that several floors ask: does it run, may it be moved, does it need a node.
+ * upstream: pkg/utils/pod/scheduling.go
+ */
+import { parseDuration } from "../../base/duration.ts";
+import {
+  DISRUPTED_NO_SCHEDULE_TAINT,
+  DISRUPTION_NO_SCHEDULE_TAINT,
+  DO_NOT_DISRUPT_ANNOTATION_KEY,
+  DO_NOT_EVICT_ANNOTATION_KEY,
+} from "../karpenter/labels.ts";
+import { parseTime } from "../meta.ts";
+import {
+  isActive,
+  isOwnedByDaemonSet,
+  isOwnedByNode,
+  isOwnedByStatefulSet,
+  isTerminal,
+  isTerminating,
+  type Pod,
+} from "./pod.ts";
+import { tolerates } from "./tolerations.ts";
+
+// The plain ones stand with the kind; here for those who look for predicates.
+export {
+  isActive,
+  isOwnedByDaemonSet,
+  isOwnedByNode,
+  isOwnedByStatefulSet,
+  isPreempting,
+  isProvisionable,
+  isScheduled,
+  isTerminal,
+  isTerminating,
+  isUnschedulable,
+} from "./pod.ts";
+
+/** After this much longer than its deletion a pod counts as stuck: its node is not coming back. */
+const STUCK_TERMINATING_MS = 60_000;
+
+/** Whether the pod will want another node once its own is gone. */
+export function isReschedulable(pod: Pod): boolean {
+  const comesBack = isActive(pod) || (isTerminating(pod) && isOwnedByStatefulSet(pod));
+  return comesBack && !isTerminal(pod) && !isOwnedByDaemonSet(pod) && !isOwnedByNode(pod);
+}
+
+/** Tolerates being on a node that leaves: neither evicted nor waited for. */
+export function toleratesDisruption(pod: Pod): boolean {
+  return (
+    tolerates(pod.spec.tolerations, DISRUPTED_NO_SCHEDULE_TAINT) ||
+    tolerates(pod.spec.tolerations, DISRUPTION_NO_SCHEDULE_TAINT)
+  );
+}
+
+/** Whether draining may send an eviction now. */
+export function isEvictable(pod: Pod, nowMs: number): boolean {
+  return (
+    isActive(pod) &&
+    !toleratesDisruption(pod) &&
+    !isOwnedByNode(pod) &&
+    !hasDoNotDisrupt(pod, nowMs)
+  );
+}
+
+/** Deleted more than a minute past its grace, and still there. */
+export function isStuckTerminating(pod: Pod, nowMs: number): boolean {
+  const deletionMs = parseTime(pod.metadata.deletionTimestamp);
+  return deletionMs !== undefined && nowMs - deletionMs > STUCK_TERMINATING_MS;
+}
+
+/** Whether draining is about this pod at all. */
+export function isDrainable(pod: Pod, nowMs: number): boolean {
+  return !toleratesDisruption(pod) && !isStuckTerminating(pod, nowMs) && !isOwnedByNode(pod);
+}
+
+/** Whether a drain must wait for this pod. */
+export function isWaitingEviction(pod: Pod, nowMs: number): boolean {
+  return !isTerminal(pod) && isDrainable(pod, nowMs);
+}
+
+/** Whether voluntary disruption may touch the pod's node as far as this pod goes. */
+export function isDisruptable(pod: Pod, nowMs: number): boolean {
+  return !isActive(pod) || !hasDoNotDisrupt(pod, nowMs);
+}
+
+/** What a pod's do-not-disrupt annotation says now; `invalid` is reported and otherwise ignored. */
+export type DoNotDisrupt =
+  | { readonly kind: "none" }
+  | { readonly kind: "always" }
+  | { readonly kind: "until"; readonly untilMs: number }
+  | { readonly kind: "elapsed" }
+  | { readonly kind: "invalid"; readonly why: string };
+
+/**
+ * Reads the annotation: `true`, or a positive duration from the pod's start (not started = not yet over).
+ * Alpha's do-not-evict `true` counts the same.
+ */
+export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
+  const annotations = pod.metadata.annotations;
+  if (annotations?.[DO_NOT_EVICT_ANNOTATION_KEY] === "true") return { kind: "always" };
+  const text = annotations?.[DO_NOT_DISRUPT_ANNOTATION_KEY];
+  if (text === undefined || text === "false") return { kind: "none" };
+  if (text === "true") return { kind: "always" };
+  const graceMs = parseDuration(text);
+  if (graceMs === undefined) return { kind: "invalid", why: `"${text}" is no duration` };
+  if (graceMs <= 0) return { kind: "invalid", why: `"${text}" is not positive` };
+  const startMs = parseTime(pod.status?.startTime);
+  if (startMs === undefined) return { kind: "always" };
+  const untilMs = startMs + graceMs;
+  return nowMs < untilMs ? { kind: "until", untilMs } : { kind: "elapsed" };
+}
+
+export function hasDoNotDisrupt(pod: Pod, nowMs: number): boolean {
+  const { kind } = doNotDisrupt(pod, nowMs);
+  return kind === "always" || kind === "until";
+}
+
+/** Ready=True. */
+export function isReady(pod: Pod): boolean {
+  return (
+    pod.status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false
+  );
+}

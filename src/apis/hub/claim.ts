@@ -1,0 +1,176 @@
+/**
+ * Claims in hub shape: a v1 NodeClaim whose apiVersion and kind still name what it really is. NodeClaims
+ * pass through; Machines are translated word by word and back without loss, so that controllers write
+ * one kind of code and `fromClaim` puts the native words on the wire.
+ */
+import { isObject } from "../../base/json.ts";
+import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
+import {
+  GENERATION_ANNOTATION_KEY,
+  KUBELET_COMPATIBILITY_ANNOTATION_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+} from "../karpenter/labels.ts";
+import { MACHINE, type Machine } from "../karpenter/machine.ts";
+import { NODE_CLAIM, type NodeClaim } from "../karpenter/nodeclaim.ts";
+import type { NodeClassReference } from "../karpenter/nodepool.ts";
+import type { ProviderRef } from "../karpenter/provisioner.ts";
+import { apiVersionOf, type Condition, type Kind, type KubeObject } from "../meta.ts";
+import type { Generation } from "./generation.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape, and callers treat both as hub claims
+export const CLAIM_KINDS: readonly Kind<any>[] = [NODE_CLAIM, MACHINE];
+
+/** Hub condition → Machine condition. Others keep their name. */
+const MACHINE_CONDITIONS: Readonly<Record<string, string>> = {
+  Launched: "MachineLaunched",
+  Registered: "MachineRegistered",
+  Initialized: "MachineInitialized",
+  Empty: "MachineEmpty",
+  Expired: "MachineExpired",
+  Drifted: "MachineDrifted",
+};
+
+const HUB_CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(MACHINE_CONDITIONS).map(([hub, machine]) => [machine, hub]),
+);
+
+/** What a hub claim made from a Machine carries beyond v1, to lose nothing. */
+interface MachineExtras {
+  readonly kubelet?: KubeletConfiguration;
+  readonly machineTemplateRef?: ProviderRef;
+}
+
+function isMachine(object: KubeObject): boolean {
+  return object.kind === MACHINE.kind;
+}
+
+/** A NodeClaim or Machine as read → hub shape. */
+export function toClaim(native: KubeObject): NodeClaim {
+  if (!isMachine(native)) return native as NodeClaim;
+  const machine = native as Machine;
+  const { requirements, ...spec } = machine.spec ?? {};
+  return {
+    ...machine,
+    spec: {
+      ...spec,
+      requirements: requirements ?? [],
+      nodeClassRef: classRefOf(machine.spec?.machineTemplateRef),
+    },
+    ...translateConditions(machine.status, HUB_CONDITIONS),
+  } as NodeClaim;
+}
+
+/**
+ * The inverse of `toClaim`: what goes to the API server. Of a Machine, expireAfter and
+ * terminationGracePeriod have no place and are left out (its Provisioner has the first).
+ */
+export function fromClaim(claim: NodeClaim): KubeObject {
+  if (!isMachine(claim)) return claim;
+  const { nodeClassRef, expireAfter, terminationGracePeriod, requirements, ...rest } = claim.spec;
+  const { machineTemplateRef, ...spec } = rest as typeof rest & MachineExtras;
+  const ref = machineTemplateRef ?? templateRefOf(nodeClassRef);
+  const machine: KubeObject & { spec: unknown } = {
+    ...claim,
+    spec: {
+      ...spec,
+      ...(requirements.length > 0 ? { requirements } : {}),
+      ...(ref === undefined ? {} : { machineTemplateRef: ref }),
+    },
+    ...translateConditions(claim.status, MACHINE_CONDITIONS),
+  };
+  return machine;
+}
+
+/** The kind to send requests for this claim with. */
+// biome-ignore lint/suspicious/noExplicitAny: see CLAIM_KINDS
+export function claimKind(claim: KubeObject): Kind<any> {
+  return isMachine(claim) ? MACHINE : NODE_CLAIM;
+}
+
+/** The generation whose rules and words a claim lives by; the planner stamps beta ones. */
+export function claimGeneration(claim: KubeObject): Generation {
+  if (isMachine(claim)) return "alpha";
+  return claim.metadata.annotations?.[GENERATION_ANNOTATION_KEY] === "v1beta1" ? "beta" : "v1";
+}
+
+/** `Pool.id` of the owner named by a claim's or node's labels; undefined for standalone ones. */
+export function poolIdOfLabels(
+  labels: Readonly<Record<string, string>> | undefined,
+): string | undefined {
+  const nodePool = labels?.[NODEPOOL_LABEL_KEY];
+  if (nodePool !== undefined) return `nodepool/${nodePool}`;
+  const provisioner = labels?.[PROVISIONER_NAME_LABEL_KEY];
+  return provisioner === undefined ? undefined : `provisioner/${provisioner}`;
+}
+
+export function poolIdOfClaim(claim: KubeObject): string | undefined {
+  return poolIdOfLabels(claim.metadata.labels);
+}
+
+/** Kubelet settings a claim brought from an alpha or beta pool; v1 claims have theirs on the class. */
+export function claimKubelet(claim: NodeClaim): KubeletConfiguration | undefined {
+  const own = (claim.spec as MachineExtras).kubelet;
+  if (own !== undefined) return own;
+  return parseKubelet(claim.metadata.annotations?.[KUBELET_COMPATIBILITY_ANNOTATION_KEY]);
+}
+
+/** Puts a pool's kubelet settings where `claimKubelet` finds them, by the claim's kind. */
+export function withClaimKubelet(
+  claim: NodeClaim,
+  kubelet: KubeletConfiguration | undefined,
+): NodeClaim {
+  if (kubelet === undefined) return claim;
+  if (isMachine(claim)) return { ...claim, spec: { ...claim.spec, ...{ kubelet } } };
+  const annotations = {
+    ...claim.metadata.annotations,
+    [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: JSON.stringify(kubelet),
+  };
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
+/** The JSON of the kubelet annotation; undefined when absent or broken. */
+export function parseKubelet(text: string | undefined): KubeletConfiguration | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? (value as KubeletConfiguration) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A template reference as a node class reference. An inline class has the empty name. */
+export function classRefOf(ref: ProviderRef | undefined): NodeClassReference {
+  const group = ref?.apiVersion?.includes("/") ? ref.apiVersion.split("/")[0] : undefined;
+  return {
+    group: group || "karpenter.k8s.aws",
+    kind: ref?.kind || "AWSNodeTemplate",
+    name: ref?.name ?? "",
+  };
+}
+
+function templateRefOf(ref: NodeClassReference): ProviderRef | undefined {
+  if (ref.name === "") return undefined;
+  const apiVersion = `${ref.group}/v1alpha1`;
+  return { apiVersion, kind: ref.kind, name: ref.name };
+}
+
+function translateConditions(
+  status: { readonly conditions?: readonly Condition[] } | undefined,
+  names: Readonly<Record<string, string>>,
+): { status?: unknown } {
+  if (status === undefined) return {};
+  if (status.conditions === undefined) return { status };
+  const conditions = status.conditions.map((one) => ({
+    ...one,
+    type: names[one.type] ?? one.type,
+  }));
+  return { status: { ...status, conditions } };
+}
+
+/** `karpenter.sh/v1alpha5` and `Machine`, or NodeClaim's: the head of a new claim of a generation. */
+export function claimHead(generation: Generation): { apiVersion: string; kind: string } {
+  const kind = generation === "alpha" ? MACHINE : NODE_CLAIM;
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind };
+}

@@ -1,0 +1,162 @@
+/**
+ * NodePools and Provisioners → the one form that decisions know (spec: generations 12.3, 12.4). Reading
+ * never fails: what validation should have refused counts as absent, and validation says so elsewhere.
+ */
+import { type NillableMs, parseDuration, parseNillableDuration } from "../../base/duration.ts";
+import { isObject } from "../../base/json.ts";
+import { condition } from "../karpenter/conditions.ts";
+import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
+import {
+  GENERATION_ANNOTATION_KEY,
+  KUBELET_COMPATIBILITY_ANNOTATION_KEY,
+} from "../karpenter/labels.ts";
+import { NODE_POOL, type NodePool } from "../karpenter/nodepool.ts";
+import { nodePoolHash, provisionerHash } from "../karpenter/nodepool-hash.ts";
+import { PROVISIONER, type Provisioner } from "../karpenter/provisioner.ts";
+import type { Kind, KubeObject } from "../meta.ts";
+import { parseResources } from "../resources.ts";
+import { classRefOf, parseKubelet } from "./claim.ts";
+import type { Generation } from "./generation.ts";
+import type { Pool, PoolDisruption } from "./pool.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape; toPool takes both
+export const POOL_KINDS: readonly Kind<any>[] = [NODE_POOL, PROVISIONER];
+
+/** v1's default lifetime, and v1beta1's. */
+const DEFAULT_EXPIRE_AFTER_MS = 720 * 3_600_000;
+
+/** The kind a pool was made from: for patches, events and owner references. */
+// biome-ignore lint/suspicious/noExplicitAny: see POOL_KINDS
+export function poolKind(pool: Pool): Kind<any> {
+  return pool.generation === "alpha" ? PROVISIONER : NODE_POOL;
+}
+
+/** A NodePool (v1 shape) or Provisioner as read → hub form. */
+export function toPool(native: NodePool | Provisioner): Pool {
+  return native.kind === PROVISIONER.kind
+    ? fromProvisioner(native as Provisioner)
+    : fromNodePool(native as NodePool);
+}
+
+/**
+ * `beta` when v1beta1 wrote the spec last. Both versions are one stored object, so the writers' list
+ * decides; conversion's own mark does where that list is missing.
+ */
+export function nodePoolGeneration(pool: KubeObject): Generation {
+  const writer = lastSpecWriter(pool);
+  const version = writer ?? pool.metadata.annotations?.[GENERATION_ANNOTATION_KEY];
+  return version?.endsWith("v1beta1") ? "beta" : "v1";
+}
+
+function fromNodePool(native: NodePool): Pool {
+  const { spec } = native;
+  const template = spec.template?.spec;
+  const generation = nodePoolGeneration(native);
+  return {
+    ...identity(native, "nodepool"),
+    generation,
+    ready: condition(native, "Ready")?.status === "True",
+    labels: spec.template?.metadata?.labels ?? {},
+    annotations: spec.template?.metadata?.annotations ?? {},
+    taints: template?.taints ?? [],
+    startupTaints: template?.startupTaints ?? [],
+    requirements: template?.requirements ?? [],
+    classRef: template?.nodeClassRef ?? { group: "", kind: "", name: "" },
+    kubelet: parseKubelet(native.metadata.annotations?.[KUBELET_COMPATIBILITY_ANNOTATION_KEY]),
+    inlineProvider: undefined,
+    limits: parseResources(spec.limits),
+    weight: spec.weight ?? 0,
+    replicas: spec.replicas,
+    disruption: nodePoolDisruption(native, generation),
+    terminationGracePeriodMs: parseOptional(template?.terminationGracePeriod),
+    hash: nodePoolHash(native),
+  };
+}
+
+function nodePoolDisruption(native: NodePool, generation: Generation): PoolDisruption {
+  const disruption = native.spec.disruption;
+  return {
+    policy: disruption?.consolidationPolicy ?? "WhenEmptyOrUnderutilized",
+    consolidateAfter: span(disruption?.consolidateAfter, 0),
+    expireAfter: span(native.spec.template?.spec.expireAfter, DEFAULT_EXPIRE_AFTER_MS),
+    expireMode: generation === "beta" ? "voluntary" : "forceful",
+    budgets: disruption?.budgets ?? [{ nodes: "10%" }],
+  };
+}
+
+function fromProvisioner(native: Provisioner): Pool {
+  const { spec } = native;
+  const kubelet: KubeletConfiguration | undefined = spec.kubeletConfiguration;
+  return {
+    ...identity(native, "provisioner"),
+    generation: "alpha",
+    ready: true,
+    labels: spec.labels ?? {},
+    annotations: spec.annotations ?? {},
+    taints: spec.taints ?? [],
+    startupTaints: spec.startupTaints ?? [],
+    requirements: spec.requirements ?? [],
+    classRef: classRefOf(spec.providerRef),
+    kubelet,
+    inlineProvider: spec.providerRef === undefined ? spec.provider : undefined,
+    limits: parseResources(spec.limits?.resources),
+    weight: spec.weight ?? 0,
+    replicas: undefined,
+    disruption: provisionerDisruption(native),
+    terminationGracePeriodMs: undefined,
+    hash: provisionerHash(native),
+  };
+}
+
+/** Alpha has no budgets: no budget, no cap. Without consolidation and ttl nothing is removed. */
+function provisionerDisruption({ spec }: Provisioner): PoolDisruption {
+  const shared = {
+    expireAfter: seconds(spec.ttlSecondsUntilExpired),
+    expireMode: "voluntary",
+    budgets: [],
+  } as const;
+  if (spec.consolidation?.enabled === true)
+    return { ...shared, policy: "WhenEmptyOrUnderutilized", consolidateAfter: 0 };
+  if (spec.ttlSecondsAfterEmpty === undefined)
+    return { ...shared, policy: "none", consolidateAfter: "Never" };
+  const consolidateAfter = seconds(spec.ttlSecondsAfterEmpty);
+  return { ...shared, policy: "WhenEmpty", consolidateAfter };
+}
+
+function identity(native: KubeObject, noun: "nodepool" | "provisioner") {
+  const { metadata } = native;
+  return {
+    id: `${noun}/${metadata.name}`,
+    name: metadata.name,
+    uid: metadata.uid ?? "",
+    observedGeneration: metadata.generation ?? 0,
+    deleting: metadata.deletionTimestamp !== undefined,
+  };
+}
+
+/** Absent and -1 (the seeds' way to write it) mean never. */
+function seconds(value: number | undefined): NillableMs {
+  return value === undefined || value < 0 ? "Never" : value * 1_000;
+}
+
+function span(text: string | undefined, otherwise: NillableMs): NillableMs {
+  return (text === undefined ? undefined : parseNillableDuration(text)) ?? otherwise;
+}
+
+function parseOptional(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseDuration(text);
+}
+
+/** apiVersion of the latest managedFields entry that owns part of spec; later entries win ties. */
+function lastSpecWriter(object: KubeObject): string | undefined {
+  let latest: { readonly time: string; readonly apiVersion: string } | undefined;
+  for (const entry of object.metadata.managedFields ?? []) {
+    if (!isObject(entry) || entry["subresource"] || !isObject(entry["fieldsV1"])) continue;
+    if (entry["fieldsV1"]["f:spec"] === undefined || typeof entry["apiVersion"] !== "string")
+      continue;
+    const time = String(entry["time"] ?? "");
+    if (latest === undefined || time >= latest.time)
+      latest = { time, apiVersion: entry["apiVersion"] };
+  }
+  return latest?.apiVersion;
+}

@@ -1,0 +1,173 @@
+/**
+ * Status conditions by one set of rules: which feed `Ready`, when times move, how they are ordered.
+ * Objects are never changed: each call returns the object itself when nothing differs, else a new one.
+ * upstream: operatorpkg/status (spec: upstream-core 1.2)
+ */
+import { deepEqual } from "../../base/json.ts";
+import { type Condition, formatTime, type KubeObject, parseTime } from "../meta.ts";
+
+/** Conditions that together make `Ready`, by kind. Machines are in hub shape here. */
+const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
+  NodeClaim: ["Launched", "Registered", "Initialized"],
+  Machine: ["Launched", "Registered", "Initialized"],
+  NodePool: ["ValidationSucceeded", "NodeClassReady"],
+  EC2NodeClass: [
+    "AMIsReady",
+    "SubnetsReady",
+    "SecurityGroupsReady",
+    "InstanceProfileReady",
+    "ValidationSucceeded",
+  ],
+  KWOKNodeClass: [],
+};
+
+const READY = "Ready";
+const AWAITING_RECONCILIATION = "AwaitingReconciliation";
+const AWAITING_MESSAGE = "object is awaiting reconciliation";
+
+/** An object with conditions; anything else in status is left alone. */
+export interface Conditioned extends KubeObject {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+export interface ConditionChange {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  /** Defaults to the type for True. */
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export function dependentsOf(kind: string | undefined): readonly string[] {
+  return DEPENDENTS[kind ?? ""] ?? [];
+}
+
+/** The condition of that type, or undefined. */
+export function condition(object: KubeObject, type: string): Condition | undefined {
+  return (object as Conditioned).status?.conditions?.find((one) => one.type === type);
+}
+
+/** Whether the condition is there with status True. */
+export function isTrue(object: KubeObject, type: string): boolean {
+  return condition(object, type)?.status === "True";
+}
+
+/**
+ * Creates the conditions that feed Ready, and Ready, as Unknown since the object's creation. Done by
+ * the first reconciler that meets an object. `dependents` defaults to those of the object's kind.
+ */
+export function initializeConditions<T extends KubeObject>(
+  object: T,
+  nowMs: number,
+  dependents: readonly string[] = dependentsOf(object.kind),
+): T {
+  let result = object;
+  for (const type of [...dependents, READY]) {
+    if (condition(result, type) !== undefined) continue;
+    const fresh: Condition = {
+      type,
+      status: "Unknown",
+      reason: AWAITING_RECONCILIATION,
+      message: AWAITING_MESSAGE,
+      lastTransitionTime: object.metadata.creationTimestamp ?? formatTime(nowMs),
+      observedGeneration: object.metadata.generation ?? 0,
+    };
+    result = withConditions(result, ordered([...conditionsOf(result), fresh]));
+  }
+  return withRoot(result, nowMs, dependents);
+}
+
+/** Sets one condition and recomputes Ready. */
+export function withCondition<T extends KubeObject>(
+  object: T,
+  change: ConditionChange,
+  nowMs: number,
+): T {
+  const initialized = initializeConditions(object, nowMs);
+  const changed = set(initialized, change, nowMs);
+  return withRoot(changed, nowMs, dependentsOf(object.kind));
+}
+
+/** Several at once, in order. */
+export function withConditionChanges<T extends KubeObject>(
+  object: T,
+  changes: readonly ConditionChange[],
+  nowMs: number,
+): T {
+  return changes.reduce((result, change) => withCondition(result, change, nowMs), object);
+}
+
+/** Removes a condition. Those that feed Ready cannot be removed: they stay as they are. */
+export function withoutCondition<T extends KubeObject>(object: T, type: string): T {
+  if (type === READY || dependentsOf(object.kind).includes(type)) return object;
+  if (condition(object, type) === undefined) return object;
+  const rest = conditionsOf(object).filter((one) => one.type !== type);
+  return withConditions(
+    object,
+    rest.toSorted((a, b) => (a.type < b.type ? -1 : 1)),
+  );
+}
+
+function conditionsOf(object: KubeObject): readonly Condition[] {
+  return (object as Conditioned).status?.conditions ?? [];
+}
+
+function withConditions<T extends KubeObject>(object: T, conditions: readonly Condition[]): T {
+  return { ...object, status: { ...(object as Conditioned).status, conditions } };
+}
+
+function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: number): T {
+  const before = condition(object, change.type);
+  const sameStatus = before?.status === change.status && before.lastTransitionTime !== undefined;
+  const after: Condition = {
+    type: change.type,
+    status: change.status,
+    reason: change.reason ?? (change.status === "True" ? change.type : ""),
+    message: change.message ?? "",
+    lastTransitionTime: sameStatus ? (before.lastTransitionTime as string) : formatTime(nowMs),
+    observedGeneration: object.metadata.generation ?? 0,
+  };
+  if (deepEqual(before, after)) return object;
+  // A deleting object's generation has moved for good: nobody will look at the other conditions again.
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  const others = conditionsOf(object)
+    .filter((one) => one.type !== change.type)
+    .map((one) =>
+      deleting ? { ...one, observedGeneration: object.metadata.generation ?? 0 } : one,
+    );
+  return withConditions(object, ordered([...others, after]));
+}
+
+/** By transition time, ties as they were, Ready last. */
+function ordered(conditions: readonly Condition[]): readonly Condition[] {
+  return conditions.toSorted((a, b) => {
+    if (a.type === READY || b.type === READY) return a.type === READY ? 1 : -1;
+    return (parseTime(a.lastTransitionTime) ?? 0) - (parseTime(b.lastTransitionTime) ?? 0);
+  });
+}
+
+function withRoot<T extends KubeObject>(
+  object: T,
+  nowMs: number,
+  dependents: readonly string[],
+): T {
+  if (dependents.length === 0) return object;
+  const generation = object.metadata.generation ?? 0;
+  const unhappy = dependents
+    .map((type) => condition(object, type))
+    .filter((one): one is Condition => one !== undefined)
+    .filter((one) => one.status !== "True" || one.observedGeneration !== generation)
+    .toSorted((a, b) => (a.type < b.type ? -1 : 1));
+  if (unhappy.length === 0 && dependents.every((type) => isTrue(object, type)))
+    return set(object, { type: READY, status: "True" }, nowMs);
+  const failed = unhappy.some(
+    (one) => one.status === "False" && one.observedGeneration === generation,
+  );
+  const change: ConditionChange = {
+    type: READY,
+    status: failed ? "False" : "Unknown",
+    reason: failed ? "UnhealthyDependents" : "ReconcilingDependents",
+    message: unhappy.map((one) => `${one.type}=${one.status}`).join(", "),
+  };
+  return set(object, change, nowMs);
+}

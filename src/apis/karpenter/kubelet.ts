@@ -1,0 +1,21 @@
+/** Kubelet settings as every generation spells them; alpha alone knows containerRuntime. */
+import type { ResourceAmounts } from "../meta.ts";
+
+export interface KubeletConfiguration {
+  readonly clusterDNS?: readonly string[];
+  /** Alpha only: `dockerd` or `containerd`. */
+  readonly containerRuntime?: string;
+  readonly maxPods?: number;
+  readonly podsPerCore?: number;
+  readonly systemReserved?: ResourceAmounts;
+  readonly kubeReserved?: ResourceAmounts;
+  /** Signal → quantity or percentage. */
+  readonly evictionHard?: Readonly<Record<string, string>>;
+  readonly evictionSoft?: Readonly<Record<string, string>>;
+  readonly evictionSoftGracePeriod?: Readonly<Record<string, string>>;
+  readonly evictionMaxPodGracePeriod?: number;
+  readonly imageGCHighThresholdPercent?: number;
+  readonly imageGCLowThresholdPercent?: number;
+  readonly cpuCFSQuota?: boolean;
+  readonly [field: string]: unknown;
+}

@@ -1,0 +1,159 @@
+/**
+ * Every label, annotation, taint and finalizer of Karpenter's own group, and which label keys users may
+ * set. Constants keep upstream's names in screaming case so either can be searched for.
+ * upstream: pkg/apis/v1/labels.go, pkg/apis/v1/taints.go (and v1alpha5, v1beta1 for the older words)
+ */
+import type { Taint } from "../core/node.ts";
+
+export const GROUP = "karpenter.sh";
+export const COMPATIBILITY_GROUP = "compatibility.karpenter.sh";
+
+export const TOPOLOGY_ZONE_LABEL_KEY = "topology.kubernetes.io/zone";
+export const TOPOLOGY_REGION_LABEL_KEY = "topology.kubernetes.io/region";
+export const INSTANCE_TYPE_LABEL_KEY = "node.kubernetes.io/instance-type";
+export const ARCH_LABEL_KEY = "kubernetes.io/arch";
+export const OS_LABEL_KEY = "kubernetes.io/os";
+export const HOSTNAME_LABEL_KEY = "kubernetes.io/hostname";
+export const WINDOWS_BUILD_LABEL_KEY = "node.kubernetes.io/windows-build";
+export const EXCLUDE_BALANCERS_LABEL_KEY =
+  "node.kubernetes.io/exclude-from-external-load-balancers";
+
+export const NODEPOOL_LABEL_KEY = "karpenter.sh/nodepool";
+/** Alpha's owner label. */
+export const PROVISIONER_NAME_LABEL_KEY = "karpenter.sh/provisioner-name";
+export const NODE_INITIALIZED_LABEL_KEY = "karpenter.sh/initialized";
+export const NODE_REGISTERED_LABEL_KEY = "karpenter.sh/registered";
+export const NODE_DO_NOT_SYNC_TAINTS_LABEL_KEY = "karpenter.sh/do-not-sync-taints";
+export const CAPACITY_TYPE_LABEL_KEY = "karpenter.sh/capacity-type";
+
+export const ARCHITECTURE_AMD64 = "amd64";
+export const ARCHITECTURE_ARM64 = "arm64";
+export const CAPACITY_TYPE_SPOT = "spot";
+export const CAPACITY_TYPE_ON_DEMAND = "on-demand";
+export const CAPACITY_TYPE_RESERVED = "reserved";
+
+export const DO_NOT_DISRUPT_ANNOTATION_KEY = "karpenter.sh/do-not-disrupt";
+/** Alpha and beta. */
+export const DO_NOT_EVICT_ANNOTATION_KEY = "karpenter.sh/do-not-evict";
+export const DO_NOT_CONSOLIDATE_ANNOTATION_KEY = "karpenter.sh/do-not-consolidate";
+export const PROVIDER_COMPATIBILITY_ANNOTATION_KEY = "compatibility.karpenter.sh/provider";
+export const MANAGED_BY_ANNOTATION_KEY = "karpenter.sh/managed-by";
+export const LINKED_ANNOTATION_KEY = "karpenter.sh/linked";
+export const EMPTINESS_TIMESTAMP_ANNOTATION_KEY = "karpenter.sh/emptiness-timestamp";
+export const NODEPOOL_HASH_ANNOTATION_KEY = "karpenter.sh/nodepool-hash";
+export const NODEPOOL_HASH_VERSION_ANNOTATION_KEY = "karpenter.sh/nodepool-hash-version";
+export const PROVISIONER_HASH_ANNOTATION_KEY = "karpenter.sh/provisioner-hash";
+export const NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY =
+  "karpenter.sh/nodeclaim-termination-timestamp";
+export const NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY =
+  "karpenter.sh/nodeclaim-min-values-relaxed";
+export const STORED_VERSION_MIGRATED_ANNOTATION_KEY = "karpenter.sh/stored-version-migrated";
+
+/** Conversion keeps what the other version cannot say (spec: generations 9). */
+export const KUBELET_COMPATIBILITY_ANNOTATION_KEY =
+  "compatibility.karpenter.sh/v1beta1-kubelet-conversion";
+export const NODECLASS_REFERENCE_ANNOTATION_KEY =
+  "compatibility.karpenter.sh/v1beta1-nodeclass-reference";
+/** Our own: `v1beta1` on objects that live by beta's rules. */
+export const GENERATION_ANNOTATION_KEY = "compatibility.karpenter.sh/generation";
+/** Our own: JSON of the v1 fields that v1beta1 has no place for. */
+export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
+
+export const TERMINATION_FINALIZER = "karpenter.sh/termination";
+
+export const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";
+export const UNREGISTERED_TAINT_KEY = "karpenter.sh/unregistered";
+/** Beta's. */
+export const DISRUPTION_TAINT_KEY = "karpenter.sh/disruption";
+export const DISRUPTING_TAINT_VALUE = "disrupting";
+
+export const DISRUPTED_NO_SCHEDULE_TAINT: Taint = {
+  key: DISRUPTED_TAINT_KEY,
+  effect: "NoSchedule",
+};
+export const DISRUPTION_NO_SCHEDULE_TAINT: Taint = {
+  key: DISRUPTION_TAINT_KEY,
+  value: DISRUPTING_TAINT_VALUE,
+  effect: "NoSchedule",
+};
+export const UNREGISTERED_NO_EXECUTE_TAINT: Taint = {
+  key: UNREGISTERED_TAINT_KEY,
+  effect: "NoExecute",
+};
+
+/** Taints a node carries for a while as it starts: ignored until it is initialized. */
+export const KNOWN_EPHEMERAL_TAINTS: readonly Taint[] = [
+  { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" },
+  { key: "node.kubernetes.io/not-ready", effect: "NoExecute" },
+  { key: "node.kubernetes.io/unreachable", effect: "NoSchedule" },
+  { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" },
+  UNREGISTERED_NO_EXECUTE_TAINT,
+];
+
+/** Prefix of readiness-gate taints, ephemeral as well. */
+export const READINESS_TAINT_PREFIX = "readiness.k8s.io/";
+
+/** Labels Karpenter itself understands: never restricted, may be undefined on a claim. */
+export const WELL_KNOWN_LABELS: readonly string[] = [
+  NODEPOOL_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+  TOPOLOGY_REGION_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  ARCH_LABEL_KEY,
+  OS_LABEL_KEY,
+  CAPACITY_TYPE_LABEL_KEY,
+  WINDOWS_BUILD_LABEL_KEY,
+];
+
+export const RESTRICTED_LABEL_DOMAINS: readonly string[] = [GROUP];
+export const RESTRICTED_LABELS: readonly string[] = [HOSTNAME_LABEL_KEY];
+
+/** Old spellings → the stable key. */
+export const NORMALIZED_LABELS: Readonly<Record<string, string>> = {
+  "failure-domain.beta.kubernetes.io/zone": TOPOLOGY_ZONE_LABEL_KEY,
+  "failure-domain.beta.kubernetes.io/region": TOPOLOGY_REGION_LABEL_KEY,
+  "beta.kubernetes.io/arch": ARCH_LABEL_KEY,
+  "beta.kubernetes.io/os": OS_LABEL_KEY,
+  "beta.kubernetes.io/instance-type": INSTANCE_TYPE_LABEL_KEY,
+};
+
+/** The stable key of a label. */
+export function normalizedLabel(key: string): string {
+  return NORMALIZED_LABELS[key] ?? key;
+}
+
+/** The part before the slash, `""` when there is none. */
+export function labelDomain(key: string): string {
+  const slash = key.indexOf("/");
+  return slash < 0 ? "" : key.slice(0, slash);
+}
+
+/** Whether `domain` is `of` or lies below it: `a.karpenter.sh` is below `karpenter.sh`. */
+export function isDomainOrBelow(domain: string, of: string): boolean {
+  return domain === of || domain.endsWith(`.${of}`);
+}
+
+/**
+ * Whether pools and pods may not name this key: Karpenter's own domain and the hostname, except what
+ * is well known (`alsoKnown`: the provider's well-known labels). upstream: IsRestrictedLabel
+ */
+export function isRestrictedLabel(key: string, alsoKnown: readonly string[] = []): boolean {
+  if (WELL_KNOWN_LABELS.includes(key) || alsoKnown.includes(key)) return false;
+  if (RESTRICTED_LABELS.includes(key)) return true;
+  const domain = labelDomain(key);
+  return RESTRICTED_LABEL_DOMAINS.some((restricted) => isDomainOrBelow(domain, restricted));
+}
+
+/**
+ * Whether a requirement's key stays out of node labels: restricted and well-known ones are set from
+ * what was launched, never from the pool. upstream: IsRestrictedNodeLabel
+ */
+export function isRestrictedNodeLabel(key: string, alsoKnown: readonly string[] = []): boolean {
+  if (WELL_KNOWN_LABELS.includes(key) || alsoKnown.includes(key)) return true;
+  return isRestrictedLabel(key, alsoKnown);
+}
+
+/** `karpenter.k8s.aws/ec2nodeclass`: the label that names the node class on claims and nodes. */
+export function nodeClassLabelKey(ref: { readonly group: string; readonly kind: string }): string {
+  return `${ref.group}/${ref.kind.toLowerCase()}`;
+}

@@ -1,0 +1,51 @@
+/**
+ * Which disruption budgets guard a pod, and whether they forbid an eviction now. An eviction under two
+ * budgets is refused by the API server. upstream: pkg/utils/pdb/pdb.go
+ */
+
+import type { Pod } from "../core/pod.ts";
+import { isReady } from "../core/pod-predicates.ts";
+import { matchesLabelSelector } from "../core/selectors.ts";
+import { keyOf } from "../meta.ts";
+import type { PodDisruptionBudget } from "./kinds.ts";
+
+/** Budgets of the pod's namespace that select it, by name. */
+export function budgetsOf(
+  pod: Pod,
+  pdbs: readonly PodDisruptionBudget[],
+): readonly PodDisruptionBudget[] {
+  return pdbs
+    .filter((pdb) => pdb.metadata.namespace === pod.metadata.namespace)
+    .filter((pdb) => matchesLabelSelector(pdb.spec.selector, pod.metadata.labels))
+    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+export type PdbBlock =
+  /** The eviction API does not support several budgets for one pod. */
+  | { readonly reason: "multiple"; readonly pdbs: readonly string[] }
+  | { readonly reason: "noDisruptionsAllowed"; readonly pdbs: readonly string[] };
+
+/** Why the pod cannot be evicted now (budgets by `namespace/name`); undefined when it can. */
+export function pdbBlock(pod: Pod, pdbs: readonly PodDisruptionBudget[]): PdbBlock | undefined {
+  const guards = budgetsOf(pod, pdbs);
+  if (guards.length > 1) return { reason: "multiple", pdbs: guards.map(keyOf) };
+  const guard = guards[0];
+  if (guard === undefined || passesUnhealthy(pod, guard)) return undefined;
+  // A budget that no controller has looked at yet allows nothing, as the eviction API has it.
+  if ((guard.status?.disruptionsAllowed ?? 0) > 0) return undefined;
+  return { reason: "noDisruptionsAllowed", pdbs: [keyOf(guard)] };
+}
+
+/** Whether a budget can never allow an eviction of this pod, whatever else happens. */
+export function isFullyBlocked(pod: Pod, pdbs: readonly PodDisruptionBudget[]): boolean {
+  return budgetsOf(pod, pdbs).some((pdb) => !passesUnhealthy(pod, pdb) && allowsNothing(pdb));
+}
+
+function passesUnhealthy(pod: Pod, pdb: PodDisruptionBudget): boolean {
+  return pdb.spec.unhealthyPodEvictionPolicy === "AlwaysAllow" && !isReady(pod);
+}
+
+function allowsNothing({ spec }: PodDisruptionBudget): boolean {
+  const { maxUnavailable, minAvailable } = spec;
+  return maxUnavailable === 0 || maxUnavailable === "0%" || minAvailable === "100%";
+}
