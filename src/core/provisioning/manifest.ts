@@ -1,13 +1,132 @@
 /**
- * What a planned claim looks like as an object: the NodeClaim (or Machine) that is sent to the API.
- * Building it is a decision, so it stands here; sending it is one call elsewhere.
+ * What a planned claim looks like as an object: the NodeClaim (or, for a Provisioner, the Machine) that
+ * is sent to the API. Building it is a decision, so it stands here; sending it is one call elsewhere.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
-import type { KubeObject } from "../../apis/meta.ts";
+import { claimHead, fromClaim, withClaimKubelet } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { poolKind } from "../../apis/hub/to-pool.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  GENERATION_ANNOTATION_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  isRestrictedNodeLabel,
+  NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY,
+  NODEPOOL_HASH_VERSION_ANNOTATION_KEY,
+  nodeClassLabelKey,
+  PROVIDER_COMPATIBILITY_ANNOTATION_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
+import { apiVersionOf, type KubeObject } from "../../apis/meta.ts";
+import { formatResources } from "../../apis/resources.ts";
+import { formatDuration } from "../../base/duration.ts";
+import { usableOfferings } from "../cloudprovider/offerings.ts";
+import { anyValue } from "../scheduling/requirement.ts";
+import { Requirements } from "../scheduling/requirements.ts";
 import type { PlannedClaim } from "./result.ts";
 
+/** The API server cuts a generated name's stem here, so that five random letters still fit. */
+const MAX_NAME_STEM = 58;
+
 /**
- * The native object of the pool's generation, named `<pool>-<nameSuffix>`.
+ * The native object of the pool's generation, named `<pool>-<nameSuffix>`. Ready to be created; the
+ * finalizer is added by the claim's own controller.
  */
 export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeObject {
-  return { metadata: { name: `${planned.pool.name}-${nameSuffix}` } };
+  const { pool } = planned;
+  const kind = poolKind(pool);
+  const generateName = `${pool.name}-`;
+  const never = pool.disruption.expireAfter === "Never";
+  const expireAfter = never ? "Never" : formatDuration(pool.disruption.expireAfter as number);
+  const claim: NodeClaim = {
+    ...claimHead(pool.generation),
+    metadata: {
+      name: `${generateName.slice(0, MAX_NAME_STEM)}${nameSuffix}`,
+      generateName,
+      labels: claimLabels(planned),
+      annotations: claimAnnotations(planned),
+      ownerReferences: [
+        {
+          apiVersion: apiVersionOf(kind),
+          kind: kind.kind,
+          name: pool.name,
+          uid: pool.uid,
+          blockOwnerDeletion: true,
+        },
+      ],
+    },
+    spec: {
+      ...(pool.taints.length > 0 ? { taints: pool.taints } : {}),
+      ...(pool.startupTaints.length > 0 ? { startupTaints: pool.startupTaints } : {}),
+      requirements: claimRequirements(planned),
+      resources: { requests: formatResources(planned.requests) },
+      nodeClassRef: pool.classRef,
+      expireAfter,
+      ...(pool.terminationGracePeriodMs === undefined
+        ? {}
+        : { terminationGracePeriod: formatDuration(pool.terminationGracePeriodMs) }),
+    },
+  };
+  return fromClaim(withClaimKubelet(claim, pool.kubelet));
+}
+
+/** Labels every node of this pool will carry, whatever is launched. Also the pool's requirements. */
+export function poolLabels(pool: Pool): Record<string, string> {
+  const { generation, classRef } = pool;
+  const named = generation !== "alpha" && classRef.name !== "";
+  return {
+    ...pool.labels,
+    [vocabulary(generation).ownerLabel]: pool.name,
+    ...(named ? { [nodeClassLabelKey(classRef)]: classRef.name } : {}),
+  };
+}
+
+/**
+ * Well-known labels are set from what was launched. A key of the user's own must have some value on
+ * the node, so that the pods that asked for it find it: the lowest one still allowed.
+ */
+function claimLabels(planned: PlannedClaim): Record<string, string> {
+  const labels: Record<string, string> = {};
+  const catalogue = new Set(planned.instanceTypes.flatMap((type) => Object.keys(type.labels)));
+  for (const requirement of Requirements.fromSpecs(planned.requirements).all()) {
+    if (catalogue.has(requirement.key) || isRestrictedNodeLabel(requirement.key)) continue;
+    const value = anyValue(requirement);
+    if (value !== undefined) labels[requirement.key] = value;
+  }
+  return { ...labels, ...poolLabels(planned.pool) };
+}
+
+function claimAnnotations(planned: PlannedClaim): Record<string, string> {
+  const { pool } = planned;
+  const annotations: Record<string, string> = {
+    ...pool.annotations,
+    [vocabulary(pool.generation).hashAnnotation]: pool.hash,
+  };
+  if (pool.generation === "alpha") {
+    if (pool.inlineProvider !== undefined) {
+      annotations[PROVIDER_COMPATIBILITY_ANNOTATION_KEY] = JSON.stringify(pool.inlineProvider);
+    }
+    return annotations;
+  }
+  annotations[NODEPOOL_HASH_VERSION_ANNOTATION_KEY] = NODEPOOL_HASH_VERSION;
+  annotations[NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY] = String(planned.minValuesRelaxed);
+  if (pool.generation === "beta") annotations[GENERATION_ANNOTATION_KEY] = "v1beta1";
+  return annotations;
+}
+
+/** The narrowed requirements with the candidate types and the capacity types they come in. */
+function claimRequirements(planned: PlannedClaim): RequirementSpec[] {
+  const narrowed = Requirements.fromSpecs(planned.requirements);
+  const types = planned.instanceTypes;
+  const capacityTypes = types.flatMap((type) =>
+    usableOfferings(type, narrowed).map((offering) => offering.capacityType),
+  );
+  const candidates = Requirements.fromSpecs([
+    { key: INSTANCE_TYPE_LABEL_KEY, operator: "In", values: types.map((type) => type.name) },
+    { key: CAPACITY_TYPE_LABEL_KEY, operator: "In", values: capacityTypes },
+  ]);
+  return narrowed.and(candidates).specs();
 }

@@ -2,6 +2,11 @@
  * A set of requirements, at most one per label: what a node must look like for a pod, what a pool
  * offers, what a node is. Immutable; adding gives a new set. upstream: pkg/scheduling/requirements.go
  */
+import {
+  HOSTNAME_LABEL_KEY,
+  NORMALIZED_LABELS,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import {
   allowsAbsence,
@@ -15,17 +20,14 @@ import {
   toSpecs,
 } from "./requirement.ts";
 
-/** A key that no label had under these names any more, and the key that replaced it. */
-export const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
-  "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
-  "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
-  "beta.kubernetes.io/arch": "kubernetes.io/arch",
-  "beta.kubernetes.io/os": "kubernetes.io/os",
-  "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+/** Old and provider spellings of a key → the one that planning uses. */
+const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
+  ...NORMALIZED_LABELS,
+  "topology.ebs.csi.aws.com/zone": TOPOLOGY_ZONE_LABEL_KEY,
 };
 
 /** Not shown in messages: the placeholder host names of planned nodes mean nothing to a reader. */
-const HIDDEN_KEYS: ReadonlySet<string> = new Set(["kubernetes.io/hostname"]);
+const HIDDEN_KEYS: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 export class Requirements {
   /** By key, ascending. */

@@ -43,8 +43,3 @@ export interface ClusterState {
   /** Bumped by each change that could make a consolidation possible. */
   readonly revision: number;
 }
-
-export interface ClusterStateOptions {
-  /** `<group>/<kind in lower case>` of the node classes served: their nodes are ours. */
-  readonly managedLabels: readonly string[];
-}

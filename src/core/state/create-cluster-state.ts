@@ -1,7 +1,336 @@
-/** Makes an empty picture of the cluster. */
-import type { ClusterState, ClusterStateOptions } from "./cluster.ts";
+/**
+ * Keeps the picture of the cluster. Nodes and claims are held apart and joined by provider id; what a
+ * reader gets is a view per node, rebuilt only when something of that node changed. Every answer is a
+ * snapshot that later updates do not touch. upstream: pkg/controllers/state/cluster.go
+ */
+import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isTerminal } from "../../apis/core/pod-predicates.ts";
+import { poolIdOfLabels } from "../../apis/hub/claim.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import type { ClusterState } from "./cluster.ts";
+import { type DaemonFacts, daemonPod } from "./daemon-pod.ts";
+import { type NodeView, nodeView } from "./node-view.ts";
 
-/** Not built yet. */
-export function createClusterState(options: ClusterStateOptions): ClusterState {
-  throw new Error(`cluster state is not built yet (${options.managedLabels.length} classes)`);
+/** An empty picture; `controllers/state` fills it. */
+export function createClusterState(): ClusterState {
+  return new Cluster();
+}
+
+class Cluster implements ClusterState {
+  readonly #nodes = new Map<string, Node>();
+  /** By `kind/name`: two generations may use one name. */
+  readonly #claims = new Map<string, NodeClaim>();
+  readonly #claimByProviderId = new Map<string, string>();
+  readonly #nodeByProviderId = new Map<string, string>();
+  readonly #bindings = new Map<string, string>();
+  readonly #podsByNode = new Map<string, Map<string, Pod>>();
+  readonly #unbound = new Map<string, Pod>();
+  readonly #daemons = new Map<string, DaemonFacts>();
+  /** Node names, claim names or provider ids. */
+  readonly #marked = new Set<string>();
+  readonly #nominated = new Map<string, number>();
+  /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
+  readonly #views = new Map<string, NodeView>();
+  #nodesCache: readonly NodeView[] | undefined;
+  #usageCache: Map<string, Resources> | undefined;
+  #unboundCache: readonly Pod[] | undefined;
+  #daemonCache: readonly Pod[] | undefined;
+  #unlaunched = 0;
+  #revision = 0;
+
+  updateClaim(claim: NodeClaim): void {
+    const key = claimKey(claim.kind ?? "NodeClaim", claim.metadata.name);
+    const known = this.#claims.get(key);
+    if (isStale(claim, known)) return;
+    if (known === undefined) this.#revision++;
+    else this.#forgetClaim(key, known);
+    this.#claims.set(key, claim);
+    const providerId = claim.status?.providerID;
+    if (providerId) this.#claimByProviderId.set(providerId, key);
+    if (isUnlaunched(claim)) this.#unlaunched++;
+    if (known?.metadata.deletionTimestamp !== claim.metadata.deletionTimestamp) this.#revision++;
+    this.#touchClaim(key, claim);
+  }
+
+  deleteClaim(name: string, kind: string): void {
+    const key = claimKey(kind, name);
+    const known = this.#claims.get(key);
+    if (known === undefined) return;
+    this.#forgetClaim(key, known);
+    this.#claims.delete(key);
+    this.#marked.delete(name);
+    this.#nominated.delete(name);
+    this.#revision++;
+    this.#touchClaim(key, known);
+  }
+
+  updateNode(node: Node): void {
+    const name = node.metadata.name;
+    const known = this.#nodes.get(name);
+    if (isStale(node, known)) return;
+    if (known === undefined) this.#revision++;
+    else this.#forgetNode(known);
+    this.#nodes.set(name, node);
+    const providerId = node.spec?.providerID;
+    if (providerId) this.#nodeByProviderId.set(providerId, name);
+    const before = this.#views.get(name)?.initialized;
+    this.#touchNode(name);
+    if (before !== undefined && before !== this.#view(name)?.initialized) this.#revision++;
+  }
+
+  deleteNode(name: string): void {
+    const known = this.#nodes.get(name);
+    if (known === undefined) return;
+    this.#forgetNode(known);
+    this.#nodes.delete(name);
+    this.#marked.delete(name);
+    this.#nominated.delete(name);
+    this.#revision++;
+    this.#touchNode(name);
+  }
+
+  updatePod(pod: Pod): void {
+    const key = keyOf(pod);
+    const nodeName = pod.spec.nodeName || undefined;
+    this.#noteDaemonPod(key, pod);
+    if (isTerminal(pod)) {
+      this.#removePod(key);
+      return;
+    }
+    const bound = this.#bindings.get(key);
+    if (bound !== undefined && bound !== nodeName) this.#removePod(key);
+    if (nodeName === undefined) {
+      if (isStale(pod, this.#unbound.get(key))) return;
+      this.#unbound.set(key, pod);
+      this.#unboundCache = undefined;
+      return;
+    }
+    if (this.#unbound.delete(key)) this.#unboundCache = undefined;
+    const pods = this.#podsByNode.get(nodeName) ?? new Map<string, Pod>();
+    if (isStale(pod, pods.get(key))) return;
+    this.#podsByNode.set(nodeName, pods);
+    if (bound !== nodeName) this.#revision++;
+    this.#bindings.set(key, nodeName);
+    pods.set(key, pod);
+    this.#touchNode(nodeName);
+  }
+
+  deletePod(key: string): void {
+    for (const daemon of this.#daemons.values()) {
+      if (daemon.livePods.delete(key)) this.#daemonCache = undefined;
+    }
+    this.#removePod(key);
+  }
+
+  updateDaemonSet(daemonSet: DaemonSet): void {
+    const key = keyOf(daemonSet);
+    const known = this.#daemons.get(key);
+    if (known !== undefined && isStale(daemonSet, known.daemonSet)) return;
+    this.#daemons.set(key, { daemonSet, livePods: known?.livePods ?? new Map() });
+    this.#daemonCache = undefined;
+  }
+
+  deleteDaemonSet(key: string): void {
+    if (this.#daemons.delete(key)) this.#daemonCache = undefined;
+  }
+
+  markForDeletion(...names: readonly string[]): void {
+    for (const name of names) this.#mark(name, true);
+  }
+
+  unmarkForDeletion(...names: readonly string[]): void {
+    for (const name of names) this.#mark(name, false);
+  }
+
+  nominate(name: string, untilMs: number): void {
+    if ((this.#nominated.get(name) ?? 0) >= untilMs) return;
+    this.#nominated.set(name, untilMs);
+    this.#touchNamed(name);
+  }
+
+  get synced(): boolean {
+    return this.#unlaunched === 0;
+  }
+
+  nodes(): readonly NodeView[] {
+    if (this.#nodesCache !== undefined) return this.#nodesCache;
+    const views: NodeView[] = [];
+    for (const name of this.#nodes.keys()) {
+      const view = this.#view(name);
+      if (view !== undefined) views.push(view);
+    }
+    for (const [key, claim] of this.#claims) {
+      if (this.#nodeOf(claim) === undefined) views.push(this.#claimView(key, claim));
+    }
+    views.sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.#nodesCache = views;
+    return views;
+  }
+
+  unboundPods(): readonly Pod[] {
+    this.#unboundCache ??= [...this.#unbound].sort(byKey).map(([, pod]) => pod);
+    return this.#unboundCache;
+  }
+
+  daemonPods(): readonly Pod[] {
+    this.#daemonCache ??= [...this.#daemons].sort(byKey).map(([, facts]) => daemonPod(facts));
+    return this.#daemonCache;
+  }
+
+  poolUsage(poolId: string): Resources {
+    if (this.#usageCache === undefined) {
+      const usage = new Map<string, Resources>();
+      for (const view of this.nodes()) {
+        if (view.poolId === undefined || view.deleting) continue;
+        const used = usage.get(view.poolId) ?? NO_RESOURCES;
+        usage.set(view.poolId, addResources(used, view.capacity));
+      }
+      this.#usageCache = usage;
+    }
+    return this.#usageCache.get(poolId) ?? NO_RESOURCES;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** A Node of ours that does not name its instance yet cannot be told apart: it waits. */
+  #view(name: string): NodeView | undefined {
+    const node = this.#nodes.get(name) as Node;
+    const cached = this.#views.get(name);
+    if (cached !== undefined) return cached;
+    const providerId = node.spec?.providerID;
+    const claimName = providerId ? this.#claimByProviderId.get(providerId) : undefined;
+    const claim = claimName === undefined ? undefined : this.#claims.get(claimName);
+    if (!providerId && poolIdOfLabels(node.metadata.labels ?? {}) !== undefined) return undefined;
+    const view = this.#build(node, claim);
+    this.#views.set(name, view);
+    return view;
+  }
+
+  #claimView(key: string, claim: NodeClaim): NodeView {
+    const view = this.#views.get(key) ?? this.#build(undefined, claim);
+    this.#views.set(key, view);
+    return view;
+  }
+
+  #build(node: Node | undefined, claim: NodeClaim | undefined): NodeView {
+    const names = [node?.metadata.name, claim?.metadata.name, claim?.status?.providerID];
+    const nominations = names.map((name) => this.#nominated.get(name ?? "") ?? 0);
+    return nodeView({
+      node,
+      claim,
+      pods: [...(this.#podsByNode.get(node?.metadata.name ?? "")?.values() ?? [])],
+      marked: names.some((name) => name !== undefined && this.#marked.has(name)),
+      nominatedUntilMs: Math.max(...nominations),
+    });
+  }
+
+  #mark(name: string, marked: boolean): void {
+    const changed = marked ? !this.#marked.has(name) : this.#marked.delete(name);
+    if (!changed) return;
+    if (marked) this.#marked.add(name);
+    this.#revision++;
+    this.#touchNamed(name);
+  }
+
+  #removePod(key: string): void {
+    if (this.#unbound.delete(key)) this.#unboundCache = undefined;
+    const nodeName = this.#bindings.get(key);
+    if (nodeName === undefined) return;
+    this.#bindings.delete(key);
+    const pods = this.#podsByNode.get(nodeName);
+    pods?.delete(key);
+    if (pods?.size === 0) this.#podsByNode.delete(nodeName);
+    this.#revision++;
+    this.#touchNode(nodeName);
+  }
+
+  #noteDaemonPod(key: string, pod: Pod): void {
+    const owner = pod.metadata.ownerReferences?.find(
+      (reference) => reference.kind === "DaemonSet" && reference.controller === true,
+    );
+    if (owner === undefined) return;
+    const daemonKey = `${pod.metadata.namespace}/${owner.name}`;
+    const facts = this.#daemons.get(daemonKey);
+    if (facts === undefined) return;
+    facts.livePods.set(key, pod);
+    this.#daemonCache = undefined;
+  }
+
+  #forgetClaim(key: string, claim: NodeClaim): void {
+    const providerId = claim.status?.providerID;
+    if (providerId && this.#claimByProviderId.get(providerId) === key)
+      this.#claimByProviderId.delete(providerId);
+    if (isUnlaunched(claim)) this.#unlaunched--;
+  }
+
+  #forgetNode(node: Node): void {
+    const providerId = node.spec?.providerID;
+    if (!providerId || this.#nodeByProviderId.get(providerId) !== node.metadata.name) return;
+    this.#nodeByProviderId.delete(providerId);
+    const claim = this.#claimByProviderId.get(providerId);
+    if (claim !== undefined) this.#views.delete(claim);
+  }
+
+  #nodeOf(claim: NodeClaim): string | undefined {
+    const providerId = claim.status?.providerID;
+    return providerId ? this.#nodeByProviderId.get(providerId) : undefined;
+  }
+
+  #touchClaim(key: string, claim: NodeClaim): void {
+    this.#views.delete(key);
+    const node = this.#nodeOf(claim);
+    if (node !== undefined) this.#views.delete(node);
+    this.#dropSnapshots();
+  }
+
+  #touchNode(name: string): void {
+    this.#views.delete(name);
+    this.#dropSnapshots();
+  }
+
+  #touchNamed(name: string): void {
+    this.#views.delete(name);
+    const node = this.#nodeByProviderId.get(name);
+    if (node !== undefined) this.#views.delete(node);
+    for (const kind of ["NodeClaim", "Machine"]) {
+      const key = claimKey(kind, name);
+      const claim = this.#claims.get(key);
+      if (claim !== undefined) this.#touchClaim(key, claim);
+    }
+    const claimed = this.#claimByProviderId.get(name);
+    if (claimed !== undefined) this.#views.delete(claimed);
+    this.#dropSnapshots();
+  }
+
+  #dropSnapshots(): void {
+    this.#nodesCache = undefined;
+    this.#usageCache = undefined;
+  }
+}
+
+function claimKey(kind: string, name: string): string {
+  return `${kind}/${name}`;
+}
+
+/** Asked for, not launched, and not on its way out: its capacity is not known yet. */
+function isUnlaunched(claim: NodeClaim): boolean {
+  return !claim.status?.providerID && claim.metadata.deletionTimestamp === undefined;
+}
+
+/** Equal or older than what we know of the same object. Without versions the newcomer wins. */
+function isStale(incoming: KubeObject, known: KubeObject | undefined): boolean {
+  if (known === undefined || incoming.metadata.uid !== known.metadata.uid) return false;
+  const [version, ours] = [incoming.metadata.resourceVersion, known.metadata.resourceVersion];
+  if (version === undefined || ours === undefined) return incoming === known;
+  return Number(version) <= Number(ours);
+}
+
+function byKey(a: readonly [string, unknown], b: readonly [string, unknown]): number {
+  return a[0] < b[0] ? -1 : 1;
 }

@@ -2,8 +2,24 @@
 
 import type { Node, Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
+import { isOwnedByDaemonSet } from "../../apis/core/pod-predicates.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { poolIdOfClaim } from "../../apis/hub/claim.ts";
+import {
+  NODE_INITIALIZED_LABEL_KEY,
+  NODE_REGISTERED_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import type { Resources } from "../../apis/resources.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import {
+  addResources,
+  NO_RESOURCES,
+  parseResources,
+  type Resources,
+  subtractResources,
+} from "../../apis/resources.ts";
+import { assert } from "../../base/assert.ts";
+import { isEphemeralTaint, isSameTaint } from "../scheduling/taints.ts";
 
 /** Immutable: a view is a moment. upstream: pkg/controllers/state/statenode.go */
 export interface NodeView {
@@ -34,4 +50,108 @@ export interface NodeView {
   readonly deleting: boolean;
   /** Epoch ms until which a nomination protects it from disruption; 0 = none. */
   readonly nominatedUntilMs: number;
+}
+
+/** What a view is made of. At least one of `node` and `claim`. */
+export interface NodeFacts {
+  readonly node: Node | undefined;
+  readonly claim: NodeClaim | undefined;
+  /** Bound and not terminal; any order. */
+  readonly pods: readonly Pod[];
+  /** A command will remove it. */
+  readonly marked: boolean;
+  readonly nominatedUntilMs: number;
+}
+
+/** Joins a Node and its claim. upstream: pkg/controllers/state/statenode.go */
+export function nodeView(facts: NodeFacts): NodeView {
+  const { node, claim } = facts;
+  assert(node !== undefined || claim !== undefined, "a node view needs a node or a claim");
+  const managed = claim !== undefined;
+  const initialized = isInitialized(node, claim);
+  const registered = initialized || isRegistered(node, claim);
+  const pods = [...facts.pods].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  const allocatable = amounts("allocatable", node, claim, initialized);
+  let requests = NO_RESOURCES;
+  let daemonRequests = NO_RESOURCES;
+  for (const pod of pods) {
+    const wanted = podRequests(pod);
+    requests = addResources(requests, wanted);
+    if (isOwnedByDaemonSet(pod)) daemonRequests = addResources(daemonRequests, wanted);
+  }
+  return {
+    name: node?.metadata.name ?? (claim as NodeClaim).metadata.name,
+    providerId: (claim?.status?.providerID ?? node?.spec?.providerID) || undefined,
+    node,
+    claim,
+    poolId: claim === undefined ? undefined : poolIdOfClaim(claim),
+    managed,
+    registered,
+    initialized,
+    labels: (registered ? node : (claim ?? node))?.metadata.labels ?? {},
+    taints: currentTaints(node, claim, registered, initialized),
+    capacity: { ...amounts("capacity", node, claim, initialized), nodes: 1 },
+    allocatable,
+    pods,
+    available: subtractResources(allocatable, requests),
+    daemonRequests,
+    deleting: facts.marked || isLeaving(node, claim),
+    nominatedUntilMs: facts.nominatedUntilMs,
+  };
+}
+
+function isRegistered(node: Node | undefined, claim: NodeClaim | undefined): boolean {
+  if (claim === undefined) return true;
+  return node?.metadata.labels?.[NODE_REGISTERED_LABEL_KEY] === "true";
+}
+
+function isInitialized(node: Node | undefined, claim: NodeClaim | undefined): boolean {
+  if (claim === undefined) return true;
+  return node?.metadata.labels?.[NODE_INITIALIZED_LABEL_KEY] === "true";
+}
+
+/** Until initialized, what the Node does not report yet is taken from the claim. */
+function amounts(
+  field: "capacity" | "allocatable",
+  node: Node | undefined,
+  claim: NodeClaim | undefined,
+  initialized: boolean,
+): Resources {
+  const reported = parseResources(node?.status?.[field]);
+  if (initialized) return reported;
+  const expected = parseResources(claim?.status?.[field]);
+  const result: Record<string, number> = { ...expected };
+  for (const name in reported) if (reported[name] !== 0) result[name] = reported[name] as number;
+  return result;
+}
+
+/**
+ * A young node carries taints that will go away by themselves; before it registers, only the claim
+ * knows which ones will stay. A cordoned Node takes no pods even if nothing has tainted it yet.
+ */
+function currentTaints(
+  node: Node | undefined,
+  claim: NodeClaim | undefined,
+  registered: boolean,
+  initialized: boolean,
+): readonly Taint[] {
+  const taints = [...((registered ? node?.spec?.taints : claim?.spec.taints) ?? [])];
+  if (node?.spec?.unschedulable === true) {
+    const cordoned: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+    if (!taints.some((taint) => isSameTaint(taint, cordoned))) taints.push(cordoned);
+  }
+  if (initialized) return taints;
+  const passing = claim?.spec.startupTaints ?? [];
+  return taints.filter(
+    (taint) => !isEphemeralTaint(taint) && !passing.some((other) => isSameTaint(other, taint)),
+  );
+}
+
+function isLeaving(node: Node | undefined, claim: NodeClaim | undefined): boolean {
+  const deleted = (object: KubeObject | undefined) =>
+    object?.metadata.deletionTimestamp !== undefined;
+  const terminating = claim?.status?.conditions?.some(
+    (condition) => condition.type === "InstanceTerminating" && condition.status === "True",
+  );
+  return deleted(node) || deleted(claim) || terminating === true;
 }

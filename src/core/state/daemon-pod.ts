@@ -1,0 +1,63 @@
+/**
+ * A DaemonSet's pod as it would run on a node that does not exist yet: the overhead to plan for. Its
+ * spec is that of the newest live pod, which admission has completed, or else the template's; its node
+ * affinity is always the template's, because a live pod is tied to its own node.
+ * upstream: pkg/controllers/state/cluster.go (GetDaemonSetPod)
+ */
+import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import type { Container, Pod, PodSpec } from "../../apis/core/pod.ts";
+
+export interface DaemonFacts {
+  readonly daemonSet: DaemonSet;
+  /** By key. */
+  readonly livePods: Map<string, Pod>;
+}
+
+export function daemonPod(facts: DaemonFacts): Pod {
+  const { metadata, spec } = facts.daemonSet;
+  const live = [...facts.livePods.values()].sort(newestFirst)[0];
+  const { affinity, ...source } = live?.spec ?? withRequestsFromLimits(spec.template.spec);
+  const { nodeName: _, ...rest } = source;
+  const wanted = spec.template.spec.affinity ?? (live === undefined ? affinity : undefined);
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: `${metadata.name}-daemon`,
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      labels: spec.template.metadata?.labels ?? {},
+      ownerReferences: [
+        {
+          apiVersion: "apps/v1",
+          kind: "DaemonSet",
+          name: metadata.name,
+          uid: metadata.uid ?? "",
+          controller: true,
+        },
+      ],
+    },
+    spec: { ...(rest as PodSpec), ...(wanted === undefined ? {} : { affinity: wanted }) },
+  };
+}
+
+/** What the API server's defaulting would have done to the pod: a limit without a request is one. */
+function withRequestsFromLimits(spec: PodSpec): PodSpec {
+  const complete = (container: Container): Container => {
+    const { limits, requests } = container.resources ?? {};
+    if (limits === undefined) return container;
+    return { ...container, resources: { limits, requests: { ...limits, ...requests } } };
+  };
+  return {
+    ...spec,
+    containers: spec.containers.map(complete),
+    ...(spec.initContainers === undefined
+      ? {}
+      : { initContainers: spec.initContainers.map(complete) }),
+  };
+}
+
+function newestFirst(a: Pod, b: Pod): number {
+  const [at, bt] = [a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? ""];
+  if (at !== bt) return at > bt ? -1 : 1;
+  return a.metadata.name < b.metadata.name ? -1 : 1;
+}
