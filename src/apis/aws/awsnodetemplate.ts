@@ -1,0 +1,51 @@
+/**
+ * AWSNodeTemplate, karpenter.k8s.aws/v1alpha1, and the AWS block it shares with `spec.provider` of a
+ * Provisioner. Selectors are maps: keys ANDed, commas are alternatives, `*` any value, `aws-ids` and
+ * `aws::ids` name ids. upstream: provider's pkg/apis/v1alpha1 at v0.31
+ */
+import type { RequirementSpec } from "../karpenter/nodepool.ts";
+import type { Kind, KubeObject } from "../meta.ts";
+import type { BlockDeviceMapping, MetadataOptions } from "./ec2nodeclass.ts";
+
+type StringMap = Readonly<Record<string, string>>;
+
+/** What `spec.provider` and AWSNodeTemplate have in common. */
+export interface AwsProviderBlock {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly amiFamily?: string;
+  readonly context?: string;
+  readonly instanceProfile?: string;
+  readonly subnetSelector?: StringMap;
+  readonly securityGroupSelector?: StringMap;
+  readonly tags?: StringMap;
+  /** Name of an unmanaged launch template; little else may be set beside it. */
+  readonly launchTemplate?: string;
+  readonly metadataOptions?: MetadataOptions;
+  readonly blockDeviceMappings?: readonly BlockDeviceMapping[];
+}
+
+export interface AWSNodeTemplate extends KubeObject {
+  readonly spec: AwsProviderBlock & {
+    readonly userData?: string;
+    readonly amiSelector?: StringMap;
+    readonly detailedMonitoring?: boolean;
+  };
+  readonly status?: {
+    readonly subnets?: readonly { readonly id: string; readonly zone: string }[];
+    readonly securityGroups?: readonly { readonly id: string; readonly name?: string }[];
+    readonly amis?: readonly {
+      readonly id: string;
+      readonly name?: string;
+      readonly requirements: readonly RequirementSpec[];
+    }[];
+  };
+}
+
+export const AWS_NODE_TEMPLATE: Kind<AWSNodeTemplate> = {
+  group: "karpenter.k8s.aws",
+  version: "v1alpha1",
+  kind: "AWSNodeTemplate",
+  plural: "awsnodetemplates",
+  namespaced: false,
+};

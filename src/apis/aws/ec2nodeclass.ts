@@ -1,0 +1,123 @@
+/**
+ * EC2NodeClass, karpenter.k8s.aws/v1 (the hub) and v1beta1: what AWS needs to know to launch a node.
+ * upstream: provider's pkg/apis/v1/ec2nodeclass.go
+ */
+import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
+import type { RequirementSpec } from "../karpenter/nodepool.ts";
+import type { Condition, Kind, KubeObject } from "../meta.ts";
+
+type Tags = Readonly<Record<string, string>>;
+
+export interface SubnetSelectorTerm {
+  readonly id?: string;
+  readonly tags?: Tags;
+}
+
+export interface SecurityGroupSelectorTerm {
+  readonly id?: string;
+  readonly name?: string;
+  readonly tags?: Tags;
+}
+
+export interface AmiSelectorTerm {
+  readonly id?: string;
+  readonly name?: string;
+  readonly owner?: string;
+  readonly tags?: Tags;
+  /** v1: `al2023@latest`, alone in the list. */
+  readonly alias?: string;
+  readonly ssmParameter?: string;
+}
+
+export interface BlockDevice {
+  readonly deleteOnTermination?: boolean;
+  readonly encrypted?: boolean;
+  readonly iops?: number;
+  readonly kmsKeyID?: string;
+  readonly snapshotID?: string;
+  readonly throughput?: number;
+  readonly volumeInitializationRate?: number;
+  /** A quantity: `20Gi`. Alpha also takes numbers. */
+  readonly volumeSize?: string | number;
+  readonly volumeType?: string;
+}
+
+export interface BlockDeviceMapping {
+  readonly deviceName?: string;
+  readonly rootVolume?: boolean;
+  readonly ebs?: BlockDevice;
+}
+
+export interface MetadataOptions {
+  readonly httpEndpoint?: "enabled" | "disabled";
+  readonly httpProtocolIPv6?: "enabled" | "disabled";
+  readonly httpPutResponseHopLimit?: number;
+  readonly httpTokens?: "required" | "optional";
+}
+
+export interface EC2NodeClassStatus {
+  readonly subnets?: readonly {
+    readonly id: string;
+    readonly zone: string;
+    readonly zoneID?: string;
+  }[];
+  readonly securityGroups?: readonly { readonly id: string; readonly name?: string }[];
+  readonly amis?: readonly {
+    readonly id: string;
+    readonly name?: string;
+    readonly deprecated?: boolean;
+    readonly requirements: readonly RequirementSpec[];
+  }[];
+  readonly instanceProfile?: string;
+  readonly conditions?: readonly Condition[];
+}
+
+/** Fields both versions share. */
+interface EC2NodeClassSpecBase {
+  readonly subnetSelectorTerms: readonly SubnetSelectorTerm[];
+  readonly securityGroupSelectorTerms: readonly SecurityGroupSelectorTerm[];
+  readonly amiSelectorTerms?: readonly AmiSelectorTerm[];
+  readonly amiFamily?: string;
+  readonly associatePublicIPAddress?: boolean;
+  readonly userData?: string;
+  readonly role?: string;
+  readonly instanceProfile?: string;
+  readonly tags?: Tags;
+  readonly blockDeviceMappings?: readonly BlockDeviceMapping[];
+  readonly instanceStorePolicy?: "RAID0";
+  readonly detailedMonitoring?: boolean;
+  readonly metadataOptions?: MetadataOptions;
+  readonly context?: string;
+}
+
+export interface EC2NodeClass extends KubeObject {
+  readonly spec: EC2NodeClassSpecBase & {
+    readonly kubelet?: KubeletConfiguration;
+    readonly capacityReservationSelectorTerms?: readonly unknown[];
+    readonly placementGroupSelector?: { readonly id?: string; readonly name?: string };
+    readonly ipPrefixCount?: number;
+    readonly networkInterfaces?: readonly unknown[];
+    readonly connectionTracking?: Readonly<Record<string, number>>;
+    readonly cpuOptions?: { readonly nestedVirtualization?: "enabled" | "disabled" };
+  };
+  readonly status?: EC2NodeClassStatus;
+}
+
+/** As v1beta1 travels: no aliases, no kubelet block, the family names the image. */
+export interface EC2NodeClassV1Beta1 extends KubeObject {
+  readonly spec: EC2NodeClassSpecBase;
+  readonly status?: EC2NodeClassStatus;
+}
+
+export const EC2_NODE_CLASS: Kind<EC2NodeClass> = {
+  group: "karpenter.k8s.aws",
+  version: "v1",
+  kind: "EC2NodeClass",
+  plural: "ec2nodeclasses",
+  namespaced: false,
+};
+
+export const EC2_NODE_CLASS_V1BETA1: Kind<EC2NodeClassV1Beta1> = {
+  ...EC2_NODE_CLASS,
+  version: "v1beta1",
+};

@@ -1,0 +1,218 @@
+/**
+ * The hub form of an AWS node class: EC2NodeClass, AWSNodeTemplate and the inline provider block of a
+ * Provisioner in one shape, selectors as terms, defaults of the generation filled in (spec:
+ * generations 12.3). Reading never fails; validation reports elsewhere.
+ */
+import { amiTerms, securityGroupTerms, subnetTerms } from "../aws/alpha-selectors.ts";
+import {
+  AWS_NODE_TEMPLATE,
+  type AWSNodeTemplate,
+  type AwsProviderBlock,
+} from "../aws/awsnodetemplate.ts";
+import type {
+  AmiSelectorTerm,
+  BlockDeviceMapping,
+  EC2NodeClass,
+  MetadataOptions,
+  SecurityGroupSelectorTerm,
+  SubnetSelectorTerm,
+} from "../aws/ec2nodeclass.ts";
+import { ANNOTATION_UBUNTU_COMPATIBILITY } from "../aws/labels.ts";
+import { condition } from "../karpenter/conditions.ts";
+import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
+import { contentHash } from "../karpenter/nodepool-hash.ts";
+import { PROVISIONER, type Provisioner } from "../karpenter/provisioner.ts";
+import type { KubeObject } from "../meta.ts";
+import type { Generation } from "./generation.ts";
+import { nodePoolGeneration } from "./to-pool.ts";
+
+export type AmiFamily =
+  | "AL2"
+  | "AL2023"
+  | "Bottlerocket"
+  | "Ubuntu"
+  | "Windows2019"
+  | "Windows2022"
+  | "Windows2025"
+  | "Custom";
+
+const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
+  al2: "AL2",
+  al2023: "AL2023",
+  bottlerocket: "Bottlerocket",
+  windows2019: "Windows2019",
+  windows2022: "Windows2022",
+  windows2025: "Windows2025",
+};
+
+/** The id that conversion writes where v1beta1's Ubuntu has no image of its own. */
+export const PLACEHOLDER_AMI_ID = "ami-placeholder";
+
+export interface AwsClass {
+  readonly generation: Generation;
+  /** Unique over generations: `ec2nodeclass/x`, `awsnodetemplate/x`, `provisioner/x` (inline). */
+  readonly id: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly observedGeneration: number;
+  readonly deleting: boolean;
+  readonly ready: boolean;
+  readonly amiFamily: AmiFamily;
+  /** Empty: the family's own images, latest. ORed; an `alias` stands alone. */
+  readonly amiTerms: readonly AmiSelectorTerm[];
+  /** Alpha: well-known labels among an image's tags restrict what it fits. */
+  readonly amiTagRequirements: boolean;
+  readonly subnetTerms: readonly SubnetSelectorTerm[];
+  readonly securityGroupTerms: readonly SecurityGroupSelectorTerm[];
+  /** Neither of the two: the default profile of the settings (alpha only). */
+  readonly role: string | undefined;
+  readonly instanceProfile: string | undefined;
+  /** Alpha: an unmanaged launch template to use as it is. */
+  readonly launchTemplateName: string | undefined;
+  readonly userData: string | undefined;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly nameTag: "atLaunch" | "afterRegistration";
+  /** Empty: the family's default devices. */
+  readonly blockDeviceMappings: readonly BlockDeviceMapping[];
+  readonly metadataOptions: Required<MetadataOptions>;
+  readonly instanceStorePolicy: "RAID0" | undefined;
+  readonly detailedMonitoring: boolean;
+  readonly associatePublicIpAddress: boolean | undefined;
+  readonly context: string | undefined;
+  /** v1 only; older pools bring their own. */
+  readonly kubelet: KubeletConfiguration | undefined;
+  /** Static drift: a claim stamped with another one has drifted. */
+  readonly hash: string;
+}
+
+/** An EC2NodeClass (v1 shape), an AWSNodeTemplate, or a Provisioner with an inline block. */
+export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner): AwsClass {
+  if (native.kind === AWS_NODE_TEMPLATE.kind) return fromTemplate(native as AWSNodeTemplate);
+  if (native.kind === PROVISIONER.kind) return fromInline(native as Provisioner);
+  return fromNodeClass(native as EC2NodeClass);
+}
+
+/** The family that counts: the named one, else the alias', else Custom. */
+export function amiFamilyOf(native: EC2NodeClass): AmiFamily {
+  const { amiFamily, amiSelectorTerms } = native.spec;
+  if (native.metadata.annotations?.[ANNOTATION_UBUNTU_COMPATIBILITY] !== undefined) return "Ubuntu";
+  if (amiFamily !== undefined) return amiFamily as AmiFamily;
+  const alias = amiSelectorTerms?.find((term) => term.alias !== undefined)?.alias;
+  return ALIAS_FAMILIES[alias?.split("@")[0]?.toLowerCase() ?? ""] ?? "Custom";
+}
+
+function fromNodeClass(native: EC2NodeClass): AwsClass {
+  const { spec } = native;
+  return {
+    ...identity(native, "ec2nodeclass"),
+    generation: nodePoolGeneration(native),
+    ready: condition(native, "Ready")?.status === "True",
+    amiFamily: amiFamilyOf(native),
+    amiTerms: (spec.amiSelectorTerms ?? []).filter((term) => term.id !== PLACEHOLDER_AMI_ID),
+    amiTagRequirements: false,
+    subnetTerms: spec.subnetSelectorTerms ?? [],
+    securityGroupTerms: spec.securityGroupSelectorTerms ?? [],
+    role: spec.role,
+    instanceProfile: spec.instanceProfile,
+    launchTemplateName: undefined,
+    userData: spec.userData,
+    tags: spec.tags ?? {},
+    nameTag: "afterRegistration",
+    blockDeviceMappings: spec.blockDeviceMappings ?? [],
+    metadataOptions: metadataOptions(spec.metadataOptions, 1),
+    instanceStorePolicy: spec.instanceStorePolicy,
+    detailedMonitoring: spec.detailedMonitoring ?? false,
+    associatePublicIpAddress: spec.associatePublicIPAddress,
+    context: spec.context,
+    kubelet: spec.kubelet,
+    hash: contentHash(staticPart(spec)),
+  };
+}
+
+function fromTemplate(native: AWSNodeTemplate): AwsClass {
+  const { spec } = native;
+  return {
+    ...identity(native, "awsnodetemplate"),
+    ...fromBlock(spec),
+    amiTerms: amiTerms(spec.amiSelector),
+    userData: spec.userData,
+    detailedMonitoring: spec.detailedMonitoring ?? false,
+    hash: contentHash(staticPart({ ...spec })),
+  };
+}
+
+function fromInline(native: Provisioner): AwsClass {
+  const block: AwsProviderBlock = native.spec.provider ?? {};
+  return {
+    ...identity(native, "provisioner"),
+    ...fromBlock(block),
+    amiTerms: [],
+    userData: undefined,
+    detailedMonitoring: false,
+    hash: contentHash(staticPart({ ...block })),
+  };
+}
+
+function fromBlock(block: AwsProviderBlock) {
+  return {
+    generation: "alpha",
+    ready: true,
+    amiFamily: (block.amiFamily ?? "AL2") as AmiFamily,
+    amiTagRequirements: true,
+    subnetTerms: subnetTerms(block.subnetSelector),
+    securityGroupTerms: securityGroupTerms(block.securityGroupSelector),
+    role: undefined,
+    instanceProfile: block.instanceProfile,
+    launchTemplateName: block.launchTemplate,
+    tags: block.tags ?? {},
+    nameTag: "atLaunch",
+    blockDeviceMappings: block.blockDeviceMappings ?? [],
+    metadataOptions: metadataOptions(block.metadataOptions, 2),
+    instanceStorePolicy: undefined,
+    associatePublicIpAddress: undefined,
+    context: block.context,
+    kubelet: undefined,
+  } as const;
+}
+
+function identity(native: KubeObject, noun: string) {
+  const { metadata } = native;
+  return {
+    id: `${noun}/${metadata.name}`,
+    name: metadata.name,
+    uid: metadata.uid ?? "",
+    observedGeneration: metadata.generation ?? 0,
+    deleting: metadata.deletionTimestamp !== undefined,
+  };
+}
+
+/** Absent options have the generation's defaults at use. */
+function metadataOptions(
+  written: MetadataOptions | undefined,
+  hopLimit: number,
+): Required<MetadataOptions> {
+  return {
+    httpEndpoint: written?.httpEndpoint ?? "enabled",
+    httpProtocolIPv6: written?.httpProtocolIPv6 ?? "disabled",
+    httpPutResponseHopLimit: written?.httpPutResponseHopLimit ?? hopLimit,
+    httpTokens: written?.httpTokens ?? "required",
+  };
+}
+
+/** Selectors are compared with what they resolve to, not by text; apiVersion and kind say nothing. */
+const NOT_STATIC: readonly string[] = [
+  "subnetSelectorTerms",
+  "securityGroupSelectorTerms",
+  "amiSelectorTerms",
+  "capacityReservationSelectorTerms",
+  "subnetSelector",
+  "securityGroupSelector",
+  "amiSelector",
+  "ipPrefixCount",
+  "apiVersion",
+  "kind",
+];
+
+function staticPart(spec: object): unknown {
+  return Object.fromEntries(Object.entries(spec).filter(([key]) => !NOT_STATIC.includes(key)));
+}

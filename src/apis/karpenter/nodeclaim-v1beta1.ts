@@ -1,0 +1,27 @@
+/** NodeClaim as karpenter.sh/v1beta1 writes it; stored as v1 (hub/conversion.ts). */
+import type { Taint } from "../core/node.ts";
+import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import type { KubeletConfiguration } from "./kubelet.ts";
+import type { NodeClaim } from "./nodeclaim.ts";
+import type { RequirementSpec } from "./nodepool.ts";
+import type { NodeClassReferenceV1Beta1 } from "./nodepool-v1beta1.ts";
+
+export interface NodeClaimV1Beta1 extends KubeObject {
+  readonly spec: {
+    readonly taints?: readonly Taint[];
+    readonly startupTaints?: readonly Taint[];
+    readonly requirements: readonly RequirementSpec[];
+    readonly resources?: { readonly requests?: ResourceAmounts };
+    readonly kubelet?: KubeletConfiguration;
+    readonly nodeClassRef: NodeClassReferenceV1Beta1;
+  };
+  readonly status?: NodeClaim["status"];
+}
+
+export const NODE_CLAIM_V1BETA1: Kind<NodeClaimV1Beta1> = {
+  group: "karpenter.sh",
+  version: "v1beta1",
+  kind: "NodeClaim",
+  plural: "nodeclaims",
+  namespaced: false,
+};

@@ -1,0 +1,51 @@
+/** NodePool as karpenter.sh/v1beta1 writes it; stored and decided upon as v1 (hub/conversion.ts). */
+import type { Taint } from "../core/node.ts";
+import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import type { KubeletConfiguration } from "./kubelet.ts";
+import type { Budget, RequirementSpec } from "./nodepool.ts";
+
+/** kind and apiVersion are informational in beta. */
+export interface NodeClassReferenceV1Beta1 {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly name: string;
+}
+
+export interface NodePoolV1Beta1 extends KubeObject {
+  readonly spec: {
+    readonly template: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>;
+        readonly annotations?: Readonly<Record<string, string>>;
+      };
+      readonly spec: {
+        readonly taints?: readonly Taint[];
+        readonly startupTaints?: readonly Taint[];
+        readonly requirements: readonly RequirementSpec[];
+        readonly kubelet?: KubeletConfiguration;
+        readonly nodeClassRef: NodeClassReferenceV1Beta1;
+        readonly resources?: Readonly<Record<string, never>>;
+      };
+    };
+    readonly disruption?: {
+      readonly consolidationPolicy?: "WhenEmpty" | "WhenUnderutilized";
+      readonly consolidateAfter?: string;
+      readonly expireAfter?: string;
+      readonly budgets?: readonly Budget[];
+    };
+    readonly limits?: ResourceAmounts;
+    readonly weight?: number;
+  };
+  readonly status?: {
+    readonly resources?: ResourceAmounts;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+export const NODE_POOL_V1BETA1: Kind<NodePoolV1Beta1> = {
+  group: "karpenter.sh",
+  version: "v1beta1",
+  kind: "NodePool",
+  plural: "nodepools",
+  namespaced: false,
+};

@@ -1,0 +1,23 @@
+/** KWOKNodeClass, karpenter.kwok.sh/v1alpha1: the class of fake nodes. upstream: kwok/apis/v1alpha1 */
+import type { Condition, Kind, KubeObject } from "../meta.ts";
+
+export interface KWOKNodeClass extends KubeObject {
+  readonly spec?: {
+    /** A Go duration: how long the Node waits before it shows up. */
+    readonly nodeRegistrationDelay?: string;
+  };
+  readonly status?: { readonly conditions?: readonly Condition[] };
+}
+
+export const KWOK_NODE_CLASS: Kind<KWOKNodeClass> = {
+  group: "karpenter.kwok.sh",
+  version: "v1alpha1",
+  kind: "KWOKNodeClass",
+  plural: "kwoknodeclasses",
+  namespaced: false,
+};
+
+export const KWOK_INSTANCE_SIZE_LABEL_KEY = "karpenter.kwok.sh/instance-size";
+export const KWOK_INSTANCE_FAMILY_LABEL_KEY = "karpenter.kwok.sh/instance-family";
+export const KWOK_INSTANCE_MEMORY_LABEL_KEY = "karpenter.kwok.sh/instance-memory";
+export const KWOK_INSTANCE_CPU_LABEL_KEY = "karpenter.kwok.sh/instance-cpu";
