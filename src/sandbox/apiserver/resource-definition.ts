@@ -27,11 +27,11 @@ export interface ResourceDefinition {
   readonly warning: string | undefined;
   readonly columns: readonly Column[];
 
-  /**
-   * Unknown fields by path (for strict and warn), duplicates aside; `value` is the object without
-   * them. CRDs prune; built-ins drop what their schema does not know.
-   */
-  readonly prune: (object: KubeObject) => { value: KubeObject; unknown: readonly string[] };
+  /** For discovery; absent means `status` and `scale` as the fields above say. */
+  readonly subresources?: readonly Subresource[];
+
+  /** Unknown fields and wrong types; `value` is the object without the former, numbers canonical. */
+  readonly prune: (object: KubeObject) => Pruned;
   /** Fills defaults, of the schema and of the kind (a Pod's restartPolicy, a Deployment's strategy). */
   readonly applyDefaults: (object: KubeObject) => KubeObject;
   /** Kind-specific set-up before the first write (status, phases); metadata is the engine's. */
@@ -46,6 +46,26 @@ export interface ResourceDefinition {
   readonly conversion:
     | { readonly strategy: "None" | "Webhook"; readonly webhook?: WebhookClientConfig }
     | undefined;
+}
+
+export interface Pruned {
+  readonly value: KubeObject;
+  /** Paths of unknown fields (for strict and warn), duplicates aside. Always dropped from `value`. */
+  readonly unknown: readonly string[];
+  /**
+   * Set when a value has a type that this kind cannot hold: the whole text of the 400 BadRequest
+   * (`Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal …`). `value` is then
+   * the object as it came.
+   */
+  readonly malformed?: string;
+}
+
+export interface Subresource {
+  readonly name: string;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
 }
 
 export interface ScalePaths {

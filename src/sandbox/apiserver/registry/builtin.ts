@@ -1,0 +1,147 @@
+/**
+ * ResourceDefinitions of the built-in kinds: data/kubernetes gives names, schemas and columns, the rules
+ * files give what only code can say. Built once for a process; definitions hold no state.
+ */
+
+import type { KubeObject } from "../../../apis/meta.ts";
+import { clone } from "../../../base/json.ts";
+import type { Column, Pruned, ResourceDefinition, ScalePaths } from "../resource-definition.ts";
+import { decode } from "../schema/decode.ts";
+import { validateMetadata } from "../schema/metadata.ts";
+import type { FieldError, Schema } from "../schema/schema.ts";
+import { builtinCells } from "../table/builtin-cells.ts";
+import { type BuiltinResource, builtinGroups, builtinKindSchema } from "./builtin-data.ts";
+import { BUILTIN_RULES } from "./builtin-rules.ts";
+import { validateEnums } from "./enums.ts";
+import type { KindRules, Raw } from "./kind-rules.ts";
+
+/** Scale lives at the same paths in every built-in kind that has it. */
+const SCALE: ScalePaths = {
+  specReplicasPath: ".spec.replicas",
+  statusReplicasPath: ".status.replicas",
+  labelSelectorPath: ".spec.selector",
+};
+
+let definitions: readonly ResourceDefinition[] | undefined;
+
+/** Every built-in resource that can be stored, in discovery order. */
+export function builtinDefinitions(): readonly ResourceDefinition[] {
+  definitions ??= builtinGroups().flatMap(({ group, versions }) =>
+    versions.flatMap(({ version, resources }) =>
+      resources
+        .filter((resource) => resource.verbs.includes("list"))
+        .map((resource) => define(group, version, resource)),
+    ),
+  );
+  return definitions;
+}
+
+function define(group: string, version: string, resource: BuiltinResource): ResourceDefinition {
+  const { kind, plural } = resource;
+  const schema = builtinKindSchema(group, version, kind) ?? {};
+  const rules = BUILTIN_RULES[`${group}/${kind}`] ?? {};
+  const subresources = resource.subresources ?? [];
+  const hasStatus = subresources.some(({ name }) => name === "status");
+  return {
+    group,
+    version,
+    kind,
+    listKind: `${kind}List`,
+    plural,
+    singular: resource.singular,
+    shortNames: resource.shortNames ?? [],
+    categories: resource.categories ?? [],
+    namespaced: resource.namespaced,
+    verbs: resource.verbs,
+    storageKey: group === "" ? plural : `${group}/${plural}`,
+    storageVersion: version,
+    schema,
+    hasStatus,
+    scale: subresources.some(({ name }) => name === "scale") ? SCALE : undefined,
+    warning: undefined,
+    columns: columnsOf(resource),
+    subresources,
+    prune: (object) => decodeBuiltin(schema, kind, version, object),
+    applyDefaults: (object) => {
+      if (rules.defaults === undefined) return object;
+      const draft = clone(object);
+      rules.defaults(draft);
+      return draft;
+    },
+    prepareCreate: (object) => prepareCreate(rules, hasStatus, schema, object),
+    prepareUpdate: (next, current) => prepareUpdate(rules, hasStatus, next, current),
+    validate: (next, current) => validate(rules, schema, resource.namespaced, next, current),
+    tableCells: builtinCells(group, kind, resource.columns?.length ?? 2),
+    conversion: undefined,
+  };
+}
+
+function columnsOf(resource: BuiltinResource): readonly Column[] {
+  const rows = resource.columns ?? [
+    ["Name", "string", "name", 0],
+    ["Age", "string", "", 0],
+  ];
+  return rows.map(([name, type, format, priority]) => ({
+    name: name as string,
+    type: type as string,
+    format: format as string,
+    description: "",
+    priority: priority as number,
+  }));
+}
+
+function decodeBuiltin(schema: Schema, kind: string, version: string, object: KubeObject): Pruned {
+  const { value, unknown, problem } = decode(schema, object);
+  if (problem === undefined) return { value: withMetadata(value as KubeObject), unknown };
+  const malformed = `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
+  return { value: object, unknown, malformed };
+}
+
+function withMetadata(object: KubeObject): KubeObject {
+  return object.metadata === undefined ? { ...object, metadata: { name: "" } } : object;
+}
+
+function prepareCreate(
+  rules: KindRules,
+  hasStatus: boolean,
+  schema: Schema,
+  object: KubeObject,
+): KubeObject {
+  const draft: Raw = clone(object);
+  if (hasStatus && rules.keepsStatusOnCreate !== true && schema.properties?.["status"]) {
+    draft.status = {};
+  }
+  rules.prepareCreate?.(draft);
+  return draft;
+}
+
+function prepareUpdate(
+  rules: KindRules,
+  hasStatus: boolean,
+  next: KubeObject,
+  current: KubeObject,
+): KubeObject {
+  const draft: Raw = { ...next };
+  if (hasStatus) {
+    const { status } = current as Raw;
+    if (status === undefined) delete draft.status;
+    else draft.status = status;
+  }
+  if (rules.prepareUpdate === undefined) return draft;
+  const copy = clone(draft);
+  rules.prepareUpdate(copy, current);
+  return copy;
+}
+
+function validate(
+  rules: KindRules,
+  schema: Schema,
+  namespaced: boolean,
+  next: KubeObject,
+  current: KubeObject | undefined,
+): readonly FieldError[] {
+  const errors = validateMetadata(next, namespaced, rules.names ?? "subdomain", current);
+  validateEnums(schema, next, "", errors);
+  if (rules.validate !== undefined) errors.push(...rules.validate(next, current));
+  return errors;
+}

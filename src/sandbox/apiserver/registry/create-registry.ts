@@ -1,0 +1,80 @@
+/**
+ * All resources that are served now: the built-in ones, and those of the CustomResourceDefinitions that
+ * the engine hands over after each change of one. Definitions of a CRD whose spec did not change are kept,
+ * so compiled schemas and rules live as long as they can.
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
+import type { Registry, ResourceDefinition } from "../resource-definition.ts";
+import { builtinDefinitions } from "./builtin.ts";
+import { type CustomResourceDefinition, customDefinitions } from "./custom.ts";
+import { compareVersions } from "./version-order.ts";
+
+export interface MutableRegistry extends Registry {
+  /** `1.34`, `v1.34.4`: what /version reports. */
+  readonly kubernetesVersion: string;
+  /** Grows with each change of what is served. */
+  readonly generation: number;
+  /** The CRDs that exist now; those whose names were not accepted are not served. */
+  setCrds(crds: readonly KubeObject[]): void;
+}
+
+interface Known {
+  readonly spec: unknown;
+  readonly definitions: readonly ResourceDefinition[];
+}
+
+/** A registry with the built-in kinds only. */
+export function createRegistry(options: { readonly kubernetesVersion: string }): MutableRegistry {
+  let known = new Map<string, Known>();
+  let byPlural = new Map<string, ResourceDefinition>();
+  let byKind = new Map<string, ResourceDefinition>();
+  let all: readonly ResourceDefinition[] = [];
+  let generation = 0;
+
+  function rebuild(): void {
+    const custom = [...known.values()].flatMap(({ definitions }) => definitions);
+    all = [...builtinDefinitions(), ...custom].sort(compareDefinitions);
+    byPlural = new Map(all.map((d) => [`${d.group}/${d.version}/${d.plural}`, d]));
+    byKind = new Map(all.map((d) => [`${d.group}/${d.version}/${d.kind}`, d]));
+    generation++;
+  }
+
+  rebuild();
+  return {
+    kubernetesVersion: options.kubernetesVersion,
+    get generation() {
+      return generation;
+    },
+    find: (group, version, plural) => byPlural.get(`${group}/${version}/${plural}`),
+    findKind: (group, version, kind) => byKind.get(`${group}/${version}/${kind}`),
+    list: () => all,
+    setCrds(crds) {
+      const next = new Map<string, Known>();
+      for (const object of crds) {
+        const crd = object as CustomResourceDefinition;
+        if (!isServed(crd)) continue;
+        const before = known.get(crd.metadata.name);
+        const isSame = before !== undefined && deepEqual(before.spec, crd.spec);
+        next.set(
+          crd.metadata.name,
+          isSame ? before : { spec: crd.spec, definitions: customDefinitions(crd) },
+        );
+      }
+      const changed =
+        next.size !== known.size || [...next].some(([name, entry]) => known.get(name) !== entry);
+      known = next;
+      if (changed) rebuild();
+    },
+  };
+}
+
+function isServed(crd: CustomResourceDefinition): boolean {
+  const names = crd.status?.conditions?.find(({ type }) => type === "NamesAccepted");
+  return names?.status !== "False";
+}
+
+function compareDefinitions(a: ResourceDefinition, b: ResourceDefinition): number {
+  if (a.group !== b.group) return a.group < b.group ? -1 : 1;
+  return compareVersions(a.version, b.version) || (a.plural < b.plural ? -1 : 1);
+}

@@ -1,0 +1,226 @@
+/**
+ * ResourceDefinitions of custom kinds, one for each served version of a CustomResourceDefinition. The
+ * schema gives pruning, defaults, validation, CEL rules and columns; nothing here knows any group.
+ */
+
+import type { KubeObject } from "../../../apis/meta.ts";
+import { clone } from "../../../base/json.ts";
+import { compileRules } from "../cel/rules.ts";
+import type {
+  Pruned,
+  ResourceDefinition,
+  ScalePaths,
+  Subresource,
+  WebhookClientConfig,
+} from "../resource-definition.ts";
+import { decode } from "../schema/decode.ts";
+import { applySchemaDefaults } from "../schema/defaults.ts";
+import { validateMetadata } from "../schema/metadata.ts";
+import { prune } from "../schema/prune.ts";
+import type { FieldError, Schema } from "../schema/schema.ts";
+import { validateSchema } from "../schema/validate.ts";
+import {
+  customCells,
+  customColumns,
+  type PrinterColumn,
+  printerColumns,
+} from "../table/custom-cells.ts";
+import { objectMetaSchema } from "./builtin-data.ts";
+
+/** The fields of a CRD that the registry reads. */
+export interface CustomResourceDefinition extends KubeObject {
+  readonly spec: {
+    readonly group: string;
+    readonly scope: "Cluster" | "Namespaced";
+    readonly names: {
+      readonly plural: string;
+      readonly singular?: string;
+      readonly kind: string;
+      readonly listKind?: string;
+      readonly shortNames?: readonly string[];
+      readonly categories?: readonly string[];
+    };
+    readonly versions: readonly CustomVersion[];
+    readonly conversion?: {
+      readonly strategy: "None" | "Webhook";
+      readonly webhook?: { readonly clientConfig?: WebhookClientConfig };
+    };
+    readonly preserveUnknownFields?: boolean;
+  };
+  readonly status?: {
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly acceptedNames?: unknown;
+    readonly storedVersions?: readonly string[];
+  };
+}
+
+export interface CustomVersion {
+  readonly name: string;
+  readonly served: boolean;
+  readonly storage: boolean;
+  readonly deprecated?: boolean;
+  readonly deprecationWarning?: string;
+  readonly schema?: { readonly openAPIV3Schema?: Schema };
+  readonly subresources?: { readonly status?: unknown; readonly scale?: ScalePaths };
+  readonly additionalPrinterColumns?: readonly PrinterColumn[];
+}
+
+const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/** One definition for each served version. */
+export function customDefinitions(crd: CustomResourceDefinition): readonly ResourceDefinition[] {
+  return crd.spec.versions
+    .filter((version) => version.served)
+    .map((version) => define(crd, version));
+}
+
+function define(crd: CustomResourceDefinition, version: CustomVersion): ResourceDefinition {
+  const { group, names, scope, versions } = crd.spec;
+  const schema = rootSchema(version.schema?.openAPIV3Schema ?? {});
+  const rules = compileRules(schema);
+  const namespaced = scope === "Namespaced";
+  const hasStatus = version.subresources?.status !== undefined;
+  const columns = printerColumns(version.additionalPrinterColumns);
+  const prunes = crd.spec.preserveUnknownFields !== true;
+  return {
+    group,
+    version: version.name,
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    plural: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    namespaced,
+    verbs: VERBS,
+    storageKey: `${group}/${names.plural}`,
+    storageVersion: versions.find(({ storage }) => storage)?.name ?? version.name,
+    schema,
+    hasStatus,
+    scale: scaleOf(version),
+    warning: deprecation(crd, version),
+    columns: customColumns(columns),
+    subresources: subresourcesOf(crd, version),
+    prune: (object) => readCustom(schema, prunes, names.kind, version.name, object),
+    applyDefaults: (object) => applySchemaDefaults(schema, object) as KubeObject,
+    prepareCreate: (object) => {
+      if (!hasStatus) return object;
+      const { status: _, ...rest } = object as KubeObject & { status?: unknown };
+      return rest;
+    },
+    prepareUpdate: (next, current) => (hasStatus ? withStatusOf(next, current) : next),
+    validate: (next, current) => {
+      const errors: FieldError[] = validateMetadata(next, namespaced, "subdomain", current);
+      const before = errors.length;
+      validateSchema(schema, next, "", errors);
+      // Rules may trust the schema, so they run only on objects that satisfy it.
+      if (errors.length === before) errors.push(...rules(next, current));
+      return errors;
+    },
+    tableCells: customCells(columns),
+    conversion: conversionOf(crd),
+  };
+}
+
+/** Every root has apiVersion, kind and metadata, whatever the CRD says of them. */
+function rootSchema(declared: Schema): Schema {
+  const metadata = objectMetaSchema();
+  return {
+    ...declared,
+    type: "object",
+    properties: {
+      ...declared.properties,
+      apiVersion: { type: "string", ...withDescription(declared, "apiVersion") },
+      kind: { type: "string", ...withDescription(declared, "kind") },
+      metadata: declaredMetadata(declared, metadata),
+    },
+  };
+}
+
+function withDescription(declared: Schema, field: string): Schema {
+  const description = declared.properties?.[field]?.description;
+  return description === undefined ? {} : { description };
+}
+
+/** CRDs may restrict `metadata.name` and generateName; all else is ObjectMeta's. */
+function declaredMetadata(declared: Schema, metadata: Schema): Schema {
+  const own = declared.properties?.["metadata"];
+  const name = own?.properties?.["name"];
+  const rules = own?.["x-kubernetes-validations"];
+  if (name === undefined && rules === undefined) return metadata;
+  return {
+    ...metadata,
+    ...(name === undefined ? {} : { properties: { ...metadata.properties, name } }),
+    ...(rules === undefined ? {} : { "x-kubernetes-validations": rules }),
+  };
+}
+
+function readCustom(
+  schema: Schema,
+  prunes: boolean,
+  kind: string,
+  version: string,
+  object: KubeObject,
+): Pruned {
+  const { metadata, ...body } = object;
+  const decoded = decode(objectMetaSchema(), metadata ?? {});
+  if (decoded.problem !== undefined) {
+    const malformed = `${kind} in version "${version}" cannot be handled as a ${kind}: ${decoded.problem}`;
+    return { value: object, unknown: [], malformed };
+  }
+  const unknown = decoded.unknown.map((path) => `metadata.${path}`);
+  const rest = prunes ? (prune(schema, body, "", unknown) as typeof body) : body;
+  const { apiVersion, kind: kindName, ...fields } = rest;
+  return {
+    value: {
+      ...(apiVersion === undefined ? {} : { apiVersion }),
+      ...(kindName === undefined ? {} : { kind: kindName }),
+      metadata: decoded.value as KubeObject["metadata"],
+      ...fields,
+    },
+    unknown,
+  };
+}
+
+function withStatusOf(next: KubeObject, current: KubeObject): KubeObject {
+  const { status: _, ...rest } = next as KubeObject & { status?: unknown };
+  const { status } = current as KubeObject & { status?: unknown };
+  return status === undefined ? rest : ({ ...rest, status: clone(status) } as KubeObject);
+}
+
+function scaleOf(version: CustomVersion): ScalePaths | undefined {
+  const scale = version.subresources?.scale;
+  if (scale === undefined) return undefined;
+  return {
+    specReplicasPath: scale.specReplicasPath,
+    statusReplicasPath: scale.statusReplicasPath,
+    labelSelectorPath: scale.labelSelectorPath,
+  };
+}
+
+function subresourcesOf(crd: CustomResourceDefinition, version: CustomVersion): Subresource[] {
+  const verbs = ["get", "patch", "update"];
+  const list: Subresource[] = [];
+  if (version.subresources?.scale !== undefined) {
+    list.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs });
+  }
+  if (version.subresources?.status !== undefined) {
+    const { group, names } = crd.spec;
+    list.push({ name: "status", group, version: version.name, kind: names.kind, verbs });
+  }
+  return list;
+}
+
+function deprecation(crd: CustomResourceDefinition, version: CustomVersion): string | undefined {
+  if (version.deprecated !== true) return undefined;
+  const { group, names } = crd.spec;
+  return version.deprecationWarning ?? `${group}/${version.name} ${names.kind} is deprecated`;
+}
+
+function conversionOf(crd: CustomResourceDefinition): ResourceDefinition["conversion"] {
+  if (crd.spec.versions.length < 2) return undefined;
+  const { strategy, webhook } = crd.spec.conversion ?? { strategy: "None" };
+  if (strategy !== "Webhook") return { strategy: "None" };
+  const config = webhook?.clientConfig;
+  return config === undefined ? { strategy } : { strategy, webhook: config };
+}

@@ -1,0 +1,75 @@
+/**
+ * The status that the CRD controllers write: names accepted or in conflict, established, the names in
+ * force and the versions that may be in storage.
+ * upstream: apiextensions-apiserver pkg/controller/{status,establish}
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
+import type { CustomResourceDefinition } from "./custom.ts";
+
+/**
+ * `crd` with its status brought up to date, or `crd` itself when nothing changes. `others` are the
+ * remaining CRDs: a name that one of them holds is refused.
+ */
+export function establish(
+  crd: KubeObject,
+  nowMs: number,
+  others: readonly KubeObject[] = [],
+): KubeObject {
+  const custom = crd as CustomResourceDefinition;
+  const { names } = custom.spec;
+  const conflict = findConflict(custom, others as readonly CustomResourceDefinition[]);
+  const at = new Date(nowMs).toISOString().replace(/\.\d+Z$/, "Z");
+  const conditions = [
+    conflict === undefined
+      ? condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", at)
+      : condition("NamesAccepted", "False", conflict.reason, conflict.message, at),
+    conflict === undefined
+      ? condition(
+          "Established",
+          "True",
+          "InitialNamesAccepted",
+          "the initial names have been accepted",
+          at,
+        )
+      : condition("Established", "False", "NotAccepted", "not all names are accepted", at),
+  ].map((next) => {
+    const before = custom.status?.conditions?.find(({ type }) => type === next.type);
+    return before?.status === next.status ? before : next;
+  });
+  const storage = custom.spec.versions.find((version) => version.storage)?.name;
+  const stored = custom.status?.storedVersions ?? [];
+  const status = {
+    acceptedNames: conflict === undefined ? names : (custom.status?.acceptedNames ?? names),
+    conditions,
+    storedVersions:
+      storage === undefined || stored.includes(storage) ? stored : [...stored, storage],
+  };
+  return deepEqual(custom.status, status) ? crd : ({ ...crd, status } as KubeObject);
+}
+
+function condition(type: string, status: string, reason: string, message: string, at: string) {
+  return { lastTransitionTime: at, message, reason, status, type };
+}
+
+function findConflict(
+  crd: CustomResourceDefinition,
+  others: readonly CustomResourceDefinition[],
+): { reason: string; message: string } | undefined {
+  const { names, group } = crd.spec;
+  for (const other of others) {
+    if (other.metadata.name === crd.metadata.name || other.spec.group !== group) continue;
+    const taken = other.spec.names;
+    if (taken.plural === names.plural) {
+      return { reason: "PluralConflict", message: `"${names.plural}" is already in use` };
+    }
+    if (taken.kind === names.kind) {
+      return { reason: "KindConflict", message: `"${names.kind}" is already in use` };
+    }
+    const short = names.shortNames?.find((name) => taken.shortNames?.includes(name));
+    if (short !== undefined) {
+      return { reason: "ShortNamesConflict", message: `"${short}" is already in use` };
+    }
+  }
+  return undefined;
+}

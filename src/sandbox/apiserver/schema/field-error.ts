@@ -1,0 +1,86 @@
+/**
+ * Field errors in the words of apimachinery's `field.Error`: one function for each of its types. The
+ * text has no field in front: whoever writes the Status joins field and text.
+ * upstream: apimachinery pkg/util/validation/field/errors.go
+ */
+import { canonicalJson } from "../../../base/json.ts";
+import type { FieldError } from "./schema.ts";
+
+/** The value is there, of the right type, and wrong. */
+export function invalid(field: string, value: unknown, detail: string): FieldError {
+  return {
+    field,
+    reason: "FieldValueInvalid",
+    message: `Invalid value: ${show(value)}${detail === "" ? "" : `: ${detail}`}`,
+  };
+}
+
+/** The value has the wrong JSON type. */
+export function typeInvalid(field: string, value: unknown, detail: string): FieldError {
+  return { ...invalid(field, value, detail), reason: "FieldValueTypeInvalid" };
+}
+
+export function required(field: string, detail = ""): FieldError {
+  return {
+    field,
+    reason: "FieldValueRequired",
+    message: detail === "" ? "Required value" : `Required value: ${detail}`,
+  };
+}
+
+export function forbidden(field: string, detail: string): FieldError {
+  return { field, reason: "FieldValueForbidden", message: `Forbidden: ${detail}` };
+}
+
+/** `supported` is shown in the order given; Kubernetes sorts most of its own lists. */
+export function notSupported(
+  field: string,
+  value: unknown,
+  supported: readonly unknown[],
+): FieldError {
+  const list = supported.map((item) => show(item)).join(", ");
+  return {
+    field,
+    reason: "FieldValueNotSupported",
+    message: `Unsupported value: ${show(value)}: supported values: ${list}`,
+  };
+}
+
+export function duplicate(field: string, value: unknown): FieldError {
+  return {
+    field,
+    reason: "FieldValueDuplicate",
+    message: `Duplicate value: ${show(value)}`,
+  };
+}
+
+export function notFound(field: string, value: unknown): FieldError {
+  return { field, reason: "FieldValueNotFound", message: `Not found: ${show(value)}` };
+}
+
+export function tooLong(field: string, maxBytes: number): FieldError {
+  return {
+    field,
+    reason: "FieldValueTooLong",
+    message: `Too long: may not be more than ${maxBytes} bytes`,
+  };
+}
+
+export function tooMany(field: string, actual: number, max: number): FieldError {
+  return {
+    field,
+    reason: "FieldValueTooMany",
+    message: `Too many: ${actual}: must have at most ${max} items`,
+  };
+}
+
+/** Joins field and text, as kube-apiserver prints an error. */
+export function printFieldError(error: FieldError): string {
+  return error.field === "" ? error.message : `${error.field}: ${error.message}`;
+}
+
+function show(value: unknown): string {
+  if (value === undefined || value === null) return "null";
+  if (typeof value === "object") return canonicalJson(value);
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,180 @@
+/**
+ * What must hold of every object's metadata: names, labels, annotations, finalizers, owners. The engine
+ * fills names and versions; this only judges.
+ * upstream: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import { forbidden, invalid, required, tooLong } from "./field-error.ts";
+import type { FieldError } from "./schema.ts";
+
+const MAX_ANNOTATIONS_BYTES = 256 * 1_024;
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const NAME_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
+const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
+
+const DNS_LABEL_TEXT =
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must " +
+  "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for " +
+  "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const DNS_SUBDOMAIN_TEXT =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+  "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for " +
+  "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const NAME_PART_TEXT =
+  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with " +
+  "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for " +
+  "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const LABEL_VALUE_TEXT =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', " +
+  "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or " +
+  "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+/** Which grammar a kind's names follow. Kinds of rbac may use any text that is a path segment. */
+export type NameGrammar = "subdomain" | "label" | "path";
+
+/** Every complaint about `object.metadata`; `current` is the stored object on update. */
+export function validateMetadata(
+  object: KubeObject,
+  namespaced: boolean,
+  grammar: NameGrammar,
+  current: KubeObject | undefined,
+): FieldError[] {
+  const { metadata } = object;
+  const errors: FieldError[] = [];
+  if ((metadata.name ?? "") === "") {
+    errors.push(required("metadata.name", "name or generateName is required"));
+  } else {
+    for (const text of nameProblems(metadata.name, grammar)) {
+      errors.push(invalid("metadata.name", metadata.name, text));
+    }
+  }
+  if (!namespaced && metadata.namespace !== undefined && metadata.namespace !== "") {
+    errors.push(forbidden("metadata.namespace", "not allowed on this type"));
+  }
+  errors.push(...validateLabels(metadata.labels, "metadata.labels"));
+  errors.push(...validateAnnotations(metadata.annotations, "metadata.annotations"));
+  errors.push(...validateFinalizers(metadata.finalizers, current));
+  errors.push(...validateOwners(object));
+  return errors;
+}
+
+/** Label keys are qualified names, values short words. `path` is the field of the map. */
+export function validateLabels(
+  labels: Readonly<Record<string, string>> | undefined,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const key of Object.keys(labels ?? {}).sort()) {
+    for (const text of qualifiedNameProblems(key)) errors.push(invalid(path, key, text));
+    const value = labels?.[key] ?? "";
+    for (const text of labelValueProblems(value)) errors.push(invalid(path, value, text));
+  }
+  return errors;
+}
+
+export function validateAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  let size = 0;
+  for (const key of Object.keys(annotations ?? {}).sort()) {
+    for (const text of qualifiedNameProblems(key.toLowerCase())) {
+      errors.push(invalid(path, key, text));
+    }
+    size += key.length + (annotations?.[key] ?? "").length;
+  }
+  if (size > MAX_ANNOTATIONS_BYTES) errors.push(tooLong(path, MAX_ANNOTATIONS_BYTES));
+  return errors;
+}
+
+/** What is wrong with `prefix/name`, as `IsQualifiedName` says it. */
+export function qualifiedNameProblems(key: string): string[] {
+  const parts = key.split("/");
+  const problems: string[] = [];
+  let name = key;
+  if (parts.length === 2) {
+    const prefix = parts[0] as string;
+    name = parts[1] as string;
+    if (prefix === "") problems.push("prefix part must be non-empty");
+    else problems.push(...nameProblems(prefix, "subdomain").map((text) => `prefix part ${text}`));
+  } else if (parts.length > 2) {
+    return [
+      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start ` +
+        "and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', " +
+        "regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional " +
+        "DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+    ];
+  }
+  if (name === "") problems.push("name part must be non-empty");
+  else if (name.length > 63) problems.push("name part must be no more than 63 bytes");
+  if (!NAME_PART.test(name)) problems.push(NAME_PART_TEXT);
+  return problems;
+}
+
+export function labelValueProblems(value: string): string[] {
+  const problems: string[] = [];
+  if (value.length > 63) problems.push("must be no more than 63 bytes");
+  if (!LABEL_VALUE.test(value)) problems.push(LABEL_VALUE_TEXT);
+  return problems;
+}
+
+/** What is wrong with a name under `grammar`; empty when it is good. */
+export function nameProblems(name: string, grammar: NameGrammar): string[] {
+  if (grammar === "path") {
+    if (name === "." || name === "..") return [`may not be '${name}'`];
+    return ["/", "%"].filter((c) => name.includes(c)).map((c) => `may not contain '${c}'`);
+  }
+  const limit = grammar === "label" ? 63 : 253;
+  const problems: string[] = [];
+  if (name.length > limit) problems.push(`must be no more than ${limit} bytes`);
+  const isGood = grammar === "label" ? DNS_LABEL.test(name) : DNS_SUBDOMAIN.test(name);
+  if (!isGood) problems.push(grammar === "label" ? DNS_LABEL_TEXT : DNS_SUBDOMAIN_TEXT);
+  return problems;
+}
+
+function validateFinalizers(
+  finalizers: readonly string[] | undefined,
+  current: KubeObject | undefined,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const list = finalizers ?? [];
+  for (const finalizer of list) {
+    for (const text of qualifiedNameProblems(finalizer)) {
+      errors.push(invalid("metadata.finalizers", finalizer, text));
+    }
+  }
+  if (current?.metadata.deletionTimestamp !== undefined) {
+    const before = current.metadata.finalizers ?? [];
+    const added = list.filter((finalizer) => !before.includes(finalizer));
+    if (added.length > 0) {
+      const shown = `[]string{${added.map((item) => JSON.stringify(item)).join(", ")}}`;
+      const text = `no new finalizers can be added if the object is being deleted, found new finalizers ${shown}`;
+      errors.push(forbidden("metadata.finalizers", text));
+    }
+  }
+  return errors;
+}
+
+function validateOwners(object: KubeObject): FieldError[] {
+  const errors: FieldError[] = [];
+  let controllers = 0;
+  (object.metadata.ownerReferences ?? []).forEach((owner) => {
+    const path = "metadata.ownerReferences";
+    if ((owner.apiVersion ?? "") === "") {
+      errors.push(invalid(`${path}.apiVersion`, "", "version must not be empty"));
+    }
+    if ((owner.kind ?? "") === "") errors.push(invalid(`${path}.kind`, "", "must not be empty"));
+    if ((owner.name ?? "") === "") errors.push(invalid(`${path}.name`, "", "must not be empty"));
+    if ((owner.uid ?? "") === "") errors.push(invalid(`${path}.uid`, "", "must not be empty"));
+    if (owner.controller === true) controllers++;
+  });
+  if (controllers > 1) {
+    const text = "Only one reference can have Controller set to true.";
+    errors.push(
+      invalid("metadata.ownerReferences", object.metadata.ownerReferences as unknown, text),
+    );
+  }
+  return errors;
+}

@@ -1,0 +1,31 @@
+/**
+ * Drops what a structural schema does not know and reports it by path. Objects with
+ * `x-kubernetes-preserve-unknown-fields` keep their unknown fields; known ones below are still pruned.
+ * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
+ */
+import { isObject } from "../../../base/json.ts";
+import type { Schema } from "./schema.ts";
+
+/** Returns the kept part of `value`; paths of dropped fields go to `unknown`. */
+export function prune(schema: Schema, value: unknown, path: string, unknown: string[]): unknown {
+  if (Array.isArray(value)) {
+    const items = schema.items;
+    if (items === undefined) return value;
+    return value.map((item, index) => prune(items, item, `${path}[${index}]`, unknown));
+  }
+  if (!isObject(value)) return value;
+  const result: Record<string, unknown> = {};
+  const each = schema.additionalProperties;
+  const keepsUnknown = schema["x-kubernetes-preserve-unknown-fields"] === true || each === true;
+  for (const key of Object.keys(value)) {
+    const properties = schema.properties;
+    const own =
+      properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const child = own ?? (typeof each === "object" ? each : undefined);
+    const childPath = path === "" ? key : `${path}.${key}`;
+    if (child !== undefined) result[key] = prune(child, value[key], childPath, unknown);
+    else if (keepsUnknown) result[key] = value[key];
+    else unknown.push(childPath);
+  }
+  return result;
+}

@@ -1,0 +1,238 @@
+/**
+ * Checks an object against a structural schema and complains in kube-apiserver's words. Errors come in
+ * a stable order: the object's own, then its fields by name. List semantics (sets, maps by key) are
+ * checked here too; CEL rules are not (see ../cel).
+ * upstream: kube-openapi pkg/validation, apiextensions-apiserver pkg/apiserver/validation
+ */
+import { RE2JS } from "re2js";
+import { canonicalJson, deepEqual, isObject } from "../../../base/json.ts";
+import { parseNano } from "../../../base/quantity.ts";
+import {
+  duplicate,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+} from "./field-error.ts";
+import type { FieldError, Schema } from "./schema.ts";
+
+const patterns = new Map<string, RE2JS>();
+
+const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
+  "date-time": (text) =>
+    /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text),
+  date: (text) => /^\d{4}-\d\d-\d\d$/.test(text),
+  byte: (text) => /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0,
+  uuid: (text) => /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(text),
+  ipv4: (text) => /^(\d{1,3}\.){3}\d{1,3}$/.test(text) && text.split(".").every((p) => +p < 256),
+  quantity: (text) => parseNano(text) !== undefined,
+};
+
+/** Checks `value`; `path` is `""` at the root. Errors are appended to `errors`. */
+export function validateSchema(
+  schema: Schema,
+  value: unknown,
+  path: string,
+  errors: FieldError[],
+): void {
+  if (!checkType(schema, value, path, errors)) return;
+  if (schema.enum !== undefined && !schema.enum.some((allowed) => deepEqual(allowed, value))) {
+    if (value !== null) errors.push(notSupported(path, value, schema.enum));
+  }
+  if (typeof value === "string") checkString(schema, value, path, errors);
+  else if (typeof value === "number") checkNumber(schema, value, path, errors);
+  else if (Array.isArray(value)) checkArray(schema, value, path, errors);
+  else if (isObject(value)) checkObject(schema, value, path, errors);
+  checkCombinations(schema, value, path, errors);
+}
+
+/** A Go regular expression, compiled once. Undefined when the text is none. */
+export function compilePattern(pattern: string): RE2JS | undefined {
+  let compiled = patterns.get(pattern);
+  if (compiled === undefined) {
+    try {
+      compiled = RE2JS.compile(pattern);
+    } catch {
+      return undefined;
+    }
+    patterns.set(pattern, compiled);
+  }
+  return compiled;
+}
+
+function checkType(schema: Schema, value: unknown, path: string, errors: FieldError[]): boolean {
+  const found = jsonType(value);
+  if (value === null && schema.nullable === true) return false;
+  let wanted: string;
+  if (schema["x-kubernetes-int-or-string"] === true) {
+    if (found === "integer" || found === "string") return true;
+    wanted = "integer,string";
+  } else {
+    if (schema.type === undefined || found === schema.type) return true;
+    if (schema.type === "number" && found === "integer") return true;
+    wanted = schema.type;
+  }
+  const where = path === "" ? "" : path;
+  const shown = found;
+  errors.push(
+    typeInvalid(
+      path,
+      shown,
+      `${where} in body must be of type ${wanted}: ${JSON.stringify(shown)}`,
+    ),
+  );
+  return false;
+}
+
+function checkString(schema: Schema, value: string, path: string, errors: FieldError[]): void {
+  const { minLength, maxLength, pattern, format } = schema;
+  if (maxLength !== undefined || minLength !== undefined) {
+    const length = [...value].length;
+    if (maxLength !== undefined && length > maxLength) errors.push(tooLong(path, maxLength));
+    if (minLength !== undefined && length < minLength) {
+      errors.push(
+        invalid(path, value, `${path} in body should be at least ${minLength} chars long`),
+      );
+    }
+  }
+  if (pattern !== undefined && compilePattern(pattern)?.matcher(value).find() === false) {
+    errors.push(invalid(path, value, `${path} in body should match '${pattern}'`));
+  }
+  if (format !== undefined && FORMATS[format]?.(value) === false) {
+    errors.push(invalid(path, value, `${path} in body must be of type ${format}: "${value}"`));
+  }
+}
+
+function checkNumber(schema: Schema, value: number, path: string, errors: FieldError[]): void {
+  const { minimum, maximum, format } = schema;
+  if (minimum !== undefined && value < minimum) {
+    const text = `${path} in body should be greater than or equal to ${minimum}`;
+    errors.push(invalid(path, value, text));
+  }
+  if (maximum !== undefined && value > maximum) {
+    const text = `${path} in body should be less than or equal to ${maximum}`;
+    errors.push(invalid(path, value, text));
+  }
+  if (format === "int32" && (value < -(2 ** 31) || value >= 2 ** 31)) {
+    errors.push(
+      invalid(path, value, `Checked value must be of type integer with format int32 in range`),
+    );
+  }
+}
+
+function checkArray(
+  schema: Schema,
+  value: readonly unknown[],
+  path: string,
+  errors: FieldError[],
+): void {
+  const { minItems, maxItems, items } = schema;
+  if (maxItems !== undefined && value.length > maxItems) {
+    errors.push(tooMany(path, value.length, maxItems));
+  }
+  if (minItems !== undefined && value.length < minItems) {
+    const text = `${path} in body should have at least ${minItems} items`;
+    errors.push(invalid(path, value.length, text));
+  }
+  if (items !== undefined) {
+    for (let index = 0; index < value.length; index++) {
+      validateSchema(items, value[index], `${path}[${index}]`, errors);
+    }
+  }
+  const listType = schema["x-kubernetes-list-type"];
+  if (listType === "set" || listType === "map") checkUnique(schema, value, path, errors);
+}
+
+function checkUnique(
+  schema: Schema,
+  value: readonly unknown[],
+  path: string,
+  errors: FieldError[],
+): void {
+  const keys = schema["x-kubernetes-list-map-keys"];
+  const seen = new Set<string>();
+  value.forEach((item, index) => {
+    let id: unknown = item;
+    if (keys !== undefined && isObject(item)) {
+      id = Object.fromEntries(keys.map((key) => [key, item[key]]));
+    }
+    const text = canonicalJson(id);
+    if (seen.has(text)) errors.push(duplicate(`${path}[${index}]`, id));
+    seen.add(text);
+  });
+}
+
+function checkObject(
+  schema: Schema,
+  value: Record<string, unknown>,
+  path: string,
+  errors: FieldError[],
+): void {
+  const { maxProperties, minProperties, properties, additionalProperties } = schema;
+  const keys = Object.keys(value);
+  if (maxProperties !== undefined && keys.length > maxProperties) {
+    errors.push(tooMany(path, keys.length, maxProperties));
+  }
+  if (minProperties !== undefined && keys.length < minProperties) {
+    const text = `${path} in body should have at least ${minProperties} properties`;
+    errors.push(invalid(path, keys.length, text));
+  }
+  for (const key of schema.required ?? []) {
+    if (value[key] === undefined) errors.push(required(join(path, key)));
+  }
+  for (const key of keys.sort()) {
+    if (value[key] === undefined) continue;
+    const own =
+      properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const child =
+      own ?? (typeof additionalProperties === "object" ? additionalProperties : undefined);
+    if (child !== undefined) validateSchema(child, value[key], join(path, key), errors);
+  }
+}
+
+/** Complaints about combinations have no field of their own: kube-apiserver prints `<nil>`. */
+function checkCombinations(
+  schema: Schema,
+  value: unknown,
+  path: string,
+  errors: FieldError[],
+): void {
+  const say = (text: string): void => {
+    errors.push(invalid("<nil>", "", `"${path}" ${text}`));
+  };
+  if (schema.anyOf !== undefined && schema["x-kubernetes-int-or-string"] !== true) {
+    if (!schema.anyOf.some((one) => matches(one, value))) {
+      say("must validate at least one schema (anyOf)");
+    }
+  }
+  if (schema.oneOf !== undefined) {
+    const valid = schema.oneOf.filter((one) => matches(one, value)).length;
+    if (valid === 0) say("must validate one and only one schema (oneOf). Found none valid");
+    if (valid > 1) {
+      say(`must validate one and only one schema (oneOf). Found ${valid} valid alternatives`);
+    }
+  }
+  for (const one of schema.allOf ?? []) validateSchema(one, value, path, errors);
+  if (schema.not !== undefined && matches(schema.not, value)) {
+    say("must not validate the schema (not)");
+  }
+}
+
+function matches(schema: Schema, value: unknown): boolean {
+  const errors: FieldError[] = [];
+  validateSchema(schema, value, "", errors);
+  return errors.length === 0;
+}
+
+function join(path: string, key: string): string {
+  return path === "" ? key : `${path}.${key}`;
+}
+
+function jsonType(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  return typeof value;
+}
