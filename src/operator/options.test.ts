@@ -19,7 +19,9 @@ describe("options", () => {
         { "preference-policy": "Maybe" },
         { METRICS_PORT: "x", DISABLE_LEADER_ELECTION: "yes", BATCH_IDLE_DURATION: "10ms" },
       ),
-    ).toThrowErrorMatchingInlineSnapshot(`[ConfigError: validating cli flags / env vars, invalid METRICS_PORT "x": must be a number, invalid DISABLE_LEADER_ELECTION "yes": must be true or false, invalid BATCH_IDLE_DURATION "10ms": must not be below 1s, invalid --preference-policy "Maybe": must be one of "Respect", "Ignore"]`);
+    ).toThrowErrorMatchingInlineSnapshot(
+      `[ConfigError: validating cli flags / env vars, invalid METRICS_PORT "x": must be a number, invalid DISABLE_LEADER_ELECTION "yes": must be true or false, invalid BATCH_IDLE_DURATION "10ms": must not be below 1s, invalid --preference-policy "Maybe": must be one of "Respect", "Ignore"]`,
+    );
   });
 
   it("tolerates a quoted endpoint and refuses one that is no URL (S1-25)", () => {

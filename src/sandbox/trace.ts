@@ -18,3 +18,11 @@ export interface TraceEvent {
 }
 
 export type Trace = (event: TraceEvent) => void;
+
+/** `08:00:12.250  karpenter  created     nodeclaim default-x7k2p   … (why)`. Time of day in UTC. */
+export function formatTrace(event: TraceEvent): string {
+  const time = new Date(event.atMs).toISOString().slice(11, 23);
+  const head = `${time}  ${event.actor.padEnd(9)}  ${event.verb.padEnd(11)}  ${event.object.padEnd(34)}`;
+  const why = event.why === undefined || event.why === "" ? "" : `  (${event.why})`;
+  return `${head}  ${event.what}${why}`.trimEnd();
+}

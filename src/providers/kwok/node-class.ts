@@ -1,0 +1,23 @@
+/** Keeps KWOKNodeClasses Ready: there is nothing to discover, so a class that exists can be used. */
+import { initializeConditions } from "../../apis/karpenter/conditions.ts";
+import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import type { KwokDeps } from "./provider.ts";
+
+export function kwokNodeClass(deps: KwokDeps): Controller {
+  const classes = deps.mirrors.of(KWOK_NODE_CLASS);
+  return {
+    name: "nodeclass.status",
+    watches: [source(KWOK_NODE_CLASS)],
+    concurrency: 1,
+    reconcile: async (request) => {
+      const before = classes.get(request.name);
+      if (before === undefined || before.metadata.deletionTimestamp !== undefined)
+        return AWAIT_CHANGE;
+      const after = initializeConditions(before, deps.clock.now());
+      await patchObject(deps.kube, KWOK_NODE_CLASS, before, after);
+      return AWAIT_CHANGE;
+    },
+  };
+}

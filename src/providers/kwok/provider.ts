@@ -1,0 +1,224 @@
+/**
+ * The kwok cloud: an instance is a Node object that this provider creates through the Kubernetes API,
+ * and something else (kwok, or the sandbox's kubelets) keeps it Ready. Runs on any cluster.
+ * upstream: kwok/cloudprovider/cloudprovider.go
+ */
+
+import { NODE, type Node } from "../../apis/core/node.ts";
+import {
+  ARCH_LABEL_KEY,
+  CAPACITY_TYPE_LABEL_KEY,
+  HOSTNAME_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  OS_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+  UNREGISTERED_NO_EXECUTE_TAINT,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import { formatResources, subtractResources } from "../../apis/resources.ts";
+import type { Clock } from "../../base/clock.ts";
+import { parseDuration } from "../../base/duration.ts";
+import type { Random } from "../../base/random.ts";
+import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
+import {
+  InsufficientCapacityError,
+  NodeClaimNotFoundError,
+} from "../../core/cloudprovider/errors.ts";
+import type { InstanceType, Offering } from "../../core/cloudprovider/instance-type.ts";
+import { allows } from "../../core/scheduling/requirement.ts";
+import { Requirements } from "../../core/scheduling/requirements.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { Mirrors } from "../../kube/mirror.ts";
+import {
+  INSTANCE_CPU_LABEL_KEY,
+  INSTANCE_FAMILY_LABEL_KEY,
+  INSTANCE_MEMORY_LABEL_KEY,
+  INSTANCE_SIZE_LABEL_KEY,
+  KWOK_WELL_KNOWN_LABELS,
+  kwokInstanceTypes,
+} from "./instance-types.ts";
+
+const PROVIDER_ID_PREFIX = "kwok://";
+/** What kwok itself selects nodes by: annotation and label of a node it shall play. */
+const KWOK_NODE_KEY = "kwok.x-k8s.io/node";
+const REPAIR_TOLERATION_MS = 600_000;
+
+export interface KwokDeps {
+  readonly kube: KubeClient;
+  readonly mirrors: Mirrors;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function createKwokProvider(deps: KwokDeps): CloudProvider {
+  const nodes = deps.mirrors.of(NODE);
+  const classes = deps.mirrors.of(KWOK_NODE_CLASS);
+
+  async function create(claim: NodeClaim): Promise<NodeClaim> {
+    const choice = cheapest(claim);
+    if (choice === undefined) {
+      throw new InsufficientCapacityError(
+        "no available offering satisfies the claim's requirements",
+      );
+    }
+    const node = nodeOf(claim, choice, deps.random.suffix(10));
+    const delay = classes.get(claim.spec.nodeClassRef.name)?.spec?.nodeRegistrationDelay;
+    const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
+    if (delayMs > 0)
+      deps.clock.after(delayMs, () => void deps.kube.create(NODE, node).catch(() => undefined));
+    else await deps.kube.create(NODE, node);
+    return hydrate(claim, node, choice.type);
+  }
+
+  function live(providerId: string): Node | undefined {
+    const name = providerId.slice(PROVIDER_ID_PREFIX.length);
+    return providerId.startsWith(PROVIDER_ID_PREFIX) ? nodes.get(name) : undefined;
+  }
+
+  return {
+    name: "kwok",
+    nodeClassKinds: [KWOK_NODE_CLASS],
+    wellKnownLabels: KWOK_WELL_KNOWN_LABELS,
+    repairPolicies: (["False", "Unknown"] as const).map((conditionStatus) => ({
+      conditionType: "Ready",
+      conditionStatus,
+      tolerationMs: REPAIR_TOLERATION_MS,
+    })),
+    create,
+    delete: async (claim) => {
+      const providerId = claim.status?.providerID ?? "";
+      const node = live(providerId);
+      // The Node is the instance: once it is being deleted, the instance counts as gone.
+      if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
+        throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
+      }
+      await deps.kube.delete(NODE, { name: node.metadata.name }).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    },
+    get: async (providerId) => {
+      const node = live(providerId);
+      if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
+        throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
+      }
+      return claimOf(node);
+    },
+    list: async () =>
+      nodes
+        .list()
+        .filter((node) => node.spec?.providerID?.startsWith(PROVIDER_ID_PREFIX))
+        .map(claimOf),
+    getInstanceTypes: async () => kwokInstanceTypes(),
+    isDrifted: async () => undefined,
+  };
+}
+
+interface Choice {
+  readonly type: InstanceType;
+  readonly offering: Offering;
+}
+
+/** Cheapest available offering that the claim allows; ties by type name, then zone. */
+function cheapest(claim: NodeClaim): Choice | undefined {
+  const wanted = Requirements.fromSpecs(claim.spec.requirements);
+  let best: Choice | undefined;
+  for (const type of kwokInstanceTypes()) {
+    if (!suits(type, wanted)) continue;
+    for (const offering of type.offerings) {
+      const zoneOk = allows(wanted.get(TOPOLOGY_ZONE_LABEL_KEY), offering.zone);
+      const capacityOk = allows(wanted.get(CAPACITY_TYPE_LABEL_KEY), offering.capacityType);
+      if (!offering.available || !zoneOk || !capacityOk) continue;
+      if (best === undefined || offering.priceMicroUsd < best.offering.priceMicroUsd) {
+        best = { type, offering };
+      }
+    }
+  }
+  return best;
+}
+
+/** Labels that the type does not bring come from the pool: they say nothing about the type. */
+function suits(type: InstanceType, wanted: Requirements): boolean {
+  return Object.entries(type.labels).every(([key, values]) =>
+    values.some((value) => allows(wanted.get(key), value)),
+  );
+}
+
+function nodeOf(claim: NodeClaim, { type, offering }: Choice, suffix: string): Node {
+  const name = `${claim.metadata.name}-${suffix}`;
+  const allocatable = formatResources(subtractResources(type.capacity, type.overhead));
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: {
+        ...claim.metadata.labels,
+        ...labelsOf(type, offering),
+        [HOSTNAME_LABEL_KEY]: name,
+        [KWOK_NODE_KEY]: "fake",
+      },
+      annotations: { ...claim.metadata.annotations, [KWOK_NODE_KEY]: "fake" },
+    },
+    spec: {
+      providerID: `${PROVIDER_ID_PREFIX}${name}`,
+      taints: [
+        UNREGISTERED_NO_EXECUTE_TAINT,
+        ...(claim.spec.taints ?? []),
+        ...(claim.spec.startupTaints ?? []),
+      ],
+    },
+    status: { capacity: formatResources(type.capacity), allocatable },
+  };
+}
+
+function labelsOf(type: InstanceType, offering: Offering): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const key of [
+    INSTANCE_TYPE_LABEL_KEY,
+    ARCH_LABEL_KEY,
+    OS_LABEL_KEY,
+    INSTANCE_SIZE_LABEL_KEY,
+    INSTANCE_FAMILY_LABEL_KEY,
+    INSTANCE_MEMORY_LABEL_KEY,
+    INSTANCE_CPU_LABEL_KEY,
+  ]) {
+    labels[key] = type.labels[key]?.[0] ?? "";
+  }
+  labels[TOPOLOGY_ZONE_LABEL_KEY] = offering.zone;
+  labels[CAPACITY_TYPE_LABEL_KEY] = offering.capacityType;
+  return labels;
+}
+
+function hydrate(claim: NodeClaim, node: Node, type: InstanceType): NodeClaim {
+  return {
+    ...claim,
+    metadata: { ...claim.metadata, labels: { ...node.metadata.labels, ...claim.metadata.labels } },
+    status: {
+      ...claim.status,
+      providerID: node.spec?.providerID as string,
+      capacity: formatResources(type.capacity),
+      allocatable: formatResources(subtractResources(type.capacity, type.overhead)),
+    },
+  };
+}
+
+function claimOf(node: Node): NodeClaim {
+  return {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodeClaim",
+    metadata: {
+      name: "",
+      ...(node.metadata.labels === undefined ? {} : { labels: node.metadata.labels }),
+      ...(node.metadata.creationTimestamp === undefined
+        ? {}
+        : { creationTimestamp: node.metadata.creationTimestamp }),
+      ...(node.metadata.deletionTimestamp === undefined
+        ? {}
+        : { deletionTimestamp: node.metadata.deletionTimestamp }),
+    },
+    spec: { requirements: [], nodeClassRef: { group: "", kind: "", name: "" } },
+    status: { providerID: node.spec?.providerID as string, nodeName: node.metadata.name },
+  };
+}

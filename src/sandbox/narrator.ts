@@ -1,0 +1,291 @@
+/**
+ * Tells what happens in the cluster by looking at it from outside, as any client could: pods pending,
+ * claims created and what for, nodes joining, pods bound, nodes emptied, drained and gone. Pods that
+ * share an owner and a fate within a moment are one line, so that a burst of a thousand can be read.
+ */
+
+import { EVENT, type Event } from "../apis/core/kinds.ts";
+import { NODE, type Node } from "../apis/core/node.ts";
+import type { Pod } from "../apis/core/pod.ts";
+import { toClaim } from "../apis/hub/claim.ts";
+import { condition } from "../apis/karpenter/conditions.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../apis/karpenter/labels.ts";
+import { MACHINE } from "../apis/karpenter/machine.ts";
+import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../apis/meta.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Mirrors } from "../kube/mirror.ts";
+import { PODS_BY_NODE, podMirror } from "./parts.ts";
+import type { Trace } from "./trace.ts";
+
+/** Pods that meet the same fate within this moment share a line. */
+const GATHER_MS = 200;
+
+export interface NarratorDeps {
+  readonly mirrors: Mirrors;
+  readonly clock: Clock;
+  readonly trace: Trace;
+  /** Micro-dollars an hour of an offering, where the cloud has prices. */
+  readonly price?: (instanceType: string, zone: string, capacityType: string) => number | undefined;
+}
+
+/** Begins to tell; returns "stop". Call when the mirrors are synced: what is there already is not news. */
+export function narrate(deps: NarratorDeps): () => void {
+  let quiet = true;
+  const gathered = gatherer(deps);
+  const pods = podMirror(deps.mirrors);
+  const stops = [
+    pods.on((event, pod, before) => {
+      if (quiet) return;
+      tellPod(event === "removed" ? "removed" : "there", pod, before, gathered);
+      const nodeName = pod.spec.nodeName;
+      if (event === "removed" && nodeName !== undefined && !isDaemon(pod)) {
+        tellIfEmptied(nodeName, deps);
+      }
+    }),
+    deps.mirrors.of(NODE).on((event, node, before) => {
+      if (!quiet) tellNode(event === "removed", node, before, deps);
+    }),
+    deps.mirrors.of(EVENT).on((event, published) => {
+      if (!quiet && event === "added") tellWarning(published, deps);
+    }),
+  ];
+  for (const kind of [NODE_CLAIM, MACHINE]) {
+    stops.push(
+      deps.mirrors.of<KubeObject>(kind).on((event, claim, before) => {
+        if (quiet) return;
+        tellClaim(
+          event === "removed",
+          toClaim(claim),
+          before === undefined ? undefined : toClaim(before),
+          deps,
+        );
+      }),
+    );
+  }
+  quiet = false;
+  return () => {
+    for (const stop of stops) stop();
+    gathered.flush();
+  };
+}
+
+interface Gatherer {
+  add(actor: string, verb: string, group: string, what: string): void;
+  flush(): void;
+}
+
+function gatherer({ clock, trace }: NarratorDeps): Gatherer {
+  const waiting = new Map<
+    string,
+    { actor: string; verb: string; group: string; what: string; count: number }
+  >();
+  const flush = (): void => {
+    for (const { actor, verb, group, what, count } of waiting.values()) {
+      const object = count === 1 ? `pod ${group}` : `${count} pods ${group}`;
+      trace({ atMs: clock.now(), actor, verb, object, what });
+    }
+    waiting.clear();
+  };
+  return {
+    flush,
+    add: (actor, verb, group, what) => {
+      if (waiting.size === 0) clock.after(GATHER_MS, flush);
+      const key = `${actor}/${verb}/${group}/${what}`;
+      const known = waiting.get(key);
+      if (known === undefined) waiting.set(key, { actor, verb, group, what, count: 1 });
+      else known.count++;
+    },
+  };
+}
+
+function tellPod(
+  now: "there" | "removed",
+  pod: Pod,
+  before: Pod | undefined,
+  gathered: Gatherer,
+): void {
+  if (isDaemon(pod)) return;
+  const group = `${pod.metadata.namespace}/${pod.metadata.ownerReferences?.[0]?.name ?? pod.metadata.name}`;
+  const on = pod.spec.nodeName === undefined ? "" : `on ${pod.spec.nodeName}`;
+  if (now === "removed") {
+    gathered.add("kubelet", "gone", group, on);
+    return;
+  }
+  const unschedulable = refusal(pod);
+  if (unschedulable !== undefined && (before === undefined || refusal(before) === undefined)) {
+    gathered.add("scheduler", "pending", group, unschedulable);
+  }
+  if (pod.spec.nodeName !== undefined && before?.spec.nodeName === undefined) {
+    gathered.add("scheduler", "bound", group, `to ${pod.spec.nodeName}`);
+  }
+  const phase = pod.status?.phase;
+  if (phase !== before?.status?.phase) {
+    if (phase === "Running") gathered.add("kubelet", "running", group, on);
+    if (phase === "Succeeded" || phase === "Failed")
+      gathered.add("kubelet", phase.toLowerCase(), group, on);
+  }
+}
+
+function refusal(pod: Pod): string | undefined {
+  const scheduled = condition(pod, "PodScheduled");
+  return scheduled?.reason === "Unschedulable"
+    ? (scheduled.message ?? "").split(" preemption:")[0]
+    : undefined;
+}
+
+function isDaemon(pod: Pod): boolean {
+  return pod.metadata.ownerReferences?.some((owner) => owner.kind === "DaemonSet") ?? false;
+}
+
+function tellIfEmptied(nodeName: string, { mirrors, clock, trace }: NarratorDeps): void {
+  const node = mirrors.of(NODE).get(nodeName);
+  if (node === undefined || poolOf(node) === undefined) return;
+  const left = podMirror(mirrors)
+    .byIndex(PODS_BY_NODE, nodeName)
+    .filter((pod) => !isDaemon(pod));
+  if (left.length > 0) return;
+  trace({
+    atMs: clock.now(),
+    actor: "kubelet",
+    verb: "emptied",
+    object: `node ${nodeName}`,
+    what: "only daemons left",
+  });
+}
+
+function poolOf(object: KubeObject): string | undefined {
+  const labels = object.metadata.labels ?? {};
+  return labels[NODEPOOL_LABEL_KEY] ?? labels[PROVISIONER_NAME_LABEL_KEY];
+}
+
+function tellNode(
+  removed: boolean,
+  node: Node,
+  before: Node | undefined,
+  { clock, trace }: NarratorDeps,
+): void {
+  const object = `node ${node.metadata.name}`;
+  const say = (actor: string, verb: string, what = "") =>
+    trace({ atMs: clock.now(), actor, verb, object, what });
+  if (removed) {
+    say("karpenter", "removed");
+    return;
+  }
+  if (before === undefined) say("kubelet", "joined", labelsText(node));
+  const ready = condition(node, "Ready")?.status;
+  if (ready !== (before === undefined ? undefined : condition(before, "Ready")?.status)) {
+    if (ready === "True") say("kubelet", "ready");
+    else if (before !== undefined)
+      say("kubelet", "unready", condition(node, "Ready")?.reason ?? "");
+  }
+  if (isClosed(node) && (before === undefined || !isClosed(before)))
+    say("karpenter", "cordoned", "no new pods");
+  if (
+    node.metadata.deletionTimestamp !== undefined &&
+    before?.metadata.deletionTimestamp === undefined
+  ) {
+    say("karpenter", "draining");
+  }
+}
+
+function isClosed(node: Node): boolean {
+  const taints = node.spec?.taints ?? [];
+  return (
+    node.spec?.unschedulable === true ||
+    taints.some(({ key }) => /^karpenter\.sh\/disrupt/.test(key))
+  );
+}
+
+function labelsText(node: Node): string {
+  const labels = node.metadata.labels ?? {};
+  return [INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]
+    .map((key) => labels[key])
+    .filter((value) => value !== undefined)
+    .join(" ");
+}
+
+function tellClaim(
+  removed: boolean,
+  claim: NodeClaim,
+  before: NodeClaim | undefined,
+  deps: NarratorDeps,
+): void {
+  const object = `${claim.kind?.toLowerCase()} ${claim.metadata.name}`;
+  const say = (verb: string, what: string, why?: string) =>
+    deps.trace({
+      atMs: deps.clock.now(),
+      actor: "karpenter",
+      verb,
+      object,
+      what,
+      ...(why === undefined ? {} : { why }),
+    });
+  if (removed) {
+    say("terminated", "");
+    return;
+  }
+  if (before === undefined) say("created", `pool ${poolOf(claim)}`, wishText(claim));
+  if (became(claim, before, "Launched"))
+    say("launched", launchText(claim, deps), choiceText(claim));
+  if (became(claim, before, "Registered")) say("registered", claim.status?.nodeName ?? "");
+  if (became(claim, before, "Initialized")) say("initialized", claim.status?.nodeName ?? "");
+  if (became(claim, before, "Empty")) say("empty", "waiting out its time");
+  if (
+    claim.metadata.deletionTimestamp !== undefined &&
+    before?.metadata.deletionTimestamp === undefined
+  ) {
+    say("deleting", "", condition(claim, "DisruptionReason")?.reason);
+  }
+}
+
+function became(claim: NodeClaim, before: NodeClaim | undefined, type: string): boolean {
+  const was = before === undefined ? undefined : condition(before, type)?.status;
+  return condition(claim, type)?.status === "True" && was !== "True";
+}
+
+function wishText(claim: NodeClaim): string {
+  const { cpu, memory, pods } = claim.spec.resources?.requests ?? {};
+  const types = typesOf(claim);
+  const shown = types.length === 0 ? "any type" : `${types.length} types fit`;
+  return `for ${pods ?? 0} pods with daemons: cpu ${cpu ?? 0}, memory ${memory ?? 0}; ${shown}`;
+}
+
+function typesOf(claim: NodeClaim): readonly string[] {
+  const wanted = claim.spec.requirements.find(({ key }) => key === INSTANCE_TYPE_LABEL_KEY);
+  return wanted?.operator === "In" ? (wanted.values ?? []) : [];
+}
+
+function launchText(claim: NodeClaim, deps: NarratorDeps): string {
+  const labels = claim.metadata.labels ?? {};
+  const type = labels[INSTANCE_TYPE_LABEL_KEY] ?? "";
+  const zone = labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
+  const capacityType = labels[CAPACITY_TYPE_LABEL_KEY] ?? "";
+  const price = deps.price?.(type, zone, capacityType);
+  const dollars = price === undefined ? "" : ` $${(price / 1e6).toFixed(4)}/h`;
+  return `${type} ${capacityType} ${zone}${dollars}`;
+}
+
+function choiceText(claim: NodeClaim): string {
+  const count = typesOf(claim).length;
+  return count > 1 ? `best offer among ${count} types` : "the only type that fits";
+}
+
+function tellWarning(event: Event, { clock, trace }: NarratorDeps): void {
+  if (event.type !== "Warning" || event.source?.component !== "karpenter") return;
+  const { kind, namespace, name } = event.involvedObject;
+  const object = `${kind.toLowerCase()} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+  trace({
+    atMs: clock.now(),
+    actor: "karpenter",
+    verb: "warned",
+    object,
+    what: `${event.reason}: ${event.message}`,
+  });
+}

@@ -1,0 +1,43 @@
+/** Finds out, as any client does, by which path a kind is served: from the API server's discovery. */
+import type { Kind } from "../../apis/meta.ts";
+import type { KubeClient } from "../../kube/client.ts";
+
+interface ResourceList {
+  readonly resources: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly namespaced: boolean;
+  }[];
+}
+
+export interface Resources {
+  /** Rejects when the server does not serve the kind. */
+  kind(apiVersion: string, kind: string): Promise<Kind>;
+}
+
+export function discoverResources(client: KubeClient): Resources {
+  const known = new Map<string, Kind>();
+  return {
+    kind: async (apiVersion, kind) => {
+      const id = `${apiVersion}/${kind}`;
+      const found = known.get(id) ?? (await find(client, apiVersion, kind));
+      known.set(id, found);
+      return found;
+    },
+  };
+}
+
+async function find(client: KubeClient, apiVersion: string, kind: string): Promise<Kind> {
+  const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const { body } = await client.raw({ method: "GET", path });
+  const found = (body as ResourceList).resources.find(
+    (resource) => resource.kind === kind && !resource.name.includes("/"),
+  );
+  if (found === undefined) {
+    throw new Error(`no matches for kind "${kind}" in version "${apiVersion}"`);
+  }
+  const [group = "", version = apiVersion] = apiVersion.includes("/")
+    ? apiVersion.split("/")
+    : ["", apiVersion];
+  return { group, version, kind, plural: found.name, namespaced: found.namespaced };
+}

@@ -1,0 +1,173 @@
+/**
+ * Plays a story on virtual time: applies, waits, checks. Hours pass in seconds, because time only
+ * moves when nothing is left to happen now.
+ */
+
+import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { VirtualClock } from "../../base/virtual-clock.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { Trace } from "../trace.ts";
+import { broken, describePromise } from "./promise-check.ts";
+import { discoverResources, type Resources } from "./resources.ts";
+import type { CloudFault, Promised, Scenario, Step, Target } from "./scenario.ts";
+
+/** How often a waiting step looks; virtual time. */
+const LOOK_EVERY_MS = 500;
+
+export interface ScenarioDeps {
+  readonly clock: VirtualClock;
+  readonly client: KubeClient;
+  readonly trace: Trace;
+  /** Objects of a file named in the story. */
+  readonly load: (file: string) => readonly KubeObject[];
+  readonly fault: (fault: CloudFault) => void;
+}
+
+export interface ScenarioResult {
+  readonly kept: number;
+  /** One sentence each: which promise, what was found instead. The story stops at the first step that breaks one. */
+  readonly broken: readonly string[];
+}
+
+export async function runScenario(scenario: Scenario, deps: ScenarioDeps): Promise<ScenarioResult> {
+  const resources = discoverResources(deps.client);
+  let kept = 0;
+  for (const [index, step] of scenario.steps.entries()) {
+    const result = await play(step, deps, resources);
+    if (result.broken.length > 0) {
+      const at = `step ${index + 1} (${step.do})`;
+      return { kept, broken: result.broken.map((sentence) => `${at}: ${sentence}`) };
+    }
+    kept += result.kept;
+  }
+  return { kept, broken: [] };
+}
+
+async function play(step: Step, deps: ScenarioDeps, resources: Resources): Promise<ScenarioResult> {
+  switch (step.do) {
+    case "apply": {
+      const loaded = step.files.flatMap((file) => deps.load(file));
+      for (const object of [...loaded, ...step.objects]) await apply(object, deps, resources);
+      return kept(0);
+    }
+    case "delete": {
+      const { kind, ref } = await locate(step.target, resources);
+      tell(deps, "deleted", step.target);
+      const policy = step.propagationPolicy as "Background" | "Foreground" | "Orphan" | undefined;
+      await deps.client.delete(kind, ref, { propagationPolicy: policy ?? "Background" });
+      return kept(0);
+    }
+    case "scale": {
+      const { kind, ref } = await locate(step.target, resources);
+      tell(deps, "scaled", step.target, `to ${step.replicas}`);
+      const body = { spec: { replicas: step.replicas } };
+      await deps.client.patch(kind, ref, { type: "merge", body }, "scale");
+      return kept(0);
+    }
+    case "patch": {
+      const { kind, ref } = await locate(step.target, resources);
+      tell(deps, "patched", step.target, JSON.stringify(step.merge));
+      await deps.client.patch(kind, ref, { type: "merge", body: step.merge });
+      return kept(0);
+    }
+    case "advance":
+      await deps.clock.advance(step.ms);
+      return kept(0);
+    case "until":
+      return waitUntil(step.promises, step.withinMs, deps, resources);
+    case "expect":
+      return check(step.promises, deps, resources);
+    case "cloud":
+      deps.trace({
+        atMs: deps.clock.now(),
+        actor: "user",
+        verb: "faulted",
+        object: "cloud",
+        what: JSON.stringify(step.fault),
+      });
+      deps.fault(step.fault);
+      return kept(0);
+  }
+}
+
+async function apply(object: KubeObject, deps: ScenarioDeps, resources: Resources): Promise<void> {
+  const kind = await resources.kind(object.apiVersion ?? "", object.kind ?? "");
+  const namespace = kind.namespaced ? (object.metadata.namespace ?? "default") : undefined;
+  tell(deps, "applied", { ...targetOf(kind, object.metadata.name), namespace });
+  await deps.client.patch(
+    kind,
+    { name: object.metadata.name, namespace },
+    { type: "apply", body: object, fieldManager: "kubectl", force: true },
+  );
+}
+
+async function waitUntil(
+  promises: readonly Promised[],
+  withinMs: number,
+  deps: ScenarioDeps,
+  resources: Resources,
+): Promise<ScenarioResult> {
+  const deadlineMs = deps.clock.now() + withinMs;
+  await deps.clock.settle();
+  for (;;) {
+    const result = await check(promises, deps, resources, false);
+    if (result.broken.length === 0) return check(promises, deps, resources);
+    const leftMs = deadlineMs - deps.clock.now();
+    if (leftMs <= 0) {
+      return {
+        kept: 0,
+        broken: result.broken.map((sentence) => `after ${formatDuration(withinMs)}, ${sentence}`),
+      };
+    }
+    await deps.clock.advance(Math.min(LOOK_EVERY_MS, leftMs));
+  }
+}
+
+async function check(
+  promises: readonly Promised[],
+  deps: ScenarioDeps,
+  resources: Resources,
+  say = true,
+): Promise<ScenarioResult> {
+  const failures: string[] = [];
+  for (const promise of promises) {
+    const failure = await broken(promise, deps.client, resources);
+    if (failure !== undefined) failures.push(failure);
+    else if (say) {
+      deps.trace({
+        atMs: deps.clock.now(),
+        actor: "story",
+        verb: "kept",
+        object: "promise",
+        what: describePromise(promise),
+      });
+    }
+  }
+  return { kept: promises.length - failures.length, broken: failures };
+}
+
+async function locate(target: Target, resources: Resources) {
+  const kind = await resources.kind(target.apiVersion, target.kind);
+  const namespace = kind.namespaced ? (target.namespace ?? "default") : undefined;
+  return { kind, ref: { name: target.name, namespace } };
+}
+
+function targetOf(kind: Kind, name: string): Target {
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, namespace: undefined };
+}
+
+function tell(deps: ScenarioDeps, verb: string, target: Target, what = ""): void {
+  const name = target.namespace === undefined ? target.name : `${target.namespace}/${target.name}`;
+  deps.trace({
+    atMs: deps.clock.now(),
+    actor: "user",
+    verb,
+    object: `${target.kind.toLowerCase()} ${name}`,
+    what,
+  });
+}
+
+function kept(n: number): ScenarioResult {
+  return { kept: n, broken: [] };
+}

@@ -1,0 +1,261 @@
+/**
+ * A scripted story: what a user and the world do to a cluster, and what the story promises. Read from
+ * YAML; anything that is not understood is refused with its place, so that a typo cannot make a
+ * promise vanish.
+ */
+
+import type { KubeObject } from "../../apis/meta.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { isObject } from "../../base/json.ts";
+
+export interface Scenario {
+  readonly name: string;
+  /** What the reader is about to see, in a sentence or two. */
+  readonly story: string;
+  readonly steps: readonly Step[];
+}
+
+export type Step =
+  /** Files (beside the scenario) and objects are applied in order. */
+  | {
+      readonly do: "apply";
+      readonly files: readonly string[];
+      readonly objects: readonly KubeObject[];
+    }
+  | { readonly do: "delete"; readonly target: Target; readonly propagationPolicy?: string }
+  | { readonly do: "scale"; readonly target: Target; readonly replicas: number }
+  | { readonly do: "patch"; readonly target: Target; readonly merge: unknown }
+  | { readonly do: "advance"; readonly ms: number }
+  /** Lets time pass until all promises hold; the story fails when `withinMs` passed first. */
+  | { readonly do: "until"; readonly withinMs: number; readonly promises: readonly Promised[] }
+  /** All promises must hold now. */
+  | { readonly do: "expect"; readonly promises: readonly Promised[] }
+  /** What the cloud does: out of capacity, instances that never join. */
+  | { readonly do: "cloud"; readonly fault: CloudFault };
+
+export interface Target {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace: string | undefined;
+}
+
+export interface CloudFault {
+  /** Offerings without capacity; `*` matches anything. */
+  readonly outOfCapacity?: {
+    readonly instanceType: string;
+    readonly zone: string;
+    readonly capacityType: string;
+  };
+  /** True: instances launched from now on run but never join. */
+  readonly neverJoin?: boolean;
+  /** True: everything is as it should be again. */
+  readonly heal?: boolean;
+}
+
+/** So many objects of a kind look like this. */
+export interface Promised {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string | undefined;
+  readonly selector: string | undefined;
+  /** Dotted path → text it must have. `status.conditions[Ready]` is the status of that condition. */
+  readonly where: Readonly<Record<string, string>>;
+  readonly count: { readonly op: "=" | ">=" | "<="; readonly n: number };
+}
+
+/** The scenario cannot be read; `message` names the place and what is legal. */
+export class ScenarioError extends Error {
+  override readonly name = "ScenarioError";
+}
+
+const STEP_NAMES = [
+  "apply",
+  "delete",
+  "scale",
+  "patch",
+  "advance",
+  "until",
+  "expect",
+  "cloud",
+] as const;
+
+/** `document` is the parsed YAML. Throws ScenarioError. */
+export function parseScenario(document: unknown, file: string): Scenario {
+  const root = fields(document, file, ["name", "story", "steps"]);
+  const steps = root["steps"];
+  if (!Array.isArray(steps)) throw new ScenarioError(`${file}: steps must be a list of steps`);
+  return {
+    name: text(root["name"], `${file}: name`),
+    story: text(root["story"], `${file}: story`).trim(),
+    steps: steps.map((step, index) => parseStep(step, `${file}: steps[${index}]`)),
+  };
+}
+
+function parseStep(step: unknown, at: string): Step {
+  const entries = isObject(step) ? Object.entries(step) : [];
+  const [name, value] = entries[0] ?? [];
+  if (entries.length !== 1 || !STEP_NAMES.includes(name as (typeof STEP_NAMES)[number])) {
+    throw new ScenarioError(
+      `${at}: a step is one of ${STEP_NAMES.join(", ")}, got ${JSON.stringify(step)}`,
+    );
+  }
+  const place = `${at}.${name}`;
+  switch (name as (typeof STEP_NAMES)[number]) {
+    case "apply":
+      return parseApply(value, place);
+    case "delete": {
+      const body = fields(value, place, ["apiVersion", "kind", "name", "namespace", "cascade"]);
+      const cascade = body["cascade"];
+      return {
+        do: "delete",
+        target: parseTarget(body, place),
+        ...(cascade === undefined
+          ? {}
+          : { propagationPolicy: capital(text(cascade, `${place}.cascade`)) }),
+      };
+    }
+    case "scale": {
+      const body = fields(value, place, ["apiVersion", "kind", "name", "namespace", "replicas"]);
+      const target = parseTarget(
+        { apiVersion: "apps/v1", kind: "Deployment", namespace: "default", ...body },
+        place,
+      );
+      return { do: "scale", target, replicas: wholeNumber(body["replicas"], `${place}.replicas`) };
+    }
+    case "patch": {
+      const body = fields(value, place, ["apiVersion", "kind", "name", "namespace", "merge"]);
+      return { do: "patch", target: parseTarget(body, place), merge: body["merge"] };
+    }
+    case "advance":
+      return { do: "advance", ms: duration(value, place) };
+    case "until": {
+      const body = fields(value, place, ["within", "that"]);
+      return {
+        do: "until",
+        withinMs: duration(body["within"], `${place}.within`),
+        promises: parsePromises(body["that"], `${place}.that`),
+      };
+    }
+    case "expect":
+      return { do: "expect", promises: parsePromises(value, place) };
+    case "cloud":
+      return { do: "cloud", fault: parseFault(value, place) };
+  }
+}
+
+function parseApply(value: unknown, at: string): Step {
+  const items = Array.isArray(value) ? value : [value];
+  const files: string[] = [];
+  const objects: KubeObject[] = [];
+  for (const item of items) {
+    if (typeof item === "string") files.push(item);
+    else if (isObject(item) && isObject(item["metadata"]))
+      objects.push(item as unknown as KubeObject);
+    else throw new ScenarioError(`${at}: an item is a file name or an object with metadata`);
+  }
+  return { do: "apply", files, objects };
+}
+
+function parsePromises(value: unknown, at: string): Promised[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new ScenarioError(`${at}: must be a list of promises, at least one`);
+  }
+  return value.map((item, index) => {
+    const place = `${at}[${index}]`;
+    const body = fields(item, place, [
+      "apiVersion",
+      "kind",
+      "namespace",
+      "selector",
+      "where",
+      "count",
+    ]);
+    const where = body["where"] ?? {};
+    if (!isObject(where)) throw new ScenarioError(`${place}.where: must map paths to texts`);
+    return {
+      apiVersion: text(body["apiVersion"] ?? "v1", `${place}.apiVersion`),
+      kind: text(body["kind"], `${place}.kind`),
+      namespace:
+        body["namespace"] === undefined ? undefined : text(body["namespace"], `${place}.namespace`),
+      selector:
+        body["selector"] === undefined ? undefined : text(body["selector"], `${place}.selector`),
+      where: Object.fromEntries(
+        Object.entries(where).map(([path, wanted]) => [path, String(wanted)]),
+      ),
+      count: parseCount(body["count"], `${place}.count`),
+    };
+  });
+}
+
+function parseCount(value: unknown, at: string): Promised["count"] {
+  const match = /^(>=|<=|=)?\s*(\d+)$/.exec(String(value ?? ""));
+  if (match === null)
+    throw new ScenarioError(
+      `${at}: must be a number, or ">= 2", "<= 2"; got ${JSON.stringify(value)}`,
+    );
+  return { op: (match[1] ?? "=") as "=" | ">=" | "<=", n: Number(match[2]) };
+}
+
+function parseFault(value: unknown, at: string): CloudFault {
+  const body = fields(value, at, ["outOfCapacity", "neverJoin", "heal"]);
+  const out = body["outOfCapacity"];
+  if (out === undefined) return body as CloudFault;
+  const part = fields(out, `${at}.outOfCapacity`, ["instanceType", "zone", "capacityType"]);
+  const of = (key: string) => text(part[key] ?? "*", `${at}.outOfCapacity.${key}`);
+  return {
+    ...(body as CloudFault),
+    outOfCapacity: {
+      instanceType: of("instanceType"),
+      zone: of("zone"),
+      capacityType: of("capacityType"),
+    },
+  };
+}
+
+function parseTarget(body: Readonly<Record<string, unknown>>, at: string): Target {
+  return {
+    apiVersion: text(body["apiVersion"] ?? "v1", `${at}.apiVersion`),
+    kind: text(body["kind"], `${at}.kind`),
+    name: text(body["name"], `${at}.name`),
+    namespace:
+      body["namespace"] === undefined ? undefined : text(body["namespace"], `${at}.namespace`),
+  };
+}
+
+function fields(value: unknown, at: string, legal: readonly string[]): Record<string, unknown> {
+  if (!isObject(value)) throw new ScenarioError(`${at}: must be a mapping of ${legal.join(", ")}`);
+  for (const key of Object.keys(value)) {
+    if (!legal.includes(key))
+      throw new ScenarioError(
+        `${at}: unknown field ${JSON.stringify(key)}; legal are ${legal.join(", ")}`,
+      );
+  }
+  return value;
+}
+
+function text(value: unknown, at: string): string {
+  if (typeof value !== "string" || value === "")
+    throw new ScenarioError(`${at}: must be a text, got ${JSON.stringify(value)}`);
+  return value;
+}
+
+function wholeNumber(value: unknown, at: string): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0) {
+    throw new ScenarioError(`${at}: must be a whole number, got ${JSON.stringify(value)}`);
+  }
+  return value;
+}
+
+function duration(value: unknown, at: string): number {
+  const ms = typeof value === "string" ? parseDuration(value) : undefined;
+  if (ms === undefined)
+    throw new ScenarioError(
+      `${at}: must be a duration such as 30s or 2h, got ${JSON.stringify(value)}`,
+    );
+  return ms;
+}
+
+function capital(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1);
+}

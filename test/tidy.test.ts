@@ -1,0 +1,300 @@
+/**
+ * Holds the house to its own plan: which floor may import which, no cycles, purpose comments, no
+ * forbidden words, documents that name real paths. Each message names the remedy.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+interface SourceFile {
+  /** From the root: `src/core/provisioning/solve.ts`. */
+  readonly path: string;
+  readonly text: string;
+  readonly isTest: boolean;
+  /** Resolved paths of relative imports. */
+  readonly imports: readonly string[];
+  readonly packages: readonly string[];
+}
+
+const files = readSources("src");
+const product = files.filter((file) => !file.isTest && !file.path.startsWith("src/testing/"));
+
+/** Who may import whom: the first row whose prefix fits counts. Own folder is always allowed. */
+const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
+  ["src/base", []],
+  ["src/apis", ["src/base"]],
+  ["src/core", ["src/base", "src/apis", "src/core"]],
+  ["src/kube", ["src/base", "src/apis"]],
+  ["src/controllers", ["src/base", "src/apis", "src/core", "src/kube"]],
+  [
+    "src/providers",
+    ["src/base", "src/apis", "src/kube", "src/core/cloudprovider", "src/core/scheduling"],
+  ],
+  ["src/sandbox", ["src/base", "src/apis", "src/kube", "src/providers/aws/api.ts"]],
+  [
+    "src/operator",
+    ["src/base", "src/apis", "src/core", "src/kube", "src/controllers", "src/providers"],
+  ],
+  ["src/cli", ["src/"]],
+];
+
+/** Within core only leftwards; nodeclaim and termination stand beside, on state. */
+const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
+  scheduling: [],
+  cloudprovider: ["scheduling"],
+  state: ["scheduling", "cloudprovider"],
+  nodepool: ["scheduling", "cloudprovider", "state"],
+  provisioning: ["scheduling", "cloudprovider", "state", "nodepool"],
+  disruption: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
+  nodeclaim: ["scheduling", "cloudprovider", "state"],
+  termination: ["scheduling", "cloudprovider", "state"],
+};
+
+const PURE_FLOORS = ["src/apis/", "src/core/", "src/controllers/"];
+const TIMER_FILES = ["src/base/virtual-clock.ts", "src/base/system-clock.ts"];
+const NODE_FILES =
+  /^src\/(providers\/aws\/sdk|sandbox\/|operator\/|cli\/|kube\/(http-transport|kubeconfig))/;
+
+describe("floors", () => {
+  it("import only downwards", () => {
+    expect(product.flatMap(wrongImports)).toEqual([]);
+  });
+
+  it("within core import only leftwards", () => {
+    const wrong = product.flatMap((file) => {
+      const from = coreFolder(file.path);
+      if (from === undefined) return [];
+      return file.imports
+        .map(coreFolder)
+        .filter((to) => to !== undefined && to !== from && !CORE_ORDER[from]?.includes(to))
+        .map(
+          (to) =>
+            `${file.path}: core/${from} must not know core/${to}; move what is shared leftwards`,
+        );
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it("have no cycles, types included", () => {
+    expect(findCycles(product)).toEqual([]);
+  });
+
+  it("keep npm packages and Node out of deciding and reconciling code", () => {
+    const wrong = product
+      .filter((file) => /^src\/(base|apis|core|controllers|providers\/kwok)\//.test(file.path))
+      .flatMap((file) =>
+        file.packages.map((name) => `${file.path}: imports ${name}; put it behind a door`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  it("name Node's modules only where the outside is met", () => {
+    const wrong = product
+      .filter((file) => !NODE_FILES.test(file.path))
+      .flatMap((file) =>
+        file.packages
+          .filter((name) => name.startsWith("node:"))
+          .map((name) => `${file.path}: imports ${name}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("words", () => {
+  it("ask no machine for time or chance outside the doors", () => {
+    const banned =
+      /\b(Date\.now\(|new Date\(\)|Math\.random\(|setTimeout\(|setInterval\(|performance\.now\()/;
+    const wrong = product
+      .filter((file) => !TIMER_FILES.includes(file.path) && !file.path.startsWith("src/cli/"))
+      .flatMap((file) => linesMatching(file, banned, "use World.clock or World.random"));
+    expect(wrong).toEqual([]);
+  });
+
+  it("keep async out of core", () => {
+    const wrong = product
+      .filter(
+        (file) => file.path.startsWith("src/core/") && !file.path.endsWith("cloud-provider.ts"),
+      )
+      .flatMap((file) =>
+        linesMatching(file, /\basync\b|\bawait\b|Promise</, "core is synchronous"),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  it("leave nothing behind from debugging", () => {
+    const banned = /\bconsole\.(log|error|debug)\(|\bdebugger\b|\b(TODO|FIXME|XXX)\b|\.only\(/;
+    const wrong = files
+      .filter((file) => !file.path.startsWith("src/cli/"))
+      .flatMap((file) => linesMatching(file, banned, "finish it or say it in the docs"));
+    expect(wrong).toEqual([]);
+  });
+
+  it("have no drawers without a name", () => {
+    const drawers = files.filter((file) =>
+      /\/(utils|helpers|common|types|misc|index)(\.ts|\/)/.test(file.path),
+    );
+    expect(drawers.map((file) => `${file.path}: put each thing with its subject`)).toEqual([]);
+  });
+
+  it("of pure floors do not name the process", () => {
+    const wrong = product
+      .filter((file) => PURE_FLOORS.some((floor) => file.path.startsWith(floor)))
+      .flatMap((file) =>
+        linesMatching(file, /\bprocess\.(env|argv|exit|cwd)/, "pass it as an argument"),
+      );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("files", () => {
+  it("open by saying what they are for", () => {
+    const silent = product.filter((file) => !/^(#!.*\n)?\/(\*\*|\/)/.test(file.text));
+    expect(silent.map((file) => `${file.path}: begin with two sentences on its purpose`)).toEqual(
+      [],
+    );
+  });
+
+  it("of more than 500 lines say why in their head comment", () => {
+    const long = product.filter(
+      (file) =>
+        file.text.split("\n").length > 500 &&
+        !/one (file|table|long)|kept together|in one place/i.test(head(file.text)),
+    );
+    expect(
+      long.map((file) => `${file.path}: split it, or say in its head comment why it is one file`),
+    ).toEqual([]);
+  });
+
+  it("are imported by somebody", () => {
+    const used = new Set(files.flatMap((file) => file.imports));
+    const entries = ["src/cli/main.ts"];
+    const orphans = product.filter((file) => !used.has(file.path) && !entries.includes(file.path));
+    expect(orphans.map((file) => `${file.path}: nobody imports it`)).toEqual([]);
+  });
+
+  it("keep functions within 70 lines (those past 75 are left in peace)", () => {
+    expect(product.flatMap(creeping)).toEqual([]);
+  });
+});
+
+describe("documents", () => {
+  it("name only paths that exist", () => {
+    for (const name of ["ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "README.md"]) {
+      const text = readFileSync(join(ROOT, name), "utf8");
+      const paths = [
+        ...text.matchAll(/`((?:src|test|docs|examples|deploy|scripts|data)\/[\w./-]+)`/g),
+      ].map((match) => match[1] as string);
+      const missing = paths.filter((path) => !existsSync(join(ROOT, path)));
+      expect({ name, missing }).toEqual({ name, missing: [] });
+    }
+  });
+
+  it("exist in each folder of src", () => {
+    const folders = readdirSync(join(ROOT, "src"), { withFileTypes: true }).filter((item) =>
+      item.isDirectory(),
+    );
+    const missing = folders.filter(
+      (folder) =>
+        !existsSync(join(ROOT, "src", folder.name, "README.md")) && folder.name !== "providers",
+    );
+    expect(missing.map((folder) => `src/${folder.name}: write its README`)).toEqual([]);
+  });
+});
+
+function wrongImports(file: SourceFile): string[] {
+  const rule = MAY_IMPORT.find(([prefix]) => file.path.startsWith(`${prefix}/`));
+  const [own = "", allowed = []] = rule ?? [];
+  const home = own === "src/providers" ? file.path.split("/").slice(0, 3).join("/") : own;
+  return file.imports
+    .filter(
+      (path) => !path.startsWith(`${home}/`) && !allowed.some((prefix) => path.startsWith(prefix)),
+    )
+    .map(
+      (path) =>
+        `${file.path} imports ${path}: ${home} may only know ${allowed.join(", ") || "nothing"}`,
+    );
+}
+
+function coreFolder(path: string): string | undefined {
+  return /^src\/core\/([^/]+)\//.exec(path)?.[1];
+}
+
+function linesMatching(file: SourceFile, pattern: RegExp, remedy: string): string[] {
+  return file.text
+    .split("\n")
+    .map((line, index) => ({ line, number: index + 1 }))
+    .filter(({ line }) => pattern.test(line.replace(/\/\/.*$|^\s*\*.*$/, "")))
+    .map(({ line, number }) => `${file.path}:${number}: ${line.trim()} (${remedy})`);
+}
+
+function head(text: string): string {
+  return /^(?:#!.*\n)?(\/\*\*[\s\S]*?\*\/|(?:\/\/.*\n)+)/.exec(text)?.[1] ?? "";
+}
+
+/** Top-level functions of 71 to 75 lines: none shall grow past 70 unnoticed. */
+function creeping(file: SourceFile): string[] {
+  const lines = file.text.split("\n");
+  const found: string[] = [];
+  let start: number | undefined;
+  for (const [index, line] of lines.entries()) {
+    if (/^(export )?(async )?function\*? /.test(line)) start = index;
+    if (line === "}" && start !== undefined) {
+      const length = index - start + 1;
+      if (length > 70 && length <= 75)
+        found.push(`${file.path}:${start + 1}: ${length} lines; split the function`);
+      start = undefined;
+    }
+  }
+  return found;
+}
+
+function findCycles(sources: readonly SourceFile[]): string[] {
+  const byPath = new Map(sources.map((file) => [file.path, file]));
+  const state = new Map<string, "open" | "done">();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = state.get(path);
+    if (at === "done") return;
+    if (at === "open") {
+      cycles.push([...trail.slice(trail.indexOf(path)), path].join(" -> "));
+      return;
+    }
+    state.set(path, "open");
+    for (const next of byPath.get(path)?.imports ?? [])
+      if (byPath.has(next)) visit(next, [...trail, path]);
+    state.set(path, "done");
+  };
+  for (const file of sources) visit(file.path, []);
+  return cycles;
+}
+
+function readSources(folder: string): SourceFile[] {
+  const found: SourceFile[] = [];
+  for (const item of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
+    const path = join(folder, item.name);
+    if (item.isDirectory()) found.push(...readSources(path));
+    else if (path.endsWith(".ts")) found.push(readSource(path));
+  }
+  return found.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function readSource(path: string): SourceFile {
+  const text = readFileSync(join(ROOT, path), "utf8");
+  const specifiers = [
+    ...text.matchAll(
+      /^(?:import|export)\b[^;]*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm,
+    ),
+  ].map((match) => (match[1] ?? match[2] ?? match[3]) as string);
+  return {
+    path,
+    text,
+    isTest: /\.(test|prop\.test)\.ts$/.test(path) || /\/testing\//.test(path),
+    imports: specifiers
+      .filter((name) => name.startsWith("."))
+      .map((name) => relative(ROOT, join(ROOT, dirname(path), name))),
+    packages: specifiers.filter((name) => !name.startsWith(".")),
+  };
+}
