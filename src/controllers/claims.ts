@@ -1,0 +1,172 @@
+/**
+ * The one door to claims of every generation: read in hub shape (v1 words), written back in the words
+ * of the object's own kind. Requests name the native kind, so a NodeClaim and a Machine of one name
+ * are two.
+ */
+import type { Node } from "../apis/core/node.ts";
+import {
+  CLAIM_KINDS,
+  claimGeneration,
+  claimKind,
+  fromClaim,
+  poolIdOfLabels,
+  toClaim,
+} from "../apis/hub/claim.ts";
+import type { Generation } from "../apis/hub/generation.ts";
+import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
+import type { Kind, KubeObject } from "../apis/meta.ts";
+import { fromRfc3339 } from "../base/clock.ts";
+import type { Request, Source } from "../kube/controller.ts";
+import { source } from "../kube/controller.ts";
+import { isConflict, isNotFound } from "../kube/errors.ts";
+import { patchObject } from "../kube/patch-object.ts";
+import { nativeClaims } from "./mirrors.ts";
+import type { World } from "./world.ts";
+
+/** Conversions of frozen objects, kept as long as the object is. */
+const converted = new WeakMap<KubeObject, NodeClaim>();
+
+function hub(native: KubeObject): NodeClaim {
+  let claim = converted.get(native);
+  if (claim === undefined) {
+    claim = toClaim(native);
+    converted.set(native, claim);
+  }
+  return claim;
+}
+
+function kindNamed(name: string): Kind | undefined {
+  return CLAIM_KINDS.find(({ kind }) => kind === name);
+}
+
+/** The claim a request names, or undefined once it is gone. */
+export function readClaim(world: Pick<World, "mirrors">, request: Request): NodeClaim | undefined {
+  const kind = kindNamed(request.kind);
+  const native = kind === undefined ? undefined : nativeClaims(world, kind).get(request.name);
+  return native === undefined ? undefined : hub(native);
+}
+
+/** All claims of every generation by kind, then name. */
+export function listClaims(world: Pick<World, "mirrors">): readonly NodeClaim[] {
+  return CLAIM_KINDS.flatMap((kind) => nativeClaims(world, kind).list().map(hub));
+}
+
+export function claimsByProviderId(
+  world: Pick<World, "mirrors">,
+  providerId: string,
+): readonly NodeClaim[] {
+  return CLAIM_KINDS.flatMap((kind) =>
+    nativeClaims(world, kind).byIndex("providerId", providerId).map(hub),
+  );
+}
+
+/** The one claim of a node; undefined when there is none or more than one. */
+export function claimOfNode(world: Pick<World, "mirrors">, node: Node): NodeClaim | undefined {
+  const providerId = node.spec?.providerID;
+  if (providerId === undefined || providerId === "") return undefined;
+  const found = claimsByProviderId(world, providerId);
+  return found.length === 1 ? found[0] : undefined;
+}
+
+/** Sends what differs. Resolves `undefined` when the claim is gone; rejects on a lost race. */
+export async function patchClaim(
+  world: Pick<World, "kube">,
+  before: NodeClaim,
+  after: NodeClaim,
+): Promise<NodeClaim | undefined> {
+  if (before === after) return before;
+  const result = await patchObject(
+    world.kube,
+    claimKind(before),
+    fromClaim(before),
+    fromClaim(after),
+  );
+  return result === undefined ? undefined : hub(result);
+}
+
+/**
+ * A small change that may meet other writers: on a lost race the newest object is read and the change
+ * is made on that, three times at most.
+ */
+export async function changeClaim(
+  world: Pick<World, "kube">,
+  claim: NodeClaim,
+  change: (claim: NodeClaim) => NodeClaim,
+): Promise<NodeClaim | undefined> {
+  let latest = claim;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await patchClaim(world, latest, change(latest));
+    } catch (error) {
+      if (!isConflict(error) || attempt === 2) throw error;
+    }
+    try {
+      latest = hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Asks for deletion; a claim that is gone or another one by now counts as done. */
+export async function deleteClaim(world: Pick<World, "kube">, claim: NodeClaim): Promise<void> {
+  const { name, uid } = claim.metadata;
+  try {
+    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+    await world.kube.delete(claimKind(claim), { name }, preconditions);
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  }
+}
+
+/** Whether this provider's node classes include the claim's: others are not ours. */
+export function isManagedClaim(world: Pick<World, "cloud">, claim: NodeClaim): boolean {
+  const { group, kind } = claim.spec.nodeClassRef;
+  return world.cloud.nodeClassKinds.some((one) => one.group === group && one.kind === kind);
+}
+
+/** A node with the label of one of this provider's node classes, or owned by an alpha claim of ours. */
+export function isManagedNode(world: Pick<World, "cloud" | "mirrors">, node: Node): boolean {
+  const labels = node.metadata.labels ?? {};
+  const named = world.cloud.nodeClassKinds.some(
+    ({ group, kind }) => labels[`${group}/${kind.toLowerCase()}`] !== undefined,
+  );
+  if (named) return true;
+  const claim = claimOfNode(world, node);
+  return claim !== undefined && isManagedClaim(world, claim);
+}
+
+/** By its claim; a node that lost it, by its owner label. */
+export function nodeGeneration(node: Node, claim: NodeClaim | undefined): Generation {
+  if (claim !== undefined) return claimGeneration(claim);
+  const poolId = poolIdOfLabels(node.metadata.labels) ?? "";
+  return poolId.startsWith("provisioner/") ? "alpha" : "v1";
+}
+
+export function claimRequest(claim: KubeObject): Request {
+  return { kind: claim.kind ?? "NodeClaim", name: claim.metadata.name };
+}
+
+/** Sources for claims of both kinds, asking for themselves. */
+export function claimSources(): readonly Source[] {
+  return CLAIM_KINDS.map((kind) => source(kind));
+}
+
+/** Maps a node's event to its claims: by provider id, now and before. */
+export function claimRequestsOfNode(world: Pick<World, "mirrors">) {
+  return (node: Node, _event: unknown, before: Node | undefined): readonly Request[] => {
+    const ids = new Set([node.spec?.providerID, before?.spec?.providerID]);
+    return [...ids].flatMap((id) =>
+      id === undefined ? [] : claimsByProviderId(world, id).map(claimRequest),
+    );
+  };
+}
+
+export function createdAtMs(object: KubeObject): number {
+  return fromRfc3339(object.metadata.creationTimestamp) ?? 0;
+}
+
+export function isDeleting(object: KubeObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined;
+}

@@ -1,0 +1,26 @@
+/**
+ * How metrics are declared: each controller folder has a `metrics.ts` with what it moves, the operator
+ * registers them all under the prefix `karpenter_`. upstream: pkg/metrics/metrics.go
+ */
+
+export interface MetricSpec {
+  /** Without the prefix. */
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram" | "summary";
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Histograms: upper bounds in the metric's unit. */
+  readonly buckets?: readonly number[];
+}
+
+/** Seconds; for what takes from milliseconds to minutes. */
+export const DURATION_BUCKETS: readonly number[] = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1,
+  1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60, 120, 150,
+  300, 450, 600,
+];
+
+/** `from`, then doubled `count - 1` times. */
+export function doubling(from: number, count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => from * 2 ** index);
+}

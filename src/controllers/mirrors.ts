@@ -1,0 +1,154 @@
+/**
+ * The mirrors that controllers read, each with its indexes and projection in one place: options count
+ * only at a mirror's first use, so everybody asks here. Reads are synchronous and see our own writes.
+ */
+import { DAEMON_SET, type DaemonSet } from "../apis/apps/kinds.ts";
+import {
+  NAMESPACE,
+  type Namespace,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from "../apis/core/kinds.ts";
+import { NODE, type Node } from "../apis/core/node.ts";
+import { POD, type Pod } from "../apis/core/pod.ts";
+import { CLAIM_KINDS } from "../apis/hub/claim.ts";
+import { POOL_KINDS } from "../apis/hub/to-pool.ts";
+import type { Kind, KubeObject } from "../apis/meta.ts";
+import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../apis/policy/kinds.ts";
+import {
+  CSI_NODE,
+  type CSINode,
+  STORAGE_CLASS,
+  type StorageClass,
+  VOLUME_ATTACHMENT,
+  type VolumeAttachment,
+} from "../apis/storage/kinds.ts";
+import type { Mirror } from "../kube/mirror.ts";
+import type { World } from "./world.ts";
+
+type Doors = Pick<World, "mirrors">;
+
+/** Index `node`: pods by `spec.nodeName`. */
+export function pods(world: Doors): Mirror<Pod> {
+  return world.mirrors.of(POD, {
+    project: projectPod,
+    indexes: { node: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]) },
+  });
+}
+
+/** Index `providerId`. */
+export function nodes(world: Doors): Mirror<Node> {
+  return world.mirrors.of(NODE, {
+    indexes: {
+      providerId: (node) => (node.spec?.providerID === undefined ? [] : [node.spec.providerID]),
+    },
+  });
+}
+
+/** Claims as stored, a mirror a kind. Index `providerId`. Read them through `claims.ts`. */
+export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
+  return world.mirrors.of(kind, {
+    indexes: {
+      providerId: (claim) => {
+        const id = (claim as { status?: { providerID?: string } }).status?.providerID;
+        return id === undefined ? [] : [id];
+      },
+    },
+  });
+}
+
+/**
+ * Pools as stored, a mirror a kind. Read them through `pools.ts`. They keep their managedFields: who
+ * wrote the spec last decides whether a NodePool lives by v1beta1's rules.
+ */
+export function nativePools(world: Doors, kind: Kind): Mirror<KubeObject> {
+  return world.mirrors.of(kind, { project: (pool) => pool });
+}
+
+export function nodeClasses(world: Doors, kind: Kind): Mirror<KubeObject> {
+  return world.mirrors.of(kind);
+}
+
+export function daemonSets(world: Doors): Mirror<DaemonSet> {
+  return world.mirrors.of(DAEMON_SET);
+}
+
+export function disruptionBudgets(world: Doors): Mirror<PodDisruptionBudget> {
+  return world.mirrors.of(POD_DISRUPTION_BUDGET);
+}
+
+export function namespaces(world: Doors): Mirror<Namespace> {
+  return world.mirrors.of(NAMESPACE);
+}
+
+export function volumeClaims(world: Doors): Mirror<PersistentVolumeClaim> {
+  return world.mirrors.of(PERSISTENT_VOLUME_CLAIM);
+}
+
+export function volumes(world: Doors): Mirror<PersistentVolume> {
+  return world.mirrors.of(PERSISTENT_VOLUME);
+}
+
+export function storageClasses(world: Doors): Mirror<StorageClass> {
+  return world.mirrors.of(STORAGE_CLASS);
+}
+
+export function csiNodes(world: Doors): Mirror<CSINode> {
+  return world.mirrors.of(CSI_NODE);
+}
+
+export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
+  return world.mirrors.of(VOLUME_ATTACHMENT);
+}
+
+/** Opens every mirror above, so that all are synced before the first decision. */
+export function openMirrors(world: World): void {
+  pods(world);
+  nodes(world);
+  for (const kind of CLAIM_KINDS) nativeClaims(world, kind);
+  for (const kind of POOL_KINDS) nativePools(world, kind);
+  for (const kind of world.cloud.nodeClassKinds) nodeClasses(world, kind);
+  daemonSets(world);
+  disruptionBudgets(world);
+  namespaces(world);
+  volumeClaims(world);
+  volumes(world);
+  storageClasses(world);
+  csiNodes(world);
+  volumeAttachments(world);
+}
+
+/**
+ * What decisions read of a pod. There may be very many: what only people read (managedFields,
+ * environment, probes, last-applied text) is dropped.
+ */
+function projectPod(pod: Pod): Pod {
+  const { managedFields: _, annotations, ...metadata } = pod.metadata;
+  const { "kubectl.kubernetes.io/last-applied-configuration": __, ...kept } = annotations ?? {};
+  return Object.freeze({
+    ...pod,
+    metadata: Object.freeze({
+      ...metadata,
+      ...(annotations === undefined ? {} : { annotations: Object.freeze(kept) }),
+    }),
+    spec: Object.freeze({
+      ...pod.spec,
+      containers: pod.spec.containers.map(projectContainer),
+      ...(pod.spec.initContainers === undefined
+        ? {}
+        : { initContainers: pod.spec.initContainers.map(projectContainer) }),
+    }),
+  });
+}
+
+function projectContainer(container: Pod["spec"]["containers"][number]): typeof container {
+  const { name, ports, resources, restartPolicy } = container;
+  return Object.freeze({
+    name,
+    ...(ports === undefined ? {} : { ports }),
+    ...(resources === undefined ? {} : { resources }),
+    ...(restartPolicy === undefined ? {} : { restartPolicy }),
+  });
+}

@@ -1,0 +1,36 @@
+/** Counting a claim that is taken out of service for a reason of ours. */
+
+import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { poolLabel } from "../words.ts";
+import type { World } from "../world.ts";
+
+export type DisruptedReason =
+  | "expired"
+  | "insufficient_capacity"
+  | "nodeclass_not_ready"
+  | "launch_timeout"
+  | "registration_timeout"
+  | "garbage_collected";
+
+export function countDisrupted(
+  world: Pick<World, "metrics">,
+  claim: NodeClaim,
+  reason: DisruptedReason,
+): void {
+  world.metrics.count("nodeclaims_disrupted_total", {
+    reason,
+    nodepool: poolLabel(claim.metadata),
+    capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
+    consolidation_policy: "",
+    termination_mode: terminationMode(claim),
+  });
+}
+
+/** `graceful` without a grace period, `forceful` with none left to give, else `eventual`. */
+export function terminationMode(claim: NodeClaim): "graceful" | "forceful" | "eventual" {
+  const text = claim.spec.terminationGracePeriod;
+  if (text === undefined) return "graceful";
+  return (parseDuration(text) ?? 0) <= 0 ? "forceful" : "eventual";
+}

@@ -1,0 +1,75 @@
+/**
+ * Follows each claim through its life: launch, registration, initialization, and giving up on those that
+ * are late; at its end, Nodes, instance, finalizer. Woken by changes of the claim and of the Node with
+ * its provider id. Leaves draining to node.termination and every choice to core/nodeclaim.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go
+ */
+import { NODE } from "../../../apis/core/node.ts";
+import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
+import { initializeConditions } from "../../../apis/karpenter/conditions.ts";
+import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  soonest,
+  source,
+} from "../../../kube/controller.ts";
+import { addFinalizer } from "../../../kube/finalizer.ts";
+import {
+  claimRequestsOfNode,
+  claimSources,
+  isDeleting,
+  isManagedClaim,
+  patchClaim,
+  readClaim,
+} from "../../claims.ts";
+import { concurrency } from "../../concurrency.ts";
+import type { World } from "../../world.ts";
+import { finalize } from "./finalize.ts";
+import { initialize } from "./initialization.ts";
+import { type LaunchCache, launch } from "./launch.ts";
+import { giveUpIfLate } from "./liveness.ts";
+import { register } from "./registration.ts";
+
+export function lifecycle(world: World): Controller {
+  const cache: LaunchCache = new Map();
+  return {
+    name: "nodeclaim.lifecycle",
+    watches: [...claimSources(), source(NODE, claimRequestsOfNode(world))],
+    concurrency: concurrency(world, 1_000, 5_000),
+    reconcile: (request) => reconcile(world, cache, request),
+  };
+}
+
+async function reconcile(world: World, cache: LaunchCache, request: Request): Promise<Outcome> {
+  const stored = readClaim(world, request);
+  if (stored === undefined || !isManagedClaim(world, stored)) return AWAIT_CHANGE;
+  const uid = stored.metadata.uid ?? stored.metadata.name;
+  if (isDeleting(stored)) return finalize(world, stored, cache.get(uid)?.launched);
+  const before = await withFinalizer(world, stored);
+  if (before === undefined) return AWAIT_CHANGE;
+  let claim = initializeConditions(before, world.clock.now());
+  const outcomes: Outcome[] = [];
+  const errors: unknown[] = [];
+  for (const step of [launch, register, initialize, giveUpIfLate]) {
+    const result = await step(world, claim, cache);
+    claim = result.claim;
+    outcomes.push(result.outcome);
+    if (result.error !== undefined) errors.push(result.error);
+    if (result.ended === true) return AWAIT_CHANGE;
+  }
+  await patchClaim(world, before, claim);
+  if (errors.length > 0) throw errors[0];
+  return soonest(...outcomes);
+}
+
+async function withFinalizer(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
+  const kind = claimKind(claim);
+  const native = fromClaim(claim);
+  const after = await addFinalizer(world.kube, kind, native, TERMINATION_FINALIZER);
+  if (after === undefined) return undefined;
+  return after === native ? claim : toClaim(after);
+}

@@ -1,0 +1,141 @@
+/**
+ * The end of a claim: its Nodes are deleted first (node.termination drains them), then the instance is
+ * ended, and once the cloud no longer knows it the finalizer comes off.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go, finalize
+ */
+import { NODE } from "../../../apis/core/node.ts";
+import { claimGeneration, claimKind, fromClaim } from "../../../apis/hub/claim.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
+import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY,
+  TERMINATION_FINALIZER,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { parseDuration } from "../../../base/duration.ts";
+import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/controller.ts";
+import { isConflict, isNotFound } from "../../../kube/errors.ts";
+import { hasFinalizer, removeFinalizer } from "../../../kube/finalizer.ts";
+import { changeClaim } from "../../claims.ts";
+import { endInstance } from "../../instance.ts";
+import { nodes } from "../../mirrors.ts";
+import { claimLog, poolLabel } from "../../words.ts";
+import type { World } from "../../world.ts";
+import { terminationGracePeriodExpiring } from "../events.ts";
+
+/** How often the cloud is asked whether an instance is gone. */
+const INSTANCE_POLL_MS = 5_000;
+
+/** `launched`: the instance of a claim whose status was never stored, if this process knows it. */
+export async function finalize(
+  world: World,
+  stored: NodeClaim,
+  launched: NodeClaim | undefined,
+): Promise<Outcome> {
+  if (!hasFinalizer(stored, TERMINATION_FINALIZER)) return AWAIT_CHANGE;
+  const claim = await withProviderId(world, stored, launched);
+  const stamped = claim === undefined ? undefined : await stampDeadline(world, claim);
+  if (stamped === undefined) return AWAIT_CHANGE;
+  if (isTrue(stamped, "Registered") && (await deleteNodes(world, stamped))) return AWAIT_CHANGE;
+  let ending = stamped;
+  if (stamped.status?.providerID !== undefined) {
+    const gone = await endInstance(world, stamped);
+    const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
+    if (marked === undefined) return AWAIT_CHANGE;
+    if (!gone) return requeueAfter(INSTANCE_POLL_MS);
+    ending = marked;
+  }
+  const kind = claimKind(ending);
+  await removeFinalizer(world.kube, kind, fromClaim(ending), TERMINATION_FINALIZER);
+  report(world, ending);
+  return AWAIT_CHANGE;
+}
+
+function terminating(world: World, claim: NodeClaim): NodeClaim {
+  return withCondition(claim, { type: "InstanceTerminating", status: "True" }, world.clock.now());
+}
+
+/** Deleted while its launch was on its way: the instance must not be forgotten. */
+async function withProviderId(
+  world: World,
+  claim: NodeClaim,
+  launched: NodeClaim | undefined,
+): Promise<NodeClaim | undefined> {
+  const providerID = launched?.status?.providerID;
+  if (claim.status?.providerID !== undefined || providerID === undefined) return claim;
+  return changeClaim(world, claim, (one) => ({ ...one, status: { ...one.status, providerID } }));
+}
+
+/** The hard end of the drain, once, from the claim's grace period. */
+async function stampDeadline(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
+  const graceMs = parseDuration(claim.spec.terminationGracePeriod ?? "");
+  const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
+  if (graceMs === undefined || claim.metadata.annotations?.[key] !== undefined) return claim;
+  const deletedMs = fromRfc3339(claim.metadata.deletionTimestamp) ?? world.clock.now();
+  const at = toRfc3339(deletedMs + graceMs);
+  const annotated = await changeClaim(world, claim, (one) => ({
+    ...one,
+    metadata: { ...one.metadata, annotations: { ...one.metadata.annotations, [key]: at } },
+  }));
+  if (annotated !== undefined) {
+    const noun = vocabulary(claimGeneration(claim)).claimNoun;
+    claimLog(world.log, "nodeclaim.lifecycle", claim).info(`annotated ${noun}`, { [key]: at });
+    world.events.publish(terminationGracePeriodExpiring(claim, at));
+  }
+  return annotated;
+}
+
+/** Whether Nodes of the claim are still there; they are asked to go. */
+async function deleteNodes(world: World, claim: NodeClaim): Promise<boolean> {
+  const { providerID, nodeName } = claim.status ?? {};
+  const mirror = nodes(world);
+  const left = providerID === undefined ? [] : mirror.byIndex("providerId", providerID);
+  if (left.length === 0 && nodeName !== undefined && providerID === undefined) {
+    const node = mirror.get(nodeName);
+    return node !== undefined;
+  }
+  for (const node of left) {
+    if (node.metadata.deletionTimestamp !== undefined) continue;
+    const { name, uid } = node.metadata;
+    try {
+      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+      await world.kube.delete(NODE, { name }, preconditions);
+    } catch (error) {
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+  // A node without our finalizer is gone with the call; its removal is in the mirror shortly.
+  return left.length > 0;
+}
+
+function report(world: World, claim: NodeClaim): void {
+  const nowMs = world.clock.now();
+  const nodepool = poolLabel(claim.metadata);
+  const noun = vocabulary(claimGeneration(claim)).claimNoun;
+  claimLog(world.log, "nodeclaim.lifecycle", claim).info(`deleted ${noun}`, {
+    "provider-id": claim.status?.providerID,
+    Node: { name: claim.status?.nodeName ?? "" },
+  });
+  const since = (time: string | undefined): number | undefined => {
+    const ms = fromRfc3339(time);
+    return ms === undefined ? undefined : Math.max(0, nowMs - ms) / 1_000;
+  };
+  const total = since(claim.metadata.deletionTimestamp);
+  if (total !== undefined)
+    world.metrics.observe("nodeclaims_termination_duration_seconds", { nodepool }, total);
+  const instance = since(condition(claim, "InstanceTerminating")?.lastTransitionTime);
+  if (instance !== undefined)
+    world.metrics.observe(
+      "nodeclaims_instance_termination_duration_seconds",
+      { nodepool },
+      instance,
+    );
+  world.metrics.count("nodeclaims_terminated_total", {
+    nodepool,
+    capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
+    zone: claim.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
+  });
+}

@@ -1,0 +1,53 @@
+/**
+ * Step 3: once the registered Node is usable, labels it and sets Initialized. What it is waiting for is
+ * the condition's reason; changes of the Node bring the claim back here.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
+ */
+import { NODE } from "../../../apis/core/node.ts";
+import { claimGeneration } from "../../../apis/hub/claim.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
+import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
+import { NODE_INITIALIZED_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { initialization } from "../../../core/nodeclaim/initialized.ts";
+import { registration } from "../../../core/nodeclaim/registered.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { nodes } from "../../mirrors.ts";
+import { claimLog } from "../../words.ts";
+import type { World } from "../../world.ts";
+import { done, type StepResult } from "./step.ts";
+
+export async function initialize(world: World, claim: NodeClaim): Promise<StepResult> {
+  const providerId = claim.status?.providerID;
+  if (condition(claim, "Initialized")?.status !== "Unknown") return done(claim);
+  if (!isTrue(claim, "Registered") || providerId === undefined) return done(claim);
+  const nowMs = world.clock.now();
+  const found = registration(nodes(world).byIndex("providerId", providerId));
+  if (found.state !== "found") {
+    const { reason, message } = found;
+    return done(
+      withCondition(claim, { type: "Initialized", status: "Unknown", reason, message }, nowMs),
+    );
+  }
+  const verdict = initialization(claim, found.node);
+  if (!verdict.ok) {
+    const { reason, message } = verdict;
+    return done(
+      withCondition(claim, { type: "Initialized", status: "Unknown", reason, message }, nowMs),
+    );
+  }
+  const { metadata } = found.node;
+  const labels = { ...metadata.labels, [NODE_INITIALIZED_LABEL_KEY]: "true" };
+  const node = await patchObject(world.kube, NODE, found.node, {
+    ...found.node,
+    metadata: { ...metadata, labels },
+  });
+  if (node === undefined) return done(claim);
+  const generation = claimGeneration(claim);
+  const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
+  const message = `initialized ${vocabulary(generation).claimNoun}`;
+  const fields = { "provider-id": providerId, allocatable: node.status?.allocatable };
+  if (generation === "alpha") log.debug(message, fields);
+  else log.info(message, fields);
+  return done(withCondition(claim, { type: "Initialized", status: "True" }, nowMs));
+}

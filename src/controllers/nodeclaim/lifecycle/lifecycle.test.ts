@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../../apis/core/node.ts";
+import { condition } from "../../../apis/karpenter/conditions.ts";
+import { MACHINE } from "../../../apis/karpenter/machine.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
+import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
+import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
+import { lifecycle } from "./controller.ts";
+
+const CLAIM = {
+  metadata: { name: "default-abcde", labels: { "karpenter.sh/nodepool": "default", team: "a" } },
+  spec: {
+    requirements: [{ key: "node.kubernetes.io/instance-type", operator: "In", values: ["c-4x"] }],
+    resources: { requests: { cpu: "1" } },
+    startupTaints: [{ key: "example.com/agent", effect: "NoSchedule" }],
+    nodeClassRef: { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" },
+    expireAfter: "720h",
+  },
+} as NodeClaim;
+
+async function start(
+  claim: KubeObject = CLAIM,
+  kind: never = NODE_CLAIM as never,
+): Promise<FakeWorld> {
+  const world = fakeWorld();
+  await world.run(lifecycle(world));
+  await world.api.create(kind, claim as never);
+  await world.clock.settle();
+  return world;
+}
+
+const claimOf = (world: FakeWorld): NodeClaim =>
+  world.api.find(NODE_CLAIM, "default-abcde") as NodeClaim;
+const statusOf = (world: FakeWorld, type: string): string =>
+  `${condition(claimOf(world), type)?.status} ${condition(claimOf(world), type)?.reason}`;
+
+describe("the life of a claim", () => {
+  it("launches, registers the node that joins and initializes it once it has started up", async () => {
+    const world = await start();
+    expect(claimOf(world).status?.providerID).toBe("fake:///default-abcde");
+    expect(statusOf(world, "Launched")).toBe("True Launched");
+    expect(statusOf(world, "Registered")).toBe("Unknown NodeNotFound");
+
+    await world.join(claimOf(world));
+    await world.clock.settle();
+    const node = world.api.find(NODE, "node-default-abcde");
+    expect(node?.metadata.labels).toMatchObject({
+      team: "a",
+      "karpenter.sh/registered": "true",
+      "node.kubernetes.io/instance-type": "c-4x",
+    });
+    expect(node?.metadata.finalizers).toEqual(["karpenter.sh/termination"]);
+    expect(node?.metadata.ownerReferences?.[0]).toMatchObject({
+      apiVersion: "karpenter.sh/v1",
+      kind: "NodeClaim",
+      name: "default-abcde",
+      blockOwnerDeletion: true,
+    });
+    expect(node?.spec?.taints).toEqual([{ key: "example.com/agent", effect: "NoSchedule" }]);
+    expect(statusOf(world, "Initialized")).toBe("Unknown StartupTaintsExist");
+
+    world.api.change(NODE, "node-default-abcde", { spec: { taints: null } });
+    await world.clock.settle();
+    expect(statusOf(world, "Initialized")).toBe("True Initialized");
+    expect(statusOf(world, "Ready")).toBe("True Ready");
+    expect(claimOf(world).status?.nodeName).toBe("node-default-abcde");
+    expect(
+      world.lines.filter((line) => line.startsWith("info")).map((line) => line.split(" {")[0]),
+    ).toEqual([
+      "info launched nodeclaim",
+      "info registered nodeclaim",
+      "info initialized nodeclaim",
+    ]);
+    expect(world.cloud.creates).toBe(1);
+    await world.stop();
+  });
+
+  it("gives a claim up when the cloud is out of capacity, so that its pods are planned anew", async () => {
+    const world = fakeWorld();
+    world.cloud.refusals.push(new InsufficientCapacityError("no c-4x in zone-a"));
+    await world.run(lifecycle(world));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.advance(2_000);
+    expect(claimOf(world)).toBeUndefined();
+    expect(world.published.map(({ reason }) => reason)).toContain("InsufficientCapacityError");
+    await world.stop();
+  });
+
+  it("says in the Launched condition why a launch fails, and tries again", async () => {
+    const world = fakeWorld();
+    const refusal = new CreateError("boom", { reason: "NoSubnets", message: "none matched" });
+    // The stored reason brings the claim back once at once; the next failure waits.
+    world.cloud.refusals.push(refusal, refusal);
+    await world.run(lifecycle(world));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.settle();
+    expect(statusOf(world, "Launched")).toBe("Unknown NoSubnets");
+    await world.clock.advance(2_500);
+    expect(statusOf(world, "Launched")).toBe("True Launched");
+    expect(world.cloud.creates).toBe(3);
+    await world.stop();
+  });
+
+  it("never launches twice when the status could not be stored", async () => {
+    const world = fakeWorld();
+    await world.run(lifecycle(world));
+    const patch = world.api.patch;
+    let failures = 0;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[3] === "status" && world.cloud.creates === 1 && failures++ === 0)
+          throw new Error("connection reset");
+        return patch(...call);
+      },
+    });
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.advance(5_000);
+    expect(failures).toBeGreaterThan(0);
+    expect(statusOf(world, "Launched")).toBe("True Launched");
+    expect(world.cloud.creates).toBe(1);
+    await world.stop();
+  });
+
+  it("gives up a claim whose node does not join within fifteen minutes, and ends the instance", async () => {
+    const world = await start();
+    await world.clock.advance(15 * 60_000 - 1_000);
+    expect(claimOf(world)).toBeDefined();
+    await world.clock.advance(10_000);
+    expect(claimOf(world)).toBeUndefined();
+    expect(world.cloud.instances.size).toBe(0);
+    await world.stop();
+  });
+
+  it("ends the instance and lets go of a deleted claim only when the cloud no longer knows it", async () => {
+    const world = await start();
+    world.cloud.endsAfter = 2;
+    await world.api.delete(NODE_CLAIM, { name: "default-abcde" });
+    await world.clock.settle();
+    expect(statusOf(world, "InstanceTerminating")).toBe("True InstanceTerminating");
+    await world.clock.advance(12_000);
+    expect(claimOf(world)).toBeUndefined();
+    expect(world.lines.some((line) => line.startsWith("info deleted nodeclaim"))).toBe(true);
+    await world.stop();
+  });
+
+  it("follows a Machine in alpha's words", async () => {
+    const machine = {
+      metadata: { name: "m", labels: { "karpenter.sh/provisioner-name": "default" } },
+      spec: { machineTemplateRef: { name: "default" } },
+    };
+    const world = await start(machine as never, MACHINE as never);
+    const status = (type: string) =>
+      world.api.find(MACHINE, "m")?.status?.conditions?.find((one) => one.type === type)?.status;
+    expect(status("MachineLaunched")).toBe("True");
+    await world.join(
+      { metadata: { name: "m" }, status: world.api.find(MACHINE, "m")?.status } as never,
+      { spec: { providerID: "fake:///m" } },
+    );
+    await world.clock.settle();
+    expect(status("MachineInitialized")).toBe("True");
+    expect(world.lines.map((line) => line.split(" {")[0])).toEqual([
+      "info launched machine",
+      "debug registered machine",
+      "debug initialized machine",
+    ]);
+    await world.stop();
+  });
+});

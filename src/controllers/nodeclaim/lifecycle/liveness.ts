@@ -1,0 +1,33 @@
+/**
+ * Step 4: gives up a claim that does not launch or register in time. The instance, if there is one, ends
+ * with the claim; its pods are planned anew.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
+ */
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { formatDuration } from "../../../base/duration.ts";
+import {
+  LAUNCH_TIMEOUT_MS,
+  liveness,
+  REGISTRATION_TIMEOUT_MS,
+} from "../../../core/nodeclaim/liveness.ts";
+import { AWAIT_CHANGE } from "../../../kube/controller.ts";
+import { deleteClaim } from "../../claims.ts";
+import { claimLog } from "../../words.ts";
+import type { World } from "../../world.ts";
+import { countDisrupted } from "../disrupted.ts";
+import { done, type StepResult } from "./step.ts";
+
+export async function giveUpIfLate(world: World, claim: NodeClaim): Promise<StepResult> {
+  const verdict = liveness(claim, world.clock.now());
+  if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
+  const timeoutMs =
+    verdict.reason === "launch_timeout" ? LAUNCH_TIMEOUT_MS : REGISTRATION_TIMEOUT_MS;
+  claimLog(world.log, "nodeclaim.lifecycle", claim).info("terminating due to timeout", {
+    timeout: formatDuration(timeoutMs),
+    reason: verdict.reason,
+    "provider-id": claim.status?.providerID,
+  });
+  await deleteClaim(world, claim);
+  countDisrupted(world, claim, verdict.reason);
+  return { claim, outcome: AWAIT_CHANGE, ended: true };
+}

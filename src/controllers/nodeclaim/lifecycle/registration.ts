@@ -1,0 +1,54 @@
+/**
+ * Step 2: finds the Node with the claim's provider id and makes it the claim's: labels, annotations,
+ * taints, owner, finalizer. Then Registered is True for good.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
+ */
+import { NODE } from "../../../apis/core/node.ts";
+import { claimGeneration } from "../../../apis/hub/claim.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
+import { condition, withCondition } from "../../../apis/karpenter/conditions.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { joinedNode, registration } from "../../../core/nodeclaim/registered.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { nodes } from "../../mirrors.ts";
+import { claimLog, nodeFields, poolLabel } from "../../words.ts";
+import type { World } from "../../world.ts";
+import { unregisteredTaintMissing } from "../events.ts";
+import { done, type StepResult } from "./step.ts";
+
+export async function register(world: World, claim: NodeClaim): Promise<StepResult> {
+  const providerId = claim.status?.providerID;
+  if (condition(claim, "Registered")?.status !== "Unknown" || providerId === undefined) {
+    return done(claim);
+  }
+  const found = registration(nodes(world).byIndex("providerId", providerId));
+  const nowMs = world.clock.now();
+  if (found.state !== "found") {
+    const { reason, message } = found;
+    const status = found.state === "ambiguous" ? "False" : "Unknown";
+    return done(withCondition(claim, { type: "Registered", status, reason, message }, nowMs));
+  }
+  const generation = claimGeneration(claim);
+  const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
+  // Older generations start their nodes without that taint.
+  if (found.taintMissing && generation === "v1") {
+    log.error("node claim registration error", {
+      error: "missing karpenter.sh/unregistered taint",
+    });
+    world.events.publish(unregisteredTaintMissing(claim));
+  }
+  const node = await patchObject(world.kube, NODE, found.node, joinedNode(claim, found.node));
+  // Gone between two looks: the mirror's removal brings us back.
+  if (node === undefined) return done(claim);
+  const message = `registered ${vocabulary(generation).claimNoun}`;
+  const fields = { ...nodeFields(generation, node), "provider-id": providerId };
+  if (generation === "v1") log.info(message, fields);
+  else log.debug(message, fields);
+  world.metrics.count("nodes_created_total", {
+    nodepool: poolLabel(claim.metadata),
+    zone: claim.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
+  });
+  const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
+  return done(withCondition(named, { type: "Registered", status: "True" }, nowMs));
+}

@@ -1,0 +1,67 @@
+/** The one door to pools of every generation: NodePools and Provisioners in hub form. */
+import type { Pool } from "../apis/hub/pool.ts";
+import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";
+import type { NodePool } from "../apis/karpenter/nodepool.ts";
+import type { Provisioner } from "../apis/karpenter/provisioner.ts";
+import type { Kind, KubeObject } from "../apis/meta.ts";
+import { type Request, type Source, source } from "../kube/controller.ts";
+import { nativePools } from "./mirrors.ts";
+import type { World } from "./world.ts";
+
+/** A pool with the object it was read from: what a patch starts from. */
+export interface StoredPool {
+  readonly kind: Kind;
+  readonly native: KubeObject;
+  readonly pool: Pool;
+}
+
+const converted = new WeakMap<KubeObject, Pool>();
+
+function hub(native: KubeObject): Pool {
+  let pool = converted.get(native);
+  if (pool === undefined) {
+    pool = toPool(native as NodePool | Provisioner);
+    converted.set(native, pool);
+  }
+  return pool;
+}
+
+function kindOfId(id: string): Kind | undefined {
+  const word = id.slice(0, id.indexOf("/"));
+  return POOL_KINDS.find(({ kind }) => kind.toLowerCase() === word);
+}
+
+export function readPool(world: Pick<World, "mirrors">, request: Request): StoredPool | undefined {
+  const kind = POOL_KINDS.find((one) => one.kind === request.kind);
+  const native = kind === undefined ? undefined : nativePools(world, kind).get(request.name);
+  if (kind === undefined || native === undefined) return undefined;
+  return { kind, native, pool: hub(native) };
+}
+
+/** By `Pool.id`: `nodepool/default`, `provisioner/default`. */
+export function poolById(world: Pick<World, "mirrors">, id: string): StoredPool | undefined {
+  const kind = kindOfId(id);
+  return kind === undefined
+    ? undefined
+    : readPool(world, { kind: kind.kind, name: id.slice(id.indexOf("/") + 1) });
+}
+
+/** All pools that this provider's classes serve, by kind, then name. */
+export function listPools(world: Pick<World, "mirrors" | "cloud">): readonly Pool[] {
+  return POOL_KINDS.flatMap((kind) => nativePools(world, kind).list().map(hub)).filter((pool) =>
+    isManagedPool(world, pool),
+  );
+}
+
+export function isManagedPool(world: Pick<World, "cloud">, pool: Pool): boolean {
+  const { group, kind } = pool.classRef;
+  return world.cloud.nodeClassKinds.some((one) => one.group === group && one.kind === kind);
+}
+
+export function poolRequest(pool: Pool): Request {
+  return { kind: pool.generation === "alpha" ? "Provisioner" : "NodePool", name: pool.name };
+}
+
+export function poolSources(): readonly Source[] {
+  return POOL_KINDS.map((kind) => source(kind as Kind));
+}

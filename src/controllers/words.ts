@@ -1,0 +1,50 @@
+/**
+ * What log lines, metrics and events call things, by generation: alpha speaks of machines and
+ * provisioners, beta of nodeclaims and nodepools in lower-case fields, v1 in `{"NodeClaim": {"name"}}`.
+ */
+import type { Node } from "../apis/core/node.ts";
+import { claimGeneration, poolIdOfLabels } from "../apis/hub/claim.ts";
+import { type Generation, vocabulary } from "../apis/hub/generation.ts";
+import type { Pool } from "../apis/hub/pool.ts";
+import type { KubeObject, ObjectMeta } from "../apis/meta.ts";
+import type { LogFields, Logger } from "../base/log.ts";
+
+/** `{NodeClaim: {name}}`, `{nodeclaim: name}` or `{machine: name}`. */
+export function claimFields(claim: KubeObject): LogFields {
+  return named(claimGeneration(claim), "claim", claim.metadata.name);
+}
+
+export function poolFields(pool: Pick<Pool, "generation" | "name">): LogFields {
+  return named(pool.generation, "pool", pool.name);
+}
+
+export function nodeFields(generation: Generation, node: Pick<Node, "metadata">): LogFields {
+  const { name } = node.metadata;
+  return generation === "v1" ? { Node: { name } } : { node: name };
+}
+
+function named(generation: Generation, what: "claim" | "pool", name: string): LogFields {
+  const words = vocabulary(generation);
+  if (generation === "v1") {
+    return { [what === "claim" ? words.claimKind : words.poolKind]: { name } };
+  }
+  return { [what === "claim" ? words.claimNoun : words.poolNoun]: name };
+}
+
+/** `nodeclaim.lifecycle` is `machine.lifecycle` in alpha's log. */
+export function claimLog(log: Logger, controller: string, claim: KubeObject): Logger {
+  const noun = vocabulary(claimGeneration(claim)).claimNoun;
+  return log.with({ controller: controller.replace(/^nodeclaim/, noun), ...claimFields(claim) });
+}
+
+/** The owner's name as metrics label it, whatever its kind; empty for standalone claims. */
+export function poolLabel(metadata: Pick<ObjectMeta, "labels">): string {
+  const id = poolIdOfLabels(metadata.labels) ?? "";
+  return id.slice(id.indexOf("/") + 1);
+}
+
+/** `a, b, c and 4 other(s)`: long lists in one line. */
+export function some(names: readonly string[], most = 5): string {
+  const shown = names.slice(0, most).join(", ");
+  return names.length > most ? `${shown} and ${names.length - most} other(s)` : shown;
+}

@@ -1,0 +1,69 @@
+/**
+ * When a registered node counts as initialized, that is usable: Ready, started up (no startup and no
+ * ephemeral taint left), and offering every resource that was asked for.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
+ */
+import type { Node, Taint } from "../../apis/core/node.ts";
+import { isSameTaint } from "../../apis/core/tolerations.ts";
+import { KNOWN_EPHEMERAL_TAINTS, READINESS_TAINT_PREFIX } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { parseResources } from "../../apis/resources.ts";
+
+export type Initialization =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      readonly reason:
+        | "NodeNotReady"
+        | "StartupTaintsExist"
+        | "KnownEphemeralTaintsExist"
+        | "ResourceNotRegistered";
+      readonly message: string;
+    };
+
+export function initialization(claim: NodeClaim, node: Node): Initialization {
+  const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
+  if (ready !== "True") {
+    return { ok: false, reason: "NodeNotReady", message: "Node status is NotReady" };
+  }
+  const taints = node.spec?.taints ?? [];
+  const startup = taints.find((taint) =>
+    (claim.spec.startupTaints ?? []).some((one) => isSameTaint(one, taint)),
+  );
+  if (startup !== undefined) {
+    const message = `StartupTaint "${formatTaint(startup)}" still exists`;
+    return { ok: false, reason: "StartupTaintsExist", message };
+  }
+  const ephemeral = taints.find(isEphemeralTaint);
+  if (ephemeral !== undefined) {
+    const message = `KnownEphemeralTaint "${formatTaint(ephemeral)}" still exists`;
+    return { ok: false, reason: "KnownEphemeralTaintsExist", message };
+  }
+  const missing = missingResource(claim, node);
+  if (missing !== undefined) {
+    const message = `Resource "${missing}" was requested but not registered`;
+    return { ok: false, reason: "ResourceNotRegistered", message };
+  }
+  return { ok: true };
+}
+
+/** Devices appear when their plugin has started: a zero or absent amount means "not yet". */
+function missingResource(claim: NodeClaim, node: Node): string | undefined {
+  const requested = parseResources(claim.spec.resources?.requests);
+  const allocatable = parseResources(node.status?.allocatable);
+  return Object.keys(requested)
+    .sort()
+    .find((name) => (requested[name] ?? 0) > 0 && (allocatable[name] ?? 0) === 0);
+}
+
+function isEphemeralTaint(taint: Taint): boolean {
+  return (
+    taint.key.startsWith(READINESS_TAINT_PREFIX) ||
+    KNOWN_EPHEMERAL_TAINTS.some((known) => isSameTaint(known, taint))
+  );
+}
+
+/** `key=value:Effect`, as kubectl writes it. */
+export function formatTaint({ key, value, effect }: Taint): string {
+  return value === undefined || value === "" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
+}

@@ -1,0 +1,105 @@
+/**
+ * When a claim counts as registered: exactly one Node carries its provider id. Also what that Node must
+ * look like then: Karpenter's finalizer, owner, labels, annotations and taints.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
+ */
+import type { Node, Taint } from "../../apis/core/node.ts";
+import { isSameTaint } from "../../apis/core/tolerations.ts";
+import { claimKind } from "../../apis/hub/claim.ts";
+import {
+  NODE_DO_NOT_SYNC_TAINTS_LABEL_KEY,
+  NODE_REGISTERED_LABEL_KEY,
+  TERMINATION_FINALIZER,
+  UNREGISTERED_TAINT_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { apiVersionOf, type OwnerReference } from "../../apis/meta.ts";
+
+export type Registration =
+  | { readonly state: "waiting"; readonly reason: "NodeNotFound"; readonly message: string }
+  | { readonly state: "ambiguous"; readonly reason: "MultipleNodesFound"; readonly message: string }
+  | {
+      readonly state: "found";
+      readonly node: Node;
+      /** The node did not come with the unregistered taint: pods may have slipped onto it. */
+      readonly taintMissing: boolean;
+    };
+
+/** `nodes`: those with the claim's provider id. */
+export function registration(nodes: readonly Node[]): Registration {
+  const [node, ...others] = nodes;
+  if (node === undefined) {
+    return {
+      state: "waiting",
+      reason: "NodeNotFound",
+      message: "Node not registered with cluster",
+    };
+  }
+  if (others.length > 0) {
+    const names = nodes.map(({ metadata }) => metadata.name).sort();
+    return {
+      state: "ambiguous",
+      reason: "MultipleNodesFound",
+      message: `Several nodes have the provider id of this claim: ${names.join(", ")}`,
+    };
+  }
+  const registered = node.metadata.labels?.[NODE_REGISTERED_LABEL_KEY] === "true";
+  const taints = node.spec?.taints ?? [];
+  const tainted = taints.some(({ key }) => key === UNREGISTERED_TAINT_KEY);
+  return { state: "found", node, taintMissing: !registered && !tainted };
+}
+
+/**
+ * The Node as the claim wants it: the claim's labels and annotations win, taints are merged (key and
+ * effect identify one), the unregistered taint goes, the registered label comes.
+ */
+export function joinedNode(claim: NodeClaim, node: Node): Node {
+  const { metadata, spec } = node;
+  const labels = {
+    ...metadata.labels,
+    ...claim.metadata.labels,
+    [NODE_REGISTERED_LABEL_KEY]: "true",
+  };
+  const syncTaints = metadata.labels?.[NODE_DO_NOT_SYNC_TAINTS_LABEL_KEY] !== "true";
+  const wanted = syncTaints
+    ? [...(claim.spec.taints ?? []), ...(claim.spec.startupTaints ?? [])]
+    : [];
+  const taints = mergeTaints(spec?.taints ?? [], wanted).filter(
+    ({ key }) => key !== UNREGISTERED_TAINT_KEY,
+  );
+  const hadTaints = spec?.taints !== undefined;
+  return {
+    ...node,
+    metadata: {
+      ...metadata,
+      labels,
+      annotations: { ...metadata.annotations, ...claim.metadata.annotations },
+      finalizers: withItem(metadata.finalizers ?? [], TERMINATION_FINALIZER),
+      ownerReferences: withOwner(metadata.ownerReferences ?? [], claim),
+    },
+    spec: { ...spec, ...(hadTaints || taints.length > 0 ? { taints } : {}) },
+  };
+}
+
+/** Present taints keep their place and value; missing ones are appended. */
+export function mergeTaints(present: readonly Taint[], wanted: readonly Taint[]): readonly Taint[] {
+  const missing = wanted.filter((taint) => !present.some((one) => isSameTaint(one, taint)));
+  return [...present, ...missing];
+}
+
+function withItem(items: readonly string[], item: string): readonly string[] {
+  return items.includes(item) ? items : [...items, item];
+}
+
+function withOwner(owners: readonly OwnerReference[], claim: NodeClaim): readonly OwnerReference[] {
+  if (owners.some(({ uid }) => uid === claim.metadata.uid)) return owners;
+  const kind = claimKind(claim);
+  const owner: OwnerReference = {
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    name: claim.metadata.name,
+    uid: claim.metadata.uid ?? "",
+    blockOwnerDeletion: true,
+  };
+  return [...owners, owner];
+}

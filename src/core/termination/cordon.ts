@@ -1,0 +1,54 @@
+/**
+ * How a node is closed to new pods and opened again: by a taint (beta, v1) or by `unschedulable` (alpha),
+ * always with the label that makes load balancers let go of it.
+ * upstream: pkg/controllers/node/termination/terminator/terminator.go, pkg/utils/node
+ */
+import type { Node, Taint } from "../../apis/core/node.ts";
+import type { Vocabulary } from "../../apis/hub/generation.ts";
+import { EXCLUDE_BALANCERS_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+
+/** The taint of this generation; undefined for alpha. */
+export function cordonTaint({ cordon }: Vocabulary): Taint | undefined {
+  if (cordon.by === "unschedulable") return undefined;
+  return {
+    key: cordon.key,
+    ...(cordon.value === undefined ? {} : { value: cordon.value }),
+    effect: "NoSchedule",
+  };
+}
+
+export function isCordoned(node: Node, words: Vocabulary): boolean {
+  const taint = cordonTaint(words);
+  if (taint === undefined) return node.spec?.unschedulable === true;
+  return (node.spec?.taints ?? []).some((one) => equalTaints(one, taint));
+}
+
+/** For good: also leaves the load balancers. */
+export function cordonedForTermination(node: Node, words: Vocabulary): Node {
+  const { metadata } = cordoned(node, words);
+  const labels = { ...metadata.labels, [EXCLUDE_BALANCERS_LABEL_KEY]: "karpenter" };
+  return { ...cordoned(node, words), metadata: { ...metadata, labels } };
+}
+
+/** A taint of the same key is replaced: it may carry another value. */
+export function cordoned(node: Node, words: Vocabulary): Node {
+  if (isCordoned(node, words)) return node;
+  const taint = cordonTaint(words);
+  if (taint === undefined) return { ...node, spec: { ...node.spec, unschedulable: true } };
+  const others = (node.spec?.taints ?? []).filter(({ key }) => key !== taint.key);
+  return { ...node, spec: { ...node.spec, taints: [...others, taint] } };
+}
+
+/** Takes back what `cordoned` did, when a disruption is called off. */
+export function uncordoned(node: Node, words: Vocabulary): Node {
+  if (!isCordoned(node, words)) return node;
+  const taint = cordonTaint(words);
+  const { unschedulable: _, ...open } = node.spec ?? {};
+  if (taint === undefined) return { ...node, spec: open };
+  const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== taint.key);
+  return { ...node, spec: { ...node.spec, taints } };
+}
+
+function equalTaints(a: Taint, b: Taint): boolean {
+  return a.key === b.key && a.effect === b.effect && (a.value ?? "") === (b.value ?? "");
+}

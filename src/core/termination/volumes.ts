@@ -1,0 +1,53 @@
+/**
+ * Which volume attachments a node's end waits for: those of pods that drain. A volume of a pod that
+ * stays to the last (a daemon that tolerates the disruption taint) would never detach.
+ * upstream: pkg/controllers/node/termination/controller.go
+ */
+import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isDrainable } from "../../apis/core/pod-predicates.ts";
+import type { VolumeAttachment } from "../../apis/storage/kinds.ts";
+
+export interface DetachInput {
+  readonly nowMs: number;
+  readonly nodeName: string;
+  readonly pods: readonly Pod[];
+  readonly attachments: readonly VolumeAttachment[];
+  readonly claims: readonly PersistentVolumeClaim[];
+}
+
+/** By name. Empty: nothing is waited for. */
+export function blockingAttachments(input: DetachInput): readonly VolumeAttachment[] {
+  const { nodeName, nowMs } = input;
+  const attached = input.attachments.filter(({ spec }) => spec.nodeName === nodeName);
+  if (attached.length === 0) return [];
+  const staying = new Set(
+    input.pods.filter((pod) => !isDrainable(pod, nowMs)).flatMap((pod) => volumesOf(pod, input)),
+  );
+  return attached.filter(({ spec }) => {
+    const volume = spec.source.persistentVolumeName;
+    return volume !== undefined && !staying.has(volume);
+  });
+}
+
+function volumesOf(pod: Pod, input: DetachInput): readonly string[] {
+  return (pod.spec.volumes ?? []).flatMap((volume) => {
+    const name = claimNameOf(pod, volume as PodVolume);
+    const claim = input.claims.find(
+      ({ metadata }) => metadata.name === name && metadata.namespace === pod.metadata.namespace,
+    );
+    return claim?.spec.volumeName === undefined ? [] : [claim.spec.volumeName];
+  });
+}
+
+interface PodVolume {
+  readonly name: string;
+  readonly persistentVolumeClaim?: { readonly claimName: string };
+  readonly ephemeral?: unknown;
+}
+
+/** A generic ephemeral volume's claim is named after the pod and the volume. */
+function claimNameOf(pod: Pod, volume: PodVolume): string | undefined {
+  if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
+  return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
+}
