@@ -1,0 +1,28 @@
+/**
+ * Admission: who may change or refuse a write before it is stored. First what is built in (priority,
+ * default tolerations, service account), then mutating webhooks, then, after validation, validating
+ * ones. Without webhook configurations in the store this costs nothing.
+ */
+import type { KubeObject } from "../../apis/meta.ts";
+import { admitBuiltIn } from "./built-in-admission.ts";
+import type { Call } from "./engine.ts";
+import { callMutatingWebhooks, callValidatingWebhooks } from "./webhook-admission.ts";
+
+/** One write as admission sees it. `object` is absent for DELETE. */
+export interface Admission<T extends KubeObject | undefined = KubeObject | undefined> {
+  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+  readonly object: T;
+  readonly old: KubeObject | undefined;
+  readonly subresource?: string;
+}
+
+/** The object as admission wants it, read and defaulted anew after each change by a webhook. */
+export async function mutate(call: Call, admission: Admission<KubeObject>): Promise<KubeObject> {
+  const object = admission.subresource ? admission.object : admitBuiltIn(call, admission);
+  return callMutatingWebhooks(call, { ...admission, object });
+}
+
+/** Throws what a validating webhook denies. */
+export async function review(call: Call, admission: Admission): Promise<void> {
+  await callValidatingWebhooks(call, admission);
+}

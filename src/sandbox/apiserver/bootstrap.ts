@@ -1,0 +1,71 @@
+/**
+ * What a fresh cluster holds before anybody writes: its namespaces, each namespace's default service
+ * account, and the two system priority classes.
+ */
+import type { KubeObject } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import type { Engine } from "./engine.ts";
+import type { StoreEvent } from "./store.ts";
+
+const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/** Values as Kubernetes has them; users' classes must stay below one billion. */
+const PRIORITY_CLASSES: readonly (readonly [string, number, string])[] = [
+  [
+    "system-cluster-critical",
+    2_000_000_000,
+    "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+  ],
+  [
+    "system-node-critical",
+    2_000_001_000,
+    "Used for system critical pods that must not be moved from their current node.",
+  ],
+];
+
+/** Fills an empty store and keeps a default service account in each namespace. Returns the stop. */
+export function bootstrap(engine: Engine): () => void {
+  const stop = engine.store.subscribe("namespaces", (event) => addServiceAccount(engine, event));
+  for (const name of NAMESPACES) {
+    if (engine.store.get("namespaces", undefined, name) !== undefined) continue;
+    engine.store.put("namespaces", {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { ...freshMeta(engine, name), labels: { "kubernetes.io/metadata.name": name } },
+      spec: { finalizers: ["kubernetes"] },
+      status: { phase: "Active" },
+    } as KubeObject);
+  }
+  const storageKey = "scheduling.k8s.io/priorityclasses";
+  for (const [name, value, description] of PRIORITY_CLASSES) {
+    if (engine.store.get(storageKey, undefined, name) !== undefined) continue;
+    engine.store.put(storageKey, {
+      apiVersion: "scheduling.k8s.io/v1",
+      kind: "PriorityClass",
+      metadata: { ...freshMeta(engine, name), generation: 1 },
+      value,
+      preemptionPolicy: "PreemptLowerPriority",
+      description,
+    } as KubeObject);
+  }
+  return stop;
+}
+
+function addServiceAccount(engine: Engine, event: StoreEvent): void {
+  if (event.type !== "ADDED") return;
+  const namespace = event.object.metadata.name;
+  if (engine.store.get("serviceaccounts", namespace, "default") !== undefined) return;
+  engine.store.put("serviceaccounts", {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { ...freshMeta(engine, "default"), namespace },
+  });
+}
+
+function freshMeta(engine: Engine, name: string): KubeObject["metadata"] {
+  return {
+    name,
+    uid: engine.random.uuid(),
+    creationTimestamp: toRfc3339(engine.clock.now()),
+  };
+}

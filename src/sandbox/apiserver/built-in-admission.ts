@@ -1,0 +1,121 @@
+/**
+ * The admission plugins of kube-apiserver that a cluster without options runs and that users notice:
+ * Priority, DefaultTolerationSeconds, ServiceAccount (only the name) and the protection of
+ * kube-system's namespaces and of the system priority classes.
+ */
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Admission } from "./admission.ts";
+import type { Call } from "./engine.ts";
+import { forbidden } from "./status.ts";
+
+interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly effect?: string;
+  readonly tolerationSeconds?: number;
+}
+
+interface PodShape extends KubeObject {
+  readonly spec?: {
+    readonly priorityClassName?: string;
+    readonly priority?: number;
+    readonly preemptionPolicy?: string;
+    readonly tolerations?: readonly Toleration[];
+    readonly serviceAccountName?: string;
+    readonly serviceAccount?: string;
+  };
+}
+
+interface PriorityClassShape extends KubeObject {
+  readonly value?: number;
+  readonly globalDefault?: boolean;
+  readonly preemptionPolicy?: string;
+}
+
+/** How long a pod stays on a node that is not ready or not reachable, unless it says otherwise. */
+const DEFAULT_TOLERATION_SECONDS = 300;
+
+/** The object with what the built-in plugins add. Throws 403 for what they refuse. */
+export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): KubeObject {
+  const { definition } = call;
+  if (definition.group === "" && definition.kind === "Pod") {
+    const pod = admission.object as PodShape;
+    if (pod.spec === undefined || pod.spec === null) return pod;
+    const tolerating = withDefaultTolerations(pod);
+    return admission.operation === "CREATE"
+      ? withServiceAccount(withPriority(call, tolerating))
+      : tolerating;
+  }
+  return admission.object;
+}
+
+function withPriority(call: Call, pod: PodShape): PodShape {
+  const { spec } = pod;
+  const wanted = spec?.priorityClassName ?? "";
+  const { store } = call.engine;
+  const storageKey = "scheduling.k8s.io/priorityclasses";
+  let found: PriorityClassShape | undefined;
+  if (wanted !== "") {
+    found = store.get(storageKey, undefined, wanted) as PriorityClassShape | undefined;
+    if (found === undefined) {
+      throw forbidden(
+        call.definition,
+        pod.metadata.name,
+        `no PriorityClass with name ${wanted} was found`,
+      );
+    }
+  } else {
+    const all = store.list(storageKey).objects as readonly PriorityClassShape[];
+    found = all
+      .filter((priorityClass) => priorityClass.globalDefault === true)
+      .sort((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
+  }
+  const priority = found?.value ?? 0;
+  if (spec?.priority !== undefined && spec.priority !== priority) {
+    throw forbidden(
+      call.definition,
+      pod.metadata.name,
+      `the integer value of priority (${spec.priority}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`,
+    );
+  }
+  const preemptionPolicy =
+    spec?.preemptionPolicy ?? found?.preemptionPolicy ?? "PreemptLowerPriority";
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      ...(found === undefined ? {} : { priorityClassName: found.metadata.name }),
+      priority,
+      preemptionPolicy,
+    },
+  };
+}
+
+function withDefaultTolerations(pod: PodShape): PodShape {
+  const tolerations = pod.spec?.tolerations ?? [];
+  const missing = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].filter(
+    (key) =>
+      !tolerations.some(
+        (toleration) =>
+          (toleration.key === key || toleration.key === undefined || toleration.key === "") &&
+          (toleration.effect === "NoExecute" ||
+            toleration.effect === undefined ||
+            toleration.effect === ""),
+      ),
+  );
+  if (missing.length === 0) return pod;
+  const added = missing.map((key) => ({
+    key,
+    operator: "Exists",
+    effect: "NoExecute",
+    tolerationSeconds: DEFAULT_TOLERATION_SECONDS,
+  }));
+  return { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, ...added] } };
+}
+
+function withServiceAccount(pod: PodShape): PodShape {
+  // Mirror pods belong to a kubelet, not to an account.
+  if (pod.metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined) return pod;
+  const name = pod.spec?.serviceAccountName || "default";
+  return { ...pod, spec: { ...pod.spec, serviceAccountName: name, serviceAccount: name } };
+}

@@ -1,0 +1,154 @@
+/**
+ * Between the version an object is stored at and the one a client speaks. Kinds with strategy None
+ * only change their apiVersion; the others are sent to their conversion webhook. Answers are kept as
+ * long as the object lives, so a watch of thousands converts each state once.
+ */
+
+import type { KubeObject } from "../../apis/meta.ts";
+import { deepFreeze, isObject } from "../../base/json.ts";
+import { type Engine, groupVersionOf } from "./engine.ts";
+import { coreEventOf, newEventOf } from "./event-versions.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+import { ApiError } from "./status.ts";
+
+const converted = new WeakMap<KubeObject, Map<string, KubeObject | Promise<KubeObject>>>();
+
+/** A stored object as `definition`'s version. Synchronous unless a webhook has to be asked. */
+export function fromStorage(
+  engine: Engine,
+  definition: ResourceDefinition,
+  object: KubeObject,
+): KubeObject | Promise<KubeObject> {
+  const wanted = groupVersionOf(definition);
+  if (object.apiVersion === wanted) return object;
+  let versions = converted.get(object);
+  if (versions === undefined) {
+    versions = new Map();
+    converted.set(object, versions);
+  }
+  const known = versions.get(wanted);
+  if (known !== undefined) return known;
+  const result = convert(engine, definition, object, wanted);
+  versions.set(wanted, result);
+  if (result instanceof Promise) {
+    const kept = versions;
+    result.then(
+      (value) => kept.set(wanted, value),
+      () => kept.delete(wanted),
+    );
+  }
+  return result;
+}
+
+/** An object at a request's version as the stored version. */
+export function toStorage(
+  engine: Engine,
+  definition: ResourceDefinition,
+  object: KubeObject,
+): KubeObject | Promise<KubeObject> {
+  const storage = isNewEvent(definition)
+    ? "v1"
+    : groupVersionOf({ group: definition.group, version: definition.storageVersion });
+  return object.apiVersion === storage ? object : convert(engine, definition, object, storage);
+}
+
+/** Many stored objects at once: one webhook call instead of one for each. */
+export async function listFromStorage(
+  engine: Engine,
+  definition: ResourceDefinition,
+  objects: readonly KubeObject[],
+): Promise<readonly KubeObject[]> {
+  const wanted = groupVersionOf(definition);
+  if (definition.conversion?.strategy !== "Webhook") {
+    if (objects.every((object) => object.apiVersion === wanted)) return objects;
+    return objects.map((object) => fromStorage(engine, definition, object) as KubeObject);
+  }
+  const strange = objects.filter(
+    (object) => object.apiVersion !== wanted && !converted.get(object)?.has(wanted),
+  );
+  if (strange.length > 0) {
+    const answers = await callWebhook(engine, definition, strange, wanted);
+    strange.forEach((object, index) => {
+      const versions = converted.get(object) ?? new Map<string, KubeObject>();
+      versions.set(wanted, answers[index] as KubeObject);
+      converted.set(object, versions);
+    });
+  }
+  return Promise.all(objects.map((object) => fromStorage(engine, definition, object)));
+}
+
+function convert(
+  engine: Engine,
+  definition: ResourceDefinition,
+  object: KubeObject,
+  wanted: string,
+): KubeObject | Promise<KubeObject> {
+  if (definition.conversion?.strategy === "Webhook") {
+    return callWebhook(engine, definition, [object], wanted).then((all) => all[0] as KubeObject);
+  }
+  if (object.kind === "Event") {
+    if (wanted === "v1") return deepFreeze(coreEventOf(object));
+    if (object.apiVersion === "v1") return deepFreeze(newEventOf(object, wanted));
+  }
+  return Object.freeze({ ...object, apiVersion: wanted });
+}
+
+async function callWebhook(
+  engine: Engine,
+  definition: ResourceDefinition,
+  objects: readonly KubeObject[],
+  wanted: string,
+): Promise<readonly KubeObject[]> {
+  const fail = (why: string): ApiError =>
+    new ApiError(
+      500,
+      "",
+      `conversion webhook for ${objects[0]?.apiVersion}, Kind=${definition.kind} failed: ${why}`,
+    );
+  const config = definition.conversion?.webhook;
+  if (config === undefined) throw fail("spec.conversion.webhook.clientConfig is not set");
+  const uid = engine.random.uuid();
+  const review = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "ConversionReview",
+    request: { uid, desiredAPIVersion: wanted, objects },
+  };
+  let answer: unknown;
+  try {
+    answer = await engine.webhooks(config, review);
+  } catch (error) {
+    throw fail(error instanceof Error ? error.message : String(error));
+  }
+  const response = isObject(answer) ? answer["response"] : undefined;
+  if (!isObject(response)) throw fail("the answer has no response");
+  const result = response["result"];
+  if (!isObject(result) || result["status"] !== "Success") {
+    throw fail(String((isObject(result) ? result["message"] : undefined) ?? "no result"));
+  }
+  const list = response["convertedObjects"];
+  if (!Array.isArray(list) || list.length !== objects.length) {
+    const count = Array.isArray(list) ? list.length : 0;
+    throw fail(`expected ${objects.length} converted objects, got ${count}`);
+  }
+  return list.map((item: KubeObject, index) => {
+    if (item.apiVersion !== wanted) {
+      throw fail(`converted object ${index} has apiVersion ${item.apiVersion}, wanted ${wanted}`);
+    }
+    // Metadata other than labels and annotations is not the webhook's to change.
+    const original = objects[index] as KubeObject;
+    const { labels, annotations } = item.metadata;
+    const { labels: _l, annotations: _a, ...rest } = original.metadata;
+    return deepFreeze({
+      ...item,
+      metadata: {
+        ...rest,
+        ...(labels === undefined ? {} : { labels }),
+        ...(annotations === undefined ? {} : { annotations }),
+      },
+    });
+  });
+}
+
+function isNewEvent(definition: ResourceDefinition): boolean {
+  return definition.group === "events.k8s.io";
+}

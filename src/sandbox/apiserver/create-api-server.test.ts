@@ -1,0 +1,251 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../apis/meta.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { KubeRequest, KubeResponse } from "../../kube/transport.ts";
+import { createApiServer } from "./create-api-server.ts";
+import { createRegistry } from "./registry/create-registry.ts";
+
+interface Answer extends KubeResponse {
+  // Test bodies are read freely.
+  // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+  readonly body?: any;
+}
+
+function start() {
+  const clock = new VirtualClock();
+  const server = createApiServer({
+    clock,
+    random: new Random("test"),
+    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
+    webhooks: () => Promise.reject(new Error("no webhooks here")),
+    kubernetesVersion: "v1.34.4",
+  });
+  const transport = server.transport({ name: "tester", groups: ["system:masters"] });
+  const send = (method: KubeRequest["method"], path: string, body?: unknown, type?: string) =>
+    transport.send({
+      method,
+      path,
+      body,
+      ...(type === undefined ? {} : { headers: { "content-type": type } }),
+    }) as Promise<Answer>;
+  return { clock, server, send };
+}
+
+const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
+const PODS = "/api/v1/namespaces/default/pods";
+const MERGE = "application/merge-patch+json";
+
+function configMap(name: string, data: Record<string, string> = { a: "1" }): KubeObject {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data } as KubeObject;
+}
+
+function pod(name: string, extra: Record<string, unknown> = {}): KubeObject {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, labels: { app: name } },
+    spec: { containers: [{ name: "main", image: "pause" }], ...extra },
+  } as KubeObject;
+}
+
+describe("an object's life", () => {
+  it("is created with identity, read, listed, changed and removed", async () => {
+    const { send } = start();
+    const created = await send("POST", CONFIG_MAPS, configMap("one"));
+    expect(created.status).toBe(201);
+    expect(created.body.metadata).toMatchObject({
+      name: "one",
+      namespace: "default",
+      creationTimestamp: "2026-01-05T08:00:00Z",
+    });
+    expect(created.body.metadata.uid).toMatch(/^[0-9a-f-]{36}$/);
+    const read = await send("GET", `${CONFIG_MAPS}/one`);
+    expect(read.body).toEqual(created.body);
+    const patched = await send("PATCH", `${CONFIG_MAPS}/one`, { data: { b: "2" } }, MERGE);
+    expect(patched.body.data).toEqual({ a: "1", b: "2" });
+    expect(Number(patched.body.metadata.resourceVersion)).toBeGreaterThan(
+      Number(created.body.metadata.resourceVersion),
+    );
+    const list = await send("GET", "/api/v1/configmaps");
+    expect(list.body.kind).toBe("ConfigMapList");
+    expect(list.body.items).toHaveLength(1);
+    const deleted = await send("DELETE", `${CONFIG_MAPS}/one`);
+    expect(deleted.body).toMatchObject({
+      kind: "Status",
+      status: "Success",
+      details: { name: "one", kind: "configmaps", uid: created.body.metadata.uid },
+    });
+    const gone = await send("GET", `${CONFIG_MAPS}/one`);
+    expect(gone.status).toBe(404);
+    expect(gone.body).toMatchObject({
+      message: 'configmaps "one" not found',
+      reason: "NotFound",
+      code: 404,
+    });
+  });
+
+  it("refuses a second object of one name, a missing namespace and a stale update", async () => {
+    const { send } = start();
+    const first = await send("POST", CONFIG_MAPS, configMap("one"));
+    const second = await send("POST", CONFIG_MAPS, configMap("one"));
+    expect(second.body).toMatchObject({
+      code: 409,
+      reason: "AlreadyExists",
+      message: 'configmaps "one" already exists',
+    });
+    const nowhere = await send("POST", "/api/v1/namespaces/nowhere/configmaps", configMap("x"));
+    expect(nowhere.body).toMatchObject({ code: 404, message: 'namespaces "nowhere" not found' });
+    const next = { ...first.body, data: { a: "2" } };
+    expect((await send("PUT", `${CONFIG_MAPS}/one`, next)).status).toBe(200);
+    const stale = await send("PUT", `${CONFIG_MAPS}/one`, { ...next, data: { a: "3" } });
+    expect(stale.body).toMatchObject({
+      code: 409,
+      reason: "Conflict",
+      message:
+        'Operation cannot be fulfilled on configmaps "one": the object has been modified; please apply your changes to the latest version and try again',
+    });
+    const { resourceVersion } = first.body.metadata;
+    const lock = { metadata: { resourceVersion }, data: { a: "4" } };
+    expect((await send("PATCH", `${CONFIG_MAPS}/one`, lock, MERGE)).status).toBe(409);
+  });
+
+  it("keeps its version when a write changes nothing", async () => {
+    const { send } = start();
+    const first = await send("POST", CONFIG_MAPS, configMap("one"));
+    const same = await send("PATCH", `${CONFIG_MAPS}/one`, { data: { a: "1" } }, MERGE);
+    expect(same.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
+  });
+
+  it("says which field it does not know", async () => {
+    const { send } = start();
+    const odd = { ...configMap("one"), dota: { a: "1" } };
+    const strict = await send("POST", `${CONFIG_MAPS}?fieldValidation=Strict`, odd);
+    expect(strict.body).toMatchObject({
+      code: 400,
+      message:
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "dota"',
+    });
+    const warned = await send("POST", CONFIG_MAPS, odd);
+    expect(warned.status).toBe(201);
+    expect(warned.headers["warning"]).toBe('299 - "unknown field \\"dota\\""');
+  });
+
+  it("waits for finalizers and takes no new ones", async () => {
+    const { send } = start();
+    const object = configMap("held");
+    await send("POST", CONFIG_MAPS, {
+      ...object,
+      metadata: { ...object.metadata, finalizers: ["example.com/hold"] },
+    });
+    const marked = await send("DELETE", `${CONFIG_MAPS}/held`);
+    expect(marked.body.metadata.deletionTimestamp).toBe("2026-01-05T08:00:00Z");
+    const more = { metadata: { finalizers: ["example.com/hold", "example.com/more"] } };
+    const refused = await send("PATCH", `${CONFIG_MAPS}/held`, more, MERGE);
+    expect(refused.status).toBe(422);
+    await send("PATCH", `${CONFIG_MAPS}/held`, { metadata: { finalizers: null } }, MERGE);
+    expect((await send("GET", `${CONFIG_MAPS}/held`)).status).toBe(404);
+  });
+});
+
+describe("pods", () => {
+  it("stop gracefully once bound, and at once before", async () => {
+    const { send } = start();
+    await send("POST", PODS, pod("loose"));
+    expect((await send("DELETE", `${PODS}/loose`)).status).toBe(200);
+    expect((await send("GET", `${PODS}/loose`)).status).toBe(404);
+    await send("POST", PODS, pod("bound", { nodeName: "n1" }));
+    const marked = await send("DELETE", `${PODS}/bound`);
+    expect(marked.body.metadata).toMatchObject({
+      deletionGracePeriodSeconds: 30,
+      deletionTimestamp: "2026-01-05T08:00:30Z",
+    });
+    await send("DELETE", `${PODS}/bound`, { gracePeriodSeconds: 0 });
+    expect((await send("GET", `${PODS}/bound`)).status).toBe(404);
+  });
+
+  it("get priority, tolerations and an account by admission", async () => {
+    const { send } = start();
+    const made = await send(
+      "POST",
+      PODS,
+      pod("vip", { priorityClassName: "system-node-critical" }),
+    );
+    expect(made.body.spec).toMatchObject({
+      priority: 2_000_001_000,
+      serviceAccountName: "default",
+    });
+    expect(made.body.spec.tolerations).toHaveLength(2);
+    const unknown = await send("POST", PODS, pod("x", { priorityClassName: "nope" }));
+    expect(unknown.body).toMatchObject({
+      code: 403,
+      message: 'pods "x" is forbidden: no PriorityClass with name nope was found',
+    });
+  });
+
+  it("change status only through its own URL", async () => {
+    const { send } = start();
+    await send("POST", PODS, pod("p"));
+    const status = { status: { phase: "Running" } };
+    const main = await send("PATCH", `${PODS}/p`, status, MERGE);
+    expect(main.body.status.phase).not.toBe("Running");
+    const sub = await send(
+      "PATCH",
+      `${PODS}/p/status`,
+      { ...status, spec: { nodeName: "n" } },
+      MERGE,
+    );
+    expect(sub.body.status.phase).toBe("Running");
+    expect(sub.body.spec.nodeName).toBeUndefined();
+  });
+});
+
+describe("a watch", () => {
+  it("starts at a version, follows labels in and out, and sends bookmarks", async () => {
+    const { clock, send } = start();
+    const list = await send("GET", PODS);
+    const from = list.body.metadata.resourceVersion;
+    await send("POST", PODS, pod("a"));
+    const opened = await send(
+      "GET",
+      `${PODS}?watch=true&allowWatchBookmarks=true&labelSelector=app=a&resourceVersion=${from}`,
+    );
+    const seen: string[] = [];
+    const reading = (async () => {
+      // biome-ignore lint/suspicious/noExplicitAny: frames of many shapes
+      for await (const frame of opened.stream as AsyncIterable<any>) {
+        seen.push(`${frame.type} ${frame.object.metadata.name ?? ""}`.trim());
+      }
+    })();
+    await send("POST", PODS, pod("b"));
+    await send("PATCH", `${PODS}/a`, { metadata: { labels: { app: "z" } } }, MERGE);
+    await send("PATCH", `${PODS}/b`, { metadata: { labels: { app: "a" } } }, MERGE);
+    await clock.advance(60_000);
+    opened.stream?.close();
+    await reading;
+    expect(seen).toEqual(["ADDED a", "DELETED a", "ADDED b", "BOOKMARK"]);
+  });
+});
+
+describe("a list", () => {
+  it("pages through one consistent moment", async () => {
+    const { send } = start();
+    for (const name of ["a", "b", "c"]) await send("POST", CONFIG_MAPS, configMap(name));
+    const first = await send("GET", `${CONFIG_MAPS}?limit=2`);
+    expect(first.body.metadata.remainingItemCount).toBe(1);
+    await send("DELETE", `${CONFIG_MAPS}/c`);
+    await send("POST", CONFIG_MAPS, configMap("d"));
+    const token = first.body.metadata.continue;
+    const second = await send("GET", `${CONFIG_MAPS}?limit=2&continue=${token}`);
+    expect(second.body.items.map((item: KubeObject) => item.metadata.name)).toEqual(["c"]);
+    expect(second.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
+  });
+
+  it("refuses field selectors the kind does not have", async () => {
+    const { send } = start();
+    const good = await send("GET", `${PODS}?fieldSelector=spec.nodeName=n1,status.phase!=Failed`);
+    expect(good.status).toBe(200);
+    const bad = await send("GET", `${PODS}?fieldSelector=spec.foo=1`);
+    expect(bad.body.message).toContain("field label not supported: spec.foo");
+  });
+});

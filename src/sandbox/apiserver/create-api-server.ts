@@ -1,0 +1,308 @@
+/**
+ * The embedded API server as one function from request to answer. It finds the resource and the verb,
+ * lets the verb's file do the work, and turns every refusal into a Status. There is no code for a
+ * kind here: kinds come from the registry.
+ */
+
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Clock } from "../../base/clock.ts";
+import { clone } from "../../base/json.ts";
+import type { Logger } from "../../base/log.ts";
+import { SILENT } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport.ts";
+import type { ApiServer, LogSource, User } from "./api-server.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
+import { deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
+import type { Call, Engine } from "./engine.ts";
+import { patchObject } from "./patch/patch.ts";
+import { get, getObject, list } from "./read.ts";
+import { showObject, viewOf } from "./representation.ts";
+import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
+import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
+import { ApiError, failure, methodNotAllowed } from "./status.ts";
+import { Store } from "./store.ts";
+import { answerSubresource } from "./subresources/subresources.ts";
+import { watch } from "./watch-stream.ts";
+import { create, update } from "./write.ts";
+
+/** A request that concerns no resource: discovery, OpenAPI. Undefined = not mine. */
+export type ExtraRoute = (
+  path: string,
+  headers: Readonly<Record<string, string>>,
+) => { status: number; headers: Readonly<Record<string, string>>; body: unknown } | undefined;
+
+export interface ApiServerOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** With `setCrds` (as `registry/create-registry.ts` makes it), CRDs of the store are served. */
+  readonly registry: Registry & Partial<CrdSink>;
+  readonly webhooks: WebhookCaller;
+  /** `v1.34.4`. */
+  readonly kubernetesVersion: string;
+  /** Asked in order for everything that is not a resource. */
+  readonly extraRoutes?: readonly ExtraRoute[];
+  /** A store of one's own, for tests and for tools that look inside. */
+  readonly store?: Store;
+  readonly log?: Logger;
+}
+
+const MINUTE_MS = 60_000;
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { clock, random, registry, webhooks } = options;
+  const log = options.log ?? SILENT;
+  const minutes = minuteTicker(clock);
+  const engine: Engine = {
+    clock,
+    random: random.fork("apiserver"),
+    store: options.store ?? new Store(),
+    registry,
+    webhooks,
+    logs: { source: undefined },
+    everyMinute: minutes.everyMinute,
+  };
+  const stops = [bootstrap(engine)];
+  const { setCrds } = registry;
+  if (setCrds !== undefined) stops.push(serveCustomResources(engine, { setCrds }));
+  const handle = (request: KubeRequest, user: User): Promise<KubeResponse> =>
+    answer(engine, options, log, request, user);
+  return {
+    handle,
+    transport: (user: User): Transport => ({
+      send: (request) => handle(request, user),
+      close: () => undefined,
+    }),
+    setLogSource: (source: LogSource) => {
+      engine.logs.source = source;
+    },
+    close: () => {
+      for (const stop of stops) stop();
+      minutes.close();
+    },
+  };
+}
+
+async function answer(
+  engine: Engine,
+  options: ApiServerOptions,
+  log: Logger,
+  request: KubeRequest,
+  user: User,
+): Promise<KubeResponse> {
+  const warnings: string[] = [];
+  try {
+    const target = parseTarget(request.path);
+    const definition =
+      target.resource === undefined ? undefined : findDefinition(engine, target.resource);
+    if (target.resource === undefined || definition === undefined) {
+      return answerElsewhere(options, target, request);
+    }
+    if (definition.warning !== undefined) warnings.push(definition.warning);
+    const call: Call = {
+      engine,
+      definition,
+      user,
+      method: request.method,
+      path: target.resource,
+      query: target.query,
+      headers: request.headers ?? {},
+      body: request.body,
+      warnings,
+    };
+    return withWarnings(await answerResource(call), warnings);
+  } catch (error) {
+    const status =
+      error instanceof ApiError
+        ? error.status
+        : failure(500, "InternalError", `Internal error occurred: ${textOf(error)}`, {
+            causes: [{ message: textOf(error) }],
+          });
+    if (!(error instanceof ApiError)) {
+      const stack = error instanceof Error ? error.stack : undefined;
+      log.error("request failed", { path: request.path, error: textOf(error), stack });
+    }
+    const retryAfter = status.details?.retryAfterSeconds;
+    const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) };
+    return withWarnings({ status: status.code ?? 500, headers, body: status }, warnings);
+  }
+}
+
+async function answerResource(call: Call): Promise<KubeResponse> {
+  const { definition, method, path } = call;
+  checkScope(definition, call);
+  const subresource = path.subresource;
+  if (subresource !== undefined && subresource !== "status") return answerSubresource(call);
+  const view = viewOf(call.headers["accept"], call.query);
+  if (subresource === "status") {
+    if (!definition.hasStatus) throw notServed();
+    return answerStatus(call);
+  }
+  if (path.name === undefined) return answerCollection(call);
+  switch (method) {
+    case "GET":
+      if (isWatch(call)) return answerCollection(call);
+      return ok(await get(call, view));
+    case "PUT":
+      checkVerb(definition, "update");
+      return shown(call, await update(call, { next: () => clone(call.body) as KubeObject }));
+    case "PATCH": {
+      checkVerb(definition, "patch");
+      const { object, created } = await patchObject(call, undefined);
+      return shown(call, object, created ? 201 : 200);
+    }
+    case "DELETE": {
+      checkVerb(definition, "delete");
+      const options = deleteOptionsOf(call);
+      const result = await deleteObject(call, path.namespace, path.name, options);
+      return result.kind === "status" ? ok(result.status) : shown(call, result.object);
+    }
+    default:
+      throw methodNotAllowed();
+  }
+}
+
+async function answerCollection(call: Call): Promise<KubeResponse> {
+  const { definition, method, path, query } = call;
+  const view = viewOf(call.headers["accept"], query);
+  if (method === "GET") {
+    if (!isWatch(call)) {
+      checkVerb(definition, "list");
+      return ok(await list(call, view));
+    }
+    checkVerb(definition, "watch");
+    if (path.name !== undefined) query.set("fieldSelector", `metadata.name=${path.name}`);
+    return {
+      status: 200,
+      headers: { "content-type": "application/json" },
+      stream: watch(call, view),
+    };
+  }
+  if (method === "POST") {
+    checkVerb(definition, "create");
+    if (definition.namespaced && path.namespace === undefined) throw methodNotAllowed();
+    return shown(call, await create(call, call.body), 201);
+  }
+  if (method === "DELETE") {
+    checkVerb(definition, "deletecollection");
+    return ok(await deleteCollection(call, view));
+  }
+  throw methodNotAllowed();
+}
+
+async function answerStatus(call: Call): Promise<KubeResponse> {
+  if (call.method === "GET") return shown(call, await getObject(call));
+  if (call.method === "PUT") {
+    const next = (): KubeObject => clone(call.body) as KubeObject;
+    return shown(call, await update(call, { subresource: "status", next }));
+  }
+  if (call.method === "PATCH") {
+    return shown(call, (await patchObject(call, "status")).object);
+  }
+  throw methodNotAllowed();
+}
+
+function findDefinition(engine: Engine, path: ResourcePath): ResourceDefinition | undefined {
+  const definition = engine.registry.find(path.group, path.version, path.plural);
+  if (definition === undefined || definition.group !== "events.k8s.io") return definition;
+  // The two faces of events share the store of the older one.
+  return { ...definition, storageKey: "events", storageVersion: "v1" };
+}
+
+function answerElsewhere(
+  options: ApiServerOptions,
+  target: Target,
+  request: KubeRequest,
+): KubeResponse {
+  for (const route of options.extraRoutes ?? []) {
+    const found = route(target.path, request.headers ?? {});
+    if (found !== undefined) return found;
+  }
+  const text = { "content-type": "text/plain; charset=utf-8" };
+  if (["/healthz", "/livez", "/readyz"].some((path) => target.path.startsWith(path))) {
+    return { status: 200, headers: text, body: "ok" };
+  }
+  if (target.path === "/version") return ok(versionInfo(options.kubernetesVersion));
+  throw notServed();
+}
+
+function versionInfo(version: string): unknown {
+  const [major = "1", minor = "34"] = version.replace(/^v/, "").split(".");
+  return {
+    major,
+    minor,
+    gitVersion: version,
+    gitCommit: "0000000000000000000000000000000000000000",
+    gitTreeState: "clean",
+    buildDate: "2026-01-01T00:00:00Z",
+    goVersion: "none",
+    compiler: "none",
+    platform: "linux/amd64",
+  };
+}
+
+function notServed(): ApiError {
+  return new ApiError(404, "NotFound", "the server could not find the requested resource", {});
+}
+
+function checkVerb(definition: ResourceDefinition, verb: string): void {
+  if (!definition.verbs.includes(verb)) throw methodNotAllowed();
+}
+
+/** A namespace in the path of a cluster-scoped kind, or none where an object is named, is no URL. */
+function checkScope(definition: ResourceDefinition, call: Call): void {
+  const { name, namespace } = call.path;
+  if (!definition.namespaced && namespace !== undefined) throw notServed();
+  if (definition.namespaced && namespace === undefined && name !== undefined) throw notServed();
+}
+
+function isWatch(call: Call): boolean {
+  const value = call.query.get("watch");
+  return value === "true" || value === "1" || value === "";
+}
+
+function shown(call: Call, object: KubeObject, status = 200): KubeResponse {
+  const view = viewOf(call.headers["accept"], call.query);
+  const body = showObject(call.engine, call.definition, view, object);
+  return { status, headers: { "content-type": "application/json" }, body };
+}
+
+function ok(body: unknown): KubeResponse {
+  return { status: 200, headers: { "content-type": "application/json" }, body };
+}
+
+function withWarnings(response: KubeResponse, warnings: readonly string[]): KubeResponse {
+  if (warnings.length === 0) return response;
+  const texts = [...new Set(warnings)].map(
+    (warning) => `299 - "${warning.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`,
+  );
+  return { ...response, headers: { ...response.headers, warning: texts.join(", ") } };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** One timer for all who want to be called each minute; none when nobody does. */
+function minuteTicker(clock: Clock): {
+  everyMinute: (onMinute: () => void) => () => void;
+  close: () => void;
+} {
+  const listeners = new Set<() => void>();
+  let timer: { cancel(): void } | undefined;
+  const tick = (): void => {
+    timer = listeners.size === 0 ? undefined : clock.after(MINUTE_MS, tick);
+    for (const listener of listeners) listener();
+  };
+  return {
+    everyMinute: (onMinute) => {
+      listeners.add(onMinute);
+      timer ??= clock.after(MINUTE_MS, tick);
+      return () => listeners.delete(onMinute);
+    },
+    close: () => {
+      listeners.clear();
+      timer?.cancel();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+/**
+ * CustomResourceDefinitions at work: each change of one brings its status up to date and the registry
+ * with it, at once, so that a client can use a kind right after creating it. When a definition is
+ * deleted its objects go first; `namespace-lifecycle.ts` does the same for namespaces.
+ */
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Engine } from "./engine.ts";
+import { establish } from "./registry/establish.ts";
+import type { StoreEvent } from "./store.ts";
+
+const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
+
+/** The half of the registry that takes CRDs. A registry without it serves what it was made with. */
+export interface CrdSink {
+  setCrds(crds: readonly KubeObject[]): void;
+}
+
+/** Serves the CRDs of the store from now on. Returns the stop. */
+export function serveCustomResources(engine: Engine, sink: CrdSink): () => void {
+  sink.setCrds(engine.store.list(CRDS).objects);
+  return engine.store.subscribe(CRDS, (event) => takeChange(engine, sink, event));
+}
+
+function takeChange(engine: Engine, sink: CrdSink, event: StoreEvent): void {
+  const { store } = engine;
+  const { name } = event.object.metadata;
+  const current = store.get(CRDS, undefined, name);
+  if (current !== undefined) {
+    const others = store.list(CRDS).objects.filter((crd) => crd.metadata.name !== name);
+    const established = establish(current, engine.clock.now(), others);
+    if (established !== current) store.put(CRDS, established);
+  }
+  sink.setCrds(store.list(CRDS).objects);
+}

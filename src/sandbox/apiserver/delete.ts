@@ -1,0 +1,262 @@
+/**
+ * delete and deletecollection. An object with finalizers, or a pod with time to stop, is only marked
+ * and goes with a later write; anything else goes at once. What it owned is the garbage
+ * collector's business: the propagation policy is noted as a finalizer for it.
+ */
+
+import type { KubeObject, ObjectMeta } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { isObject } from "../../base/json.ts";
+import { review } from "./admission.ts";
+import { fromStorage, listFromStorage } from "./conversion.ts";
+import { type Call, isDryRun } from "./engine.ts";
+import { withBumpedGeneration } from "./object-meta.ts";
+import { showList, type View } from "./representation.ts";
+import { selectionOf } from "./selectors.ts";
+import {
+  badRequest,
+  conflict,
+  deleted,
+  forbidden,
+  invalid,
+  notFound,
+  STALE_WRITE,
+  type Status,
+} from "./status.ts";
+import { hasSpecFinalizers } from "./write.ts";
+
+export interface DeleteOptions {
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly propagationPolicy?: string | undefined;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
+  readonly dryRun?: boolean | undefined;
+}
+
+/** Either the object as it is now (marked, or returned by kind), or a Success Status. */
+export type Deletion =
+  | { readonly kind: "object"; readonly object: KubeObject }
+  | { readonly kind: "status"; readonly status: Status };
+
+export const FOREGROUND_FINALIZER = "foregroundDeletion";
+export const ORPHAN_FINALIZER = "orphan";
+
+const MAX_ATTEMPTS = 5;
+/** Time a pod gets when its spec does not say. */
+const DEFAULT_POD_GRACE_SECONDS = 30;
+const PROTECTED_NAMESPACES: ReadonlySet<string> = new Set([
+  "default",
+  "kube-system",
+  "kube-public",
+]);
+/** Deleting these answers with the object even when it is gone at once. */
+const RETURNS_OBJECT: ReadonlySet<string> = new Set([
+  "Pod",
+  "PersistentVolumeClaim",
+  "PersistentVolume",
+  "PodTemplate",
+  "ResourceQuota",
+  "Service",
+  "ServiceAccount",
+  "StorageClass",
+  "CSINode",
+  "VolumeAttachment",
+  "CSIDriver",
+]);
+
+/** DeleteOptions of the body and the query. Throws 400 or 422 for what it cannot read. */
+export function deleteOptionsOf(call: Call): DeleteOptions {
+  const { body, query } = call;
+  if (body !== undefined && body !== null && !isObject(body)) {
+    throw badRequest("the body of a delete must be DeleteOptions");
+  }
+  const sent = (isObject(body) ? body : {}) as Partial<Record<string, unknown>>;
+  const grace = sent["gracePeriodSeconds"] ?? query.get("gracePeriodSeconds") ?? undefined;
+  const gracePeriodSeconds = grace === undefined ? undefined : Number(grace);
+  if (gracePeriodSeconds !== undefined && !Number.isInteger(gracePeriodSeconds)) {
+    throw badRequest(`gracePeriodSeconds must be an integer, not ${JSON.stringify(grace)}`);
+  }
+  const policy = (sent["propagationPolicy"] ?? query.get("propagationPolicy") ?? undefined) as
+    | string
+    | undefined;
+  if (policy !== undefined && !["Orphan", "Background", "Foreground"].includes(policy)) {
+    throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
+      {
+        field: "propagationPolicy",
+        reason: "FieldValueNotSupported",
+        message: `Unsupported value: "${policy}": supported values: "Foreground", "Background", "Orphan", "nil"`,
+      },
+    ]);
+  }
+  const orphan = sent["orphanDependents"];
+  const dryRun = (sent["dryRun"] as readonly string[] | undefined)?.includes("All") === true;
+  return {
+    gracePeriodSeconds,
+    propagationPolicy:
+      policy ?? (orphan === true ? "Orphan" : orphan === false ? "Background" : undefined),
+    preconditions: sent["preconditions"] as DeleteOptions["preconditions"],
+    dryRun: dryRun || isDryRun(call),
+  };
+}
+
+/** Deletes the object `name` of the call's namespace. */
+export async function deleteObject(
+  call: Call,
+  namespace: string | undefined,
+  name: string,
+  options: DeleteOptions,
+): Promise<Deletion> {
+  const { engine, definition } = call;
+  const { storageKey } = definition;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const stored = engine.store.get(storageKey, namespace, name);
+    if (stored === undefined) throw notFound(definition, name);
+    checkPreconditions(call, stored, options);
+    if (definition.kind === "Namespace" && PROTECTED_NAMESPACES.has(name)) {
+      throw forbidden(definition, name, "this namespace may not be deleted");
+    }
+    const old = await fromStorage(engine, definition, stored);
+    await review(call, { operation: "DELETE", object: undefined, old });
+    if (engine.store.get(storageKey, namespace, name) !== stored) continue;
+    return applyDelete(call, stored, old, options);
+  }
+  throw conflict(definition, name, STALE_WRITE);
+}
+
+async function applyDelete(
+  call: Call,
+  stored: KubeObject,
+  old: KubeObject,
+  options: DeleteOptions,
+): Promise<Deletion> {
+  const { engine, definition } = call;
+  const { namespace, name } = stored.metadata;
+  const { storageKey } = definition;
+  const dryRun = options.dryRun === true;
+  const next = markedForDeletion(call, stored, options);
+  if (next !== undefined) {
+    if (next === stored || dryRun) return { kind: "object", object: old };
+    const marked = engine.store.put(storageKey, next);
+    return { kind: "object", object: await fromStorage(engine, definition, marked) };
+  }
+  const isReturned = RETURNS_OBJECT.has(definition.kind);
+  if (!dryRun) engine.store.remove(storageKey, namespace, name);
+  if (isReturned) return { kind: "object", object: old };
+  return { kind: "status", status: deleted(definition, stored) };
+}
+
+/**
+ * The object as it waits for its end: `stored` itself when it waits already; undefined when nothing
+ * holds it and it can go now.
+ */
+function markedForDeletion(
+  call: Call,
+  stored: KubeObject,
+  options: DeleteOptions,
+): KubeObject | undefined {
+  const { metadata } = stored;
+  const finalizers = finalizersFor(call, metadata, options.propagationPolicy);
+  const graceSeconds = graceOf(stored, options.gracePeriodSeconds);
+  const isHeld = finalizers.length > 0 || hasSpecFinalizers(stored);
+  if (!isHeld && graceSeconds === 0) return undefined;
+  const sameFinalizers = finalizers.join() === (metadata.finalizers ?? []).join();
+  if (metadata.deletionTimestamp !== undefined) {
+    const running = metadata.deletionGracePeriodSeconds ?? 0;
+    if (graceSeconds >= running && sameFinalizers) return stored;
+  }
+  const shorter = Math.min(graceSeconds, metadata.deletionGracePeriodSeconds ?? graceSeconds);
+  const nowMs = call.engine.clock.now();
+  const { finalizers: _old, ...rest } = metadata;
+  const marked: KubeObject = {
+    ...stored,
+    metadata: {
+      ...rest,
+      ...(finalizers.length === 0 ? {} : { finalizers }),
+      deletionTimestamp: toRfc3339(nowMs + shorter * 1_000),
+      deletionGracePeriodSeconds: shorter,
+    },
+  };
+  const first = metadata.deletionTimestamp === undefined;
+  return terminatingNamespace(first ? withBumpedGeneration(marked) : marked);
+}
+
+function terminatingNamespace(object: KubeObject): KubeObject {
+  if (object.kind !== "Namespace") return object;
+  const { status } = object as { status?: Record<string, unknown> };
+  return { ...object, status: { ...status, phase: "Terminating" } } as KubeObject;
+}
+
+/** How long a pod may take to stop. Everything else, and pods nobody runs, take no time. */
+function graceOf(object: KubeObject, asked: number | undefined): number {
+  if (object.kind !== "Pod" || object.apiVersion !== "v1") return 0;
+  const { spec, status } = object as {
+    spec?: { nodeName?: string; terminationGracePeriodSeconds?: number };
+    status?: { phase?: string };
+  };
+  if (!spec?.nodeName || status?.phase === "Succeeded" || status?.phase === "Failed") return 0;
+  const grace = asked ?? spec.terminationGracePeriodSeconds ?? DEFAULT_POD_GRACE_SECONDS;
+  // A negative period means "as short as can be" to kube-apiserver.
+  return grace < 0 ? 1 : grace;
+}
+
+function finalizersFor(
+  call: Call,
+  metadata: ObjectMeta,
+  policy: string | undefined,
+): readonly string[] {
+  const current = metadata.finalizers ?? [];
+  const { group, kind } = call.definition;
+  const orphansByDefault =
+    (group === "batch" && kind === "Job") || kind === "ReplicationController";
+  const wanted = policy ?? (orphansByDefault ? "Orphan" : undefined);
+  if (wanted === undefined) return current;
+  const others = current.filter(
+    (finalizer) => finalizer !== FOREGROUND_FINALIZER && finalizer !== ORPHAN_FINALIZER,
+  );
+  // Pods own nothing; a policy for them would only delay their end.
+  if (kind === "Pod" && group === "") return others;
+  if (wanted === "Foreground") return [...others, FOREGROUND_FINALIZER];
+  if (wanted === "Orphan") return [...others, ORPHAN_FINALIZER];
+  return others;
+}
+
+function checkPreconditions(call: Call, stored: KubeObject, options: DeleteOptions): void {
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  const { metadata } = stored;
+  if (uid !== undefined && uid !== metadata.uid) {
+    throw conflict(
+      call.definition,
+      metadata.name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
+    );
+  }
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    throw conflict(
+      call.definition,
+      metadata.name,
+      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`,
+    );
+  }
+}
+
+/** Deletes all that the selectors match; answers with the list of them. */
+export async function deleteCollection(call: Call, view: View): Promise<unknown> {
+  const { engine, definition, path, query } = call;
+  const options = deleteOptionsOf(call);
+  const matches = selectionOf(definition, query);
+  const { objects, revision } = engine.store.list(definition.storageKey, path.namespace);
+  const chosen = objects.filter(matches);
+  for (const { metadata } of chosen) {
+    try {
+      await deleteObject(call, metadata.namespace, metadata.name, options);
+    } catch (error) {
+      // Somebody else was faster: it is gone, which is what was asked for.
+      if (
+        engine.store.get(definition.storageKey, metadata.namespace, metadata.name) !== undefined
+      ) {
+        throw error;
+      }
+    }
+  }
+  const shown = await listFromStorage(engine, definition, chosen);
+  return showList(engine, definition, view, shown, { resourceVersion: String(revision) });
+}

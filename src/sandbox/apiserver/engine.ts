@@ -1,0 +1,59 @@
+/**
+ * What every verb needs: the doors of one API server, and one request with all that has been
+ * found out about it. Verbs take a `Call`; nothing here acts.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import type { LogSource, User } from "./api-server.ts";
+import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
+import type { ResourcePath } from "./routing.ts";
+import type { Store } from "./store.ts";
+
+export interface Engine {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly webhooks: WebhookCaller;
+  /** Replaced by `setLogSource`. */
+  readonly logs: { source: LogSource | undefined };
+  /** Calls `onMinute` once a minute until stopped: one timer for all watches' bookmarks. */
+  readonly everyMinute: (onMinute: () => void) => () => void;
+}
+
+/** One request for a resource that is served. */
+export interface Call {
+  readonly engine: Engine;
+  readonly definition: ResourceDefinition;
+  readonly user: User;
+  readonly method: string;
+  readonly path: ResourcePath;
+  readonly query: URLSearchParams;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+  /** Sent back as `Warning: 299` headers. */
+  readonly warnings: string[];
+}
+
+export function groupVersionOf(definition: { group: string; version: string }): string {
+  const { group, version } = definition;
+  return group === "" ? version : `${group}/${version}`;
+}
+
+/** True for kinds that come from a CustomResourceDefinition. */
+export function isCustom(definition: ResourceDefinition): boolean {
+  const { group } = definition;
+  return group.includes(".") && !group.endsWith(".k8s.io") && group !== "k8s.io";
+}
+
+export function isDryRun(call: Call): boolean {
+  return call.query.getAll("dryRun").includes("All");
+}
+
+/** Who owns the fields of this write: the query, else what the client calls itself. */
+export function managerOf(call: Call): string {
+  const asked = call.query.get("fieldManager");
+  if (asked !== null && asked !== "") return asked;
+  const agent = (call.headers["user-agent"] ?? "").split("/")[0] as string;
+  return agent === "" ? call.user.name : agent.slice(0, 128);
+}

@@ -1,0 +1,248 @@
+/**
+ * The server's half of metadata: what is filled in on create, what an update may not change, and
+ * when the generation grows. The client's half (names, labels) is validated by the definition.
+ */
+
+import type { KubeObject, ObjectMeta } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { deepEqual } from "../../base/json.ts";
+import { type Call, groupVersionOf, isCustom } from "./engine.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
+import { ApiError, badRequest, conflict, invalid, STALE_WRITE } from "./status.ts";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** The generated part of a name is 5 characters; the base is cut so that 63 are not exceeded. */
+const MAX_GENERATED_BASE = 58;
+
+/** Kinds of the old groups that count generations; all custom, apps, batch and policy kinds do. */
+const GENERATION_KINDS: ReadonlySet<string> = new Set([
+  "Pod",
+  "ReplicationController",
+  "PriorityClass",
+  "MutatingWebhookConfiguration",
+  "ValidatingWebhookConfiguration",
+  "CustomResourceDefinition",
+]);
+
+function countsGenerations(definition: ResourceDefinition): boolean {
+  const { group, kind } = definition;
+  if (kind === "ControllerRevision") return false;
+  return (
+    isCustom(definition) ||
+    ["apps", "batch", "policy"].includes(group) ||
+    GENERATION_KINDS.has(kind)
+  );
+}
+
+/** A body as an object of the call's kind: right kind, right version, with metadata. */
+export function objectOf(call: Call, body: unknown): KubeObject {
+  const { definition } = call;
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw badRequest("the request body must be a JSON object with apiVersion, kind and metadata");
+  }
+  const object = body as Partial<KubeObject>;
+  const wanted = groupVersionOf(definition);
+  const { apiVersion = wanted, kind = definition.kind } = object;
+  if (apiVersion !== wanted) {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`,
+    );
+  }
+  if (kind !== definition.kind) {
+    throw badRequest(
+      `${kind} in version "${definition.version}" cannot be handled as a ${definition.kind}: the kind in the data does not match the URL`,
+    );
+  }
+  const metadata = object.metadata ?? ({} as ObjectMeta);
+  if (typeof metadata !== "object" || Array.isArray(metadata)) {
+    throw badRequest("metadata must be an object");
+  }
+  const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = object;
+  return { apiVersion, kind, metadata, ...rest };
+}
+
+/** The namespace of the object must be the URL's. */
+function checkNamespace(call: Call, object: KubeObject): void {
+  const { namespace } = object.metadata;
+  const asked = call.path.namespace;
+  if (namespace === undefined || namespace === "" || namespace === asked) return;
+  if (!call.definition.namespaced && asked === undefined) {
+    throw badRequest("namespace is not allowed on this type");
+  }
+  throw badRequest(
+    "the namespace of the provided object does not match the namespace sent on the request",
+  );
+}
+
+/** Metadata of a new object. */
+export function withCreationMeta(call: Call, object: KubeObject): KubeObject {
+  const { engine, definition, path } = call;
+  checkNamespace(call, object);
+  const given = object.metadata;
+  if (given.resourceVersion !== undefined && given.resourceVersion !== "") {
+    throw badRequest("resourceVersion should not be set on objects to be created");
+  }
+  const metadata: Partial<Mutable<ObjectMeta>> = { ...given };
+  const base = given.generateName ?? "";
+  if (!metadata.name && base !== "") {
+    metadata.name = base.slice(0, MAX_GENERATED_BASE) + engine.random.suffix();
+  }
+  if (!metadata.name) {
+    throw invalid(definition, "", [
+      {
+        field: "metadata.name",
+        reason: "FieldValueRequired",
+        message: "Required value: name or generateName is required",
+      },
+    ]);
+  }
+  if (definition.namespaced) {
+    metadata.namespace = path.namespace as string;
+  } else delete metadata.namespace;
+  metadata.uid = engine.random.uuid();
+  metadata.creationTimestamp = toRfc3339(engine.clock.now());
+  delete metadata.resourceVersion;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  if (countsGenerations(definition)) metadata.generation = 1;
+  else delete metadata.generation;
+  return { ...object, metadata: metadata as ObjectMeta };
+}
+
+/** Refuses what an update may not ask for: another object, another version, another identity. */
+export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): void {
+  const { definition, path } = call;
+  const name = path.name as string;
+  const { metadata } = next;
+  checkNamespace(call, next);
+  if (metadata.name !== undefined && metadata.name !== "" && metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+  const { uid, resourceVersion } = metadata;
+  if (uid !== undefined && uid !== "" && uid !== current.metadata.uid) {
+    throw conflict(
+      definition,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.metadata.uid}`,
+    );
+  }
+  if (resourceVersion === undefined || resourceVersion === "") {
+    if (call.method === "PUT" && (isCustom(definition) || definition.kind === "Lease")) {
+      throw invalid(definition, name, [
+        {
+          field: "metadata.resourceVersion",
+          reason: "FieldValueInvalid",
+          message: "Invalid value: 0: must be specified for an update",
+        },
+      ]);
+    }
+  } else if (resourceVersion !== current.metadata.resourceVersion) {
+    throw conflict(definition, name, STALE_WRITE);
+  }
+}
+
+/** Metadata of an update: identity and the server's fields stay the current ones. */
+export function withUpdateMeta(call: Call, next: KubeObject, current: KubeObject): KubeObject {
+  const metadata: Partial<Mutable<ObjectMeta>> = { ...next.metadata };
+  const now = current.metadata;
+  metadata.name = now.name;
+  for (const field of [
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generateName",
+  ] as const) {
+    const value = now[field];
+    if (value === undefined) delete metadata[field];
+    else Object.assign(metadata, { [field]: value });
+  }
+  for (const field of ["finalizers", "ownerReferences", "labels", "annotations"] as const) {
+    const value = metadata[field];
+    if (value === null || (Array.isArray(value) && value.length === 0)) delete metadata[field];
+    else if (value !== undefined && Object.keys(value).length === 0) delete metadata[field];
+  }
+  checkFinalizers(call, metadata.finalizers ?? [], current);
+  return { ...next, metadata: metadata as ObjectMeta };
+}
+
+function checkFinalizers(call: Call, next: readonly string[], current: KubeObject): void {
+  const { deletionTimestamp, finalizers = [] } = current.metadata;
+  if (deletionTimestamp === undefined) return;
+  const added = next.filter((finalizer) => !finalizers.includes(finalizer));
+  if (added.length === 0) return;
+  const list = added.map((finalizer) => JSON.stringify(finalizer)).join(", ");
+  throw invalid(call.definition, current.metadata.name, [
+    {
+      field: "metadata.finalizers",
+      reason: "FieldValueForbidden",
+      message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
+    },
+  ]);
+}
+
+/** The generation grows when anything but metadata and status changed. */
+export function withGeneration(
+  definition: ResourceDefinition,
+  next: KubeObject,
+  current: KubeObject,
+): KubeObject {
+  if (!countsGenerations(definition)) return next;
+  if (deepEqual(desired(next), desired(current))) return next;
+  return withBumpedGeneration(next);
+}
+
+export function withBumpedGeneration(object: KubeObject): KubeObject {
+  const { generation } = object.metadata;
+  if (generation === undefined) return object;
+  return { ...object, metadata: { ...object.metadata, generation: generation + 1 } };
+}
+
+function desired(object: KubeObject): unknown {
+  const { metadata: _m, status: _s, ...rest } = object as KubeObject & { status?: unknown };
+  return rest;
+}
+
+/** True when nothing but managedFields and the version differs: such a write is not stored. */
+export function isNoOp(next: KubeObject, current: KubeObject): boolean {
+  return deepEqual(withoutVersion(next), withoutVersion(current));
+}
+
+function withoutVersion(object: KubeObject): unknown {
+  const { managedFields: _f, resourceVersion: _r, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** Refuses a namespace that is not there, or that is on its way out. */
+export function checkNamespaceOpen(call: Call, name: string): void {
+  const { definition, engine, path } = call;
+  if (!definition.namespaced) return;
+  const namespace = path.namespace as string;
+  const stored = engine.store.get("namespaces", undefined, namespace);
+  if (stored === undefined) {
+    const message = `namespaces "${namespace}" not found`;
+    throw new ApiError(404, "NotFound", message, { name: namespace, kind: "namespaces" });
+  }
+  if (stored.metadata.deletionTimestamp === undefined) return;
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const resource =
+    definition.group === "" ? definition.plural : `${definition.plural}.${definition.group}`;
+  throw new ApiError(403, "Forbidden", `${resource} "${name}" is forbidden: ${why}`, {
+    name,
+    ...(definition.group === "" ? {} : { group: definition.group }),
+    kind: definition.plural,
+    causes: [
+      {
+        reason: "NamespaceTerminating",
+        message: `namespace ${namespace} is being terminated`,
+        field: "metadata.namespace",
+      },
+    ],
+  });
+}

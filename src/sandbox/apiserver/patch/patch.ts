@@ -1,0 +1,94 @@
+/**
+ * PATCH: the content type names the language, the language makes the next state, and the state takes
+ * the same road as any update.
+ */
+import { applyPatch, type Operation } from "rfc6902";
+import type { KubeObject } from "../../../apis/meta.ts";
+import { applyMergePatch, clone, isObject } from "../../../base/json.ts";
+import { type Call, isCustom } from "../engine.ts";
+import { ApiError, badRequest, unsupportedMediaType } from "../status.ts";
+import { update } from "../write.ts";
+import { apply } from "./apply.ts";
+import { applyStrategicPatch } from "./strategic.ts";
+
+const JSON_PATCH = "application/json-patch+json";
+const MERGE_PATCH = "application/merge-patch+json";
+const STRATEGIC_PATCH = "application/strategic-merge-patch+json";
+const APPLY_PATCHES: readonly string[] = [
+  "application/apply-patch+yaml",
+  "application/apply-patch+json",
+];
+
+/** Patches the object of the URL. `created` is only ever true for server-side apply. */
+export async function patchObject(
+  call: Call,
+  subresource: string | undefined,
+): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
+  const type = ((call.headers["content-type"] ?? "").split(";")[0] as string).trim();
+  if (APPLY_PATCHES.includes(type)) return apply(call, subresource);
+  if (call.query.get("force") !== null) {
+    throw badRequest("force is only allowed with apply patches (application/apply-patch+yaml)");
+  }
+  const change = changeOf(call, type);
+  const object = await update(call, {
+    subresource,
+    next: (current) => {
+      const next = change(current);
+      if (!isObject(next) || !isObject(next["metadata"])) {
+        throw badRequest("the patch leaves no object with metadata");
+      }
+      return next as unknown as KubeObject;
+    },
+  });
+  return { object, created: false };
+}
+
+function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
+  const { body, definition } = call;
+  if (type === JSON_PATCH) return (current) => jsonPatched(current, body);
+  if (type === MERGE_PATCH) {
+    if (!isObject(body)) throw badRequest("a merge patch must be a JSON object");
+    return (current) => applyMergePatch(current, body);
+  }
+  if (type === STRATEGIC_PATCH && !isCustom(definition)) {
+    if (!isObject(body)) throw badRequest("a strategic merge patch must be a JSON object");
+    return (current) => applyStrategicPatch(current, body, definition.schema);
+  }
+  const accepted = [JSON_PATCH, MERGE_PATCH, ...APPLY_PATCHES];
+  if (!isCustom(definition)) accepted.push(STRATEGIC_PATCH);
+  throw unsupportedMediaType(type, accepted);
+}
+
+function jsonPatched(current: KubeObject, body: unknown): unknown {
+  if (!Array.isArray(body)) throw badRequest("a JSON patch must be a list of operations");
+  const target = { root: clone(current) };
+  // Rooted one level down so that replacing the whole document works like any other path.
+  for (const operation of body as (Operation & { from?: string })[]) {
+    const rooted = {
+      ...operation,
+      path: `/root${operation.path ?? ""}`,
+      ...(operation.from === undefined ? {} : { from: `/root${operation.from}` }),
+    } as Operation;
+    const [error] = applyPatch(target, [rooted]);
+    if (error) throw operationFailed(operation, error);
+  }
+  return target.root;
+}
+
+function operationFailed(operation: Operation, error: Error): ApiError {
+  const { op, path } = operation;
+  if (op === "test") {
+    return new ApiError(
+      422,
+      "Invalid",
+      `the server rejected our request due to an error in our request: testing value ${path} failed`,
+      {},
+    );
+  }
+  return new ApiError(
+    422,
+    "Invalid",
+    `the server rejected our request due to an error in our request: ${op} operation does not apply: doc is missing path: ${path}: ${error.name}`,
+    {},
+  );
+}

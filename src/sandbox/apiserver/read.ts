@@ -1,0 +1,141 @@
+/**
+ * get and list. Lists are consistent: every page of a paged list shows the cluster at the version of
+ * its first page, which the continue token carries.
+ */
+import type { KubeObject } from "../../apis/meta.ts";
+import { isObject } from "../../base/json.ts";
+import { fromStorage, listFromStorage } from "./conversion.ts";
+import type { Call } from "./engine.ts";
+import { type ListMetadata, showList, showObject, type View } from "./representation.ts";
+import { selectionOf, selectsAll } from "./selectors.ts";
+import { ApiError, badRequest, expired, invalid, notFound } from "./status.ts";
+import { storeKey } from "./store.ts";
+
+/** The object of the URL at the request's version. 404 when there is none. */
+export async function getObject(call: Call): Promise<KubeObject> {
+  const { engine, definition, path } = call;
+  const name = path.name ?? "";
+  const stored = engine.store.get(definition.storageKey, path.namespace, name);
+  if (stored === undefined) throw notFound(definition, name);
+  return fromStorage(engine, definition, stored);
+}
+
+export async function get(call: Call, view: View): Promise<unknown> {
+  checkNotTooNew(call);
+  return showObject(call.engine, call.definition, view, await getObject(call));
+}
+
+/** What a continue token says: base64url of JSON. */
+interface Continuation {
+  readonly rv: number;
+  /** The first key of the next page is the first one after this. */
+  readonly after: string;
+}
+
+export async function list(call: Call, view: View): Promise<unknown> {
+  const { engine, definition, query } = call;
+  const matches = selectionOf(definition, query);
+  const limit = Number(query.get("limit") ?? 0);
+  const token = query.get("continue") ?? "";
+  const from = token === "" ? undefined : readContinuation(token, query);
+  const { objects, revision } = snapshot(call, from);
+  const selected: KubeObject[] = [];
+  let next: string | undefined;
+  let remaining = 0;
+  for (const object of objects) {
+    const key = storeKey(object.metadata.namespace, object.metadata.name);
+    if (from !== undefined && key <= from.after) continue;
+    if (limit > 0 && selected.length >= limit) {
+      remaining++;
+      continue;
+    }
+    if (!matches(object)) continue;
+    selected.push(object);
+    next = key;
+  }
+  const metadata: ListMetadata = {
+    resourceVersion: String(revision),
+    ...(remaining === 0 || next === undefined
+      ? {}
+      : { continue: writeContinuation({ rv: revision, after: next }) }),
+    ...(remaining === 0 || !selectsAll(query) ? {} : { remainingItemCount: remaining }),
+  };
+  const shown = await listFromStorage(engine, definition, selected);
+  return showList(engine, definition, view, shown, metadata);
+}
+
+function snapshot(
+  call: Call,
+  from: Continuation | undefined,
+): { objects: readonly KubeObject[]; revision: number } {
+  const { engine, definition, path, query } = call;
+  const { store } = engine;
+  checkNotTooNew(call);
+  const version = query.get("resourceVersion") ?? "";
+  const match = query.get("resourceVersionMatch") ?? "";
+  if (match !== "" && from === undefined && version === "") {
+    throw listOptionsInvalid(
+      "resourceVersionMatch is forbidden unless resourceVersion is provided",
+    );
+  }
+  if (from === undefined && match !== "Exact")
+    return store.list(definition.storageKey, path.namespace);
+  const revision = from?.rv ?? Number(version);
+  const listing = store.listAt(definition.storageKey, path.namespace, revision);
+  if (listing !== undefined) return listing;
+  throw expired(
+    from === undefined
+      ? "The resourceVersion for the provided list is too old."
+      : "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.",
+  );
+}
+
+/** A version from the future cannot be waited for here: versions only grow by writes to this server. */
+export function checkNotTooNew(call: Call): void {
+  const version = call.query.get("resourceVersion") ?? "";
+  if (version === "") return;
+  if (!/^\d+$/.test(version)) {
+    throw listOptionsInvalid(
+      `resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": invalid syntax`,
+    );
+  }
+  const current = call.engine.store.revision;
+  if (Number(version) <= current) return;
+  throw new ApiError(
+    504,
+    "Timeout",
+    `Too large resource version: ${version}, current: ${current}`,
+    {
+      causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
+      retryAfterSeconds: 1,
+    },
+  );
+}
+
+function listOptionsInvalid(text: string): ApiError {
+  const colon = text.indexOf(": ");
+  const field = colon < 0 ? "resourceVersionMatch" : text.slice(0, colon);
+  const message = colon < 0 ? `Forbidden: ${text}` : text.slice(colon + 2);
+  const reason = colon < 0 ? "FieldValueForbidden" : "FieldValueInvalid";
+  return invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [{ field, reason, message }]);
+}
+
+function writeContinuation(value: Continuation): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+function readContinuation(token: string, query: URLSearchParams): Continuation {
+  const version = query.get("resourceVersion") ?? "";
+  if (version !== "" && version !== "0") {
+    throw badRequest("specifying resource version is not allowed when using continue");
+  }
+  try {
+    const value: unknown = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
+    if (isObject(value) && typeof value["rv"] === "number" && typeof value["after"] === "string") {
+      return { rv: value["rv"], after: value["after"] };
+    }
+  } catch {
+    // Falls through: any token that is not ours gets the same answer.
+  }
+  throw badRequest("continue key is not valid: the token was not made by this server");
+}

@@ -1,0 +1,75 @@
+/**
+ * Which resource, object and verb a URL means: the path grammar of kube-apiserver, with nothing
+ * looked up. `/api/v1/...` is the core group, `/apis/<group>/<version>/...` all others.
+ */
+
+export interface ResourcePath {
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  /** Undefined: all namespaces, or a cluster-scoped resource. */
+  readonly namespace: string | undefined;
+  /** Undefined: the collection. */
+  readonly name: string | undefined;
+  readonly subresource: string | undefined;
+  /** What follows the subresource (`proxy/metrics`). */
+  readonly rest: readonly string[];
+}
+
+export interface Target {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Undefined for everything that is not a resource: discovery, health, OpenAPI. */
+  readonly resource: ResourcePath | undefined;
+}
+
+/** Subresources of the namespaces resource; after any other word, `namespaces/x` is a scope. */
+const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
+
+/** Splits a request target. Never fails: what it does not know has no `resource`. */
+export function parseTarget(target: string): Target {
+  const mark = target.indexOf("?");
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const query = new URLSearchParams(mark < 0 ? "" : target.slice(mark + 1));
+  return { path, query, resource: parsePath(path) };
+}
+
+function parsePath(path: string): ResourcePath | undefined {
+  const parts = path.split("/").filter((part) => part !== "");
+  let group = "";
+  let version: string | undefined;
+  let tail: string[];
+  if (parts[0] === "api") {
+    version = parts[1];
+    tail = parts.slice(2);
+  } else if (parts[0] === "apis") {
+    group = parts[1] ?? "";
+    version = parts[2];
+    tail = parts.slice(3);
+  } else return undefined;
+  if (version === undefined || tail.length === 0) return undefined;
+  let namespace: string | undefined;
+  const isScope = tail[0] === "namespaces" && tail.length > 2;
+  if (isScope && !NAMESPACE_SUBRESOURCES.has(tail[2] as string)) {
+    namespace = decode(tail[1] as string);
+    tail = tail.slice(2);
+  }
+  const [plural, name, subresource, ...rest] = tail;
+  return {
+    group,
+    version,
+    plural: plural as string,
+    namespace,
+    name: name === undefined ? undefined : decode(name),
+    subresource,
+    rest,
+  };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

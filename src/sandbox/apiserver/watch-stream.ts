@@ -1,0 +1,207 @@
+/**
+ * watch: the writes of one resource from a version on, as a stream of frames. Writes are filtered
+ * when they happen and shown when the reader pulls, so a slow reader costs a queue of references
+ * and nothing else.
+ */
+
+import type { KubeObject } from "../../apis/meta.ts";
+import { deepFreeze } from "../../base/json.ts";
+import type { KubeStream } from "../../kube/transport.ts";
+import { fromStorage } from "./conversion.ts";
+import { type Call, groupVersionOf } from "./engine.ts";
+import { checkNotTooNew } from "./read.ts";
+import { showObject, type View } from "./representation.ts";
+import { selectionOf } from "./selectors.ts";
+import { type ApiError, invalid, tooOld } from "./status.ts";
+import type { StoreEvent } from "./store.ts";
+
+/** A reader this far behind is cut off; its client lists again. */
+const MAX_QUEUE = 100_000;
+
+/** What waits to be shown: a state of an object, a ready frame, or the end. */
+type Pending =
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubeObject }
+  | { readonly frame: unknown };
+
+/** Opens a watch. Refusals that Kubernetes sends inside the stream come as its only frame. */
+export function watch(call: Call, view: View): KubeStream {
+  const { engine, definition, path, query } = call;
+  const matches = selectionOf(definition, query);
+  checkNotTooNew(call);
+  const { store } = engine;
+  const version = Number(query.get("resourceVersion") ?? 0);
+  const initial = query.get("sendInitialEvents") === "true";
+  if (initial) checkInitialEvents(query);
+  const stream = new WatchStream(call, view, path.namespace, matches);
+  if (version === 0 || initial) {
+    stream.begin(store.list(definition.storageKey, path.namespace).objects, initial);
+    return stream;
+  }
+  const missed = store.since(definition.storageKey, version);
+  if (missed === undefined) {
+    stream.fail(tooOld(version, store.oldestRevision(definition.storageKey)));
+  } else stream.resume(missed);
+  return stream;
+}
+
+function checkInitialEvents(query: URLSearchParams): void {
+  const field = "resourceVersionMatch";
+  if (query.get("resourceVersionMatch") !== "NotOlderThan") {
+    const message =
+      "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [
+      { field, reason: "FieldValueForbidden", message },
+    ]);
+  }
+}
+
+class WatchStream implements KubeStream {
+  readonly #call: Call;
+  readonly #view: View;
+  readonly #namespace: string | undefined;
+  readonly #matches: (object: KubeObject) => boolean;
+  #queue: Pending[] = [];
+  #head = 0;
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #columnsSent = false;
+  /** Stops of subscription, bookmarks and timeout. */
+  readonly #stops: (() => void)[] = [];
+
+  constructor(
+    call: Call,
+    view: View,
+    namespace: string | undefined,
+    matches: (object: KubeObject) => boolean,
+  ) {
+    this.#call = call;
+    this.#view = view;
+    this.#namespace = namespace;
+    this.#matches = matches;
+  }
+
+  /** Everything there is now, then what comes. */
+  begin(objects: readonly KubeObject[], markEnd: boolean): void {
+    for (const object of objects) {
+      if (this.#matches(object)) this.#queue.push({ type: "ADDED", object });
+    }
+    if (markEnd) this.#bookmark({ "k8s.io/initial-events-end": "true" });
+    this.#follow();
+  }
+
+  resume(missed: readonly StoreEvent[]): void {
+    for (const event of missed) this.#take(event);
+    this.#follow();
+  }
+
+  fail(error: ApiError): void {
+    this.#queue.push({ frame: { type: "ERROR", object: error.status } });
+    this.#ended = true;
+  }
+
+  close(): void {
+    this.#end();
+    this.#queue = [];
+    this.#head = 0;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<unknown, void, undefined> {
+    try {
+      for (;;) {
+        const pending = this.#queue[this.#head];
+        if (pending === undefined) {
+          if (this.#ended) return;
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+          continue;
+        }
+        this.#head++;
+        if (this.#head === this.#queue.length) {
+          this.#queue = [];
+          this.#head = 0;
+        }
+        yield "frame" in pending ? pending.frame : await this.#show(pending);
+      }
+    } finally {
+      this.#end();
+    }
+  }
+
+  #follow(): void {
+    const { engine, definition, query } = this.#call;
+    this.#stops.push(
+      engine.store.subscribe(definition.storageKey, (event) => {
+        this.#take(event);
+        this.#notify();
+      }),
+    );
+    if (query.get("allowWatchBookmarks") === "true") {
+      this.#stops.push(
+        engine.everyMinute(() => {
+          this.#bookmark(undefined);
+          this.#notify();
+        }),
+      );
+    }
+    const timeoutSeconds = Number(query.get("timeoutSeconds") ?? 0);
+    if (timeoutSeconds > 0) {
+      const timer = engine.clock.after(timeoutSeconds * 1_000, () => this.#end());
+      this.#stops.push(() => timer.cancel());
+    }
+  }
+
+  /** A change of labels can move an object into or out of what is watched. */
+  #take(event: StoreEvent): void {
+    const { object, previous } = event;
+    if (this.#namespace !== undefined && object.metadata.namespace !== this.#namespace) return;
+    const was = previous !== undefined && this.#matches(previous);
+    const is = event.type !== "DELETED" && this.#matches(object);
+    if (!was && !is) return;
+    // The last state a leaver was seen in, at the version of its leaving.
+    if (!is && event.type !== "DELETED") {
+      const { resourceVersion } = object.metadata;
+      const left = { ...(previous as KubeObject) };
+      const metadata = { ...left.metadata, ...(resourceVersion ? { resourceVersion } : {}) };
+      this.#queue.push({ type: "DELETED", object: deepFreeze({ ...left, metadata }) });
+    } else {
+      const type = event.type === "DELETED" ? "DELETED" : was ? "MODIFIED" : "ADDED";
+      this.#queue.push({ type, object });
+    }
+    if (this.#queue.length - this.#head > MAX_QUEUE) this.close();
+  }
+
+  #bookmark(annotations: Readonly<Record<string, string>> | undefined): void {
+    const { definition, engine } = this.#call;
+    const resourceVersion = String(engine.store.revision);
+    this.#queue.push({
+      frame: {
+        type: "BOOKMARK",
+        object: {
+          kind: definition.kind,
+          apiVersion: groupVersionOf(definition),
+          metadata: { resourceVersion, ...(annotations === undefined ? {} : { annotations }) },
+        },
+      },
+    });
+  }
+
+  async #show(pending: { readonly type: string; readonly object: KubeObject }): Promise<unknown> {
+    const { definition, engine } = this.#call;
+    const object = await fromStorage(engine, definition, pending.object);
+    const shown = showObject(engine, definition, this.#view, object, !this.#columnsSent);
+    this.#columnsSent = true;
+    return { type: pending.type, object: shown };
+  }
+
+  #notify(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  #end(): void {
+    this.#ended = true;
+    for (const stop of this.#stops.splice(0)) stop();
+    this.#notify();
+  }
+}

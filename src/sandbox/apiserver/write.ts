@@ -1,0 +1,206 @@
+/**
+ * create and update: the road every write takes. Read the body strictly, fill defaults, let
+ * admission change it, validate, let admission refuse it, note who owns which field, store. An
+ * update that lost a race runs again from the newest state unless the client named a version.
+ */
+
+import type { KubeObject } from "../../apis/meta.ts";
+import { clone } from "../../base/json.ts";
+import { mutate, review } from "./admission.ts";
+import { fromStorage, toStorage } from "./conversion.ts";
+import { type Call, isDryRun } from "./engine.ts";
+import {
+  checkNamespaceOpen,
+  checkUpdate,
+  isNoOp,
+  objectOf,
+  withCreationMeta,
+  withGeneration,
+  withUpdateMeta,
+} from "./object-meta.ts";
+import { ownedAfterWrite } from "./patch/managed-fields.ts";
+import {
+  ApiError,
+  alreadyExists,
+  badRequest,
+  conflict,
+  invalid,
+  notFound,
+  STALE_WRITE,
+} from "./status.ts";
+
+/** As kube-apiserver's guaranteed update: races are retried this often before giving up. */
+const MAX_ATTEMPTS = 5;
+
+/** How an update makes the next state, and which parts of it count. */
+export interface Change {
+  /** From the current state at the request's version. Not validated yet; may throw ApiError. */
+  readonly next: (current: KubeObject) => KubeObject;
+  /** Replaces the usual note of ownership: server-side apply brings its own. */
+  readonly managedFields?: (
+    next: KubeObject,
+    current: KubeObject | undefined,
+  ) => readonly unknown[];
+  /** An update through a URL of its own touches only that part. */
+  readonly subresource?: string | undefined;
+  /** Strict and warn do not apply to bodies that are made by the server. */
+  readonly internal?: boolean;
+}
+
+/** Creates an object; returns it at the request's version. */
+export async function create(
+  call: Call,
+  body: unknown,
+  managedFields?: Change["managedFields"],
+): Promise<KubeObject> {
+  const { engine, definition } = call;
+  const sent = readStrictly(call, objectOf(call, clone(body)));
+  let object = definition.applyDefaults(withCreationMeta(call, sent));
+  const { name, namespace } = object.metadata;
+  checkNamespaceOpen(call, name);
+  object = await mutate(call, { operation: "CREATE", object, old: undefined });
+  object = definition.prepareCreate(object);
+  refuseErrors(call, object, undefined);
+  await review(call, { operation: "CREATE", object, old: undefined });
+  object = withManagedFields(
+    object,
+    managedFields?.(object, undefined) ?? ownedAfterWrite(call, object, undefined, ""),
+  );
+  const stored = await toStorage(engine, definition, object);
+  if (engine.store.get(definition.storageKey, namespace, name) !== undefined) {
+    throw alreadyExists(definition, name);
+  }
+  if (isDryRun(call)) return object;
+  return fromStorage(engine, definition, engine.store.put(definition.storageKey, stored));
+}
+
+/** Updates the object of the URL; returns its new state at the request's version. */
+export async function update(call: Call, change: Change): Promise<KubeObject> {
+  const { engine, definition, path } = call;
+  const name = path.name as string;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const before = engine.store.get(definition.storageKey, path.namespace, name);
+    if (before === undefined) throw notFound(definition, name);
+    const current = await fromStorage(engine, definition, before);
+    const next = await nextState(call, change, current);
+    if (isNoOp(next, current)) return current;
+    const stored = await toStorage(engine, definition, next);
+    if (engine.store.get(definition.storageKey, path.namespace, name) !== before) continue;
+    if (isDryRun(call)) return next;
+    return fromStorage(engine, definition, storeUpdate(call, stored));
+  }
+  throw conflict(definition, name, STALE_WRITE);
+}
+
+async function nextState(call: Call, change: Change, current: KubeObject): Promise<KubeObject> {
+  const { definition } = call;
+  const subresource = change.subresource ?? "";
+  const sent = objectOf(call, change.next(current));
+  checkUpdate(call, sent, current);
+  const read = change.internal === true ? sent : readStrictly(call, sent);
+  let next = definition.applyDefaults(
+    withUpdateMeta(call, partOf(call, read, current, subresource), current),
+  );
+  if (subresource === "") next = definition.prepareUpdate(next, current);
+  next = await mutate(call, { operation: "UPDATE", object: next, old: current, subresource });
+  refuseErrors(call, next, current);
+  await review(call, { operation: "UPDATE", object: next, old: current, subresource });
+  next = subresource === "status" ? next : withGeneration(definition, next, current);
+  const managed =
+    change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
+  return withManagedFields(next, managed);
+}
+
+/** Each URL writes its own part: the object without status, or the status alone. */
+function partOf(
+  call: Call,
+  next: KubeObject,
+  current: KubeObject,
+  subresource: string,
+): KubeObject {
+  if (!call.definition.hasStatus) return next;
+  const { status } = (subresource === "status" ? next : current) as { status?: unknown };
+  const { status: _replaced, ...base } = (
+    subresource === "status" ? current : next
+  ) as KubeObject & {
+    status?: unknown;
+  };
+  const resourceVersion = next.metadata.resourceVersion;
+  const metadata =
+    resourceVersion === undefined ? base.metadata : { ...base.metadata, resourceVersion };
+  return { ...base, metadata, ...(status === undefined ? {} : { status }) } as KubeObject;
+}
+
+/** Stores an update; an object whose last finalizer went while it was being deleted goes too. */
+export function storeUpdate(call: Call, object: KubeObject): KubeObject {
+  const { engine, definition } = call;
+  const { metadata } = object;
+  const isGone =
+    metadata.deletionTimestamp !== undefined &&
+    (metadata.finalizers ?? []).length === 0 &&
+    (metadata.deletionGracePeriodSeconds ?? 0) === 0 &&
+    !hasSpecFinalizers(object);
+  if (!isGone) return engine.store.put(definition.storageKey, object);
+  const last = engine.store.remove(
+    definition.storageKey,
+    metadata.namespace,
+    metadata.name,
+    object,
+  );
+  return last ?? object;
+}
+
+/** A Namespace also waits for the finalizers of its spec. */
+export function hasSpecFinalizers(object: KubeObject): boolean {
+  const { spec } = object as { spec?: { finalizers?: readonly unknown[] } };
+  return object.kind === "Namespace" && (spec?.finalizers ?? []).length > 0;
+}
+
+function withManagedFields(object: KubeObject, managedFields: readonly unknown[]): KubeObject {
+  const { managedFields: _old, ...metadata } = object.metadata;
+  return {
+    ...object,
+    metadata: managedFields.length === 0 ? metadata : { ...metadata, managedFields },
+  };
+}
+
+/** Drops unknown fields, and says so as fieldValidation asks: error, warning or nothing. */
+export function readStrictly(call: Call, object: KubeObject): KubeObject {
+  const { definition, query } = call;
+  const mode = query.get("fieldValidation") || "Warn";
+  if (!["Strict", "Warn", "Ignore"].includes(mode)) {
+    throw invalid(
+      { group: "meta.k8s.io", kind: `${call.method === "POST" ? "Create" : "Update"}Options` },
+      "",
+      [
+        {
+          field: "fieldValidation",
+          reason: "FieldValueNotSupported",
+          message: `Unsupported value: "${mode}": supported values: "Ignore", "Strict", "Warn"`,
+        },
+      ],
+    );
+  }
+  const { value, unknown, malformed } = definition.prune(object);
+  if (malformed !== undefined) throw badRequest(malformed);
+  if (unknown.length === 0 || mode === "Ignore") return value;
+  const complaints = unknown.map((path) => `unknown field "${path}"`);
+  if (mode === "Warn") {
+    call.warnings.push(...complaints);
+    return value;
+  }
+  const strict = `strict decoding error: ${complaints.join(", ")}`;
+  if (call.method === "PATCH") throw badRequest(strict);
+  const { kind, version } = definition;
+  throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${strict}`);
+}
+
+function refuseErrors(call: Call, next: KubeObject, current: KubeObject | undefined): void {
+  const errors = call.definition.validate(next, current);
+  if (errors.length > 0) throw invalid(call.definition, next.metadata.name, errors);
+}
+
+/** What a failing write inside the server itself is worth: nothing if the object is simply gone. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 404;
+}
