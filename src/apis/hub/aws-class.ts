@@ -130,7 +130,7 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
 }
 
 function fromTemplate(native: AWSNodeTemplate): AwsClass {
-  const { spec } = native;
+  const spec: AWSNodeTemplate["spec"] = native.spec ?? {};
   return {
     ...identity(native, "awsnodetemplate"),
     ...fromBlock(spec),
@@ -142,7 +142,7 @@ function fromTemplate(native: AWSNodeTemplate): AwsClass {
 }
 
 function fromInline(native: Provisioner): AwsClass {
-  const block: AwsProviderBlock = native.spec.provider ?? {};
+  const block: AwsProviderBlock = native.spec?.provider ?? {};
   return {
     ...identity(native, "provisioner"),
     ...fromBlock(block),

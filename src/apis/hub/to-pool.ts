@@ -85,7 +85,7 @@ function nodePoolDisruption(native: NodePool, generation: Generation): PoolDisru
 }
 
 function fromProvisioner(native: Provisioner): Pool {
-  const { spec } = native;
+  const spec: Provisioner["spec"] = native.spec ?? {};
   const kubelet: KubeletConfiguration | undefined = spec.kubeletConfiguration;
   return {
     ...identity(native, "provisioner"),
@@ -102,14 +102,14 @@ function fromProvisioner(native: Provisioner): Pool {
     limits: parseResources(spec.limits?.resources),
     weight: spec.weight ?? 0,
     replicas: undefined,
-    disruption: provisionerDisruption(native),
+    disruption: provisionerDisruption(spec),
     terminationGracePeriodMs: undefined,
     hash: provisionerHash(native),
   };
 }
 
 /** Alpha has no budgets: no budget, no cap. Without consolidation and ttl nothing is removed. */
-function provisionerDisruption({ spec }: Provisioner): PoolDisruption {
+function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
   const shared = {
     expireAfter: seconds(spec.ttlSecondsUntilExpired),
     expireMode: "voluntary",

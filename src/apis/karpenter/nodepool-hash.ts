@@ -39,7 +39,7 @@ export function nodePoolHash(pool: NodePool): string {
 
 /** Alpha's: what shapes the machine without being a requirement. upstream: Provisioner.Hash() v0.31 */
 export function provisionerHash(provisioner: Provisioner): string {
-  const { spec } = provisioner;
+  const spec: Provisioner["spec"] = provisioner.spec ?? {};
   const hash = struct("ProvisionerSpec", {
     Annotations: map(spec.annotations),
     Labels: map(spec.labels),

@@ -1,0 +1,27 @@
+/**
+ * Every CustomResourceDefinition of the product, in the order they are applied. `npm run generate` writes
+ * them to deploy/crds; the sandbox installs them as they are.
+ */
+import { machineDefinition, nodeClaimDefinition } from "./claims.ts";
+import type { CustomResourceDefinition } from "./definition.ts";
+import { ec2NodeClassDefinition } from "./ec2nodeclasses.ts";
+import { awsNodeTemplateDefinition, kwokNodeClassDefinition } from "./node-templates.ts";
+import { nodePoolDefinition } from "./nodepools.ts";
+import { provisionerDefinition } from "./provisioners.ts";
+
+export function customResourceDefinitions(): readonly CustomResourceDefinition[] {
+  return [
+    provisionerDefinition(),
+    machineDefinition(),
+    awsNodeTemplateDefinition(),
+    nodePoolDefinition(),
+    nodeClaimDefinition(),
+    ec2NodeClassDefinition(),
+    kwokNodeClassDefinition(),
+  ];
+}
+
+/** `karpenter.sh_nodepools.yaml` */
+export function fileNameOf(crd: CustomResourceDefinition): string {
+  return `${crd.spec.group}_${String(crd.spec.names["plural"])}.yaml`;
+}

@@ -1,0 +1,105 @@
+/** CustomResourceDefinition objects: names, versions, columns and conversion around the schemas. */
+import type { Kind, KubeObject } from "../meta.ts";
+import type { JsonSchema } from "./schema.ts";
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: "string" | "integer" | "date";
+  readonly jsonPath: string;
+  /** 1 = shown by `-o wide` only. */
+  readonly priority?: number;
+}
+
+export interface CrdVersion {
+  readonly name: string;
+  readonly storage: boolean;
+  readonly schema: JsonSchema;
+  readonly columns: readonly PrinterColumn[];
+  readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string };
+  /** Shown to clients that use this version. */
+  readonly deprecated?: string;
+}
+
+export interface CustomResourceDefinition extends KubeObject {
+  readonly spec: {
+    readonly group: string;
+    readonly names: Readonly<Record<string, unknown>>;
+    readonly scope: "Cluster";
+    readonly conversion?: unknown;
+    readonly versions: readonly {
+      readonly name: string;
+      readonly served: boolean;
+      readonly storage: boolean;
+      readonly schema: { readonly openAPIV3Schema: JsonSchema };
+      readonly [field: string]: unknown;
+    }[];
+  };
+}
+
+/** The operator's service: webhooks of every kind are served by it. */
+export const WEBHOOK_SERVICE = { name: "karpenter", namespace: "karpenter", port: 8443 } as const;
+
+/** Builds the definition of a cluster-scoped kind with a status. */
+export function definition(
+  kind: Kind,
+  versions: readonly CrdVersion[],
+  names: { readonly shortNames?: readonly string[] } = {},
+): CustomResourceDefinition {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${kind.plural}.${kind.group}` },
+    spec: {
+      group: kind.group,
+      names: {
+        categories: ["karpenter"],
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural: kind.plural,
+        ...(names.shortNames === undefined ? {} : { shortNames: names.shortNames }),
+        singular: kind.kind.toLowerCase(),
+      },
+      scope: "Cluster",
+      ...(versions.length > 1 ? { conversion: conversion(kind.group) } : {}),
+      versions: versions.map(version),
+    },
+  };
+}
+
+function version(one: CrdVersion) {
+  return {
+    name: one.name,
+    served: true,
+    storage: one.storage,
+    ...(one.deprecated === undefined
+      ? {}
+      : { deprecated: true, deprecationWarning: one.deprecated }),
+    additionalPrinterColumns: one.columns,
+    schema: { openAPIV3Schema: one.schema },
+    subresources: { ...(one.scale === undefined ? {} : { scale: one.scale }), status: {} },
+  };
+}
+
+function conversion(group: string) {
+  const service = { ...WEBHOOK_SERVICE, path: `/conversion/${group}` };
+  return {
+    strategy: "Webhook",
+    webhook: { clientConfig: { service }, conversionReviewVersions: ["v1"] },
+  };
+}
+
+export const AGE_COLUMN: PrinterColumn = {
+  name: "Age",
+  type: "date",
+  jsonPath: ".metadata.creationTimestamp",
+};
+
+export const READY_COLUMN: PrinterColumn = {
+  name: "Ready",
+  type: "string",
+  jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+};
+
+export function column(name: string, jsonPath: string, priority?: number): PrinterColumn {
+  return { name, type: "string", jsonPath, ...(priority === undefined ? {} : { priority }) };
+}

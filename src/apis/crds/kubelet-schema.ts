@@ -1,0 +1,84 @@
+/** The kubelet block of Provisioners, Machines, beta pools and v1 classes. */
+import {
+  boolean,
+  integer,
+  type JsonSchema,
+  list,
+  object,
+  quantityMap,
+  rules,
+  text,
+  textMap,
+} from "./schema.ts";
+
+const SIGNALS = [
+  "memory.available",
+  "nodefs.available",
+  "nodefs.inodesFree",
+  "imagefs.available",
+  "imagefs.inodesFree",
+  "pid.available",
+];
+const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
+
+/** `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. */
+export function kubeletSchema(checks: "cel" | "webhook"): JsonSchema {
+  const cel = checks === "cel";
+  const signals = (name: string) => (cel ? rules(keysRule(name, SIGNALS)) : {});
+  const reserved = (name: string) =>
+    cel
+      ? textMap("Resources kept from pods.", {
+          ...rules(keysRule(name, RESERVABLE), [
+            "self.all(x, !self[x].startsWith('-'))",
+            `${name} value cannot be a negative resource quantity`,
+          ]),
+        })
+      : quantityMap("Resources kept from pods.");
+  const percent = { format: "int32", minimum: 0, maximum: 100 };
+  const count = { format: "int32", minimum: 0 };
+  const properties: Record<string, JsonSchema> = {
+    clusterDNS: list("Addresses of the cluster's DNS.", { type: "string" }),
+    cpuCFSQuota: boolean("Enforce CPU limits by quota."),
+    evictionHard: textMap("Signal to threshold of hard eviction.", signals("evictionHard")),
+    evictionMaxPodGracePeriod: integer("Most grace of soft eviction, in seconds.", {
+      format: "int32",
+    }),
+    evictionSoft: textMap("Signal to threshold of soft eviction.", signals("evictionSoft")),
+    evictionSoftGracePeriod: textMap(
+      "Signal to the time before soft eviction.",
+      signals("evictionSoftGracePeriod"),
+    ),
+    imageGCHighThresholdPercent: integer("Disk use that starts image collection.", percent),
+    imageGCLowThresholdPercent: integer("Disk use that ends image collection.", percent),
+    kubeReserved: reserved("kubeReserved"),
+    maxPods: integer("Most pods of a node.", count),
+    podsPerCore: integer("Most pods of a node per core.", count),
+    systemReserved: reserved("systemReserved"),
+  };
+  if (!cel) {
+    properties["containerRuntime"] = text("dockerd or containerd.");
+    return object("Kubelet settings of the nodes.", properties);
+  }
+  return object("Kubelet settings of the nodes.", properties, rules(...PAIRS));
+}
+
+/** Which fields of the block belong together. */
+const PAIRS: readonly (readonly [string, string])[] = [
+  [
+    "!(has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent)) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",
+    "imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent",
+  ],
+  [
+    "!has(self.evictionSoft) || self.evictionSoft.all(e, has(self.evictionSoftGracePeriod) && e in self.evictionSoftGracePeriod)",
+    "evictionSoft OwnerKey does not have a matching evictionSoftGracePeriod",
+  ],
+  [
+    "!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(e, has(self.evictionSoft) && e in self.evictionSoft)",
+    "evictionSoftGracePeriod OwnerKey does not have a matching evictionSoft",
+  ],
+];
+
+function keysRule(name: string, keys: readonly string[]): readonly [string, string] {
+  const quoted = keys.map((key) => `'${key}'`).join(",");
+  return [`self.all(x, x in [${quoted}])`, `valid keys for ${name} are [${quoted}]`];
+}
