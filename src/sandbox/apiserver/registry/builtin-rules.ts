@@ -1,4 +1,55 @@
 /** Which rules belong to which built-in kind, by `group/Kind`. A kind that is not listed has none. */
+import {
+  ANY_NAME_RULES,
+  BUDGET_RULES,
+  CONFIG_MAP_RULES,
+  CRD_RULES,
+  LEASE_RULES,
+  NAMESPACE_RULES,
+  NODE_RULES,
+  PRIORITY_CLASS_RULES,
+  SECRET_RULES,
+  SERVICE_RULES,
+  WEBHOOK_RULES,
+} from "./cluster-rules.ts";
 import type { KindRules } from "./kind-rules.ts";
+import { POD_RULES } from "./pod-rules.ts";
+import { CLAIM_RULES, STORAGE_CLASS_RULES, VOLUME_RULES } from "./storage-rules.ts";
+import {
+  CRON_JOB_RULES,
+  DAEMON_SET_RULES,
+  DEPLOYMENT_RULES,
+  JOB_RULES,
+  REPLICA_SET_RULES,
+  REPLICATION_CONTROLLER_RULES,
+  STATEFUL_SET_RULES,
+} from "./workload-rules.ts";
 
-export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {};
+export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
+  "/ConfigMap": CONFIG_MAP_RULES,
+  "/Namespace": NAMESPACE_RULES,
+  "/Node": NODE_RULES,
+  "/PersistentVolume": VOLUME_RULES,
+  "/PersistentVolumeClaim": CLAIM_RULES,
+  "/Pod": POD_RULES,
+  "/ReplicationController": REPLICATION_CONTROLLER_RULES,
+  "/Secret": SECRET_RULES,
+  "/Service": SERVICE_RULES,
+  "admissionregistration.k8s.io/MutatingWebhookConfiguration": WEBHOOK_RULES,
+  "admissionregistration.k8s.io/ValidatingWebhookConfiguration": WEBHOOK_RULES,
+  "apiextensions.k8s.io/CustomResourceDefinition": CRD_RULES,
+  "apps/DaemonSet": DAEMON_SET_RULES,
+  "apps/Deployment": DEPLOYMENT_RULES,
+  "apps/ReplicaSet": REPLICA_SET_RULES,
+  "apps/StatefulSet": STATEFUL_SET_RULES,
+  "batch/CronJob": CRON_JOB_RULES,
+  "batch/Job": JOB_RULES,
+  "coordination.k8s.io/Lease": LEASE_RULES,
+  "policy/PodDisruptionBudget": BUDGET_RULES,
+  "rbac.authorization.k8s.io/ClusterRole": ANY_NAME_RULES,
+  "rbac.authorization.k8s.io/ClusterRoleBinding": ANY_NAME_RULES,
+  "rbac.authorization.k8s.io/Role": ANY_NAME_RULES,
+  "rbac.authorization.k8s.io/RoleBinding": ANY_NAME_RULES,
+  "scheduling.k8s.io/PriorityClass": PRIORITY_CLASS_RULES,
+  "storage.k8s.io/StorageClass": STORAGE_CLASS_RULES,
+};

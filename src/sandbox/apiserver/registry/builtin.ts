@@ -53,7 +53,7 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
     categories: resource.categories ?? [],
     namespaced: resource.namespaced,
     verbs: resource.verbs,
-    storageKey: group === "" ? plural : `${group}/${plural}`,
+    storageKey: group === "" || group === "events.k8s.io" ? plural : `${group}/${plural}`,
     storageVersion: version,
     schema,
     hasStatus,
@@ -141,7 +141,10 @@ function validate(
   current: KubeObject | undefined,
 ): readonly FieldError[] {
   const errors = validateMetadata(next, namespaced, rules.names ?? "subdomain", current);
-  validateEnums(schema, next, "", errors);
   if (rules.validate !== undefined) errors.push(...rules.validate(next, current));
-  return errors;
+  const words: FieldError[] = [];
+  validateEnums(schema, next, "", words);
+  // A rule that speaks of the same field knows more.
+  const said = new Set(errors.map(({ field }) => field));
+  return [...errors, ...words.filter(({ field }) => !said.has(field))];
 }

@@ -1,0 +1,218 @@
+/**
+ * Answers `/api`, `/apis` and what lies one and two levels below: which groups, versions and resources
+ * there are. Both forms: the aggregated documents (v2, v2beta1) that today's clients ask for in one
+ * request, and the plain lists. Custom kinds appear as soon as the registry has them.
+ * upstream: kube-aggregator pkg/apiserver, apiserver pkg/endpoints/discovery
+ */
+
+import { type BuiltinResource, builtinGroups } from "../registry/builtin-data.ts";
+import { compareVersions } from "../registry/version-order.ts";
+import type { Registry, ResourceDefinition, Subresource } from "../resource-definition.ts";
+
+/** An answer for the engine to send: JSON values, text or bytes. */
+export interface DocumentResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+interface Served {
+  readonly plural: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly subresources: readonly Subresource[];
+}
+
+interface Group {
+  readonly group: string;
+  readonly versions: readonly { readonly version: string; readonly resources: readonly Served[] }[];
+}
+
+/** The answer to a GET of `path` (no query), or undefined when the path is none of discovery's. */
+export function discoveryResponse(
+  registry: Registry,
+  path: string,
+  accept: string | undefined,
+): DocumentResponse | undefined {
+  const parts = path.split("/").filter((part) => part !== "");
+  const [root, second, third] = parts;
+  if (root === "api") {
+    const core = groupsOf(registry).filter(({ group }) => group === "");
+    if (parts.length === 1) return aggregated(core, accept) ?? json(apiVersions());
+    if (parts.length === 2 && second === "v1") return json(resourceList("v1", core[0], "v1"));
+    return undefined;
+  }
+  if (root !== "apis" || parts.length > 3) return undefined;
+  const groups = groupsOf(registry).filter(({ group }) => group !== "");
+  if (second === undefined) return aggregated(groups, accept) ?? json(groupList(groups));
+  const group = groups.find((candidate) => candidate.group === second);
+  if (group === undefined) return undefined;
+  if (third === undefined)
+    return json({ kind: "APIGroup", apiVersion: "v1", ...groupEntry(group) });
+  if (!group.versions.some(({ version }) => version === third)) return undefined;
+  return json(resourceList(`${second}/${third}`, group, third));
+}
+
+/** Built-in groups in Kubernetes' order, then custom ones by name. */
+function groupsOf(registry: Registry): readonly Group[] {
+  const builtin: Group[] = builtinGroups().map(({ group, versions }) => ({
+    group,
+    versions: versions.map(({ version, resources }) => ({
+      version,
+      resources: resources.map(fromBuiltin),
+    })),
+  }));
+  const names = new Set(builtin.map(({ group }) => group));
+  const custom = new Map<string, Map<string, Served[]>>();
+  for (const definition of registry.list()) {
+    if (names.has(definition.group)) continue;
+    const versions = custom.get(definition.group) ?? new Map<string, Served[]>();
+    custom.set(definition.group, versions);
+    const resources = versions.get(definition.version) ?? [];
+    versions.set(definition.version, resources);
+    resources.push(fromDefinition(definition));
+  }
+  for (const group of [...custom.keys()].sort()) {
+    const versions = [...(custom.get(group) ?? [])]
+      .sort(([a], [b]) => compareVersions(a, b))
+      .map(([version, resources]) => ({ version, resources }));
+    builtin.push({ group, versions });
+  }
+  return builtin;
+}
+
+function fromBuiltin(resource: BuiltinResource): Served {
+  const { plural, singular, kind, namespaced, verbs } = resource;
+  return {
+    plural,
+    singular,
+    kind,
+    namespaced,
+    verbs,
+    shortNames: resource.shortNames ?? [],
+    categories: resource.categories ?? [],
+    subresources: resource.subresources ?? [],
+  };
+}
+
+function fromDefinition(definition: ResourceDefinition): Served {
+  const { plural, singular, kind, namespaced, verbs, shortNames, categories } = definition;
+  const subresources = definition.subresources ?? [];
+  return { plural, singular, kind, namespaced, verbs, shortNames, categories, subresources };
+}
+
+function json(body: unknown): DocumentResponse {
+  return { status: 200, headers: { "content-type": "application/json" }, body };
+}
+
+function apiVersions(): unknown {
+  return {
+    kind: "APIVersions",
+    versions: ["v1"],
+    serverAddressByClientCIDRs: [{ clientCIDR: "0.0.0.0/0", serverAddress: "127.0.0.1" }],
+  };
+}
+
+function groupList(groups: readonly Group[]): unknown {
+  return { kind: "APIGroupList", apiVersion: "v1", groups: groups.map(groupEntry) };
+}
+
+function groupEntry({ group, versions }: Group): Record<string, unknown> {
+  const list = versions.map(({ version }) => ({ groupVersion: `${group}/${version}`, version }));
+  return { name: group, versions: list, preferredVersion: list[0] };
+}
+
+function resourceList(groupVersion: string, group: Group | undefined, version: string): unknown {
+  const served = group?.versions.find((candidate) => candidate.version === version);
+  const resources = (served?.resources ?? []).flatMap((resource) => {
+    const { plural, singular, kind, namespaced, verbs, shortNames, categories } = resource;
+    return [
+      {
+        name: plural,
+        singularName: singular,
+        namespaced,
+        kind,
+        verbs,
+        ...(shortNames.length === 0 ? {} : { shortNames }),
+        ...(categories.length === 0 ? {} : { categories }),
+      },
+      ...resource.subresources.map((subresource) => ({
+        name: `${plural}/${subresource.name}`,
+        singularName: "",
+        namespaced,
+        ...(isOwnVersion(subresource, group?.group ?? "", version)
+          ? {}
+          : { group: subresource.group, version: subresource.version }),
+        kind: subresource.kind,
+        verbs: subresource.verbs,
+      })),
+    ];
+  });
+  return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
+}
+
+function isOwnVersion(subresource: Subresource, group: string, version: string): boolean {
+  return subresource.group === group && subresource.version === version;
+}
+
+/** The aggregated document when `accept` asks for one first; undefined for plain JSON. */
+function aggregated(
+  groups: readonly Group[],
+  accept: string | undefined,
+): DocumentResponse | undefined {
+  const wanted = /as=APIGroupDiscoveryList[^,]*/.exec(accept ?? "")?.[0];
+  if (wanted === undefined || !wanted.includes("g=apidiscovery.k8s.io")) return undefined;
+  const asked = (accept ?? "").split(",").map((range) => /;v=(v2(?:beta1)?)\b/.exec(range)?.[1]);
+  const version = asked.includes("v2") ? "v2" : "v2beta1";
+  return {
+    status: 200,
+    headers: {
+      "content-type": `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`,
+    },
+    body: {
+      kind: "APIGroupDiscoveryList",
+      apiVersion: `apidiscovery.k8s.io/${version}`,
+      metadata: {},
+      items: groups.map(({ group, versions }) => ({
+        metadata: group === "" ? {} : { name: group },
+        versions: versions.map((served) => ({
+          version: served.version,
+          freshness: "Current",
+          resources: served.resources.map((resource) =>
+            aggregatedResource(group, served.version, resource),
+          ),
+        })),
+      })),
+    },
+  };
+}
+
+function aggregatedResource(group: string, version: string, resource: Served): unknown {
+  const { shortNames, categories, subresources } = resource;
+  return {
+    resource: resource.plural,
+    responseKind: { group, version, kind: resource.kind },
+    scope: resource.namespaced ? "Namespaced" : "Cluster",
+    singularResource: resource.singular,
+    verbs: resource.verbs,
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(subresources.length === 0
+      ? {}
+      : {
+          subresources: subresources.map((subresource) => ({
+            subresource: subresource.name,
+            responseKind: {
+              group: subresource.group,
+              version: subresource.version,
+              kind: subresource.kind,
+            },
+            verbs: subresource.verbs,
+          })),
+        }),
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * What users meet when a pod's wishes for its place are wrong: tolerations, affinities, topology spread.
+ * upstream: pkg/apis/core/validation/validation.go
+ */
+import { duplicate, invalid, notSupported, required } from "../schema/field-error.ts";
+import { labelValueProblems, qualifiedNameProblems } from "../schema/metadata.ts";
+import type { FieldError } from "../schema/schema.ts";
+import type { Raw } from "./kind-rules.ts";
+
+const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+export function validateTolerations(
+  tolerations: readonly Raw[] | undefined,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  (tolerations ?? []).forEach((toleration, index) => {
+    const at = `${path}[${index}]`;
+    const { key = "", operator = "", value = "", effect = "" } = toleration;
+    if (key !== "") {
+      for (const text of qualifiedNameProblems(key)) errors.push(invalid(`${at}.key`, key, text));
+    }
+    if (key === "" && operator !== "Exists") {
+      const text =
+        'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+      errors.push(invalid(`${at}.operator`, operator, text));
+    }
+    if (toleration.tolerationSeconds !== undefined && effect !== "NoExecute") {
+      const text = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+      errors.push(invalid(`${at}.effect`, effect, text));
+    }
+    if (operator === "Exists" && value !== "") {
+      const text = "value must be empty when `operator` is 'Exists'";
+      errors.push(invalid(`${at}.operator`, toleration, text));
+    } else if (operator === "Equal" || operator === "") {
+      for (const text of labelValueProblems(value)) {
+        errors.push(invalid(`${at}.operator`, value, text));
+      }
+    } else if (operator !== "Exists") {
+      errors.push(notSupported(`${at}.operator`, operator, ["Equal", "Exists"]));
+    }
+    if (effect !== "" && !TAINT_EFFECTS.includes(effect)) {
+      errors.push(notSupported(`${at}.effect`, effect, TAINT_EFFECTS));
+    }
+  });
+  return errors;
+}
+
+export function validateAffinity(affinity: Raw, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const node = affinity?.nodeAffinity;
+  const requiredTerms = node?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (requiredTerms !== undefined) {
+    const at = `${path}.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`;
+    const terms = requiredTerms.nodeSelectorTerms ?? [];
+    if (terms.length === 0) {
+      errors.push(required(at, "must have at least one node selector term"));
+    }
+    terms.forEach((term: Raw, index: number) => {
+      errors.push(...validateNodeTerm(term, `${at}[${index}]`));
+    });
+  }
+  const preferred = node?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+  preferred.forEach((term: Raw, index: number) => {
+    const at = `${path}.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
+    errors.push(...validateWeight(term.weight, at));
+    errors.push(...validateNodeTerm(term.preference ?? {}, `${at}.preference`));
+  });
+  for (const kind of ["podAffinity", "podAntiAffinity"]) {
+    const terms = affinity?.[kind];
+    const hard = terms?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+    hard.forEach((term: Raw, index: number) => {
+      const at = `${path}.${kind}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`;
+      errors.push(...validateTopologyKey(term.topologyKey, `${at}.topologyKey`));
+    });
+    const soft = terms?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+    soft.forEach((term: Raw, index: number) => {
+      const at = `${path}.${kind}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
+      errors.push(...validateWeight(term.weight, at));
+      const key = term.podAffinityTerm?.topologyKey;
+      errors.push(...validateTopologyKey(key, `${at}.podAffinityTerm.topologyKey`));
+    });
+  }
+  return errors;
+}
+
+function validateNodeTerm(term: Raw, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  (term.matchExpressions ?? []).forEach((expression: Raw, index: number) => {
+    const at = `${path}.matchExpressions[${index}]`;
+    const { key = "", operator, values = [] } = expression;
+    for (const text of qualifiedNameProblems(key)) errors.push(invalid(`${at}.key`, key, text));
+    if (operator === "In" || operator === "NotIn") {
+      if (values.length === 0) {
+        const text = "must be specified when `operator` is 'In' or 'NotIn'";
+        errors.push(required(`${at}.values`, text));
+      }
+    } else if (operator === "Exists" || operator === "DoesNotExist") {
+      if (values.length > 0) {
+        errors.push({
+          field: `${at}.values`,
+          reason: "FieldValueForbidden",
+          message: "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        });
+      }
+    } else if (operator === "Gt" || operator === "Lt") {
+      if (values.length !== 1) {
+        const text = "must be specified single value when `operator` is 'Lt' or 'Gt'";
+        errors.push(required(`${at}.values`, text));
+      }
+    } else {
+      errors.push(invalid(`${at}.operator`, operator ?? "", "not a valid selector operator"));
+    }
+  });
+  return errors;
+}
+
+function validateWeight(weight: number | undefined, path: string): FieldError[] {
+  if (weight !== undefined && weight >= 1 && weight <= 100) return [];
+  return [invalid(`${path}.weight`, weight ?? 0, "must be in the range 1-100")];
+}
+
+function validateTopologyKey(key: string | undefined, path: string): FieldError[] {
+  if (key === undefined || key === "") return [required(path, "can not be empty")];
+  return qualifiedNameProblems(key).map((text) => invalid(path, key, text));
+}
+
+export function validateSpread(
+  constraints: readonly Raw[] | undefined,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  const seen = new Set<string>();
+  (constraints ?? []).forEach((constraint, index) => {
+    const at = `${path}[${index}]`;
+    const { maxSkew = 0, topologyKey = "", whenUnsatisfiable, minDomains } = constraint;
+    if (maxSkew <= 0) errors.push(invalid(`${at}.maxSkew`, maxSkew, "must be greater than zero"));
+    if (topologyKey === "") errors.push(required(`${at}.topologyKey`, "can not be empty"));
+    const supported = ["DoNotSchedule", "ScheduleAnyway"];
+    if (!supported.includes(whenUnsatisfiable)) {
+      errors.push(notSupported(`${at}.whenUnsatisfiable`, whenUnsatisfiable, supported));
+    }
+    const id = `{${topologyKey}, ${whenUnsatisfiable}}`;
+    if (seen.has(id)) errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, id));
+    seen.add(id);
+    if (minDomains !== undefined && minDomains <= 0) {
+      errors.push(invalid(`${at}.minDomains`, minDomains, "must be greater than zero"));
+    }
+    if (minDomains !== undefined && whenUnsatisfiable !== "DoNotSchedule") {
+      const text = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
+      errors.push(invalid(`${at}.minDomains`, minDomains, text));
+    }
+  });
+  return errors;
+}

@@ -1,0 +1,123 @@
+/**
+ * Pods: defaults, the first status with its QoS class, and what an update may still change.
+ * upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation ValidatePodUpdate
+ */
+import { clone, deepEqual } from "../../../base/json.ts";
+import { parseNano } from "../../../base/quantity.ts";
+import { forbidden } from "../schema/field-error.ts";
+import type { FieldError } from "../schema/schema.ts";
+import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { allContainers, defaultPodSpec, requestLimits } from "./pod-spec.ts";
+import { validatePodSpec } from "./pod-spec-validation.ts";
+
+const IMMUTABLE_TEXT =
+  "pod updates may not change fields other than `spec.containers[*].image`," +
+  "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to " +
+  "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
+  "previously negative)";
+
+export const POD_RULES: KindRules = {
+  defaults(pod) {
+    pod.spec ??= {};
+    defaultPodSpec(pod.spec);
+    fallback(pod.spec, "enableServiceLinks", true);
+    requestLimits(pod.spec);
+    defaultHostPorts(pod.spec);
+  },
+  prepareCreate(pod) {
+    pod.status = { phase: "Pending", qosClass: qosClass(pod.spec) };
+    if ((pod.spec.schedulingGates ?? []).length > 0) {
+      pod.status.conditions = [
+        {
+          type: "PodScheduled",
+          status: "False",
+          reason: "SchedulingGated",
+          message: "Scheduling is blocked due to non-empty scheduling gates",
+        },
+      ];
+    }
+  },
+  validate: (pod, current) =>
+    current === undefined ? validatePodSpec(pod.spec, "spec") : validateUpdate(pod, current),
+};
+
+/** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
+export function qosClass(spec: Raw): string {
+  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  let hasAny = false;
+  let isGuaranteed = true;
+  for (const container of containers) {
+    const { requests = {}, limits = {} } = container.resources ?? {};
+    for (const name of ["cpu", "memory"]) {
+      const asked = parseNano(requests[name] ?? "0") ?? 0n;
+      const limit = parseNano(limits[name] ?? "0") ?? 0n;
+      hasAny ||= asked > 0n || limit > 0n;
+      if (limit === 0n || (requests[name] !== undefined && asked !== limit)) isGuaranteed = false;
+    }
+  }
+  if (!hasAny) return "BestEffort";
+  return isGuaranteed ? "Guaranteed" : "Burstable";
+}
+
+function defaultHostPorts(spec: Raw): void {
+  if (spec.hostNetwork !== true) return;
+  for (const container of allContainers(spec)) {
+    for (const port of container.ports ?? []) fallback(port, "hostPort", port.containerPort);
+  }
+}
+
+function validateUpdate(pod: Raw, current: Raw): FieldError[] {
+  if (deepEqual(pod.spec, current.spec)) return [];
+  const errors: FieldError[] = [];
+  const gates: Raw[] = pod.spec.schedulingGates ?? [];
+  const gatesBefore: Raw[] = current.spec.schedulingGates ?? [];
+  const added = gates.filter((gate) => !gatesBefore.some((before) => before.name === gate.name));
+  if (added.length > 0) {
+    const text = `only deletion is allowed, but found new scheduling gate '${added[0].name}'`;
+    errors.push(forbidden("spec.schedulingGates", text));
+  }
+  if (!deepEqual(withoutMutable(pod, current), current.spec)) {
+    errors.push(forbidden("spec", IMMUTABLE_TEXT));
+  }
+  return errors;
+}
+
+/** The new spec with every field that may change set back to what it was. */
+function withoutMutable(pod: Raw, current: Raw): Raw {
+  const spec = clone(pod.spec);
+  const before = current.spec;
+  for (const list of ["containers", "initContainers"]) {
+    (spec[list] ?? []).forEach((container: Raw, index: number) => {
+      const old = before[list]?.[index];
+      if (old !== undefined && container.image) container.image = old.image;
+    });
+  }
+  restore(spec, before, "activeDeadlineSeconds");
+  if (before.terminationGracePeriodSeconds < 0 && spec.terminationGracePeriodSeconds === 1) {
+    spec.terminationGracePeriodSeconds = before.terminationGracePeriodSeconds;
+  }
+  const kept = (before.tolerations ?? []).every((old: Raw) =>
+    (spec.tolerations ?? []).some((now: Raw) => isSameToleration(old, now)),
+  );
+  if (kept) restore(spec, before, "tolerations");
+  restore(spec, before, "schedulingGates");
+  // A gated pod may still be narrowed down before it is scheduled.
+  if ((before.schedulingGates ?? []).length > 0) {
+    restore(spec, before, "nodeSelector");
+    restore(spec, before, "affinity");
+  }
+  // The binding and the eviction path write these through the engine, as the real subresources do.
+  if (before.nodeName === undefined) restore(spec, before, "nodeName");
+  return spec;
+}
+
+function isSameToleration(old: Raw, now: Raw): boolean {
+  const { tolerationSeconds: _old, ...left } = old;
+  const { tolerationSeconds: _now, ...right } = now;
+  return deepEqual(left, right);
+}
+
+function restore(spec: Raw, before: Raw, field: string): void {
+  if (before[field] === undefined) delete spec[field];
+  else spec[field] = before[field];
+}

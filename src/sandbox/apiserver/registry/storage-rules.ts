@@ -1,0 +1,85 @@
+/**
+ * PersistentVolumes, their claims, StorageClasses: defaults and what is refused.
+ * upstream: pkg/apis/{core,storage}/v1/defaults.go, pkg/apis/{core,storage}/validation
+ */
+import { deepEqual } from "../../../base/json.ts";
+import { forbidden, required } from "../schema/field-error.ts";
+import type { FieldError } from "../schema/schema.ts";
+import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { validateImmutable } from "./selector-rules.ts";
+
+const CLAIM_TEXT =
+  "spec is immutable after creation except resources.requests and volumeAttributesClassName for " +
+  "bound claims";
+
+export const CLAIM_RULES: KindRules = {
+  defaults(claim) {
+    claim.spec ??= {};
+    fallback(claim.spec, "volumeMode", "Filesystem");
+    fallback(claim.spec, "resources", {});
+  },
+  prepareCreate(claim) {
+    claim.status = { phase: "Pending" };
+  },
+  validate(claim, current) {
+    const spec = claim.spec ?? {};
+    const errors: FieldError[] = [];
+    if ((spec.accessModes ?? []).length === 0) {
+      errors.push(required("spec.accessModes", "at least 1 access mode is required"));
+    }
+    if (spec.resources?.requests?.storage === undefined) {
+      errors.push(required("spec.resources[storage]"));
+    }
+    if (current !== undefined && !deepEqual(fixedPart(spec), fixedPart(current.spec))) {
+      // The binder fills in volume and class of a claim that has none yet.
+      if ((current.spec.volumeName ?? "") !== "") errors.push(forbidden("spec", CLAIM_TEXT));
+    }
+    return errors;
+  },
+};
+
+export const VOLUME_RULES: KindRules = {
+  defaults(volume) {
+    volume.spec ??= {};
+    fallback(volume.spec, "persistentVolumeReclaimPolicy", "Retain");
+    fallback(volume.spec, "volumeMode", "Filesystem");
+    if (volume.spec.hostPath !== undefined) fallback(volume.spec.hostPath, "type", "");
+  },
+  prepareCreate(volume) {
+    volume.status = { phase: "Pending" };
+  },
+  validate({ spec = {} }) {
+    const errors: FieldError[] = [];
+    if ((spec.accessModes ?? []).length === 0) errors.push(required("spec.accessModes"));
+    if (spec.capacity?.storage === undefined) errors.push(required("spec.capacity"));
+    return errors;
+  },
+};
+
+export const STORAGE_CLASS_RULES: KindRules = {
+  defaults(storageClass) {
+    fallback(storageClass, "reclaimPolicy", "Delete");
+    fallback(storageClass, "volumeBindingMode", "Immediate");
+  },
+  validate(storageClass, current) {
+    const errors: FieldError[] = [];
+    if ((storageClass.provisioner ?? "") === "") errors.push(required("provisioner"));
+    if (current === undefined) return errors;
+    if (!deepEqual(storageClass.parameters, current.parameters)) {
+      errors.push(forbidden("parameters", "updates to parameters are forbidden."));
+    }
+    if (storageClass.provisioner !== current.provisioner) {
+      errors.push(forbidden("provisioner", "updates to provisioner are forbidden."));
+    }
+    if (storageClass.reclaimPolicy !== current.reclaimPolicy) {
+      errors.push(forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden."));
+    }
+    const mode = "volumeBindingMode";
+    return [...errors, ...validateImmutable(storageClass[mode], current[mode], mode)];
+  },
+};
+
+function fixedPart(spec: Raw): Raw {
+  const { resources: _resources, volumeAttributesClassName: _class, ...fixed } = spec;
+  return fixed;
+}
