@@ -1,0 +1,147 @@
+/**
+ * The images of a class: from SSM for a family's own or an alias, from DescribeImages for other terms.
+ * SSM values are kept a day (own parameters five minutes), images a minute.
+ * upstream: pkg/providers/amifamily/ami.go, pkg/providers/ssm
+ */
+import type { AmiSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import type { Logger } from "../../../base/log.ts";
+import { type AwsApi, AwsError, allPages, type DescribeImagesInput, type Image } from "../api.ts";
+import { TtlCache } from "../cache/ttl-cache.ts";
+import { tagFilters } from "../subnet/filters.ts";
+import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
+import { type SsmQuery, ssmQueries } from "./ssm-paths.ts";
+
+const REFRESH_MS = 60_000;
+const SSM_MS = 24 * 3_600_000;
+/** `latest` and `recommended` move: look again so that new images become drift. */
+const MUTABLE_SSM_MS = 300_000;
+
+export interface AmisDeps {
+  readonly api: AwsApi;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** `1.34` */
+  readonly kubernetesVersion: () => Promise<string>;
+}
+
+type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements">;
+
+export class Amis {
+  readonly #deps: AmisDeps;
+  readonly #cache: TtlCache<readonly Ami[]>;
+  readonly #ssm: TtlCache<string | undefined>;
+  readonly #mutableSsm: TtlCache<string | undefined>;
+
+  constructor(deps: AmisDeps) {
+    this.#deps = deps;
+    this.#cache = new TtlCache(deps.clock, REFRESH_MS);
+    this.#ssm = new TtlCache(deps.clock, SSM_MS);
+    this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);
+  }
+
+  /** Newest first; empty when nothing matches. */
+  async list(nodeClass: ClassPart): Promise<readonly Ami[]> {
+    const kubernetes = await this.#deps.kubernetesVersion();
+    const { amiFamily, amiTerms, amiTagRequirements } = nodeClass;
+    const key = canonicalJson([kubernetes, amiFamily, amiTerms, amiTagRequirements]);
+    return this.#cache.get(key, () => this.#read(nodeClass, kubernetes));
+  }
+
+  async #read(nodeClass: ClassPart, kubernetes: string): Promise<readonly Ami[]> {
+    const alias = nodeClass.amiTerms.find((term) => term.alias !== undefined)?.alias;
+    if (nodeClass.amiTerms.length === 0 || alias !== undefined) {
+      const version = alias?.split("@")[1] ?? "latest";
+      return this.#fromFamily(ssmQueries(nodeClass.amiFamily, kubernetes, version));
+    }
+    return this.#fromTerms(nodeClass);
+  }
+
+  async #fromFamily(queries: readonly SsmQuery[]): Promise<readonly Ami[]> {
+    const ids = await Promise.all(queries.map((query) => this.#parameter(query.parameter)));
+    const found = [...new Set(ids.filter((id) => id !== undefined))].sort();
+    if (found.length === 0) {
+      const tried = queries.map((query) => query.parameter).join(", ");
+      this.#deps.log.error("no image found in SSM for this Kubernetes version", { tried });
+      return [];
+    }
+    const images = await this.#describe({ Filters: [{ Name: "image-id", Values: found }] });
+    const byId = new Map(images.map((image) => [image.ImageId, image]));
+    const nowMs = this.#deps.clock.now();
+    const amis = queries.flatMap((query, at) => {
+      const image = byId.get(ids[at] ?? "");
+      if (image === undefined) return [];
+      return query.variants.map((variant) => toAmi(image, variant, nowMs));
+    });
+    return newestOfEach(amis.filter((ami) => ami !== undefined));
+  }
+
+  async #fromTerms(nodeClass: ClassPart): Promise<readonly Ami[]> {
+    const inputs = await this.#inputs(nodeClass.amiTerms);
+    const answers = await Promise.all(inputs.map((input) => this.#describe(input)));
+    const images = new Map(answers.flat().map((image) => [image.ImageId, image]));
+    const nowMs = this.#deps.clock.now();
+    const amis = [...images.values()].map((image) =>
+      toAmi(image, nodeClass.amiTagRequirements ? tagRequirements(image) : [], nowMs),
+    );
+    return newestOfEach(amis.filter((ami) => ami !== undefined));
+  }
+
+  /** Terms that are only an id share a query; owners default to self and amazon beside a name. */
+  async #inputs(terms: readonly AmiSelectorTerm[]): Promise<readonly DescribeImagesInput[]> {
+    const ids = new Set<string>();
+    const inputs: DescribeImagesInput[] = [];
+    for (const { id, name, owner, tags, ssmParameter } of terms) {
+      if (ssmParameter !== undefined) {
+        const value = await this.#parameter(ssmParameter);
+        if (value !== undefined) ids.add(value);
+      } else if (id !== undefined && name === undefined && tags === undefined) ids.add(id);
+      else {
+        const filters = [
+          ...(id === undefined ? [] : [{ Name: "image-id", Values: [id] }]),
+          ...(name === undefined ? [] : [{ Name: "name", Values: [name] }]),
+          ...tagFilters(tags),
+        ];
+        const byName = name === undefined ? undefined : ["self", "amazon"];
+        const owners = owner === undefined ? byName : [owner];
+        inputs.push({ Filters: filters, ...(owners === undefined ? {} : { Owners: owners }) });
+      }
+    }
+    if (ids.size === 0) return inputs;
+    return [{ Filters: [{ Name: "image-id", Values: [...ids].sort() }] }, ...inputs];
+  }
+
+  async #describe(input: DescribeImagesInput): Promise<readonly Image[]> {
+    const Filters = [...(input.Filters ?? []), { Name: "state", Values: ["available"] }];
+    const pages = await allPages((token) =>
+      this.#deps.api.ec2.describeImages({
+        ...input,
+        Filters,
+        IncludeDeprecated: true,
+        MaxResults: 1_000,
+        ...token,
+      }),
+    );
+    return pages.flatMap((page) => page.Images);
+  }
+
+  /** The value; undefined when there is no such parameter. */
+  #parameter(name: string): Promise<string | undefined> {
+    const mutable = /\/(recommended|latest|current)\//.test(name) || !name.startsWith("/aws/");
+    const cache = mutable ? this.#mutableSsm : this.#ssm;
+    return cache.get(name, async () => {
+      try {
+        const { Parameter } = await this.#deps.api.ssm.getParameter({ Name: name });
+        return Parameter.Value;
+      } catch (error) {
+        if (error instanceof AwsError && error.code === "ParameterNotFound") {
+          this.#deps.log.debug("SSM parameter does not exist", { parameter: name });
+          return undefined;
+        }
+        throw error;
+      }
+    });
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Which images count, and which one an instance type gets. Of images that fit the same instances one
+ * stays: not deprecated before deprecated, then the newest. upstream: pkg/providers/amifamily/types.go
+ */
+import { AWS_WELL_KNOWN_LABELS } from "../../../apis/aws/labels.ts";
+import { ARCH_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
+import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
+import { Requirements } from "../../../core/scheduling/requirements.ts";
+import type { Image } from "../api.ts";
+import { typeRequirements } from "../instancetype/requirements.ts";
+
+export interface Ami {
+  readonly id: string;
+  readonly name: string;
+  readonly creationDate: string;
+  readonly deprecated: boolean;
+  /** What instances it fits. By key length, then key, as the status shows them. */
+  readonly requirements: readonly RequirementSpec[];
+}
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
+const KNOWN_LABELS: ReadonlySet<string> = new Set([...WELL_KNOWN_LABELS, ...AWS_WELL_KNOWN_LABELS]);
+
+/** An image as an entry; undefined for architectures that Kubernetes nodes do not have here. */
+export function toAmi(
+  image: Image,
+  extra: readonly RequirementSpec[],
+  nowMs: number,
+): Ami | undefined {
+  const arch = ARCHITECTURES[image.Architecture];
+  if (arch === undefined) return undefined;
+  const deprecatedMs = fromRfc3339(image.DeprecationTime);
+  const own: RequirementSpec = { key: ARCH_LABEL_KEY, operator: "In", values: [arch] };
+  const requirements = [own, ...extra.filter((one) => one.key !== ARCH_LABEL_KEY)].sort(
+    (a, b) => a.key.length - b.key.length || (a.key < b.key ? -1 : 1),
+  );
+  return {
+    id: image.ImageId,
+    name: image.Name,
+    creationDate: image.CreationDate,
+    deprecated: deprecatedMs !== undefined && deprecatedMs <= nowMs,
+    requirements,
+  };
+}
+
+/** Alpha: well-known labels among the tags say what an image fits. */
+export function tagRequirements(image: Image): readonly RequirementSpec[] {
+  return image.Tags.filter((tag) => KNOWN_LABELS.has(tag.Key)).map(
+    (tag): RequirementSpec => ({ key: tag.Key, operator: "In", values: [tag.Value] }),
+  );
+}
+
+/** One image for each set of requirements; newest first, then by id. */
+export function newestOfEach(amis: readonly Ami[]): readonly Ami[] {
+  const best = new Map<string, Ami>();
+  for (const ami of amis) {
+    const key = canonicalJson(ami.requirements);
+    const rival = best.get(key);
+    if (rival === undefined || isBetter(ami, rival)) best.set(key, ami);
+  }
+  return [...best.values()].sort((a, b) => {
+    if (a.creationDate !== b.creationDate) return a.creationDate > b.creationDate ? -1 : 1;
+    if (a.id !== b.id) return a.id < b.id ? -1 : 1;
+    return canonicalJson(a.requirements) < canonicalJson(b.requirements) ? -1 : 1;
+  });
+}
+
+function isBetter(a: Ami, b: Ami): boolean {
+  if (a.deprecated !== b.deprecated) return b.deprecated;
+  if (a.creationDate !== b.creationDate) return a.creationDate > b.creationDate;
+  if (a.name !== b.name) return a.name > b.name;
+  return a.id < b.id;
+}
+
+/** The first image, in the order of {@link newestOfEach}, that fits the type. */
+export function amiFor(type: InstanceType, amis: readonly Ami[]): Ami | undefined {
+  const own = typeRequirements(type);
+  return amis.find((ami) => own.accepts(requirementsOf(ami), KNOWN_LABELS));
+}
+
+const amiRequirements = new WeakMap<Ami, Requirements>();
+
+function requirementsOf(ami: Ami): Requirements {
+  let known = amiRequirements.get(ami);
+  if (known === undefined) {
+    known = Requirements.fromSpecs(ami.requirements);
+    amiRequirements.set(ami, known);
+  }
+  return known;
+}

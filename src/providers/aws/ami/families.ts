@@ -1,0 +1,67 @@
+/**
+ * What differs between AMI families: default devices, which device holds pods' files, how pods are
+ * counted. One table row a family. upstream: pkg/providers/amifamily (spec: upstream-aws 2.3)
+ */
+import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
+import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
+
+export interface FamilyTraits {
+  readonly defaultDevices: readonly BlockDeviceMapping[];
+  /** The device whose size is the node's ephemeral storage. */
+  readonly ephemeralDevice: string | undefined;
+  /** kube-reserved memory grows with ENI-limited pods, whatever maxPods says. */
+  readonly reservesByEniPods: boolean;
+  readonly honoursPodsPerCore: boolean;
+  readonly eniLimitedPods: boolean;
+  readonly os: "linux" | "windows";
+  /** Windows only. */
+  readonly windowsBuild?: string;
+}
+
+function gp3(deviceName: string, volumeSize: string): BlockDeviceMapping {
+  return { deviceName, ebs: { volumeSize, volumeType: "gp3", encrypted: true } };
+}
+
+const LINUX: FamilyTraits = {
+  defaultDevices: [gp3("/dev/xvda", "20Gi")],
+  ephemeralDevice: "/dev/xvda",
+  reservesByEniPods: true,
+  honoursPodsPerCore: true,
+  eniLimitedPods: true,
+  os: "linux",
+};
+
+const WINDOWS: FamilyTraits = {
+  defaultDevices: [gp3("/dev/sda1", "50Gi")],
+  ephemeralDevice: "/dev/sda1",
+  reservesByEniPods: false,
+  honoursPodsPerCore: true,
+  eniLimitedPods: false,
+  os: "windows",
+};
+
+const FAMILIES: Readonly<Record<AmiFamily, FamilyTraits>> = {
+  AL2: LINUX,
+  AL2023: LINUX,
+  Ubuntu: {
+    ...LINUX,
+    defaultDevices: [gp3("/dev/sda1", "20Gi")],
+    ephemeralDevice: "/dev/sda1",
+  },
+  Bottlerocket: {
+    ...LINUX,
+    defaultDevices: [gp3("/dev/xvda", "4Gi"), gp3("/dev/xvdb", "20Gi")],
+    ephemeralDevice: "/dev/xvdb",
+    reservesByEniPods: false,
+    honoursPodsPerCore: false,
+  },
+  Windows2019: { ...WINDOWS, windowsBuild: "10.0.17763" },
+  Windows2022: { ...WINDOWS, windowsBuild: "10.0.20348" },
+  Windows2025: { ...WINDOWS, windowsBuild: "10.0.26100" },
+  Custom: { ...LINUX, defaultDevices: [], ephemeralDevice: undefined },
+};
+
+/** An unknown name counts as AL2, as upstream does; admission refuses it earlier. */
+export function traitsOf(family: AmiFamily): FamilyTraits {
+  return FAMILIES[family] ?? FAMILIES.AL2;
+}

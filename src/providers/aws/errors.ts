@@ -1,0 +1,130 @@
+/**
+ * What AWS's error codes mean to us: gone, exists, throttled, out of capacity; and the reason and words
+ * that a failed launch shows in the claim's Launched condition. upstream: pkg/errors
+ */
+import { AwsError, type FleetError } from "./api.ts";
+
+const NOT_FOUND: ReadonlySet<string> = new Set([
+  "InvalidCapacityReservationId.NotFound",
+  "InvalidInstanceID.NotFound",
+  "InvalidLaunchTemplateName.NotFoundException",
+  "InvalidLaunchTemplateId.NotFound",
+  "QueueDoesNotExist",
+  "NoSuchEntity",
+  "ParameterNotFound",
+]);
+
+/** Codes of fleet errors that mean "not this one, not now". */
+const CAPACITY: ReadonlySet<string> = new Set([
+  "InsufficientInstanceCapacity",
+  "MaxSpotInstanceCountExceeded",
+  "VcpuLimitExceeded",
+  "UnfulfillableCapacity",
+  "Unsupported",
+  "InsufficientFreeAddressesInSubnet",
+  "MaxFleetCountExceeded",
+  "ReservationCapacityExceeded",
+]);
+
+export const SPOT_ROLE_ERROR = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
+
+export function isNotFound(error: unknown): boolean {
+  return error instanceof AwsError && NOT_FOUND.has(error.code);
+}
+
+export function isAlreadyExists(error: unknown): boolean {
+  return (
+    error instanceof AwsError &&
+    (error.code === "EntityAlreadyExists" ||
+      error.code === "InvalidLaunchTemplateName.AlreadyExistsException")
+  );
+}
+
+export function isLaunchTemplateNotFound(code: string): boolean {
+  return code.startsWith("InvalidLaunchTemplate") && code.includes("NotFound");
+}
+
+export function isCapacityCode(code: string): boolean {
+  return CAPACITY.has(code);
+}
+
+/** A capacity error, or the missing spot role: another offering may still work. */
+export function isInsufficientCapacity(error: FleetError): boolean {
+  return isCapacityCode(error.ErrorCode) || error.ErrorCode === SPOT_ROLE_ERROR;
+}
+
+/** First match wins. Substring of `code: message` → reason. upstream: ToReasonMessage */
+const REASONS: readonly (readonly [RegExp, string, string])[] = [
+  [
+    /ServiceLinkedRoleCreationNotPermitted/,
+    "SpotSLRCreationFailed",
+    "User does not have sufficient permission to create the Spot service-linked role to launch spot instances",
+  ],
+  [
+    /Not authorized for images/,
+    "AMIAuthorizationFailure",
+    "The image is not shared with this account",
+  ],
+  [
+    /(UnauthorizedOperation|AccessDenied|AuthFailure).*permissions boundary/s,
+    "Unauthorized",
+    "User is not authorized to perform this operation due to a permission boundary",
+  ],
+  [
+    /(UnauthorizedOperation|AccessDenied|AuthFailure).*service control policy/s,
+    "Unauthorized",
+    "User is not authorized to perform this operation due to a service control policy",
+  ],
+  [
+    /UnauthorizedOperation|AccessDenied|AuthFailure/,
+    "Unauthorized",
+    "User is not authorized to perform this operation because no identity-based policy allows it",
+  ],
+  [
+    /InvalidParameter.*belong to different networks/s,
+    "SecurityGroupSubnetVPCMismatch",
+    "Security groups and subnets belong to different networks",
+  ],
+  [
+    /iamInstanceProfile\.name is invalid/,
+    "InstanceProfileNameInvalid",
+    "Instance profile name used from EC2NodeClass status does not exist",
+  ],
+  [
+    /InvalidLaunchTemplateId\.NotFound|InvalidLaunchTemplateName\.NotFoundException/,
+    "LaunchTemplateNotFound",
+    "Launch template used for instance launch wasn't found",
+  ],
+  [/User data is limited to/, "UserDataSizeLimitExceeded", "User data is larger than EC2 allows"],
+  [/InvalidAMIID\.Malformed/, "InvalidAMIID", "AMI used for instance launch is invalid"],
+  [/InvalidAMIID\.NotFound/, "AMINotFound", "AMI used for instance launch does not exist"],
+  [/RequestLimitExceeded/, "RequestLimitExceeded", "Request limit exceeded"],
+  [/InternalError/, "InternalError", "An internal error has occurred"],
+  [
+    /not eligible for Free Tier/,
+    "FreeTierIneligible",
+    "The instance type is not eligible for the account's Free Tier",
+  ],
+  [/MaxFleetCountExceeded/, "FleetQuotaExceeded", "Fleet quota exceeded"],
+  [/PendingVerification/, "AccountPendingVerification", "The account is pending verification"],
+  [/MaxSpotInstanceCountExceeded/, "SpotQuotaExceeded", "Spot instance quota exceeded"],
+  [/VcpuLimitExceeded/, "VCPULimitExceeded", "vCPU quota exceeded"],
+  [
+    /InsufficientFreeAddressesInSubnet/,
+    "InsufficientFreeAddressesInSubnet",
+    "There are not enough free IP addresses to launch instances in this subnet",
+  ],
+];
+
+/** The condition reason and message of a launch that failed with this text. */
+export function launchFailure(text: string): { reason: string; message: string } {
+  for (const [pattern, reason, message] of REASONS) {
+    if (pattern.test(text)) return { reason, message };
+  }
+  return { reason: "LaunchFailed", message: `Error creating instance: ${text}` };
+}
+
+export function describeError(error: unknown): string {
+  if (error instanceof AwsError) return `${error.code}: ${error.message}`;
+  return error instanceof Error ? error.message : String(error);
+}

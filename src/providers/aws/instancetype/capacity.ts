@@ -1,0 +1,182 @@
+/**
+ * What a node of a type will offer pods, and what the system keeps for itself: computed before any node
+ * of it exists, so that the planner and the kubelet come to the same numbers.
+ * upstream: pkg/providers/instancetype/types.go (spec: upstream-aws 4.3, 4.4)
+ */
+import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
+import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
+import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import { addResources, parseResources, type Resources } from "../../../apis/resources.ts";
+import { parseUnits } from "../../../base/quantity.ts";
+import { traitsOf } from "../ami/families.ts";
+import type { InstanceTypeInfo } from "../api.ts";
+import type { CatalogueRow } from "../catalogue/catalogue.ts";
+
+const MIB = 1_048_576;
+const GIB = 1_073_741_824;
+const DEFAULT_STORAGE = 20 * GIB;
+/** Pods on a node whose density no ENI limits. upstream: kubelet's default */
+const DEFAULT_PODS = 110;
+/** EC2 keeps this from arm64 guests beyond the general share. */
+const ARM64_RESERVED_MIB = 64;
+/** kube-reserved cpu: share of each band of cores. Milli-cores, per mille ×10. */
+const CPU_BANDS: readonly { readonly upTo: number; readonly share: number }[] = [
+  { upTo: 1_000, share: 0.06 },
+  { upTo: 2_000, share: 0.01 },
+  { upTo: 4_000, share: 0.005 },
+  { upTo: Number.POSITIVE_INFINITY, share: 0.0025 },
+];
+
+/** The settings of class, pool and controller that change what a type offers. */
+export interface CapacitySettings {
+  readonly family: AmiFamily;
+  readonly blockDeviceMappings: readonly BlockDeviceMapping[];
+  readonly instanceStorePolicy: "RAID0" | undefined;
+  readonly kubelet: KubeletConfiguration | undefined;
+  /** Share of memory the hypervisor takes: 0.075. */
+  readonly vmMemoryOverhead: number;
+  readonly reservedEnis: number;
+  readonly eniLimitedPods: boolean;
+}
+
+export function capacityOf(
+  info: InstanceTypeInfo,
+  row: CatalogueRow | undefined,
+  settings: CapacitySettings,
+): Resources {
+  const amounts: Record<string, number> = {
+    cpu: info.VCpuInfo.DefaultVCpus * 1_000,
+    memory: memoryBytes(info, settings.vmMemoryOverhead),
+    "ephemeral-storage": storageBytes(info, settings),
+    pods: podCount(info, settings),
+    "vpc.amazonaws.com/pod-eni": row?.branch ?? 0,
+    "vpc.amazonaws.com/efa": info.NetworkInfo.EfaInfo?.MaximumEfaInterfaces ?? 0,
+    "nvidia.com/gpu": gpus(info, "NVIDIA"),
+    "amd.com/gpu": gpus(info, "AMD"),
+    "habana.ai/gaudi": gpus(info, "Habana"),
+    "aws.amazon.com/neuron": neuronDevices(info),
+    "aws.amazon.com/neuroncore": neuronCores(info),
+  };
+  if (traitsOf(settings.family).os === "windows") {
+    amounts["vpc.amazonaws.com/PrivateIPv4Address"] =
+      info.NetworkInfo.Ipv4AddressesPerInterface - 1;
+  }
+  return Object.freeze(
+    Object.fromEntries(Object.entries(amounts).filter(([name, n]) => n > 0 || name === "pods")),
+  );
+}
+
+/** kube-reserved + system-reserved + eviction threshold. */
+export function overheadOf(
+  info: InstanceTypeInfo,
+  capacity: Resources,
+  settings: CapacitySettings,
+): Resources {
+  const pods = traitsOf(settings.family).reservesByEniPods
+    ? eniLimitedPods(info, 0)
+    : (capacity["pods"] ?? 0);
+  const kubeReserved = {
+    cpu: reservedMilliCpu(info.VCpuInfo.DefaultVCpus * 1_000),
+    memory: (11 * pods + 255) * MIB,
+    "ephemeral-storage": GIB,
+    ...known(settings.kubelet?.kubeReserved),
+  };
+  const systemReserved = known(settings.kubelet?.systemReserved);
+  const evictionHard = settings.kubelet?.evictionHard ?? {};
+  const eviction = {
+    memory: threshold(evictionHard["memory.available"] ?? "100Mi", capacity["memory"] ?? 0),
+    "ephemeral-storage": threshold(
+      evictionHard["nodefs.available"] ?? "10%",
+      capacity["ephemeral-storage"] ?? 0,
+    ),
+  };
+  return Object.freeze(addResources(addResources(kubeReserved, systemReserved), eviction));
+}
+
+/** Interfaces of the default card, each with all but its own address; two pods use the host's. */
+export function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
+  const { NetworkCards, DefaultNetworkCardIndex = 0 } = info.NetworkInfo;
+  const card = NetworkCards?.find((one) => one.NetworkCardIndex === DefaultNetworkCardIndex);
+  const interfaces = card?.MaximumNetworkInterfaces ?? info.NetworkInfo.MaximumNetworkInterfaces;
+  const usable = interfaces - reservedEnis;
+  return usable <= 0 ? 0 : usable * (info.NetworkInfo.Ipv4AddressesPerInterface - 1) + 2;
+}
+
+export function podCount(info: InstanceTypeInfo, settings: CapacitySettings): number {
+  const { kubelet, reservedEnis } = settings;
+  const traits = traitsOf(settings.family);
+  const byEni = traits.eniLimitedPods && settings.eniLimitedPods;
+  const density = byEni ? eniLimitedPods(info, reservedEnis) : DEFAULT_PODS;
+  const pods = kubelet?.maxPods ?? density;
+  const perCore = kubelet?.podsPerCore ?? 0;
+  if (perCore <= 0 || !traits.honoursPodsPerCore) return pods;
+  return Math.min(pods, perCore * info.VCpuInfo.DefaultVCpus);
+}
+
+function memoryBytes(info: InstanceTypeInfo, overhead: number): number {
+  const arm = info.ProcessorInfo.SupportedArchitectures[0] === "arm64";
+  const mib = info.MemoryInfo.SizeInMiB - (arm ? ARM64_RESERVED_MIB : 0);
+  return (mib - Math.ceil(mib * overhead)) * MIB;
+}
+
+function storageBytes(info: InstanceTypeInfo, settings: CapacitySettings): number {
+  const storeGb = info.InstanceStorageInfo?.TotalSizeInGB ?? 0;
+  if (settings.instanceStorePolicy === "RAID0" && storeGb > 0) return storeGb * 1e9;
+  const { ephemeralDevice, defaultDevices } = traitsOf(settings.family);
+  const devices = settings.blockDeviceMappings;
+  const root = devices.find((device) => device.rootVolume === true);
+  if (root !== undefined) return volumeBytes(root);
+  if (settings.family === "Custom") {
+    const last = devices.at(-1);
+    return last === undefined ? DEFAULT_STORAGE : volumeBytes(last);
+  }
+  const own = devices.find((device) => device.deviceName === ephemeralDevice);
+  if (own !== undefined) return volumeBytes(own);
+  const byDefault = defaultDevices.find((device) => device.deviceName === ephemeralDevice);
+  return byDefault === undefined || devices.length > 0 ? DEFAULT_STORAGE : volumeBytes(byDefault);
+}
+
+function volumeBytes(device: BlockDeviceMapping): number {
+  const size = device.ebs?.volumeSize;
+  return size === undefined ? DEFAULT_STORAGE : (parseUnits(size) ?? DEFAULT_STORAGE);
+}
+
+function reservedMilliCpu(milli: number): number {
+  let reserved = 0;
+  let from = 0;
+  for (const { upTo, share } of CPU_BANDS) {
+    if (milli <= from) break;
+    reserved += Math.trunc((Math.min(milli, upTo) - from) * share);
+    from = upTo;
+  }
+  return reserved;
+}
+
+/** `100Mi`, or a share of the capacity. A share of 100 % switches the signal off. */
+function threshold(text: string, capacity: number): number {
+  if (!text.endsWith("%")) return parseUnits(text) ?? 0;
+  const percent = Number(text.slice(0, -1));
+  if (!Number.isFinite(percent) || percent === 100) return 0;
+  return Math.ceil((capacity * percent) / 100);
+}
+
+/** cpu, memory and storage: the reserved amounts that allocatable is reduced by. */
+function known(amounts: KubeletConfiguration["kubeReserved"]): Record<string, number> {
+  const { pid: _, ...parsed } = parseResources(amounts);
+  return parsed;
+}
+
+function gpus(info: InstanceTypeInfo, manufacturer: string): number {
+  return (info.GpuInfo?.Gpus ?? [])
+    .filter((gpu) => gpu.Manufacturer.toLowerCase() === manufacturer.toLowerCase())
+    .reduce((sum, gpu) => sum + gpu.Count, 0);
+}
+
+function neuronDevices(info: InstanceTypeInfo): number {
+  return (info.NeuronInfo?.NeuronDevices ?? []).reduce((sum, device) => sum + device.Count, 0);
+}
+
+function neuronCores(info: InstanceTypeInfo): number {
+  const first = info.NeuronInfo?.NeuronDevices[0];
+  return first === undefined ? 0 : first.Count * (first.CoreInfo?.Count ?? 0);
+}

@@ -1,0 +1,238 @@
+/**
+ * The types a class can launch, with offerings as of now. What changes seldom (labels, capacity) is kept
+ * apart from what changes often (prices, availability), and while nothing changed callers get the very
+ * same objects: the planner interns them. upstream: pkg/providers/instancetype
+ */
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { canonicalJson, deepEqual } from "../../../base/json.ts";
+import type { InstanceType, Offering } from "../../../core/cloudprovider/instance-type.ts";
+import { type Ami, amiFor } from "../ami/choose.ts";
+import { allPages, type Ec2Api, type InstanceTypeInfo, type Subnet } from "../api.ts";
+import { TtlCache } from "../cache/ttl-cache.ts";
+import { type Catalogue, catalogue } from "../catalogue/catalogue.ts";
+import type { UnavailableOfferings } from "../offering/unavailable.ts";
+import type { Prices } from "../pricing/pricing.ts";
+import { type CapacitySettings, capacityOf, overheadOf } from "./capacity.ts";
+import { archOf, capacityTypesOf, labelsOf } from "./labels.ts";
+
+/** upstream: providers.instancetype controller */
+const REFRESH_MS = 12 * 3_600_000;
+/** Classes in use at once with settings that differ; more only cost time. */
+const KEPT_LISTS = 32;
+
+export interface InstanceTypesDeps {
+  readonly ec2: Ec2Api;
+  readonly clock: Clock;
+  readonly region: string;
+  readonly prices: Prices;
+  readonly unavailable: UnavailableOfferings;
+  readonly vmMemoryOverhead: number;
+  readonly reservedEnis: number;
+  readonly eniLimitedPods: boolean;
+}
+
+/** What EC2 says of the region, read together. */
+interface Region {
+  /** By name. */
+  readonly infos: readonly InstanceTypeInfo[];
+  /** Type → zones that offer it, ascending. */
+  readonly zones: ReadonlyMap<string, readonly string[]>;
+}
+
+/** A type without its offerings. */
+interface Bare {
+  readonly type: Omit<InstanceType, "offerings">;
+  readonly capacityTypes: readonly ("on-demand" | "spot")[];
+  readonly offeredZones: readonly string[];
+}
+
+interface Kept {
+  readonly region: Region;
+  readonly bare: readonly Bare[];
+  /** Of the list below: prices, marks and images it was made with. */
+  version: string;
+  list: readonly InstanceType[];
+}
+
+export class InstanceTypes {
+  readonly #deps: InstanceTypesDeps;
+  readonly #catalogue: Catalogue;
+  readonly #region: TtlCache<Region>;
+  #last: Region | undefined;
+  /** By settings key, least recently used first. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(deps: InstanceTypesDeps, data: Catalogue = catalogue()) {
+    this.#deps = deps;
+    this.#catalogue = data;
+    this.#region = new TtlCache(deps.clock, REFRESH_MS);
+  }
+
+  /** All types, by name. Types that no image of `amis` fits stay listed, without available offerings. */
+  async list(
+    nodeClass: AwsClass,
+    kubelet: KubeletConfiguration | undefined,
+    subnets: readonly Subnet[],
+    amis: readonly Ami[],
+  ): Promise<readonly InstanceType[]> {
+    const region = await this.#region.get("", () => this.#read());
+    const settings = this.#settings(nodeClass, kubelet);
+    const zones = zonesOf(subnets);
+    const key = canonicalJson([settings, [...zones]]);
+    const kept = this.#keep(key, region, () => this.#bare(region, settings, zones));
+    const { prices, unavailable } = this.#deps;
+    const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
+    const version = `${prices.version}/${unavailable.version}/${imageKey}`;
+    if (kept.version !== version) {
+      const before = new Map(kept.list.map((type) => [type.name, type]));
+      kept.list = kept.bare.map((bare) =>
+        this.#withOfferings(bare, zones, amis, before.get(bare.type.name)),
+      );
+      kept.version = version;
+    }
+    return kept.list;
+  }
+
+  /** Reads types and offerings again at the next question. */
+  forget(): void {
+    this.#region.forget("");
+  }
+
+  /** EC2's description of a type, once it has been read. */
+  info(name: string): InstanceTypeInfo | undefined {
+    return this.#last?.infos.find((info) => info.InstanceType === name);
+  }
+
+  #settings(nodeClass: AwsClass, kubelet: KubeletConfiguration | undefined): CapacitySettings {
+    const { vmMemoryOverhead, reservedEnis, eniLimitedPods } = this.#deps;
+    return {
+      family: nodeClass.amiFamily,
+      blockDeviceMappings: nodeClass.blockDeviceMappings,
+      instanceStorePolicy: nodeClass.instanceStorePolicy,
+      kubelet,
+      vmMemoryOverhead,
+      reservedEnis,
+      eniLimitedPods,
+    };
+  }
+
+  #keep(key: string, region: Region, make: () => readonly Bare[]): Kept {
+    let kept = this.#kept.get(key);
+    if (kept === undefined || kept.region !== region) {
+      kept = { region, bare: make(), version: "", list: [] };
+    }
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    if (this.#kept.size > KEPT_LISTS) {
+      this.#kept.delete(this.#kept.keys().next().value as string);
+    }
+    return kept;
+  }
+
+  #bare(
+    region: Region,
+    settings: CapacitySettings,
+    zones: ReadonlyMap<string, string>,
+  ): readonly Bare[] {
+    return region.infos.map((info) => {
+      const row = this.#catalogue.types[info.InstanceType];
+      const offeredZones = region.zones.get(info.InstanceType) ?? [];
+      const reachable = offeredZones.filter((zone) => zones.has(zone));
+      const zoneIds = reachable.map((zone) => zones.get(zone) ?? "").filter((id) => id !== "");
+      const capacity = capacityOf(info, row, settings);
+      const labels = labelsOf(info, row, {
+        region: this.#deps.region,
+        zones: reachable,
+        zoneIds,
+        family: settings.family,
+        pods: capacity["pods"] ?? 0,
+      });
+      const overhead = overheadOf(info, capacity, settings);
+      return {
+        type: { name: info.InstanceType, labels, capacity, overhead },
+        capacityTypes: capacityTypesOf(info),
+        offeredZones,
+      };
+    });
+  }
+
+  #withOfferings(
+    { type, capacityTypes, offeredZones }: Bare,
+    zones: ReadonlyMap<string, string>,
+    amis: readonly Ami[],
+    before: InstanceType | undefined,
+  ): InstanceType {
+    const launchable = amiFor({ ...type, offerings: [] }, amis) !== undefined;
+    const { prices, unavailable } = this.#deps;
+    const offerings: Offering[] = [];
+    for (const zone of offeredZones) {
+      for (const capacityType of capacityTypes) {
+        const price =
+          capacityType === "spot" ? prices.spot(type.name, zone) : prices.onDemand(type.name);
+        const key = { capacityType, instanceType: type.name, zone };
+        const zoneId = zones.get(zone);
+        offerings.push({
+          zone,
+          capacityType,
+          priceMicroUsd: price ?? 0,
+          available:
+            launchable && price !== undefined && zoneId !== undefined && !unavailable.has(key),
+          ...(zoneId ? { labels: { "topology.k8s.aws/zone-id": zoneId } } : {}),
+        });
+      }
+    }
+    if (before !== undefined && deepEqual(before.offerings, offerings)) return before;
+    return { ...type, offerings };
+  }
+
+  /** Keeps the old object when nothing changed, and with it everything derived from it. */
+  async #read(): Promise<Region> {
+    const [typePages, offeringPages] = await Promise.all([
+      allPages((token) =>
+        this.#deps.ec2.describeInstanceTypes({
+          Filters: [
+            { Name: "supported-virtualization-type", Values: ["hvm"] },
+            { Name: "processor-info.supported-architecture", Values: ["x86_64", "arm64"] },
+          ],
+          MaxResults: 100,
+          ...token,
+        }),
+      ),
+      allPages((token) =>
+        this.#deps.ec2.describeInstanceTypeOfferings({
+          LocationType: "availability-zone",
+          MaxResults: 1_000,
+          ...token,
+        }),
+      ),
+    ]);
+    const infos = typePages
+      .flatMap((page) => page.InstanceTypes)
+      .filter((info) => archOf(info) !== undefined)
+      .sort((a, b) => (a.InstanceType < b.InstanceType ? -1 : 1));
+    const zones = new Map<string, string[]>();
+    for (const { InstanceType, Location } of offeringPages.flatMap(
+      (page) => page.InstanceTypeOfferings,
+    )) {
+      zones.set(InstanceType, [...(zones.get(InstanceType) ?? []), Location].sort());
+    }
+    const region: Region = { infos, zones };
+    if (infos.length === 0) throw new Error("no instance types found in this region");
+    const same =
+      this.#last !== undefined &&
+      deepEqual(this.#last.infos, infos) &&
+      deepEqual([...this.#last.zones], [...zones]);
+    if (!same) this.#last = region;
+    return this.#last as Region;
+  }
+}
+
+/** Zone → zone id (empty when unknown), by zone. */
+function zonesOf(subnets: readonly Subnet[]): ReadonlyMap<string, string> {
+  const zones = subnets.map(
+    (subnet) => [subnet.AvailabilityZone, subnet.AvailabilityZoneId ?? ""] as const,
+  );
+  return new Map(zones.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

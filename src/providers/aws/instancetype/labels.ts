@@ -1,0 +1,143 @@
+/**
+ * The labels a node of a type will have, as far as the type decides them. A label that cannot be derived
+ * gets no value, which reads as "must not exist". upstream: computeRequirements (spec: upstream-aws 4.2)
+ */
+import * as aws from "../../../apis/aws/labels.ts";
+import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
+import {
+  ARCH_LABEL_KEY,
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  OS_LABEL_KEY,
+  TOPOLOGY_REGION_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+  WINDOWS_BUILD_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import { traitsOf } from "../ami/families.ts";
+import type { InstanceTypeInfo } from "../api.ts";
+import type { CatalogueRow } from "../catalogue/catalogue.ts";
+
+export interface Place {
+  readonly region: string;
+  /** Zones that offer the type and have a subnet of the class. */
+  readonly zones: readonly string[];
+  /** Their ids, where known. */
+  readonly zoneIds: readonly string[];
+  readonly family: AmiFamily;
+  readonly pods: number;
+}
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
+/** `m5.large`, `u-6tb1.metal`: category and generation. */
+const FAMILY_PATTERN = /^([a-z]+)(-[0-9]+tb)?([0-9]+).*\./;
+
+/** `amd64`, `arm64`; undefined for what Kubernetes nodes do not run on here. */
+export function archOf(info: InstanceTypeInfo): string | undefined {
+  for (const arch of info.ProcessorInfo.SupportedArchitectures) {
+    if (ARCHITECTURES[arch] !== undefined) return ARCHITECTURES[arch];
+  }
+  return undefined;
+}
+
+export function capacityTypesOf(info: InstanceTypeInfo): readonly ("on-demand" | "spot")[] {
+  return (["on-demand", "spot"] as const).filter((one) => info.SupportedUsageClasses.includes(one));
+}
+
+export function labelsOf(
+  info: InstanceTypeInfo,
+  row: CatalogueRow | undefined,
+  place: Place,
+): Readonly<Record<string, readonly string[]>> {
+  const name = info.InstanceType;
+  const [family = "", size = ""] = name.split(".");
+  const match = FAMILY_PATTERN.exec(name);
+  const arch = archOf(info);
+  const traits = traitsOf(place.family);
+  const windows = traits.os === "windows";
+  const mhz = info.ProcessorInfo.SustainedClockSpeedInGhz;
+  return Object.freeze({
+    [INSTANCE_TYPE_LABEL_KEY]: [name],
+    [ARCH_LABEL_KEY]: one(arch),
+    [OS_LABEL_KEY]: windows ? one(arch === "amd64" ? "windows" : undefined) : ["linux"],
+    ...(windows ? { [WINDOWS_BUILD_LABEL_KEY]: one(traits.windowsBuild) } : {}),
+    [TOPOLOGY_ZONE_LABEL_KEY]: place.zones,
+    ...(place.zoneIds.length === 0 ? {} : { [aws.LABEL_TOPOLOGY_ZONE_ID]: place.zoneIds }),
+    [TOPOLOGY_REGION_LABEL_KEY]: [place.region],
+    [CAPACITY_TYPE_LABEL_KEY]: capacityTypesOf(info),
+    [aws.LABEL_INSTANCE_CPU]: number(info.VCpuInfo.DefaultVCpus),
+    [aws.LABEL_INSTANCE_CPU_MANUFACTURER]: one(slug(info.ProcessorInfo.Manufacturer)),
+    [aws.LABEL_INSTANCE_CPU_SUSTAINED_CLOCK_SPEED_MHZ]: number(
+      mhz === undefined ? undefined : Math.round(mhz * 1_000),
+    ),
+    [aws.LABEL_INSTANCE_MEMORY]: number(info.MemoryInfo.SizeInMiB),
+    [aws.LABEL_INSTANCE_EBS_BANDWIDTH]: number(ebsBandwidth(info)),
+    [aws.LABEL_INSTANCE_NETWORK_BANDWIDTH]: number(row?.net),
+    [aws.LABEL_INSTANCE_CATEGORY]: one(match?.[1]),
+    [aws.LABEL_INSTANCE_GENERATION]: one(match?.[3]),
+    [aws.LABEL_INSTANCE_FAMILY]: one(family),
+    [aws.LABEL_INSTANCE_SIZE]: one(size),
+    "karpenter.k8s.aws/instance-capability-flex": [String(family.includes("-flex"))],
+    [aws.LABEL_INSTANCE_LOCAL_NVME]: number(localNvme(info)),
+    [aws.LABEL_INSTANCE_PODS]: number(place.pods),
+    [aws.LABEL_INSTANCE_HYPERVISOR]: [info.Hypervisor ?? ""],
+    [aws.LABEL_INSTANCE_ENCRYPTION_IN_TRANSIT]: [
+      String(info.NetworkInfo.EncryptionInTransitSupported ?? false),
+    ],
+    [aws.LABEL_CAPACITY_RESERVATION_ID]: [],
+    ...gpuLabels(info),
+    ...acceleratorLabels(info),
+  });
+}
+
+/** Only types with exactly one kind of GPU can say what it is. */
+function gpuLabels(info: InstanceTypeInfo): Record<string, readonly string[]> {
+  const gpus = info.GpuInfo?.Gpus ?? [];
+  const gpu = gpus.length === 1 ? gpus[0] : undefined;
+  return {
+    [aws.LABEL_INSTANCE_GPU_NAME]: one(slug(gpu?.Name)),
+    [aws.LABEL_INSTANCE_GPU_MANUFACTURER]: one(slug(gpu?.Manufacturer)),
+    [aws.LABEL_INSTANCE_GPU_COUNT]: number(gpu?.Count),
+    [aws.LABEL_INSTANCE_GPU_MEMORY]: number(gpu?.MemoryInfo?.SizeInMiB),
+  };
+}
+
+function acceleratorLabels(info: InstanceTypeInfo): Record<string, readonly string[]> {
+  const inference = info.InferenceAcceleratorInfo?.Accelerators ?? [];
+  const neuron = info.NeuronInfo?.NeuronDevices ?? [];
+  const device =
+    neuron.length === 1
+      ? { Manufacturer: "aws", ...neuron[0] }
+      : inference.length === 1
+        ? inference[0]
+        : undefined;
+  return {
+    [aws.LABEL_INSTANCE_ACCELERATOR_NAME]: one(slug(device?.Name)),
+    [aws.LABEL_INSTANCE_ACCELERATOR_MANUFACTURER]: one(slug(device?.Manufacturer)),
+    [aws.LABEL_INSTANCE_ACCELERATOR_COUNT]: number(device?.Count),
+  };
+}
+
+function ebsBandwidth(info: InstanceTypeInfo): number | undefined {
+  if (info.EbsInfo?.EbsOptimizedSupport !== "default") return undefined;
+  return info.EbsInfo.EbsOptimizedInfo?.MaximumBandwidthInMbps;
+}
+
+function localNvme(info: InstanceTypeInfo): number | undefined {
+  const store = info.InstanceStorageInfo;
+  return store === undefined || store.NvmeSupport === "unsupported"
+    ? undefined
+    : store.TotalSizeInGB;
+}
+
+function one(value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [value];
+}
+
+function number(value: number | undefined): readonly string[] {
+  return value === undefined ? [] : [String(value)];
+}
+
+/** `A10G` → `a10g`, `Annapurna Labs` → `annapurna-labs`. */
+function slug(text: string | undefined): string | undefined {
+  return text?.toLowerCase().replaceAll(" ", "-");
+}

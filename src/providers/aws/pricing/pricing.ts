@@ -1,0 +1,127 @@
+/**
+ * What an hour costs, in micro-dollars. Starts with the embedded table, then keeps what the Pricing API
+ * and the spot price history last said; new figures are laid over old ones. Until the first spot answer
+ * a spot offering costs what on-demand does; after it, an unknown pair has no price and is not offered.
+ * upstream: pkg/providers/pricing
+ */
+import type { SpotPrice } from "../api.ts";
+
+export class Prices {
+  readonly #onDemand: Map<string, number>;
+  readonly #spot = new Map<string, number>();
+  #spotKnown = false;
+  #version = 0;
+
+  /** `fallback`: type → micro-dollars. */
+  constructor(fallback: Iterable<readonly [string, number]>) {
+    this.#onDemand = new Map(fallback);
+  }
+
+  /** Goes up with each change: part of cache keys. */
+  get version(): number {
+    return this.#version;
+  }
+
+  onDemand(type: string): number | undefined {
+    return this.#onDemand.get(type);
+  }
+
+  spot(type: string, zone: string): number | undefined {
+    if (!this.#spotKnown) return this.#onDemand.get(type);
+    return this.#spot.get(`${type}/${zone}`);
+  }
+
+  /** Returns how many prices changed. */
+  setOnDemand(prices: ReadonlyMap<string, number>): number {
+    return this.#lay(this.#onDemand, prices);
+  }
+
+  /** Keys `type/zone`. */
+  setSpot(prices: ReadonlyMap<string, number>): number {
+    if (prices.size > 0 && !this.#spotKnown) {
+      this.#spotKnown = true;
+      this.#version++;
+    }
+    return this.#lay(this.#spot, prices);
+  }
+
+  #lay(over: Map<string, number>, prices: ReadonlyMap<string, number>): number {
+    let changed = 0;
+    for (const [key, price] of prices) {
+      if (over.get(key) === price) continue;
+      over.set(key, price);
+      changed++;
+    }
+    if (changed > 0) this.#version++;
+    return changed;
+  }
+}
+
+/**
+ * On-demand prices in a GetProducts answer: type → micro-dollars. Documents without a usable price, and
+ * prices of zero, are left out. `currency` is USD, or CNY in China.
+ */
+export function onDemandPrices(
+  documents: readonly string[],
+  currency: "USD" | "CNY",
+): Map<string, number> {
+  const prices = new Map<string, number>();
+  for (const text of documents) {
+    const found = priceOfProduct(text, currency);
+    if (found !== undefined) prices.set(found.type, found.price);
+  }
+  return prices;
+}
+
+interface Product {
+  readonly product?: { readonly attributes?: { readonly instanceType?: string } };
+  readonly terms?: {
+    readonly OnDemand?: Readonly<
+      Record<
+        string,
+        {
+          readonly priceDimensions?: Readonly<
+            Record<string, { readonly pricePerUnit?: Readonly<Record<string, string>> }>
+          >;
+        }
+      >
+    >;
+  };
+}
+
+function priceOfProduct(
+  text: string,
+  currency: "USD" | "CNY",
+): { type: string; price: number } | undefined {
+  let product: Product;
+  try {
+    product = JSON.parse(text) as Product;
+  } catch {
+    return undefined;
+  }
+  const type = product.product?.attributes?.instanceType;
+  if (type === undefined) return undefined;
+  for (const term of Object.values(product.terms?.OnDemand ?? {})) {
+    for (const { pricePerUnit } of Object.values(term.priceDimensions ?? {})) {
+      const price = Math.round(Number(pricePerUnit?.[currency] ?? 0) * 1e6);
+      if (price > 0) return { type, price };
+    }
+  }
+  return undefined;
+}
+
+/** The newest price of each (type, zone): `type/zone` → micro-dollars. */
+export function spotPrices(history: readonly SpotPrice[]): Map<string, number> {
+  const newest = new Map<string, SpotPrice>();
+  for (const entry of history) {
+    const key = `${entry.InstanceType}/${entry.AvailabilityZone}`;
+    const known = newest.get(key);
+    if (known === undefined || entry.Timestamp > known.Timestamp) newest.set(key, entry);
+  }
+  const prices = new Map<string, number>();
+  for (const [key, entry] of newest) {
+    const price = Math.round(Number(entry.SpotPrice) * 1e6);
+    if (price > 0) prices.set(key, price);
+  }
+  return prices;
+}

@@ -1,0 +1,104 @@
+/**
+ * Reads prices from AWS into `Prices`: on-demand from the Pricing API, spot from the spot price history.
+ * A part that fails keeps its old figures and is reported; the other goes on.
+ * upstream: pkg/controllers/providers/pricing (every 12 h)
+ */
+import { type Clock, toRfc3339 } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { type AwsApi, allPages, type PricingFilter } from "../api.ts";
+import { describeError } from "../errors.ts";
+import { onDemandPrices, type Prices, spotPrices } from "./pricing.ts";
+
+export interface PricingDeps {
+  readonly api: AwsApi;
+  readonly prices: Prices;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly region: string;
+  /** No way out of the VPC: the Pricing API cannot be reached and is not tried. */
+  readonly isolatedVpc: boolean;
+}
+
+/** Never rejects. Resolves whether everything could be read. */
+export async function refreshPrices(deps: PricingDeps): Promise<boolean> {
+  const [onDemand, spot] = await Promise.all([
+    attempt(deps, "on-demand", () => readOnDemand(deps)),
+    attempt(deps, "spot", () => readSpot(deps)),
+  ]);
+  return onDemand && spot;
+}
+
+async function attempt(
+  { log }: PricingDeps,
+  what: string,
+  read: () => Promise<number>,
+): Promise<boolean> {
+  try {
+    const changed = await read();
+    if (changed > 0) {
+      log.debug(`updated ${what} pricing`, { "instance-type-count": changed });
+    }
+    return true;
+  } catch (error) {
+    log.error(`retrieving ${what} pricing data, using existing pricing data`, {
+      error: describeError(error),
+    });
+    return false;
+  }
+}
+
+async function readOnDemand({
+  api,
+  prices,
+  region,
+  isolatedVpc,
+  log,
+}: PricingDeps): Promise<number> {
+  if (isolatedVpc || region.startsWith("us-gov")) {
+    log.debug("not asking for on-demand prices, the pricing API cannot be reached from here", {
+      region,
+    });
+    return 0;
+  }
+  const shared: PricingFilter[] = [
+    match("regionCode", region),
+    match("serviceCode", "AmazonEC2"),
+    match("preInstalledSw", "NA"),
+    match("operatingSystem", "Linux"),
+    match("capacitystatus", "Used"),
+    match("marketoption", "OnDemand"),
+  ];
+  const queries = [
+    [...shared, match("tenancy", "Shared"), match("productFamily", "Compute Instance")],
+    [
+      ...shared,
+      match("tenancy", "Dedicated"),
+      match("productFamily", "Compute Instance (bare metal)"),
+    ],
+  ];
+  const answers = await Promise.all(
+    queries.map((Filters) =>
+      allPages((token) =>
+        api.pricing.getProducts({ ServiceCode: "AmazonEC2", Filters, MaxResults: 100, ...token }),
+      ),
+    ),
+  );
+  const documents = answers.flat().flatMap((page) => page.PriceList);
+  return prices.setOnDemand(onDemandPrices(documents, region.startsWith("cn-") ? "CNY" : "USD"));
+}
+
+async function readSpot({ api, prices, clock }: PricingDeps): Promise<number> {
+  const pages = await allPages((token) =>
+    api.ec2.describeSpotPriceHistory({
+      StartTime: toRfc3339(clock.now()),
+      ProductDescriptions: ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"],
+      MaxResults: 2_000,
+      ...token,
+    }),
+  );
+  return prices.setSpot(spotPrices(pages.flatMap((page) => page.SpotPriceHistory)));
+}
+
+function match(Field: string, Value: string): PricingFilter {
+  return { Type: "TERM_MATCH", Field, Value };
+}

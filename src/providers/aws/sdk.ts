@@ -1,0 +1,200 @@
+/**
+ * The real AWS: `AwsApi` over the AWS SDK v3. Credentials come from the SDK's default chain, the endpoint
+ * from the option or `AWS_ENDPOINT_URL`, retries are the SDK's standard ones. Answers become plain data
+ * (times as RFC 3339 text, absent lists empty) and refusals become `AwsError` with AWS's own code.
+ */
+import * as ec2 from "@aws-sdk/client-ec2";
+import * as eks from "@aws-sdk/client-eks";
+import * as iam from "@aws-sdk/client-iam";
+import * as pricing from "@aws-sdk/client-pricing";
+import * as ssm from "@aws-sdk/client-ssm";
+import * as sts from "@aws-sdk/client-sts";
+import { isObject } from "../../base/json.ts";
+import { type AwsApi, AwsError } from "./api.ts";
+
+/** upstream: SDK HTTP client timeout */
+const REQUEST_TIMEOUT_MS = 240_000;
+const CONNECTION_TIMEOUT_MS = 10_000;
+
+export interface SdkOptions {
+  readonly region: string;
+  /** One endpoint for every service: an emulator or the sandbox. */
+  readonly endpoint?: string;
+  /** Product version, for the user agent. */
+  readonly version?: string;
+}
+
+/** Anything with `send`: each of the SDK's clients. */
+interface Sender {
+  // biome-ignore lint/suspicious/noExplicitAny: the SDK's command types differ per client
+  send(command: any): Promise<unknown>;
+}
+
+export function createSdkApi(options: SdkOptions): AwsApi {
+  const config = {
+    region: options.region,
+    retryMode: "standard",
+    customUserAgent: `karpenter.sh-${options.version ?? "dev"}`,
+    requestHandler: {
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionTimeout: CONNECTION_TIMEOUT_MS,
+    },
+    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+  };
+  const pricingConfig = { ...config, region: pricingRegion(options.region) };
+  return {
+    ec2: ec2Calls(new ec2.EC2Client(config)),
+    ssm: ssmCalls(new ssm.SSMClient(config)),
+    iam: iamCalls(new iam.IAMClient(config)),
+    eks: eksCalls(new eks.EKSClient(config)),
+    pricing: pricingCalls(new pricing.PricingClient(pricingConfig)),
+    sts: stsCalls(new sts.STSClient(config)),
+  };
+}
+
+/** The Pricing API exists in few regions. upstream: pkg/providers/pricing */
+export function pricingRegion(region: string): string {
+  if (region.startsWith("ap-")) return "ap-south-1";
+  if (region.startsWith("cn-")) return "cn-northwest-1";
+  if (region.startsWith("eu-")) return "eu-central-1";
+  return "us-east-1";
+}
+
+function ec2Calls(client: Sender): AwsApi["ec2"] {
+  return {
+    describeSubnets: (input) =>
+      call(client, new ec2.DescribeSubnetsCommand(input as never), ["Subnets.Tags"]),
+    describeSecurityGroups: (input) =>
+      call(client, new ec2.DescribeSecurityGroupsCommand(input as never), ["SecurityGroups.Tags"]),
+    describeAvailabilityZones: (input) =>
+      call(client, new ec2.DescribeAvailabilityZonesCommand(input as never), ["AvailabilityZones"]),
+    describeImages: (input) =>
+      call(client, new ec2.DescribeImagesCommand(input as never), ["Images.Tags"]),
+    describeInstanceTypes: (input) =>
+      call(client, new ec2.DescribeInstanceTypesCommand(input as never), [
+        "InstanceTypes.SupportedUsageClasses",
+        "InstanceTypes.SupportedVirtualizationTypes",
+      ]),
+    describeInstanceTypeOfferings: (input) =>
+      call(client, new ec2.DescribeInstanceTypeOfferingsCommand(input as never), [
+        "InstanceTypeOfferings",
+      ]),
+    describeSpotPriceHistory: ({ StartTime, EndTime, ...rest }) =>
+      call(
+        client,
+        new ec2.DescribeSpotPriceHistoryCommand({
+          ...rest,
+          ...(StartTime === undefined ? {} : { StartTime: new Date(StartTime) }),
+          ...(EndTime === undefined ? {} : { EndTime: new Date(EndTime) }),
+        } as never),
+        ["SpotPriceHistory"],
+      ),
+    createLaunchTemplate: (input) =>
+      call(client, new ec2.CreateLaunchTemplateCommand(input as never), ["LaunchTemplate.Tags"]),
+    describeLaunchTemplates: (input) =>
+      call(client, new ec2.DescribeLaunchTemplatesCommand(input as never), [
+        "LaunchTemplates.Tags",
+      ]),
+    deleteLaunchTemplate: (input) =>
+      call(client, new ec2.DeleteLaunchTemplateCommand(input as never)),
+    createFleet: (input) =>
+      call(client, new ec2.CreateFleetCommand(input as never), ["Instances.InstanceIds", "Errors"]),
+    describeInstances: (input) =>
+      call(client, new ec2.DescribeInstancesCommand(input as never), [
+        "Reservations.Instances.Tags",
+        "Reservations.Instances.SecurityGroups",
+      ]),
+    terminateInstances: (input) =>
+      call(client, new ec2.TerminateInstancesCommand(input as never), ["TerminatingInstances"]),
+    createTags: (input) => call(client, new ec2.CreateTagsCommand(input as never)),
+  };
+}
+
+function ssmCalls(client: Sender): AwsApi["ssm"] {
+  return { getParameter: (input) => call(client, new ssm.GetParameterCommand(input)) };
+}
+
+function iamCalls(client: Sender): AwsApi["iam"] {
+  const roles = ["InstanceProfile.Roles"];
+  return {
+    getInstanceProfile: (input) => call(client, new iam.GetInstanceProfileCommand(input), roles),
+    createInstanceProfile: (input) =>
+      call(client, new iam.CreateInstanceProfileCommand(input as never), roles),
+    tagInstanceProfile: (input) => call(client, new iam.TagInstanceProfileCommand(input as never)),
+    addRoleToInstanceProfile: (input) =>
+      call(client, new iam.AddRoleToInstanceProfileCommand(input)),
+    removeRoleFromInstanceProfile: (input) =>
+      call(client, new iam.RemoveRoleFromInstanceProfileCommand(input)),
+    deleteInstanceProfile: (input) => call(client, new iam.DeleteInstanceProfileCommand(input)),
+    getRole: (input) => call(client, new iam.GetRoleCommand(input)),
+  };
+}
+
+function eksCalls(client: Sender): AwsApi["eks"] {
+  return { describeCluster: (input) => call(client, new eks.DescribeClusterCommand(input)) };
+}
+
+function pricingCalls(client: Sender): AwsApi["pricing"] {
+  return {
+    getProducts: (input) =>
+      call(client, new pricing.GetProductsCommand(input as never), ["PriceList"]),
+  };
+}
+
+function stsCalls(client: Sender): AwsApi["sts"] {
+  return { getCallerIdentity: () => call(client, new sts.GetCallerIdentityCommand({})) };
+}
+
+async function call<T>(
+  client: Sender,
+  command: unknown,
+  lists: readonly string[] = [],
+): Promise<T> {
+  try {
+    const output = plain(await client.send(command)) as Record<string, unknown>;
+    delete output["$metadata"];
+    for (const path of lists) fillLists(output, path.split("."));
+    return output as T;
+  } catch (error) {
+    throw toAwsError(error);
+  }
+}
+
+/** Dates to text, lazy strings to strings, nothing undefined. */
+function plain(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof String) return value.toString();
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isObject(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const [key, child] of Object.entries(value)) {
+    if (child !== undefined) copy[key] = plain(child);
+  }
+  return copy;
+}
+
+/** The SDK leaves empty lists out; ours are always there. The last step of a path is a list. */
+function fillLists(value: unknown, path: readonly string[]): void {
+  const [step, ...rest] = path;
+  if (step === undefined || !isObject(value)) return;
+  const single = rest.length > 0 && isObject(value[step]);
+  if (!single) value[step] ??= [];
+  const below = single ? [value[step]] : (value[step] as unknown[]);
+  for (const child of below) fillLists(child, rest);
+}
+
+/** IAM's modelled exceptions carry a suffix that its wire codes do not have. */
+const SUFFIXED: ReadonlySet<string> = new Set([
+  "NoSuchEntityException",
+  "EntityAlreadyExistsException",
+  "LimitExceededException",
+  "DeleteConflictException",
+]);
+
+export function toAwsError(error: unknown): AwsError {
+  if (error instanceof AwsError) return error;
+  if (!(error instanceof Error)) return new AwsError("Unknown", String(error), 0, error);
+  const metadata = (error as { $metadata?: { httpStatusCode?: number } }).$metadata;
+  const code = SUFFIXED.has(error.name) ? error.name.replace(/Exception$/, "") : error.name;
+  return new AwsError(code, error.message, metadata?.httpStatusCode ?? 0, error);
+}

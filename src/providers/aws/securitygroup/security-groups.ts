@@ -1,0 +1,42 @@
+/** The security groups of a class: all that match are attached. upstream: pkg/providers/securitygroup */
+import type { SecurityGroupSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import { allPages, type Ec2Api, type SecurityGroup } from "../api.ts";
+import { TtlCache } from "../cache/ttl-cache.ts";
+import { filterSets } from "../subnet/filters.ts";
+
+const REFRESH_MS = 60_000;
+const PAGE = 500;
+
+export class SecurityGroups {
+  readonly #ec2: Ec2Api;
+  readonly #cache: TtlCache<readonly SecurityGroup[]>;
+
+  constructor(ec2: Ec2Api, clock: Clock) {
+    this.#ec2 = ec2;
+    this.#cache = new TtlCache(clock, REFRESH_MS);
+  }
+
+  /** By id. */
+  list(nodeClass: Pick<AwsClass, "securityGroupTerms">): Promise<readonly SecurityGroup[]> {
+    const terms = nodeClass.securityGroupTerms;
+    return this.#cache.get(canonicalJson(terms), () => this.#read(terms));
+  }
+
+  async #read(terms: readonly SecurityGroupSelectorTerm[]): Promise<readonly SecurityGroup[]> {
+    const answers = await Promise.all(
+      filterSets(terms, "group-id", "group-name").map((Filters) =>
+        allPages((token) =>
+          this.#ec2.describeSecurityGroups({ Filters, MaxResults: PAGE, ...token }),
+        ),
+      ),
+    );
+    const byId = new Map<string, SecurityGroup>();
+    for (const group of answers.flat().flatMap((page) => page.SecurityGroups)) {
+      byId.set(group.GroupId, group);
+    }
+    return [...byId.values()].sort((a, b) => (a.GroupId < b.GroupId ? -1 : 1));
+  }
+}

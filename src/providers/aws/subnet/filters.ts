@@ -1,0 +1,48 @@
+/**
+ * Selector terms as EC2 filters. Terms are ORed, so each is a query of its own; terms that are only an
+ * id (or only a name) share one. Inside a term everything is ANDed. `*` asks for the key alone; other
+ * wildcards are EC2's own.
+ */
+import type { Filter } from "../api.ts";
+
+export interface SelectorTerm {
+  readonly id?: string;
+  readonly name?: string;
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+/** One list of filters a query. `idFilter` and `nameFilter` are the resource's filter names. */
+export function filterSets(
+  terms: readonly SelectorTerm[],
+  idFilter: string,
+  nameFilter: string,
+): readonly (readonly Filter[])[] {
+  const ids = new Set<string>();
+  const names = new Set<string>();
+  const sets: Filter[][] = [];
+  for (const { id, name, tags } of terms) {
+    const tagged = Object.keys(tags ?? {}).length > 0;
+    if (id !== undefined && name === undefined && !tagged) ids.add(id);
+    else if (name !== undefined && id === undefined && !tagged) names.add(name);
+    else {
+      const filters: Filter[] = [];
+      if (id !== undefined) filters.push({ Name: idFilter, Values: [id] });
+      if (name !== undefined) filters.push({ Name: nameFilter, Values: [name] });
+      sets.push([...filters, ...tagFilters(tags)]);
+    }
+  }
+  if (names.size > 0) sets.unshift([{ Name: nameFilter, Values: [...names].sort() }]);
+  if (ids.size > 0) sets.unshift([{ Name: idFilter, Values: [...ids].sort() }]);
+  return sets.filter((filters) => filters.length > 0);
+}
+
+export function tagFilters(tags: Readonly<Record<string, string>> | undefined): Filter[] {
+  return Object.keys(tags ?? {})
+    .sort()
+    .map((key) => {
+      const value = (tags as Readonly<Record<string, string>>)[key] as string;
+      return value === "*"
+        ? { Name: "tag-key", Values: [key] }
+        : { Name: `tag:${key}`, Values: [value] };
+    });
+}

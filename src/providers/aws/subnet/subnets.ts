@@ -1,0 +1,87 @@
+/**
+ * The subnets of a class, and which one of a zone a launch goes to: the one with most free addresses,
+ * less those that launches under way will take. EC2's count is only read once a minute, so what we have
+ * asked for meanwhile is counted here. upstream: pkg/providers/subnet
+ */
+import type { SubnetSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import { allPages, type Ec2Api, type Subnet } from "../api.ts";
+import { TtlCache } from "../cache/ttl-cache.ts";
+import { filterSets } from "./filters.ts";
+
+/** upstream: cache.DefaultTTL */
+const REFRESH_MS = 60_000;
+const PAGE = 500;
+/** A subnet without addresses is passed over for as long as an unavailable offering. */
+const EXHAUSTED_MS = 180_000;
+
+export class Subnets {
+  readonly #ec2: Ec2Api;
+  readonly #clock: Clock;
+  readonly #cache: TtlCache<readonly Subnet[]>;
+  /** Addresses taken by launches since the count was read. */
+  readonly #inFlight = new Map<string, number>();
+  readonly #exhaustedUntilMs = new Map<string, number>();
+
+  constructor(ec2: Ec2Api, clock: Clock) {
+    this.#ec2 = ec2;
+    this.#clock = clock;
+    this.#cache = new TtlCache(clock, REFRESH_MS);
+  }
+
+  /** Most free addresses first, then by id. */
+  list(nodeClass: Pick<AwsClass, "subnetTerms">): Promise<readonly Subnet[]> {
+    const terms = nodeClass.subnetTerms;
+    return this.#cache.get(canonicalJson(terms), () => this.#read(terms));
+  }
+
+  /** Zone → the subnet to launch into. Zones where every subnet is used up are left out. */
+  choose(subnets: readonly Subnet[]): ReadonlyMap<string, Subnet> {
+    const chosen = new Map<string, Subnet>();
+    for (const subnet of subnets) {
+      if (this.isExhausted(subnet.SubnetId)) continue;
+      const rival = chosen.get(subnet.AvailabilityZone);
+      if (rival === undefined || this.#free(subnet) > this.#free(rival)) {
+        chosen.set(subnet.AvailabilityZone, subnet);
+      }
+    }
+    return chosen;
+  }
+
+  /** Counts addresses as taken; a negative count gives them back. */
+  reserve(subnetId: string, addresses: number): void {
+    const taken = (this.#inFlight.get(subnetId) ?? 0) + addresses;
+    this.#inFlight.set(subnetId, Math.max(0, taken));
+  }
+
+  markExhausted(subnetId: string): void {
+    this.#exhaustedUntilMs.set(subnetId, this.#clock.now() + EXHAUSTED_MS);
+  }
+
+  isExhausted(subnetId: string): boolean {
+    return this.#clock.now() < (this.#exhaustedUntilMs.get(subnetId) ?? 0);
+  }
+
+  #free(subnet: Subnet): number {
+    return subnet.AvailableIpAddressCount - (this.#inFlight.get(subnet.SubnetId) ?? 0);
+  }
+
+  async #read(terms: readonly SubnetSelectorTerm[]): Promise<readonly Subnet[]> {
+    const answers = await Promise.all(
+      filterSets(terms, "subnet-id", "tag:Name").map((Filters) =>
+        allPages((token) => this.#ec2.describeSubnets({ Filters, MaxResults: PAGE, ...token })),
+      ),
+    );
+    const byId = new Map<string, Subnet>();
+    for (const subnet of answers.flat().flatMap((page) => page.Subnets)) {
+      byId.set(subnet.SubnetId, subnet);
+      this.#inFlight.delete(subnet.SubnetId);
+    }
+    return [...byId.values()].sort(
+      (a, b) =>
+        b.AvailableIpAddressCount - a.AvailableIpAddressCount || (a.SubnetId < b.SubnetId ? -1 : 1),
+    );
+  }
+}

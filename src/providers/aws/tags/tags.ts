@@ -1,0 +1,90 @@
+/**
+ * Tags of what a launch makes, in the words of each generation. Karpenter finds its machines by them, so
+ * its own are laid over the user's; only `Name` is the user's to choose.
+ * spec: generations 2.5
+ */
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import { claimGeneration } from "../../../apis/hub/claim.ts";
+import { NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import type { Tag } from "../api.ts";
+
+export const MANAGED_BY_TAG = "karpenter.sh/managed-by";
+export const EKS_CLUSTER_TAG = "eks:eks-cluster-name";
+export const NODECLASS_TAG = "karpenter.k8s.aws/ec2nodeclass";
+export const NODECLAIM_TAG = "karpenter.sh/nodeclaim";
+/** On launch templates: which controller may delete them. */
+export const TEMPLATE_CLUSTER_TAG = "karpenter.k8s.aws/cluster";
+export const NAME_TAG = "Name";
+
+export type Tags = Readonly<Record<string, string>>;
+
+export function clusterTag(clusterName: string): string {
+  return `kubernetes.io/cluster/${clusterName}`;
+}
+
+export interface TagSettings {
+  readonly clusterName: string;
+  /** `aws.tags`: on everything, below the class' own (alpha and beta). */
+  readonly tags: Tags;
+}
+
+/** On instance, volumes, fleet, network interface, spot request and launch template. */
+export function launchTags(nodeClass: AwsClass, claim: NodeClaim, settings: TagSettings): Tags {
+  const { clusterName } = settings;
+  const labels = claim.metadata.labels ?? {};
+  const cluster = { [clusterTag(clusterName)]: "owned" };
+  const nodePool = { [NODEPOOL_LABEL_KEY]: labels[NODEPOOL_LABEL_KEY] ?? "" };
+  switch (claimGeneration(claim)) {
+    case "alpha": {
+      const provisioner = labels[PROVISIONER_NAME_LABEL_KEY] ?? "";
+      return {
+        [NAME_TAG]: `${PROVISIONER_NAME_LABEL_KEY}/${provisioner}`,
+        ...settings.tags,
+        ...nodeClass.tags,
+        ...cluster,
+        [PROVISIONER_NAME_LABEL_KEY]: provisioner,
+        [MANAGED_BY_TAG]: clusterName,
+      };
+    }
+    case "beta":
+      return {
+        ...settings.tags,
+        ...nodeClass.tags,
+        ...cluster,
+        ...nodePool,
+        [MANAGED_BY_TAG]: clusterName,
+        [NODECLASS_TAG]: nodeClass.name,
+      };
+    case "v1":
+      return {
+        ...nodeClass.tags,
+        ...cluster,
+        ...nodePool,
+        [EKS_CLUSTER_TAG]: clusterName,
+        [NODECLASS_TAG]: nodeClass.name,
+      };
+  }
+}
+
+/** What is added once the node is known. A key the instance already has stays as it is. */
+export function registrationTags(claim: NodeClaim, existing: Tags, clusterName: string): Tags {
+  const generation = claimGeneration(claim);
+  const wanted: Record<string, string> = {
+    ...(generation === "alpha" ? {} : { [NAME_TAG]: claim.status?.nodeName ?? "" }),
+    ...(generation === "alpha" ? {} : { [NODECLAIM_TAG]: claim.metadata.name }),
+    ...(generation === "v1" ? { [EKS_CLUSTER_TAG]: clusterName } : {}),
+  };
+  return Object.fromEntries(Object.entries(wanted).filter(([key]) => existing[key] === undefined));
+}
+
+/** AWS's list form, by key. */
+export function toTagList(tags: Tags): readonly Tag[] {
+  return Object.keys(tags)
+    .sort()
+    .map((Key) => ({ Key, Value: tags[Key] as string }));
+}
+
+export function fromTagList(tags: readonly Tag[]): Tags {
+  return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
+}

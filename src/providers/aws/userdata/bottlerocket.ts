@@ -1,0 +1,96 @@
+/**
+ * User data of Bottlerocket: the user's TOML with Karpenter's settings laid over `settings.kubernetes`.
+ * Labels are merged, taints replaced, the rest of the user's settings kept as they are.
+ * upstream: amifamily/bootstrap/bottlerocket.go
+ */
+import { parse, stringify } from "smol-toml";
+import { isObject } from "../../../base/json.ts";
+import { type Bootstrap, dnsServers, durations, nodeLabels, nodeTaints } from "./bootstrap.ts";
+
+type Table = Record<string, unknown>;
+
+export function bottlerocketUserData(bootstrap: Bootstrap): string {
+  const document = parseToml(bootstrap.custom);
+  const settings = tableIn(document, "settings");
+  const kubernetes = tableIn(settings, "kubernetes");
+  const { clusterName, clusterEndpoint, caBundle, maxPods } = bootstrap;
+  kubernetes["cluster-name"] = clusterName;
+  kubernetes["api-server"] = clusterEndpoint;
+  if (caBundle !== undefined) kubernetes["cluster-certificate"] = caBundle;
+  kubernetes["max-pods"] = maxPods;
+  const dns = dnsServers(bootstrap)[0];
+  if (dns !== undefined) kubernetes["cluster-dns-ip"] = dns;
+  const labels = tableIn(kubernetes, "node-labels");
+  for (const [key, value] of nodeLabels(bootstrap)) labels[key] = value;
+  kubernetes["node-taints"] = taintTable(bootstrap);
+  applyKubelet(kubernetes, bootstrap);
+  if (bootstrap.raid0) {
+    tableIn(settings, "bootstrap-commands")["000-mount-instance-storage"] = {
+      commands: [
+        ["apiclient", "ephemeral-storage", "init"],
+        [
+          "apiclient",
+          "ephemeral-storage",
+          "bind",
+          "--dirs",
+          "/var/lib/containerd",
+          "/var/lib/kubelet",
+          "/var/log/pods",
+        ],
+      ],
+      mode: "always",
+      essential: true,
+    };
+  }
+  return stringify(document);
+}
+
+function parseToml(text: string | undefined): Table {
+  if (text === undefined || text.trim() === "") return {};
+  try {
+    return parse(text) as Table;
+  } catch (error) {
+    throw new Error(
+      `parsing custom user data: spec.userData must be TOML for amiFamily Bottlerocket: ${String(error)}`,
+      { cause: error },
+    );
+  }
+}
+
+/** The table under `key`, made when missing. */
+function tableIn(parent: Table, key: string): Table {
+  if (!isObject(parent[key])) parent[key] = {};
+  return parent[key] as Table;
+}
+
+function taintTable(bootstrap: Bootstrap): Table {
+  const table: Record<string, string[]> = {};
+  for (const { key, value, effect } of nodeTaints(bootstrap)) {
+    table[key] = [...(table[key] ?? []), `${value ?? ""}:${effect}`];
+  }
+  return table;
+}
+
+function applyKubelet(kubernetes: Table, { kubelet = {} }: Bootstrap): void {
+  const replace = (key: string, value: unknown): void => {
+    if (value !== undefined) kubernetes[key] = value;
+  };
+  replace("system-reserved", texts(kubelet.systemReserved));
+  replace("kube-reserved", texts(kubelet.kubeReserved));
+  replace("eviction-hard", kubelet.evictionHard);
+  replace("eviction-soft", kubelet.evictionSoft);
+  replace("eviction-soft-grace-period", durations(kubelet.evictionSoftGracePeriod));
+  replace("eviction-max-pod-grace-period", kubelet.evictionMaxPodGracePeriod);
+  replace("image-gc-high-threshold-percent", text(kubelet.imageGCHighThresholdPercent));
+  replace("image-gc-low-threshold-percent", text(kubelet.imageGCLowThresholdPercent));
+  replace("cpu-cfs-quota-enforced", kubelet.cpuCFSQuota);
+}
+
+function texts(map: Readonly<Record<string, string | number>> | undefined): unknown {
+  if (map === undefined) return undefined;
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, String(value)]));
+}
+
+function text(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : String(value);
+}
