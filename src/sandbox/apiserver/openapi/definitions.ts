@@ -1,0 +1,79 @@
+/**
+ * The definitions that the OpenAPI documents show: built-in ones from data/kubernetes, and for each
+ * served version of a custom kind one of its own, named as Kubernetes names it (`sh.karpenter.v1.NodePool`).
+ */
+import { clone } from "../../../base/json.ts";
+import { builtinGroups, rawDefinitions } from "../registry/builtin-data.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
+import type { Schema } from "../schema/schema.ts";
+
+export const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+export const LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+export const REF_PREFIX = "#/definitions/";
+
+let builtin: Readonly<Record<string, Schema>> | undefined;
+
+/** The built-in definitions with `#/definitions/` references. Do not change. */
+export function builtinOpenapiDefinitions(): Readonly<Record<string, Schema>> {
+  builtin ??= rawDefinitions();
+  return builtin;
+}
+
+export function isBuiltinGroup(group: string): boolean {
+  return builtinGroups().some((candidate) => candidate.group === group);
+}
+
+/** Definition name → schema for the kind and its list. */
+export function customOpenapiDefinitions(definition: ResourceDefinition): Record<string, Schema> {
+  const { group, version, kind, listKind } = definition;
+  const prefix = `${group.split(".").reverse().join(".")}.${version}`;
+  const item = `${prefix}.${kind}`;
+  // The linked ObjectMeta may not be copied (it has no end); a reference stands in its place.
+  const { properties, ...rest } = definition.schema;
+  const { metadata: _metadata, ...fields } = properties ?? {};
+  const schema: Schema = {
+    ...clone(rest),
+    properties: {
+      apiVersion: { type: "string" },
+      kind: { type: "string" },
+      metadata: { $ref: `${REF_PREFIX}${OBJECT_META}` },
+      ...clone(fields),
+    },
+    "x-kubernetes-group-version-kind": [{ group, version, kind }],
+  };
+  const list: Schema = {
+    type: "object",
+    required: ["items"],
+    properties: {
+      apiVersion: { type: "string" },
+      items: { type: "array", items: { $ref: `${REF_PREFIX}${item}` } },
+      kind: { type: "string" },
+      metadata: { $ref: `${REF_PREFIX}${LIST_META}` },
+    },
+    "x-kubernetes-group-version-kind": [{ group, version, kind: listKind }],
+  };
+  return { [item]: schema, [`${item}List`]: list };
+}
+
+/** Names of all definitions that `schema` refers to, however deep. */
+export function reachable(
+  roots: readonly string[],
+  definitions: Readonly<Record<string, Schema>>,
+): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const todo = [...roots];
+  for (let name = todo.pop(); name !== undefined; name = todo.pop()) {
+    if (seen.has(name) || definitions[name] === undefined) continue;
+    seen.add(name);
+    collectRefs(definitions[name], todo);
+  }
+  return seen;
+}
+
+function collectRefs(value: unknown, into: string[]): void {
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, child] of Object.entries(value)) {
+    if (key === "$ref" && typeof child === "string") into.push(child.slice(REF_PREFIX.length));
+    else collectRefs(child, into);
+  }
+}
