@@ -1,0 +1,133 @@
+/** IAM roles and instance profiles, the EKS cluster's description and STS's answer to "who am I". */
+import type { EksApi, IamApi, InstanceProfile, Role, StsApi } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api.ts";
+import type { Answers, AwsState, ProfileRecord, RoleRecord } from "./state.ts";
+import { awsTime, tagList } from "./state.ts";
+
+/** The IAM calls. */
+export function iamCalls(state: AwsState): Answers<IamApi> {
+  return {
+    getInstanceProfile: (input) => ({
+      InstanceProfile: toProfile(state, profileNamed(state, input.InstanceProfileName)),
+    }),
+    createInstanceProfile(input) {
+      const name = input.InstanceProfileName;
+      if (!/^[\w+=,.@-]{1,128}$/.test(name ?? "")) {
+        throw new AwsError(
+          "ValidationError",
+          `The specified value for instanceProfileName is invalid: ${JSON.stringify(name)}`,
+        );
+      }
+      if (state.profiles.has(name)) {
+        throw new AwsError("EntityAlreadyExists", `Instance Profile ${name} already exists.`, 409);
+      }
+      const record: ProfileRecord = {
+        name,
+        path: input.Path ?? "/",
+        id: `AIPA${state.random.hex(16).toUpperCase()}`,
+        createdMs: state.clock.now(),
+        tags: new Map((input.Tags ?? []).map((tag) => [tag.Key, tag.Value])),
+        role: undefined,
+      };
+      state.profiles.set(name, record);
+      return { InstanceProfile: toProfile(state, record) };
+    },
+    tagInstanceProfile(input) {
+      const record = profileNamed(state, input.InstanceProfileName);
+      for (const tag of input.Tags) record.tags.set(tag.Key, tag.Value);
+    },
+    addRoleToInstanceProfile(input) {
+      const record = profileNamed(state, input.InstanceProfileName);
+      roleNamed(state, input.RoleName);
+      if (record.role !== undefined) {
+        throw new AwsError(
+          "LimitExceeded",
+          "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1",
+          409,
+        );
+      }
+      record.role = input.RoleName;
+    },
+    removeRoleFromInstanceProfile(input) {
+      const record = profileNamed(state, input.InstanceProfileName);
+      if (record.role !== input.RoleName) throw noRole(input.RoleName);
+      record.role = undefined;
+    },
+    deleteInstanceProfile(input) {
+      const record = profileNamed(state, input.InstanceProfileName);
+      if (record.role !== undefined) {
+        throw new AwsError(
+          "DeleteConflict",
+          "Cannot delete entity, must remove roles from instance profile first.",
+          409,
+        );
+      }
+      state.profiles.delete(record.name);
+    },
+    getRole: (input) => ({ Role: toRole(state, roleNamed(state, input.RoleName)) }),
+  };
+}
+
+function profileNamed(state: AwsState, name: string): ProfileRecord {
+  const record = state.profiles.get(name);
+  if (record !== undefined) return record;
+  throw new AwsError("NoSuchEntity", `Instance Profile ${name} cannot be found.`, 404);
+}
+
+function roleNamed(state: AwsState, name: string): RoleRecord {
+  const record = state.roles.get(name);
+  if (record === undefined) throw noRole(name);
+  return record;
+}
+
+function noRole(name: string): AwsError {
+  return new AwsError("NoSuchEntity", `The role with name ${name} cannot be found.`, 404);
+}
+
+function toRole(state: AwsState, record: RoleRecord): Role {
+  return {
+    RoleName: record.name,
+    Path: record.path,
+    Arn: `arn:aws:iam::${state.accountId}:role${record.path}${record.name}`,
+  };
+}
+
+function toProfile(state: AwsState, record: ProfileRecord): InstanceProfile {
+  const role = record.role === undefined ? undefined : state.roles.get(record.role);
+  return {
+    InstanceProfileName: record.name,
+    InstanceProfileId: record.id,
+    Path: record.path,
+    Arn: `arn:aws:iam::${state.accountId}:instance-profile${record.path}${record.name}`,
+    CreateDate: awsTime(record.createdMs),
+    Roles: role === undefined ? [] : [toRole(state, role)],
+    Tags: tagList(record.tags),
+  };
+}
+
+/** DescribeCluster. */
+export function eksCalls(state: AwsState): Answers<EksApi> {
+  return {
+    describeCluster(input) {
+      if (input.name !== state.cluster.name) {
+        throw new AwsError(
+          "ResourceNotFoundException",
+          `No cluster found for name: ${input.name}.`,
+          404,
+        );
+      }
+      return { cluster: state.cluster };
+    },
+  };
+}
+
+/** GetCallerIdentity. */
+export function stsCalls(state: AwsState): Answers<StsApi> {
+  return {
+    getCallerIdentity: () => ({
+      Account: state.accountId,
+      Arn: `arn:aws:sts::${state.accountId}:assumed-role/KarpenterControllerRole-${state.clusterName}/karpenter`,
+      UserId: "AROASIMULATEDKARPENTER:karpenter",
+    }),
+  };
+}

@@ -1,0 +1,300 @@
+/**
+ * The simulated AWS put together: one account on a clock, the calls as an in-process `AwsApi`, a
+ * journal of them, faults, and controls to seed and change the account. Each call runs whole between
+ * two instants: checks for faults, answers or refuses, and is written down.
+ */
+import { clone, isObject } from "../../base/json.ts";
+import type { AwsApi, Image, Instance, Tag } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api.ts";
+import type { BaseOptions, SubnetSeed } from "./base-state.ts";
+import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
+import { extraCalls } from "./extra-calls.ts";
+import type { Faults } from "./faults.ts";
+import { fleetCalls } from "./fleet.ts";
+import { eksCalls, iamCalls, stsCalls } from "./identity.ts";
+import { imageCalls, imageDevices, ssmCalls } from "./images.ts";
+import { instanceTypeCalls } from "./instance-types.ts";
+import { instanceCalls, reclaim, terminate, toInstance } from "./instances.ts";
+import { Journal } from "./journal.ts";
+import type { KubeletFacts } from "./kubelet-facts.ts";
+import { kubeletOf } from "./kubelet-facts.ts";
+import { launchTemplateCalls } from "./launch-templates.ts";
+import { networkCalls } from "./network.ts";
+import { pricingCalls, spotPriceCalls } from "./prices.ts";
+import type { AwsState, ImageVariant, InstanceChange, InstanceRecord } from "./state.ts";
+import { awsTime, newId, setTags } from "./state.ts";
+import { tagCalls } from "./tags.ts";
+import type { ImageFamily } from "./user-data.ts";
+
+/** What became of an instance. `kubelet` comes with `running` when a kubelet would join. */
+export interface InstanceEvent {
+  readonly type: InstanceChange;
+  readonly instance: Instance;
+  /** The private DNS name: the Node's name. */
+  readonly nodeName: string;
+  /** `aws:///<zone>/<instance id>`. */
+  readonly providerId: string;
+  readonly kubelet?: KubeletFacts;
+  /** With `running`: why no kubelet joins. */
+  readonly problem?: string;
+}
+
+export interface SimulatedAwsOptions extends BaseOptions {
+  /** Called in order, within the clock's turn; must not throw. */
+  readonly onInstance: (event: InstanceEvent) => void;
+  /** How long a call takes. Default 0: it answers at once. */
+  readonly latencyMs?: (action: string) => number;
+  /** Begin with the two machines of the unmanaged node group. Default true. */
+  readonly nodeGroup?: boolean;
+}
+
+export interface ImageSeed {
+  readonly id?: string;
+  readonly name: string;
+  readonly family?: ImageFamily;
+  readonly variant?: ImageVariant;
+  /** Default `x86_64`. */
+  readonly architecture?: "x86_64" | "arm64";
+  /** Default the account's own. */
+  readonly ownerId?: string;
+  readonly createdMs?: number;
+  readonly deprecatedMs?: number;
+  readonly tags?: readonly Tag[];
+}
+
+/** Changes made to the account from outside, as somebody with a console would. */
+export interface AwsControls {
+  addSubnet(seed: SubnetSeed & { readonly tags?: readonly Tag[] }): string;
+  addSecurityGroup(seed: {
+    readonly id?: string;
+    readonly name: string;
+    readonly vpcId?: string;
+    readonly tags?: readonly Tag[];
+  }): string;
+  addImage(seed: ImageSeed): string;
+  setParameter(path: string, value: string): void;
+  addRole(name: string): void;
+  addInstanceProfile(name: string, roleName: string): void;
+  /** Adds tags to any EC2 resource, or takes keys off it. */
+  tag(id: string, tags: readonly Tag[]): void;
+  untag(id: string, keys: readonly string[]): void;
+  /** Fixes what a subnet tells about its free addresses; launches count it down. */
+  setFreeAddresses(subnetId: string, count: number): void;
+  /** Stops selling a type in a zone. */
+  removeOffering(instanceType: string, zone: string): void;
+  /** A spot interruption: notice now, the end two minutes later. */
+  reclaimSpot(instanceId: string): void;
+  /** Ends a machine without anybody asking, as a failing host does. */
+  failInstance(instanceId: string): void;
+}
+
+export interface SimulatedAws {
+  readonly api: AwsApi;
+  readonly journal: Journal;
+  readonly faults: Faults;
+  readonly controls: AwsControls;
+  /** For views and tests; changed only by calls and controls. */
+  readonly state: AwsState;
+  /** The kubelets of the unmanaged node group. */
+  readonly nodeGroup: readonly KubeletFacts[];
+  /** Any call by service and AWS's action name, also those that the provider never makes. */
+  call(service: string, action: string, input: unknown): Promise<unknown>;
+}
+
+type Handler = (input: never) => unknown;
+type Handlers = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
+
+/** Creates an account in its base state. */
+export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
+  const state = createBaseState(options, (record, change) =>
+    options.onInstance(eventOf(state, record, change)),
+  );
+  const nodeGroup = options.nodeGroup === false ? [] : startNodeGroup(state);
+  const journal = new Journal();
+  const handlers = handlersOf(state);
+  const latencyMs = options.latencyMs ?? (() => 0);
+
+  function answer(service: string, action: string, input: unknown): unknown {
+    state.faults.checkCall(service, action);
+    const handler = handlers[service]?.[action.slice(0, 1).toLowerCase() + action.slice(1)];
+    if (handler === undefined) {
+      throw new AwsError("InvalidAction", `The action ${action} is not valid for ${service}.`);
+    }
+    if (isObject(input) && input["DryRun"] === true) {
+      const message = "Request would have succeeded, but DryRun flag is set.";
+      throw new AwsError("DryRunOperation", message, 412);
+    }
+    return handler(input as never);
+  }
+
+  async function call(service: string, action: string, given: unknown): Promise<unknown> {
+    const input = clone(given);
+    const delayMs = latencyMs(action);
+    if (delayMs > 0) await state.clock.sleep(delayMs);
+    const entry = { atMs: state.clock.now(), service, action, input };
+    try {
+      const output = answer(service, action, input);
+      const isReading = /^(Describe|Get)/.test(action);
+      journal.record({ ...entry, outcome: isReading ? { ok: true } : { ok: true, output } });
+      return output;
+    } catch (error) {
+      const { code, message } = toAwsError(error);
+      journal.record({ ...entry, outcome: { ok: false, code, message } });
+      throw error;
+    }
+  }
+
+  function door(service: string): Record<string, (input: unknown) => Promise<unknown>> {
+    const methods = Object.keys(handlers[service] ?? {});
+    return Object.fromEntries(
+      methods.map((method) => {
+        const action = method.slice(0, 1).toUpperCase() + method.slice(1);
+        return [method, (input: unknown) => call(service, action, input)];
+      }),
+    );
+  }
+
+  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts"];
+  const api = Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
+  return {
+    api,
+    journal,
+    faults: state.faults,
+    controls: controlsOf(state),
+    state,
+    nodeGroup,
+    call,
+  };
+}
+
+function handlersOf(state: AwsState): Handlers {
+  return {
+    ec2: {
+      ...networkCalls(state),
+      ...imageCalls(state),
+      ...instanceTypeCalls(state),
+      ...spotPriceCalls(state),
+      ...launchTemplateCalls(state),
+      ...fleetCalls(state),
+      ...instanceCalls(state),
+      ...tagCalls(state),
+      ...extraCalls(state),
+    },
+    ssm: { ...ssmCalls(state) },
+    iam: { ...iamCalls(state) },
+    eks: { ...eksCalls(state) },
+    pricing: { ...pricingCalls(state) },
+    sts: { ...stsCalls(state) },
+  };
+}
+
+/** An error as a caller sees it; what is no refusal of ours is AWS's `InternalError`. */
+export function toAwsError(error: unknown): AwsError {
+  if (error instanceof AwsError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new AwsError("InternalError", message, 500, error);
+}
+
+function eventOf(state: AwsState, record: InstanceRecord, type: InstanceChange): InstanceEvent {
+  const event = {
+    type,
+    instance: toInstance(state, record),
+    nodeName: record.privateDnsName,
+    providerId: `aws:///${record.zone}/${record.id}`,
+  };
+  if (type !== "running") return event;
+  const { type: instanceType, zone, capacityType } = record;
+  const result = state.faults.takesJoin({ instanceType, zone, capacityType })
+    ? { ok: false as const, problem: "fault: the machine never joins" }
+    : kubeletOf(state, record);
+  if (result.ok) return { ...event, kubelet: result.kubelet };
+  state.trace?.({
+    atMs: state.clock.now(),
+    actor: "ec2",
+    verb: "stuck",
+    object: `instance ${record.id}`,
+    what: "no kubelet joins",
+    why: result.problem,
+  });
+  return { ...event, problem: result.problem };
+}
+
+function controlsOf(state: AwsState): AwsControls {
+  const instanceNamed = (id: string): InstanceRecord => known(state.instances, id, "instance");
+  return {
+    addSubnet(seed) {
+      const { id } = addSubnet(state, seed);
+      setTags(state, id, seed.tags ?? []);
+      return id;
+    },
+    addSecurityGroup(seed) {
+      const id = seed.id ?? newId(state, "sg");
+      const vpcId = seed.vpcId ?? state.vpcId;
+      state.securityGroups.set(id, { id, name: seed.name, vpcId, description: seed.name });
+      setTags(state, id, seed.tags ?? []);
+      return id;
+    },
+    addImage: (seed) => addImage(state, seed),
+    setParameter(path, value) {
+      state.parameters.set(path, value);
+    },
+    addRole(name) {
+      state.roles.set(name, { name, path: "/", id: `AROA${state.random.hex(16).toUpperCase()}` });
+    },
+    addInstanceProfile(name, role) {
+      const id = `AIPA${state.random.hex(16).toUpperCase()}`;
+      const createdMs = state.clock.now();
+      state.profiles.set(name, { name, path: "/", id, createdMs, tags: new Map(), role });
+    },
+    tag: (id, tags) => setTags(state, id, tags),
+    untag(id, keys) {
+      for (const key of keys) state.tags.get(id)?.delete(key);
+    },
+    setFreeAddresses(subnetId, count) {
+      known(state.subnets, subnetId, "subnet").freeOverride = count;
+    },
+    removeOffering(instanceType, zone) {
+      state.notOffered.add(`${instanceType}/${zone}`);
+    },
+    reclaimSpot(id) {
+      const record = instanceNamed(id);
+      if (record.capacityType !== "spot") {
+        throw new Error(`reclaiming instance ${id}: it is on-demand; choose a spot instance`);
+      }
+      reclaim(state, record);
+    },
+    failInstance: (id) => terminate(state, instanceNamed(id), "Server.InternalError"),
+  };
+}
+
+function known<T>(table: ReadonlyMap<string, T>, id: string, noun: string): T {
+  const record = table.get(id);
+  if (record === undefined)
+    throw new Error(`${noun} ${id} does not exist in the simulated account`);
+  return record;
+}
+
+function addImage(state: AwsState, seed: ImageSeed): string {
+  const id = seed.id ?? newId(state, "ami");
+  const family = seed.family ?? "Custom";
+  const image: Omit<Image, "Tags"> = {
+    ImageId: id,
+    Name: seed.name,
+    Architecture: seed.architecture ?? "x86_64",
+    CreationDate: awsTime(seed.createdMs ?? state.clock.now()),
+    ...(seed.deprecatedMs === undefined ? {} : { DeprecationTime: awsTime(seed.deprecatedMs) }),
+    OwnerId: seed.ownerId ?? state.accountId,
+    State: "available",
+    PlatformDetails: family.startsWith("Windows") ? "Windows" : "Linux/UNIX",
+    RootDeviceName: imageDevices(family)[0]?.DeviceName ?? "/dev/xvda",
+  };
+  state.images.set(id, {
+    image,
+    family,
+    variant: seed.variant ?? "any",
+    osImage: seed.name,
+    blockDevices: imageDevices(family),
+  });
+  setTags(state, id, seed.tags ?? []);
+  return id;
+}
