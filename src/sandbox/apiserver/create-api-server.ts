@@ -16,6 +16,8 @@ import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
 import { deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
 import type { Call, Engine } from "./engine.ts";
+import { collectGarbage } from "./garbage-collection.ts";
+import { endContainers } from "./namespace-lifecycle.ts";
 import { patchObject } from "./patch/patch.ts";
 import { get, getObject, list } from "./read.ts";
 import { showObject, viewOf } from "./representation.ts";
@@ -23,6 +25,7 @@ import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-def
 import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
 import { ApiError, failure, methodNotAllowed } from "./status.ts";
 import { Store } from "./store.ts";
+import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
 import { watch } from "./watch-stream.ts";
 import { create, update } from "./write.ts";
@@ -62,7 +65,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     logs: { source: undefined },
     everyMinute: minutes.everyMinute,
   };
-  const stops = [bootstrap(engine)];
+  const stops = [collectGarbage(engine, log), endContainers(engine, log), bootstrap(engine)];
   const { setCrds } = registry;
   if (setCrds !== undefined) stops.push(serveCustomResources(engine, { setCrds }));
   const handle = (request: KubeRequest, user: User): Promise<KubeResponse> =>
@@ -96,6 +99,8 @@ async function answer(
     const definition =
       target.resource === undefined ? undefined : findDefinition(engine, target.resource);
     if (target.resource === undefined || definition === undefined) {
+      const review = target.resource && answerReview(target.resource, request, user);
+      if (review !== undefined) return review;
       return answerElsewhere(options, target, request);
     }
     if (definition.warning !== undefined) warnings.push(definition.warning);

@@ -8,7 +8,10 @@ import type { Engine } from "./engine.ts";
 import { establish } from "./registry/establish.ts";
 import type { StoreEvent } from "./store.ts";
 
-const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
+export const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
+
+/** Holds a definition until its objects are gone. */
+export const CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 /** The half of the registry that takes CRDs. A registry without it serves what it was made with. */
 export interface CrdSink {
@@ -27,8 +30,14 @@ function takeChange(engine: Engine, sink: CrdSink, event: StoreEvent): void {
   const current = store.get(CRDS, undefined, name);
   if (current !== undefined) {
     const others = store.list(CRDS).objects.filter((crd) => crd.metadata.name !== name);
-    const established = establish(current, engine.clock.now(), others);
+    const established = withCleanup(establish(current, engine.clock.now(), others));
     if (established !== current) store.put(CRDS, established);
   }
   sink.setCrds(store.list(CRDS).objects);
+}
+
+function withCleanup(crd: KubeObject): KubeObject {
+  const { deletionTimestamp, finalizers = [] } = crd.metadata;
+  if (deletionTimestamp !== undefined || finalizers.includes(CRD_FINALIZER)) return crd;
+  return { ...crd, metadata: { ...crd.metadata, finalizers: [...finalizers, CRD_FINALIZER] } };
 }

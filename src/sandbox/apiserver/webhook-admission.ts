@@ -179,7 +179,7 @@ function denial(name: string, answer: Answer, _where: string): ApiError {
   let text = `${prefix} without explanation`;
   if (message !== "") text = `${prefix}: ${message}`;
   else if (reason !== "") text = `${prefix}: ${reason}`;
-  const status = code >= 400 ? code : 400;
+  const status = Math.max(code, 400);
   const why =
     reason !== "" ? reason : status === 403 ? "Forbidden" : status === 400 ? "BadRequest" : "";
   return new ApiError(status, why, text, {});

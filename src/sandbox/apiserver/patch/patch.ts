@@ -2,13 +2,13 @@
  * PATCH: the content type names the language, the language makes the next state, and the state takes
  * the same road as any update.
  */
-import { applyPatch, type Operation } from "rfc6902";
 import type { KubeObject } from "../../../apis/meta.ts";
-import { applyMergePatch, clone, isObject } from "../../../base/json.ts";
+import { applyMergePatch, isObject } from "../../../base/json.ts";
 import { type Call, isCustom } from "../engine.ts";
-import { ApiError, badRequest, unsupportedMediaType } from "../status.ts";
+import { badRequest, unsupportedMediaType } from "../status.ts";
 import { update } from "../write.ts";
 import { apply } from "./apply.ts";
+import { applyJsonPatch } from "./json-patch.ts";
 import { applyStrategicPatch } from "./strategic.ts";
 
 const JSON_PATCH = "application/json-patch+json";
@@ -45,7 +45,7 @@ export async function patchObject(
 
 function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
   const { body, definition } = call;
-  if (type === JSON_PATCH) return (current) => jsonPatched(current, body);
+  if (type === JSON_PATCH) return (current) => applyJsonPatch(current, body);
   if (type === MERGE_PATCH) {
     if (!isObject(body)) throw badRequest("a merge patch must be a JSON object");
     return (current) => applyMergePatch(current, body);
@@ -57,38 +57,4 @@ function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
   const accepted = [JSON_PATCH, MERGE_PATCH, ...APPLY_PATCHES];
   if (!isCustom(definition)) accepted.push(STRATEGIC_PATCH);
   throw unsupportedMediaType(type, accepted);
-}
-
-function jsonPatched(current: KubeObject, body: unknown): unknown {
-  if (!Array.isArray(body)) throw badRequest("a JSON patch must be a list of operations");
-  const target = { root: clone(current) };
-  // Rooted one level down so that replacing the whole document works like any other path.
-  for (const operation of body as (Operation & { from?: string })[]) {
-    const rooted = {
-      ...operation,
-      path: `/root${operation.path ?? ""}`,
-      ...(operation.from === undefined ? {} : { from: `/root${operation.from}` }),
-    } as Operation;
-    const [error] = applyPatch(target, [rooted]);
-    if (error) throw operationFailed(operation, error);
-  }
-  return target.root;
-}
-
-function operationFailed(operation: Operation, error: Error): ApiError {
-  const { op, path } = operation;
-  if (op === "test") {
-    return new ApiError(
-      422,
-      "Invalid",
-      `the server rejected our request due to an error in our request: testing value ${path} failed`,
-      {},
-    );
-  }
-  return new ApiError(
-    422,
-    "Invalid",
-    `the server rejected our request due to an error in our request: ${op} operation does not apply: doc is missing path: ${path}: ${error.name}`,
-    {},
-  );
 }

@@ -1,8 +1,61 @@
-/** The subresources that act: eviction, binding, logs, scale, tokens. */
+/**
+ * Which file answers which subresource. `status` is not here: it is an ordinary update of one part.
+ * What the sandbox cannot do (there are no containers to enter) is refused with the reason.
+ */
 import type { KubeResponse } from "../../../kube/transport.ts";
 import type { Call } from "../engine.ts";
-import { ApiError } from "../status.ts";
+import { ApiError, badRequest, methodNotAllowed } from "../status.ts";
+import { bindPod } from "./binding.ts";
+import { evictPod } from "./eviction.ts";
+import { finalizeNamespace } from "./finalize.ts";
+import { readLog } from "./log.ts";
+import { answerScale } from "./scale.ts";
+import { requestToken } from "./token.ts";
 
-export async function answerSubresource(_call: Call): Promise<KubeResponse> {
+const CONTAINERLESS: ReadonlySet<string> = new Set([
+  "exec",
+  "attach",
+  "portforward",
+  "proxy",
+  "ephemeralcontainers",
+  "resize",
+]);
+
+/** Answers `<resource>/<name>/<subresource>`. Throws ApiError. */
+export async function answerSubresource(call: Call): Promise<KubeResponse> {
+  const { definition, method, path } = call;
+  const { plural } = definition;
+  const what = `${definition.group === "" ? "" : `${definition.group}/`}${plural}/${path.subresource}`;
+  switch (what) {
+    case "pods/eviction":
+      requireMethod(method, "POST");
+      return evictPod(call);
+    case "pods/binding":
+      requireMethod(method, "POST");
+      return bindPod(call);
+    case "pods/log":
+      requireMethod(method, "GET");
+      return readLog(call);
+    case "serviceaccounts/token":
+      requireMethod(method, "POST");
+      return requestToken(call);
+    case "namespaces/finalize":
+      requireMethod(method, "PUT");
+      return finalizeNamespace(call);
+    default:
+      break;
+  }
+  if (path.subresource === "scale" && definition.scale !== undefined) {
+    return answerScale(call, definition.scale);
+  }
+  if (CONTAINERLESS.has(path.subresource as string)) {
+    throw badRequest(
+      `${what} is not available: the sandbox runs no containers, only their life in the API`,
+    );
+  }
   throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
+}
+
+function requireMethod(method: string, wanted: string): void {
+  if (method !== wanted) throw methodNotAllowed();
 }

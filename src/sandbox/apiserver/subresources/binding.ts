@@ -1,0 +1,92 @@
+/**
+ * pods/binding: the scheduler's one write. A pod is assigned once; a second assignment, a pod that
+ * is going or one that is still gated is a conflict.
+ * upstream: kubernetes pkg/registry/core/pod/storage/storage.go (assignPod)
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { isObject } from "../../../base/json.ts";
+import type { KubeResponse } from "../../../kube/transport.ts";
+import { withCondition, writeDirectly } from "../direct-write.ts";
+import { type Call, isDryRun } from "../engine.ts";
+import { badRequest, conflict, invalid, notFound } from "../status.ts";
+
+interface PodShape extends KubeObject {
+  readonly spec?: { readonly nodeName?: string; readonly schedulingGates?: readonly unknown[] };
+}
+
+export async function bindPod(call: Call): Promise<KubeResponse> {
+  const { definition, engine, path } = call;
+  const name = path.name as string;
+  const { nodeName, metadata } = bindingOf(call);
+  const pod = engine.store.get(definition.storageKey, path.namespace, name) as PodShape | undefined;
+  if (pod === undefined) throw notFound(definition, name);
+  refuseUnbindable(pod, metadata["uid"]);
+  const annotations = isObject(metadata["annotations"]) ? metadata["annotations"] : undefined;
+  const bound = {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      ...(annotations === undefined
+        ? {}
+        : { annotations: { ...pod.metadata.annotations, ...annotations } }),
+    },
+    spec: { ...pod.spec, nodeName },
+  } as KubeObject;
+  const next = withCondition(bound, {
+    type: "PodScheduled",
+    status: "True",
+    lastTransitionTime: toRfc3339(engine.clock.now()),
+  });
+  if (!isDryRun(call)) writeDirectly(call, pod, next);
+  const body = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 };
+  return { status: 201, headers: { "content-type": "application/json" }, body };
+}
+
+function bindingOf(call: Call): { nodeName: string; metadata: Record<string, unknown> } {
+  const { body, path } = call;
+  if (!isObject(body)) throw badRequest("the body of pods/binding must be a v1 Binding");
+  const metadata = isObject(body["metadata"]) ? body["metadata"] : {};
+  const target = isObject(body["target"]) ? body["target"] : {};
+  if (metadata["name"] !== undefined && metadata["name"] !== path.name) {
+    throw badRequest("name in URL does not match name in Binding object");
+  }
+  const { kind = "", name = "" } = target as { kind?: string; name?: string };
+  const errors = [];
+  if (kind !== "" && kind !== "Node") {
+    const message = `Unsupported value: "${kind}": supported values: "Node", "<empty>"`;
+    errors.push({ field: "target.kind", reason: "FieldValueNotSupported", message });
+  }
+  if (name === "") {
+    errors.push({ field: "target.name", reason: "FieldValueRequired", message: "Required value" });
+  }
+  if (errors.length > 0) {
+    throw invalid({ group: "", kind: "Binding" }, path.name as string, errors);
+  }
+  return { nodeName: name, metadata };
+}
+
+function refuseUnbindable(pod: PodShape, uid: unknown): void {
+  const { name, deletionTimestamp } = pod.metadata;
+  const resource = { group: "", plural: "pods/binding" };
+  if (uid !== undefined && uid !== "" && uid !== pod.metadata.uid) {
+    throw conflict(
+      resource,
+      name,
+      `Precondition failed: UID in precondition: ${String(uid)}, UID in object meta: ${pod.metadata.uid}`,
+    );
+  }
+  if (deletionTimestamp !== undefined) {
+    throw conflict(resource, name, `pod ${name} is being deleted, cannot be assigned to a host`);
+  }
+  if (pod.spec?.nodeName) {
+    throw conflict(
+      resource,
+      name,
+      `pod ${name} is already assigned to node "${pod.spec.nodeName}"`,
+    );
+  }
+  if ((pod.spec?.schedulingGates ?? []).length > 0) {
+    throw conflict(resource, name, `pod ${name} has non-empty .spec.schedulingGates`);
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * pods/eviction: a delete that asks the pod's disruption budget first. Pods that do not count as
+ * healthy may pass by the budget, as its unhealthyPodEvictionPolicy says; an allowed eviction is
+ * counted in the budget's status at once, before its controller sees the pod go.
+ * upstream: kubernetes pkg/registry/core/pod/storage/eviction.go
+ */
+import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
+import type { Condition, KubeObject } from "../../../apis/meta.ts";
+import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { isObject } from "../../../base/json.ts";
+import type { KubeResponse } from "../../../kube/transport.ts";
+import { review } from "../admission.ts";
+import { type DeleteOptions, deleteObject, deleteOptionsOf } from "../delete.ts";
+import { withCondition, writeDirectly } from "../direct-write.ts";
+import type { Call } from "../engine.ts";
+import { getObject } from "../read.ts";
+import { ApiError, badRequest, forbidden, type Status } from "../status.ts";
+
+const BUDGETS = "policy/poddisruptionbudgets";
+const REFUSAL = "Cannot evict pod as it would violate the pod's disruption budget.";
+/** A budget that has not counted its last pods yet takes no more. */
+const MAX_DISRUPTED_PODS = 2_000;
+/** How long a client should wait for a budget whose controller is behind. */
+const RETRY_AFTER_SECONDS = 10;
+
+interface PodShape extends KubeObject {
+  readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
+}
+
+export async function evictPod(call: Call): Promise<KubeResponse> {
+  const options = optionsOf(call);
+  const pod = (await getObject(call)) as PodShape;
+  const eviction = call.body as KubeObject;
+  await review(call, {
+    operation: "CREATE",
+    object: { ...eviction, metadata: { ...eviction.metadata, name: pod.metadata.name } },
+    old: undefined,
+    subresource: "eviction",
+  });
+  if (!passesByBudgets(pod)) {
+    const refused = askBudget(call, pod, options);
+    if (refused !== undefined) return refused;
+    if (options.dryRun !== true) noteEviction(call);
+  }
+  const { namespace, name } = pod.metadata;
+  await deleteObject(call, namespace, name, options);
+  return answerOf(201, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
+}
+
+function optionsOf(call: Call): DeleteOptions {
+  const { body, path } = call;
+  if (!isObject(body) || body["kind"] !== "Eviction") {
+    throw badRequest("the body of pods/eviction must be a policy/v1 Eviction");
+  }
+  const metadata = isObject(body["metadata"]) ? body["metadata"] : {};
+  const name = metadata["name"];
+  if (name !== undefined && name !== path.name) {
+    throw badRequest("name in URL does not match name in Eviction object");
+  }
+  return deleteOptionsOf({ ...call, body: body["deleteOptions"] });
+}
+
+/** Pods that are over, not begun or already going do no harm to any budget. */
+function passesByBudgets(pod: PodShape): boolean {
+  const phase = pod.status?.phase;
+  return (
+    phase === "Succeeded" ||
+    phase === "Failed" ||
+    phase === "Pending" ||
+    pod.metadata.deletionTimestamp !== undefined
+  );
+}
+
+/** The refusal, or undefined when the eviction may go on (and is counted, unless it is a dry run). */
+function askBudget(call: Call, pod: PodShape, options: DeleteOptions): KubeResponse | undefined {
+  const { namespace } = pod.metadata;
+  const all = call.engine.store.list(BUDGETS, namespace).objects as readonly unknown[];
+  const budgets = (all as readonly PodDisruptionBudget[]).filter(({ spec }) =>
+    matchesLabelSelector(spec.selector, pod.metadata.labels),
+  );
+  const [budget, second] = budgets;
+  if (budget === undefined) return undefined;
+  if (second !== undefined) {
+    return answerOf(500, {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message:
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+      code: 500,
+    });
+  }
+  if (isUnprotected(budget, pod)) return undefined;
+  const counted = decrement(call, budget, pod.metadata.name);
+  if (options.dryRun !== true) {
+    writeDirectly(budgetCall(call), budget, counted);
+  }
+  return undefined;
+}
+
+/** An unready pod is no loss to a budget that is kept anyway, or that does not count it. */
+function isUnprotected(budget: PodDisruptionBudget, pod: PodShape): boolean {
+  const ready = pod.status?.conditions?.some(
+    ({ type, status }) => type === "Ready" && status === "True",
+  );
+  if (ready === true) return false;
+  if (budget.spec.unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
+  const { currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {};
+  return currentHealthy >= desiredHealthy && desiredHealthy > 0;
+}
+
+/** The budget with this eviction counted. Throws 429 when nothing is left. */
+function decrement(call: Call, budget: PodDisruptionBudget, podName: string): PodDisruptionBudget {
+  const { name, generation = 0 } = budget.metadata;
+  const { status = {} } = budget;
+  const { disruptionsAllowed = 0, disruptedPods = {}, observedGeneration = 0 } = status;
+  if (observedGeneration < generation) {
+    throw tooMany(
+      `The disruption budget ${name} is still being processed by the server.`,
+      RETRY_AFTER_SECONDS,
+    );
+  }
+  const resource = { group: "policy", plural: "poddisruptionbudget" };
+  if (disruptionsAllowed < 0) {
+    throw forbidden(resource, name, "pdb disruptions allowed is negative");
+  }
+  if (Object.keys(disruptedPods).length > MAX_DISRUPTED_PODS) {
+    throw forbidden(
+      resource,
+      name,
+      "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+    );
+  }
+  if (disruptionsAllowed === 0) throw tooMany(shortageOf(budget), 0);
+  const left = disruptionsAllowed - 1;
+  const nowText = toRfc3339(call.engine.clock.now());
+  const counted = {
+    ...budget,
+    status: {
+      ...status,
+      disruptionsAllowed: left,
+      disruptedPods: { ...disruptedPods, [podName]: nowText },
+    },
+  };
+  if (left > 0) return counted;
+  return withCondition(counted, {
+    type: "DisruptionAllowed",
+    status: "False",
+    reason: "InsufficientPods",
+    message: "",
+    lastTransitionTime: nowText,
+  }) as PodDisruptionBudget;
+}
+
+function shortageOf({ metadata, status = {} }: PodDisruptionBudget): string {
+  const condition = status.conditions?.find(({ type }) => type === "DisruptionAllowed");
+  if (condition?.reason === "SyncFailed") {
+    return `The disruption budget ${metadata.name} does not allow evicting pods currently because it failed sync: ${condition.message ?? ""}`;
+  }
+  return `The disruption budget ${metadata.name} needs ${status.desiredHealthy ?? 0} healthy pods and has ${status.currentHealthy ?? 0} currently`;
+}
+
+function tooMany(cause: string, retryAfterSeconds: number): ApiError {
+  return new ApiError(429, "TooManyRequests", REFUSAL, {
+    causes: [{ reason: "DisruptionBudget", message: cause }],
+    ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
+  });
+}
+
+/** Says in the pod's status why it goes, for those who count such ends apart. */
+function noteEviction(call: Call): void {
+  const { definition, engine, path } = call;
+  const stored = engine.store.get(definition.storageKey, path.namespace, path.name as string);
+  if (stored === undefined) return;
+  const next = withCondition(stored, {
+    type: "DisruptionTarget",
+    status: "True",
+    reason: "EvictionByEvictionAPI",
+    message: "Eviction API: evicting",
+    lastTransitionTime: toRfc3339(engine.clock.now()),
+  });
+  writeDirectly(call, stored, next);
+}
+
+function budgetCall(call: Call): Call {
+  const definition = call.engine.registry.find("policy", "v1", "poddisruptionbudgets");
+  return { ...call, definition: definition ?? { ...call.definition, storageKey: BUDGETS } };
+}
+
+function answerOf(status: number, body: Status): KubeResponse {
+  return { status, headers: { "content-type": "application/json" }, body };
+}

@@ -1,0 +1,118 @@
+/**
+ * scale: one number of a big object, read and written as an autoscaling/v1 Scale. Where the number
+ * lives is the definition's knowledge.
+ */
+import { formatLabelSelector } from "../../../apis/core/selectors.ts";
+import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
+import { applyMergePatch, clone, isObject } from "../../../base/json.ts";
+import type { KubeResponse } from "../../../kube/transport.ts";
+import type { Call } from "../engine.ts";
+import { applyJsonPatch } from "../patch/json-patch.ts";
+import { getObject } from "../read.ts";
+import type { ScalePaths } from "../resource-definition.ts";
+import { badRequest, invalid, methodNotAllowed } from "../status.ts";
+import { update } from "../write.ts";
+
+interface Scale extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
+}
+
+export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeResponse> {
+  const { method } = call;
+  if (method === "GET") return ok(scaleOf(await getObject(call), paths));
+  if (method !== "PUT" && method !== "PATCH") throw methodNotAllowed();
+  const object = await update(call, {
+    internal: true,
+    subresource: "scale",
+    next: (current) => {
+      const wanted = nextScale(call, scaleOf(current, paths));
+      const replicas = replicasOf(call, wanted);
+      const next = withValueAt(current, partsOf(paths.specReplicasPath), replicas) as KubeObject;
+      const { resourceVersion } = wanted.metadata ?? {};
+      if (resourceVersion === undefined) return next;
+      return { ...next, metadata: { ...next.metadata, resourceVersion } };
+    },
+  });
+  return ok(scaleOf(object, paths));
+}
+
+function nextScale(call: Call, current: Scale): Scale {
+  if (call.method === "PUT") return call.body as Scale;
+  const type = call.headers["content-type"] ?? "";
+  if (type.startsWith("application/json-patch+json")) {
+    return applyJsonPatch(current, call.body) as Scale;
+  }
+  // A Scale has no lists: merge, strategic and apply mean the same.
+  return applyMergePatch(current, call.body) as Scale;
+}
+
+function replicasOf(call: Call, wanted: Scale): number {
+  const replicas = isObject(wanted) ? (wanted.spec?.replicas ?? 0) : undefined;
+  if (typeof replicas !== "number" || !Number.isInteger(replicas)) {
+    throw badRequest("spec.replicas of the Scale must be an integer");
+  }
+  if (replicas < 0) {
+    throw invalid({ group: "autoscaling", kind: "Scale" }, call.path.name as string, [
+      {
+        field: "spec.replicas",
+        reason: "FieldValueInvalid",
+        message: `Invalid value: ${replicas}: must be greater than or equal to 0`,
+      },
+    ]);
+  }
+  return replicas;
+}
+
+function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const replicas = valueAt(object, partsOf(paths.specReplicasPath));
+  const running = valueAt(object, partsOf(paths.statusReplicasPath));
+  const selector =
+    paths.labelSelectorPath === undefined
+      ? undefined
+      : valueAt(object, partsOf(paths.labelSelectorPath));
+  const selectorText =
+    typeof selector === "string"
+      ? selector
+      : isObject(selector)
+        ? formatLabelSelector(selector as LabelSelector)
+        : undefined;
+  return {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata: clone({
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      creationTimestamp,
+    }) as Scale["metadata"],
+    spec: { replicas: Number(replicas ?? 0) },
+    status: {
+      replicas: Number(running ?? 0),
+      ...(selectorText === undefined ? {} : { selector: selectorText }),
+    },
+  } as Scale;
+}
+
+/** `.spec.replicas` as its parts. */
+function partsOf(path: string): readonly string[] {
+  return path.split(".").filter((part) => part !== "");
+}
+
+function valueAt(object: unknown, path: readonly string[]): unknown {
+  let value = object;
+  for (const part of path) value = isObject(value) ? value[part] : undefined;
+  return value;
+}
+
+function withValueAt(object: unknown, path: readonly string[], value: unknown): unknown {
+  const [part, ...rest] = path;
+  if (part === undefined) return value;
+  const base = isObject(object) ? object : {};
+  return { ...base, [part]: withValueAt(base[part], rest, value) };
+}
+
+function ok(body: unknown): KubeResponse {
+  return { status: 200, headers: { "content-type": "application/json" }, body };
+}
