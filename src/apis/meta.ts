@@ -1,4 +1,5 @@
 /** What every Kubernetes object has, and how a kind is named: the raw JSON shapes of apimachinery. */
+import { fromRfc3339 } from "../base/clock.ts";
 
 export interface OwnerReference {
   readonly apiVersion: string;
@@ -83,21 +84,9 @@ export function keyOf(object: KubeObject): string {
 /** Free-form resource amounts as written: `{"cpu": "500m"}`. Some writers use JSON numbers. */
 export type ResourceAmounts = Readonly<Record<string, string | number>>;
 
-/** Epoch ms → `2026-01-02T03:04:05Z`: API times are in whole seconds. */
-export function formatTime(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
-}
-
-/** RFC 3339 text → epoch ms; `undefined` when absent or no time. */
-export function parseTime(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const ms = Date.parse(text);
-  return Number.isNaN(ms) ? undefined : ms;
-}
-
 /** Epoch ms of creation; 0 for objects that were never stored. */
 export function createdAtMs(object: KubeObject): number {
-  return parseTime(object.metadata.creationTimestamp) ?? 0;
+  return fromRfc3339(object.metadata.creationTimestamp) ?? 0;
 }
 
 /** The total order of lists that reach a decision: creation time, then namespace and name. */

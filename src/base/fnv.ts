@@ -2,6 +2,7 @@
  * 64-bit FNV-1 (multiply, then xor), on BigInt. It names content: template hashes, generated names. Not for
  * hot paths.
  */
+import { utf8Bytes } from "./base64.ts";
 
 const OFFSET = 0xcbf29ce484222325n;
 const PRIME = 0x100000001b3n;
@@ -16,7 +17,7 @@ export function fnv64(bytes: Iterable<number>): bigint {
 
 /** FNV-1 of a text's UTF-8 bytes. */
 export function fnv64Text(text: string): bigint {
-  return fnv64(utf8(text));
+  return fnv64(utf8Bytes(text));
 }
 
 /** FNV-1 of integers, each as eight bytes, lowest first. Negative ones in two's complement. */
@@ -30,25 +31,4 @@ export function fnv64Integers(...integers: readonly bigint[]): bigint {
     }
   }
   return fnv64(bytes);
-}
-
-/** This floor has no TextEncoder: by hand. Lone surrogates become U+FFFD. */
-function utf8(text: string): number[] {
-  const bytes: number[] = [];
-  for (const character of text) {
-    let code = character.codePointAt(0) as number;
-    if (code >= 0xd800 && code <= 0xdfff) code = 0xfffd;
-    if (code < 0x80) bytes.push(code);
-    else if (code < 0x800) bytes.push(0xc0 | (code >> 6), 0x80 | (code & 63));
-    else if (code < 0x10000)
-      bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63));
-    else
-      bytes.push(
-        0xf0 | (code >> 18),
-        0x80 | ((code >> 12) & 63),
-        0x80 | ((code >> 6) & 63),
-        0x80 | (code & 63),
-      );
-  }
-  return bytes;
 }

@@ -2,6 +2,7 @@
  * Questions about one pod that several floors ask: does it run, may it be moved, does it need a node.
  * upstream: pkg/utils/pod/scheduling.go
  */
+import { fromRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import {
   DISRUPTED_NO_SCHEDULE_TAINT,
@@ -9,7 +10,6 @@ import {
   DO_NOT_DISRUPT_ANNOTATION_KEY,
   DO_NOT_EVICT_ANNOTATION_KEY,
 } from "../karpenter/labels.ts";
-import { parseTime } from "../meta.ts";
 import {
   isActive,
   isOwnedByDaemonSet,
@@ -64,7 +64,7 @@ export function isEvictable(pod: Pod, nowMs: number): boolean {
 
 /** Deleted more than a minute past its grace, and still there. */
 export function isStuckTerminating(pod: Pod, nowMs: number): boolean {
-  const deletionMs = parseTime(pod.metadata.deletionTimestamp);
+  const deletionMs = fromRfc3339(pod.metadata.deletionTimestamp);
   return deletionMs !== undefined && nowMs - deletionMs > STUCK_TERMINATING_MS;
 }
 
@@ -104,7 +104,7 @@ export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   const graceMs = parseDuration(text);
   if (graceMs === undefined) return { kind: "invalid", why: `"${text}" is no duration` };
   if (graceMs <= 0) return { kind: "invalid", why: `"${text}" is not positive` };
-  const startMs = parseTime(pod.status?.startTime);
+  const startMs = fromRfc3339(pod.status?.startTime);
   if (startMs === undefined) return { kind: "always" };
   const untilMs = startMs + graceMs;
   return nowMs < untilMs ? { kind: "until", untilMs } : { kind: "elapsed" };

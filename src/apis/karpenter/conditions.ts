@@ -3,8 +3,9 @@
  * Objects are never changed: each call returns the object itself when nothing differs, else a new one.
  * upstream: operatorpkg/status (spec: upstream-core 1.2)
  */
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
-import { type Condition, formatTime, type KubeObject, parseTime } from "../meta.ts";
+import type { Condition, KubeObject } from "../meta.ts";
 
 /** Conditions that together make `Ready`, by kind. Machines are in hub shape here. */
 const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
@@ -69,7 +70,7 @@ export function initializeConditions<T extends KubeObject>(
       status: "Unknown",
       reason: AWAITING_RECONCILIATION,
       message: AWAITING_MESSAGE,
-      lastTransitionTime: object.metadata.creationTimestamp ?? formatTime(nowMs),
+      lastTransitionTime: object.metadata.creationTimestamp ?? toRfc3339(nowMs),
       observedGeneration: object.metadata.generation ?? 0,
     };
     result = withConditions(result, ordered([...conditionsOf(result), fresh]));
@@ -124,7 +125,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
     status: change.status,
     reason: change.reason ?? (change.status === "True" ? change.type : ""),
     message: change.message ?? "",
-    lastTransitionTime: sameStatus ? (before.lastTransitionTime as string) : formatTime(nowMs),
+    lastTransitionTime: sameStatus ? (before.lastTransitionTime as string) : toRfc3339(nowMs),
     observedGeneration: object.metadata.generation ?? 0,
   };
   if (deepEqual(before, after)) return object;
@@ -142,7 +143,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
 function ordered(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.toSorted((a, b) => {
     if (a.type === READY || b.type === READY) return a.type === READY ? 1 : -1;
-    return (parseTime(a.lastTransitionTime) ?? 0) - (parseTime(b.lastTransitionTime) ?? 0);
+    return (fromRfc3339(a.lastTransitionTime) ?? 0) - (fromRfc3339(b.lastTransitionTime) ?? 0);
   });
 }
 

@@ -1,0 +1,277 @@
+/**
+ * Admission of alpha's kinds, whose schemas say little: a defaulting and a validating webhook for
+ * Provisioners and AWSNodeTemplates, and one for config-logging. AdmissionReview in, AdmissionReview out;
+ * serving them is others' business (spec: generations 4.4, 11.1, 11.3). Later kinds are checked by their
+ * schemas alone.
+ */
+import { base64Encode } from "../../base/base64.ts";
+import { deepEqual, isObject } from "../../base/json.ts";
+import type { AWSNodeTemplate } from "../aws/awsnodetemplate.ts";
+import {
+  LABEL_INSTANCE_CATEGORY,
+  LABEL_INSTANCE_FAMILY,
+  LABEL_INSTANCE_GENERATION,
+} from "../aws/labels.ts";
+import { WEBHOOK_SERVICE } from "../crds/definition.ts";
+import {
+  ARCH_LABEL_KEY,
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  normalizedLabel,
+  OS_LABEL_KEY,
+} from "../karpenter/labels.ts";
+import type { RequirementSpec } from "../karpenter/nodepool.ts";
+import type { Provisioner } from "../karpenter/provisioner.ts";
+import type { KubeObject } from "../meta.ts";
+import { conversionReview, type KubeReview } from "./conversion.ts";
+import { validateAwsBlock, validateInlineProvider } from "./validate-aws.ts";
+import { validateProvisioner } from "./validate-provisioner.ts";
+import { type FieldProblem, problem, problemsText } from "./validation.ts";
+
+export interface AdmissionSettings {
+  readonly clusterName: string;
+  /** The seeds write ttlSecondsAfterEmpty: -1 for "never"; upstream denies every negative. */
+  readonly acceptMinusOne: boolean;
+  /** aws.defaultInstanceProfile: with it an inline provider need not name one. */
+  readonly defaultInstanceProfile: string | undefined;
+}
+
+export const DEFAULTING_PATH = "/default/karpenter.k8s.aws";
+export const VALIDATING_AWS_PATH = "/validate/karpenter.k8s.aws";
+export const VALIDATING_PATH = "/validate/karpenter.sh";
+export const VALIDATING_CONFIG_PATH = "/validate/config.karpenter.sh";
+export const CONVERSION_PATHS = [
+  "/conversion/karpenter.sh",
+  "/conversion/karpenter.k8s.aws",
+] as const;
+
+/** Answers a review posted to one of our paths; undefined when the path is none of ours. */
+export function answerWebhook(
+  path: string,
+  review: unknown,
+  settings: AdmissionSettings,
+): KubeReview | undefined {
+  if ((CONVERSION_PATHS as readonly string[]).includes(path)) return conversionReview(review);
+  if (path === DEFAULTING_PATH) return defaultingReview(review, settings);
+  if (path === VALIDATING_PATH || path === VALIDATING_AWS_PATH || path === VALIDATING_CONFIG_PATH)
+    return validatingReview(review, settings, path);
+  return undefined;
+}
+
+/** Fills in what alpha's webhook fills in; the answer carries a JSON patch. */
+export function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
+  const { uid, object } = requestOf(review);
+  if (object?.kind !== "Provisioner") return answer(uid, { allowed: true });
+  const before = object as Provisioner;
+  const after = defaultedProvisioner(before, settings);
+  if (deepEqual(before.spec, after.spec)) return answer(uid, { allowed: true });
+  const op = before.spec === undefined ? "add" : "replace";
+  const patch = base64Encode(JSON.stringify([{ op, path: "/spec", value: after.spec }]));
+  return answer(uid, { allowed: true, patchType: "JSONPatch", patch });
+}
+
+/** What is wrong with the object, in upstream's words. DELETE is never asked about. */
+export function validatingReview(
+  review: unknown,
+  settings: AdmissionSettings,
+  path: string,
+): KubeReview {
+  const { uid, object } = requestOf(review);
+  const problems = object === undefined ? [] : problemsOf(object, settings, path);
+  if (problems.length === 0) return answer(uid, { allowed: true });
+  const message = `validation failed: ${problemsText(problems)}`;
+  const status = { status: "Failure", reason: "BadRequest", code: 400, message };
+  return answer(uid, { allowed: false, status });
+}
+
+function problemsOf(
+  object: KubeObject,
+  settings: AdmissionSettings,
+  path: string,
+): readonly FieldProblem[] {
+  if (path === VALIDATING_CONFIG_PATH) return validateLoggingConfig(object);
+  if (object.kind === "AWSNodeTemplate")
+    return path === VALIDATING_AWS_PATH
+      ? validateAwsBlock((object as AWSNodeTemplate).spec ?? {}, "template")
+      : [];
+  if (object.kind !== "Provisioner") return [];
+  const provisioner = object as Provisioner;
+  return path === VALIDATING_PATH
+    ? validateProvisioner(provisioner, settings)
+    : validateInlineProvider(provisioner.spec?.provider, settings);
+}
+
+/**
+ * The requirements alpha adds where the key is absent. An inline provider is the oldest generation: it
+ * gets capacity type, architecture and two selectors, and labels count as given.
+ */
+export function defaultedProvisioner(
+  provisioner: Provisioner,
+  settings: AdmissionSettings,
+): Provisioner {
+  const spec: Provisioner["spec"] = provisioner.spec ?? {};
+  const given = new Set((spec.requirements ?? []).map((one) => normalizedLabel(one.key)));
+  const added: RequirementSpec[] = [];
+  const add = (key: string, operator: RequirementSpec["operator"], values: readonly string[]) => {
+    if (!given.has(key)) added.push({ key, operator, values });
+  };
+  const inline = spec.provider !== undefined && spec.providerRef === undefined;
+  if (inline) {
+    for (const key of Object.keys(spec.labels ?? {})) given.add(normalizedLabel(key));
+    add(CAPACITY_TYPE_LABEL_KEY, "In", ["on-demand"]);
+    add(ARCH_LABEL_KEY, "In", ["amd64"]);
+  } else {
+    add(OS_LABEL_KEY, "In", ["linux"]);
+    add(ARCH_LABEL_KEY, "In", ["amd64"]);
+    add(CAPACITY_TYPE_LABEL_KEY, "In", ["on-demand"]);
+    const instanceKeys = [
+      INSTANCE_TYPE_LABEL_KEY,
+      LABEL_INSTANCE_FAMILY,
+      LABEL_INSTANCE_CATEGORY,
+      LABEL_INSTANCE_GENERATION,
+    ];
+    if (!instanceKeys.some((key) => given.has(key))) {
+      add(LABEL_INSTANCE_CATEGORY, "In", ["c", "m", "r"]);
+      add(LABEL_INSTANCE_GENERATION, "Gt", ["2"]);
+    }
+  }
+  return {
+    ...provisioner,
+    spec: {
+      ...spec,
+      ...(inline ? { provider: withSelectors(spec.provider ?? {}, settings) } : {}),
+      ...(added.length > 0 ? { requirements: [...(spec.requirements ?? []), ...added] } : {}),
+    },
+  };
+}
+
+/** The cluster's own subnets and groups, unless others are named. */
+function withSelectors(
+  provider: Readonly<Record<string, unknown>>,
+  settings: AdmissionSettings,
+): Readonly<Record<string, unknown>> {
+  const discovery = { [`kubernetes.io/cluster/${settings.clusterName}`]: "*" };
+  const result = { ...provider };
+  if (provider["subnetSelector"] === undefined) result["subnetSelector"] = discovery;
+  if (provider["securityGroupSelector"] === undefined && provider["launchTemplate"] === undefined)
+    result["securityGroupSelector"] = discovery;
+  return result;
+}
+
+const LEVELS = ["debug", "info", "warn", "error", "dpanic", "panic", "fatal"];
+
+/** ConfigMap config-logging: broken JSON and unknown levels are refused before anybody reads them. */
+function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
+  const data = (object as { data?: Record<string, string> }).data ?? {};
+  const problems: FieldProblem[] = [];
+  const text = data["zap-logger-config"];
+  if (text !== undefined && text.trim() !== "" && !isJsonObject(text))
+    problems.push(problem("invalid value: not a JSON object", "data.zap-logger-config"));
+  for (const key of Object.keys(data).sort()) {
+    if (!key.startsWith("loglevel.") || LEVELS.includes(data[key] as string)) continue;
+    const details = `"${data[key]}" is none of ${LEVELS.join(", ")}`;
+    problems.push(problem(`invalid value: ${data[key]}`, `data.${key}`, details));
+  }
+  return problems;
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+function requestOf(review: unknown): { uid: unknown; object: KubeObject | undefined } {
+  const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
+  const object = isObject(request["object"])
+    ? (request["object"] as unknown as KubeObject)
+    : undefined;
+  return { uid: request["uid"], object };
+}
+
+function answer(uid: unknown, response: Readonly<Record<string, unknown>>): KubeReview {
+  return {
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    response: { uid, ...response },
+  };
+}
+
+/** The configurations that send alpha's kinds to us; `caBundle` where the service is called over TLS. */
+export function webhookConfigurations(
+  service: { readonly name: string; readonly namespace: string } = WEBHOOK_SERVICE,
+  caBundle?: string,
+): readonly KubeObject[] {
+  const webhook = (name: string, path: string, rules: readonly unknown[], more: object = {}) => ({
+    name,
+    admissionReviewVersions: ["v1"],
+    clientConfig: {
+      service: { name: service.name, namespace: service.namespace, path, port: 8443 },
+      ...(caBundle === undefined ? {} : { caBundle }),
+    },
+    failurePolicy: "Fail",
+    matchPolicy: "Equivalent",
+    sideEffects: "None",
+    rules,
+    ...more,
+  });
+  const logging = { objectSelector: { matchLabels: { "app.kubernetes.io/part-of": "karpenter" } } };
+  const configuration = (kind: string, one: { readonly name: string }) =>
+    ({
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind,
+      metadata: { name: one.name },
+      webhooks: [one],
+    }) as KubeObject;
+  return [
+    configuration(
+      "MutatingWebhookConfiguration",
+      webhook("defaulting.webhook.karpenter.k8s.aws", DEFAULTING_PATH, [PROVISIONERS]),
+    ),
+    configuration(
+      "ValidatingWebhookConfiguration",
+      webhook("validation.webhook.karpenter.k8s.aws", VALIDATING_AWS_PATH, [
+        TEMPLATES,
+        PROVISIONERS,
+      ]),
+    ),
+    configuration(
+      "ValidatingWebhookConfiguration",
+      webhook("validation.webhook.karpenter.sh", VALIDATING_PATH, [PROVISIONERS]),
+    ),
+    configuration(
+      "ValidatingWebhookConfiguration",
+      webhook(
+        "validation.webhook.config.karpenter.sh",
+        VALIDATING_CONFIG_PATH,
+        [CONFIG_MAPS],
+        logging,
+      ),
+    ),
+  ];
+}
+
+const OPERATIONS = ["CREATE", "UPDATE"];
+const PROVISIONERS = {
+  apiGroups: ["karpenter.sh"],
+  apiVersions: ["v1alpha5"],
+  operations: OPERATIONS,
+  resources: ["provisioners"],
+  scope: "*",
+};
+const TEMPLATES = {
+  apiGroups: ["karpenter.k8s.aws"],
+  apiVersions: ["v1alpha1"],
+  operations: OPERATIONS,
+  resources: ["awsnodetemplates"],
+  scope: "*",
+};
+const CONFIG_MAPS = {
+  apiGroups: [""],
+  apiVersions: ["v1"],
+  operations: OPERATIONS,
+  resources: ["configmaps"],
+  scope: "*",
+};

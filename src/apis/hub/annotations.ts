@@ -1,0 +1,31 @@
+/** Annotations that carry JSON, and setting or dropping several at once. */
+import { isObject } from "../../base/json.ts";
+import type { KubeObject } from "../meta.ts";
+
+/** Sets each key, or removes it where the value is undefined; no annotations left means none at all. */
+export function annotated<T extends KubeObject>(
+  object: T,
+  changes: Readonly<Record<string, string | undefined>>,
+): T {
+  const annotations: Record<string, string> = { ...object.metadata.annotations };
+  for (const key of Object.keys(changes)) {
+    const value = changes[key];
+    if (value === undefined) delete annotations[key];
+    else annotations[key] = value;
+  }
+  const { annotations: _, ...metadata } = object.metadata;
+  const some = Object.keys(annotations).length > 0;
+  return { ...object, metadata: some ? { ...metadata, annotations } : metadata };
+}
+
+/** The JSON object in an annotation; `{}` when it is absent or broken. */
+export function parseObject(object: KubeObject, key: string): Record<string, unknown> {
+  const text = object.metadata.annotations?.[key];
+  if (text === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,265 @@
+/**
+ * v1beta1 ↔ v1 of NodePool, NodeClaim and EC2NodeClass, and the webhook around it. Nothing is lost either
+ * way: what one version cannot say travels in annotations, upstream's where it has one and ours
+ * (`…/v1-only`) where upstream drops the value (spec: generations 9 and 12.2).
+ */
+import { deepEqual, isObject } from "../../base/json.ts";
+import {
+  GENERATION_ANNOTATION_KEY,
+  KUBELET_COMPATIBILITY_ANNOTATION_KEY,
+  NODECLASS_REFERENCE_ANNOTATION_KEY,
+  STORED_VERSION_MIGRATED_ANNOTATION_KEY,
+  V1_ONLY_ANNOTATION_KEY,
+} from "../karpenter/labels.ts";
+import type { NodeClaim } from "../karpenter/nodeclaim.ts";
+import type { NodeClaimV1Beta1 } from "../karpenter/nodeclaim-v1beta1.ts";
+import type { Budget, NodeClassReference, NodePool } from "../karpenter/nodepool.ts";
+import type { NodeClassReferenceV1Beta1, NodePoolV1Beta1 } from "../karpenter/nodepool-v1beta1.ts";
+import type { KubeObject } from "../meta.ts";
+import { annotated, parseObject } from "./annotations.ts";
+import { parseKubelet } from "./claim.ts";
+import { nodeClassToV1, nodeClassToV1Beta1 } from "./conversion-aws.ts";
+
+/** What was asked for is no conversion we have. */
+export class ConversionError extends Error {
+  override readonly name = "ConversionError";
+}
+
+const TO_V1: Readonly<Record<string, (object: KubeObject) => KubeObject>> = {
+  NodePool: (object) => poolToV1(object as NodePoolV1Beta1),
+  NodeClaim: (object) => claimToV1(object as NodeClaimV1Beta1),
+  EC2NodeClass: nodeClassToV1,
+};
+
+const TO_V1BETA1: Readonly<Record<string, (object: KubeObject) => KubeObject>> = {
+  NodePool: (object) => poolToV1Beta1(object as NodePool),
+  NodeClaim: (object) => claimToV1Beta1(object as NodeClaim),
+  EC2NodeClass: nodeClassToV1Beta1,
+};
+
+/** The object at `karpenter.sh/v1`, `karpenter.k8s.aws/v1beta1`, …; throws ConversionError. */
+export function convertObject(object: KubeObject, toApiVersion: string): KubeObject {
+  if (object.apiVersion === toApiVersion) return object;
+  const [group, version] = toApiVersion.split("/");
+  const [sourceGroup, sourceVersion] = (object.apiVersion ?? "").split("/");
+  const table = version === "v1" ? TO_V1 : version === "v1beta1" ? TO_V1BETA1 : {};
+  const convert = table[object.kind ?? ""];
+  const known = sourceVersion === "v1" || sourceVersion === "v1beta1";
+  if (convert === undefined || group !== sourceGroup || !known) {
+    throw new ConversionError(
+      `converting ${object.kind} ${object.metadata?.name}: no way from ${object.apiVersion} to ${toApiVersion}`,
+    );
+  }
+  if (!isObject((object as { spec?: unknown }).spec)) {
+    return { ...object, apiVersion: toApiVersion };
+  }
+  return { ...convert(object), apiVersion: toApiVersion };
+}
+
+/** ConversionReview in, ConversionReview out. Fails as a whole, as Kubernetes has it. */
+export function conversionReview(review: unknown): KubeReview {
+  const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
+  const desired = String(request["desiredAPIVersion"] ?? "");
+  const objects = Array.isArray(request["objects"]) ? (request["objects"] as KubeObject[]) : [];
+  const head = { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview" };
+  const uid = request["uid"];
+  try {
+    const convertedObjects = objects.map((object) => convertObject(object, desired));
+    return { ...head, response: { uid, result: { status: "Success" }, convertedObjects } };
+  } catch (error) {
+    if (!(error instanceof ConversionError)) throw error;
+    const result = { status: "Failed", message: error.message };
+    return { ...head, response: { uid, result, convertedObjects: [] } };
+  }
+}
+
+/** A review that was answered. */
+export interface KubeReview {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly response: Readonly<Record<string, unknown>>;
+}
+
+/** v1 fields of a pool that beta cannot say, as kept in the annotation. */
+interface PoolV1Only {
+  readonly consolidateAfter?: string;
+  readonly consolidationPolicy?: string;
+  readonly budgets?: readonly Budget[];
+  readonly terminationGracePeriod?: string;
+  readonly replicas?: number;
+}
+
+function poolToV1(beta: NodePoolV1Beta1): KubeObject {
+  const { template, disruption, ...rest } = beta.spec;
+  const { kubelet, nodeClassRef, resources: _, ...claim } = template.spec;
+  const kept = parseObject(beta, V1_ONLY_ANNOTATION_KEY) as PoolV1Only;
+  const { expireAfter, consolidationPolicy, consolidateAfter, budgets, ...other } =
+    disruption ?? {};
+  const underutilized = consolidationPolicy === "WhenUnderutilized";
+  const keptBudgets = sameWithoutReasons(kept.budgets, budgets) ? kept.budgets : budgets;
+  const spec = {
+    ...rest,
+    ...defined({ replicas: kept.replicas }),
+    template: {
+      ...template,
+      spec: {
+        ...claim,
+        nodeClassRef: referenceToV1(nodeClassRef),
+        ...defined({ expireAfter, terminationGracePeriod: kept.terminationGracePeriod }),
+      },
+    },
+    disruption: {
+      ...other,
+      ...defined({
+        consolidationPolicy: underutilized
+          ? (kept.consolidationPolicy ?? "WhenEmptyOrUnderutilized")
+          : consolidationPolicy,
+        consolidateAfter: consolidateAfter ?? kept.consolidateAfter ?? "0s",
+        budgets: keptBudgets,
+      }),
+    },
+  };
+  return annotated({ ...beta, spec } as KubeObject, {
+    [GENERATION_ANNOTATION_KEY]: "v1beta1",
+    [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: json(kubelet),
+    [NODECLASS_REFERENCE_ANNOTATION_KEY]: json(nodeClassRef),
+    [V1_ONLY_ANNOTATION_KEY]: undefined,
+  });
+}
+
+function poolToV1Beta1(pool: NodePool): KubeObject {
+  const { template, disruption, replicas, ...rest } = pool.spec;
+  const { nodeClassRef, expireAfter, terminationGracePeriod, ...claim } = template.spec;
+  const { consolidationPolicy, consolidateAfter, budgets, ...other } = disruption ?? {};
+  const empty = consolidationPolicy === "WhenEmpty";
+  const hasReasons = budgets?.some((budget) => budget.reasons !== undefined) ?? false;
+  const only: PoolV1Only = defined({
+    consolidateAfter: empty || consolidateAfter === "0s" ? undefined : consolidateAfter,
+    consolidationPolicy: consolidationPolicy === "Balanced" ? consolidationPolicy : undefined,
+    budgets: hasReasons ? budgets : undefined,
+    terminationGracePeriod,
+    replicas,
+  });
+  const annotations = pool.metadata.annotations;
+  const spec = {
+    ...rest,
+    template: {
+      ...template,
+      spec: {
+        ...claim,
+        nodeClassRef: referenceToBeta(pool, nodeClassRef),
+        ...defined({ kubelet: parseKubelet(annotations?.[KUBELET_COMPATIBILITY_ANNOTATION_KEY]) }),
+      },
+    },
+    disruption: {
+      ...other,
+      consolidationPolicy: empty ? "WhenEmpty" : "WhenUnderutilized",
+      ...defined({
+        consolidateAfter: empty ? consolidateAfter : undefined,
+        expireAfter,
+        budgets: budgets?.map(({ reasons: _, ...budget }) => budget),
+      }),
+    },
+  };
+  return annotated({ ...pool, spec } as KubeObject, {
+    ...BETA_HAS_NO,
+    [V1_ONLY_ANNOTATION_KEY]: jsonUnlessEmpty(only),
+  });
+}
+
+/** v1 annotations that mean nothing in beta, whose fields say it. */
+const BETA_HAS_NO = {
+  [GENERATION_ANNOTATION_KEY]: undefined,
+  [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: undefined,
+  [NODECLASS_REFERENCE_ANNOTATION_KEY]: undefined,
+  [STORED_VERSION_MIGRATED_ANNOTATION_KEY]: undefined,
+};
+
+interface ClaimV1Only {
+  readonly expireAfter?: string;
+  readonly terminationGracePeriod?: string;
+  readonly generation?: string;
+}
+
+function claimToV1(beta: NodeClaimV1Beta1): KubeObject {
+  const { kubelet, nodeClassRef, ...rest } = beta.spec;
+  const kept = parseObject(beta, V1_ONLY_ANNOTATION_KEY) as ClaimV1Only;
+  const spec = {
+    ...rest,
+    nodeClassRef: referenceToV1(nodeClassRef),
+    // v1's own default: beta had the lifetime on the pool, which is not at hand here.
+    expireAfter: kept.expireAfter ?? "720h",
+    ...defined({ terminationGracePeriod: kept.terminationGracePeriod }),
+  };
+  return annotated({ ...beta, spec } as KubeObject, {
+    // A claim that was v1 stays v1, whoever touches its labels through beta.
+    [GENERATION_ANNOTATION_KEY]: kept.generation === "v1" ? undefined : "v1beta1",
+    [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: json(kubelet),
+    [NODECLASS_REFERENCE_ANNOTATION_KEY]: json(nodeClassRef),
+    [V1_ONLY_ANNOTATION_KEY]: undefined,
+  });
+}
+
+function claimToV1Beta1(claim: NodeClaim): KubeObject {
+  const { nodeClassRef, expireAfter, terminationGracePeriod, ...rest } = claim.spec;
+  const annotations = claim.metadata.annotations;
+  const beta = annotations?.[GENERATION_ANNOTATION_KEY] === "v1beta1";
+  const only: ClaimV1Only = defined({
+    expireAfter,
+    terminationGracePeriod,
+    generation: beta ? undefined : "v1",
+  });
+  const spec = {
+    ...rest,
+    nodeClassRef: referenceToBeta(claim, nodeClassRef),
+    ...defined({ kubelet: parseKubelet(annotations?.[KUBELET_COMPATIBILITY_ANNOTATION_KEY]) }),
+  };
+  return annotated({ ...claim, spec } as KubeObject, {
+    ...BETA_HAS_NO,
+    [V1_ONLY_ANNOTATION_KEY]: jsonUnlessEmpty(only),
+  });
+}
+
+function referenceToV1(ref: NodeClassReferenceV1Beta1): NodeClassReference {
+  const slash = ref?.apiVersion?.indexOf("/") ?? -1;
+  return {
+    group: slash > 0 ? (ref.apiVersion as string).slice(0, slash) : "karpenter.k8s.aws",
+    kind: ref?.kind || "EC2NodeClass",
+    name: ref?.name,
+  };
+}
+
+function referenceToBeta(object: KubeObject, ref: NodeClassReference): NodeClassReferenceV1Beta1 {
+  const written = parseObject(object, NODECLASS_REFERENCE_ANNOTATION_KEY);
+  const candidate = written as unknown as NodeClassReferenceV1Beta1;
+  if (written["name"] !== undefined && deepEqual(referenceToV1(candidate), ref)) return candidate;
+  const foreign = ref.group !== "karpenter.k8s.aws";
+  return { ...(foreign ? { apiVersion: `${ref.group}/v1` } : {}), kind: ref.kind, name: ref.name };
+}
+
+/** Whether the beta list still says what the kept v1 list said, reasons aside. */
+function sameWithoutReasons(
+  kept: readonly Budget[] | undefined,
+  budgets: readonly Budget[] | undefined,
+): boolean {
+  if (kept === undefined) return false;
+  return deepEqual(
+    kept.map(({ reasons: _, ...budget }) => budget),
+    budgets,
+  );
+}
+
+function json(value: unknown): string | undefined {
+  return value === undefined ? undefined : JSON.stringify(value);
+}
+
+function jsonUnlessEmpty(value: object): string | undefined {
+  return Object.keys(value).length === 0 ? undefined : JSON.stringify(value);
+}
+
+/** Without keys whose value is undefined. */
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, item]) => item !== undefined),
+  ) as ReturnType<typeof defined<T>>;
+}
