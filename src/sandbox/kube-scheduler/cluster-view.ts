@@ -1,0 +1,264 @@
+/**
+ * Feeds the scheduler: turns mirror events into the snapshot and the queue, remembers which changes
+ * could help pods that fit nowhere, and keeps the pods that are placed but not yet seen as bound.
+ */
+
+import { REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
+import {
+  NAMESPACE,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  SERVICE,
+  type Service,
+} from "../../apis/core/kinds.ts";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
+import { deepEqual } from "../../base/json.ts";
+import type { Mirrors } from "../../kube/mirror.ts";
+import { controllerOf, type PartDeps, podMirror } from "../parts.ts";
+import { mayFit } from "./feasible.ts";
+import type { FilterName } from "./filters/filter.ts";
+import { NO_LABELS, type PodInfo, podInfo } from "./pod-info.ts";
+import { SchedulingQueue, type Waiting } from "./queue.ts";
+import { Snapshot, type Surroundings } from "./snapshot.ts";
+
+const SCHEDULER_NAME = "default-scheduler";
+
+/** Filters whose verdict may change when a pod comes to a node or leaves one. */
+const ON_POD_PLACED: readonly FilterName[] = ["InterPodAffinity", "PodTopologySpread"];
+const ON_POD_GONE: readonly FilterName[] = [
+  "InterPodAffinity",
+  "PodTopologySpread",
+  "NodePorts",
+  "VolumeRestrictions",
+  "NodeVolumeLimits",
+];
+const ON_VOLUMES: readonly FilterName[] = [
+  "VolumeBinding",
+  "VolumeZone",
+  "VolumeRestrictions",
+  "NodeVolumeLimits",
+];
+
+export class ClusterView {
+  readonly snapshot: Snapshot;
+  readonly queue = new SchedulingQueue();
+  readonly #clockNow: () => number;
+  readonly #assumed = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+  /** Nodes that offer more, or something else, than before. */
+  readonly #changedNodes = new Set<string>();
+  readonly #changedFor = new Set<FilterName>();
+
+  constructor(surroundings: Surroundings, now: () => number) {
+    this.snapshot = new Snapshot(surroundings);
+    this.#clockNow = now;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  isAssumed(key: string): boolean {
+    return this.#assumed.has(key);
+  }
+
+  /** Whether the pod is (still) there to be placed. */
+  isWaiting(key: string): boolean {
+    return this.#pending.has(key);
+  }
+
+  readonly #pending = new Set<string>();
+
+  /** Counts the pod on the node from now on, before the API server has said so. */
+  assume(pod: PodInfo, nodeName: string): void {
+    this.#assumed.add(pod.key);
+    this.snapshot.setPod(pod, nodeName);
+    this.#note(ON_POD_PLACED);
+  }
+
+  /** The placing came to nothing. */
+  forget(key: string): void {
+    if (!this.#assumed.delete(key)) return;
+    this.#released(key);
+  }
+
+  /** Wakes the pods that the changes since the last call may help. */
+  applyChanges(nowMs: number): void {
+    if (this.#changedNodes.size === 0 && this.#changedFor.size === 0) return;
+    const nodes = [...this.#changedNodes].sort();
+    const reasons = [...this.#changedFor];
+    this.#changedNodes.clear();
+    this.#changedFor.clear();
+    const helps = ({ pod, rejectedBy }: Waiting): boolean =>
+      reasons.some((name) => rejectedBy.has(name)) ||
+      nodes.some((name) => {
+        const node = this.snapshot.node(name);
+        return node?.node !== undefined && mayFit(pod, node, this.snapshot);
+      });
+    this.queue.wake(helps, nowMs);
+  }
+
+  takePod(pod: Pod, before: Pod | undefined): void {
+    const key = keyOf(pod);
+    const { phase } = pod.status ?? {};
+    if (phase === "Succeeded" || phase === "Failed") return this.dropPod(pod);
+    const nodeName = pod.spec.nodeName ?? "";
+    if (nodeName !== "") {
+      this.#pending.delete(key);
+      this.queue.remove(key);
+      const assumed = this.#assumed.delete(key);
+      if (this.snapshot.nodeOf(key) === nodeName && sameForPlacing(pod, before)) {
+        if (!assumed) return;
+      }
+      this.snapshot.setPod(podInfo(pod), nodeName);
+      this.#note(ON_POD_PLACED);
+      return;
+    }
+    if ((pod.spec.schedulerName ?? SCHEDULER_NAME) !== SCHEDULER_NAME) return;
+    const gated = (pod.spec.schedulingGates ?? []).length > 0;
+    if (gated || pod.metadata.deletionTimestamp !== undefined) {
+      this.#pending.delete(key);
+      this.queue.remove(key);
+      return;
+    }
+    this.#pending.add(key);
+    if (this.#assumed.has(key)) return;
+    if (this.queue.has(key) && sameForPlacing(pod, before)) return this.queue.refresh(podInfo(pod));
+    this.queue.add(podInfo(pod), this.#clockNow());
+    this.#changed();
+  }
+
+  dropPod(pod: Pod): void {
+    const key = keyOf(pod);
+    this.#pending.delete(key);
+    this.queue.remove(key);
+    this.#assumed.delete(key);
+    this.#released(key);
+  }
+
+  takeNode(node: Node, before: Node | undefined): void {
+    this.snapshot.setNode(node);
+    if (before !== undefined && offersTheSame(node, before)) return;
+    this.#changedNodes.add(node.metadata.name);
+    // A new node may open a topology domain, or be where affinity points.
+    this.#note(ON_POD_PLACED);
+  }
+
+  dropNode(node: Node): void {
+    this.snapshot.removeNode(node.metadata.name);
+    this.#note(["PodTopologySpread"]);
+  }
+
+  volumesChanged(): void {
+    this.#note(ON_VOLUMES);
+  }
+
+  namespacesChanged(): void {
+    this.snapshot.namespacesChanged();
+    this.#note(["InterPodAffinity"]);
+  }
+
+  #released(key: string): void {
+    const nodeName = this.snapshot.nodeOf(key);
+    if (this.snapshot.removePod(key) === undefined || nodeName === undefined) return;
+    this.#changedNodes.add(nodeName);
+    this.#note(ON_POD_GONE);
+  }
+
+  #note(filters: readonly FilterName[]): void {
+    for (const name of filters) this.#changedFor.add(name);
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** Connects a view to the mirrors. */
+export function watchCluster(deps: PartDeps): ClusterView {
+  const { mirrors, clock } = deps;
+  const view = new ClusterView(surroundingsOf(mirrors), () => clock.now());
+  podMirror(mirrors).on((event, pod, before) =>
+    event === "removed" ? view.dropPod(pod) : view.takePod(pod, before),
+  );
+  mirrors
+    .of(NODE)
+    .on((event, node, before) =>
+      event === "removed" ? view.dropNode(node) : view.takeNode(node, before),
+    );
+  mirrors.of(PERSISTENT_VOLUME_CLAIM).on(() => view.volumesChanged());
+  mirrors.of(PERSISTENT_VOLUME).on(() => view.volumesChanged());
+  mirrors.of(STORAGE_CLASS).on(() => view.volumesChanged());
+  mirrors.of(CSI_NODE).on(() => view.volumesChanged());
+  mirrors.of(NAMESPACE).on((event, namespace, before) => {
+    if (event === "updated" && deepEqual(namespace.metadata.labels, before?.metadata.labels))
+      return;
+    view.namespacesChanged();
+  });
+  return view;
+}
+
+function surroundingsOf(mirrors: Mirrors): Surroundings {
+  const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);
+  const volumes = mirrors.of(PERSISTENT_VOLUME);
+  const classes = mirrors.of(STORAGE_CLASS);
+  const csiNodes = mirrors.of(CSI_NODE);
+  const namespaces = mirrors.of(NAMESPACE);
+  const replicaSets = mirrors.of(REPLICA_SET);
+  const statefulSets = mirrors.of(STATEFUL_SET);
+  const servicesByNamespace = new Map<string, Map<string, Service>>();
+  mirrors.of(SERVICE).on((event, service) => {
+    const namespace = service.metadata.namespace ?? "";
+    const services = servicesByNamespace.get(namespace) ?? new Map<string, Service>();
+    if (event === "removed") services.delete(service.metadata.name);
+    else services.set(service.metadata.name, service);
+    servicesByNamespace.set(namespace, services);
+  });
+  return {
+    volumes: {
+      claim: (namespace, name) => claims.get(`${namespace}/${name}`),
+      volume: (name) => volumes.get(name),
+      volumes: () => volumes.list(),
+      storageClass: (name) => classes.get(name),
+      csiNode: (name) => csiNodes.get(name),
+    },
+    namespaceLabels: (namespace) => namespaces.get(namespace)?.metadata.labels ?? NO_LABELS,
+    services: (namespace) =>
+      [...(servicesByNamespace.get(namespace)?.values() ?? [])].sort((a, b) =>
+        a.metadata.name < b.metadata.name ? -1 : 1,
+      ),
+    ownerSelector(pod) {
+      const owner = controllerOf(pod);
+      const key = `${pod.metadata.namespace ?? ""}/${owner?.name ?? ""}`;
+      if (owner?.kind === "ReplicaSet") return replicaSets.get(key)?.spec.selector;
+      if (owner?.kind === "StatefulSet") return statefulSets.get(key)?.spec.selector;
+      return undefined;
+    },
+  };
+}
+
+/** Whether nothing changed that a placing looks at: status news are most of all updates. */
+function sameForPlacing(pod: Pod, before: Pod | undefined): boolean {
+  return (
+    before !== undefined &&
+    before.metadata.uid === pod.metadata.uid &&
+    (before.metadata.deletionTimestamp === undefined) ===
+      (pod.metadata.deletionTimestamp === undefined) &&
+    deepEqual(before.metadata.labels, pod.metadata.labels) &&
+    deepEqual(before.spec, pod.spec)
+  );
+}
+
+function offersTheSame(node: Node, before: Node): boolean {
+  return (
+    deepEqual(node.metadata.labels, before.metadata.labels) &&
+    deepEqual(node.spec?.taints, before.spec?.taints) &&
+    node.spec?.unschedulable === before.spec?.unschedulable &&
+    deepEqual(node.status?.allocatable, before.status?.allocatable)
+  );
+}

@@ -1,0 +1,112 @@
+/**
+ * Which nodes a pod fits on, and why it does not fit on the others: the filters in kube-scheduler's
+ * order, where the first that objects gives the node's reasons.
+ */
+import type { Filter, FilterName, Prepared, Rejection } from "./filters/filter.ts";
+import { interPodAffinity } from "./filters/inter-pod-affinity.ts";
+import {
+  nodeAffinity,
+  nodeName,
+  nodePorts,
+  nodeResourcesFit,
+  nodeUnschedulable,
+  taintToleration,
+} from "./filters/node.ts";
+import { podTopologySpread } from "./filters/topology-spread.ts";
+import {
+  nodeVolumeLimits,
+  volumeBinding,
+  volumeRestrictions,
+  volumeZone,
+} from "./filters/volumes.ts";
+import type { NodeInfo } from "./node-info.ts";
+import type { PodInfo } from "./pod-info.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** In the order in which the real one asks them. */
+const FILTERS: readonly Filter[] = [
+  nodeUnschedulable,
+  nodeName,
+  taintToleration,
+  nodeAffinity,
+  nodePorts,
+  nodeResourcesFit,
+  volumeRestrictions,
+  nodeVolumeLimits,
+  volumeBinding,
+  volumeZone,
+  podTopologySpread,
+  interPodAffinity,
+];
+
+/** Filters that need no other pod or object: enough to tell whether a changed node is worth a try. */
+const NODE_FILTERS: readonly Filter[] = [
+  nodeUnschedulable,
+  nodeName,
+  taintToleration,
+  nodeAffinity,
+  nodePorts,
+  nodeResourcesFit,
+];
+
+export interface Feasible {
+  /** By name. */
+  readonly nodes: readonly NodeInfo[];
+  /** Why the others are out, by node name. */
+  readonly rejections: ReadonlyMap<string, Rejection>;
+  /** Set when the pod fits nowhere whatever the nodes are. */
+  readonly message?: string;
+  /** Filters that took part in refusing. */
+  readonly rejectedBy: ReadonlySet<FilterName>;
+}
+
+/** Asks every node. */
+export function feasibleNodes(pod: PodInfo, snapshot: Snapshot): Feasible {
+  const checks: { readonly name: FilterName; readonly prepared: Check }[] = [];
+  const rejectedBy = new Set<FilterName>();
+  for (const filter of FILTERS) {
+    const prepared = filter.prepare(pod, snapshot);
+    if (prepared.kind === "skip") continue;
+    if (prepared.kind === "reject") {
+      rejectedBy.add(filter.name);
+      return { nodes: [], rejections: new Map(), message: prepared.message, rejectedBy };
+    }
+    checks.push({ name: filter.name, prepared });
+  }
+  const nodes: NodeInfo[] = [];
+  const rejections = new Map<string, Rejection>();
+  const narrowing = checks.filter(({ prepared }) => prepared.onlyNodes !== undefined);
+  for (const node of snapshot.nodes) {
+    const elsewhere = narrowing.find(({ prepared }) => !prepared.onlyNodes?.has(node.name));
+    if (elsewhere !== undefined) {
+      rejectedBy.add(elsewhere.name);
+      rejections.set(node.name, {
+        reasons: [`node(s) didn't satisfy plugin(s) [${elsewhere.name}]`],
+        unresolvable: true,
+      });
+      continue;
+    }
+    let rejection: Rejection | undefined;
+    for (const { name, prepared } of checks) {
+      rejection = prepared.check(node);
+      if (rejection === undefined) continue;
+      rejectedBy.add(name);
+      rejections.set(node.name, rejection);
+      break;
+    }
+    if (rejection === undefined) nodes.push(node);
+  }
+  return { nodes, rejections, rejectedBy };
+}
+
+type Check = Extract<Prepared, { kind: "check" }>;
+
+/** Whether `node` by itself would take the pod: used to decide who retries when a node changes. */
+export function mayFit(pod: PodInfo, node: NodeInfo, snapshot: Snapshot): boolean {
+  return NODE_FILTERS.every((filter) => {
+    const prepared = filter.prepare(pod, snapshot);
+    if (prepared.kind !== "check") return prepared.kind === "skip";
+    if (prepared.onlyNodes !== undefined && !prepared.onlyNodes.has(node.name)) return false;
+    return prepared.check(node) === undefined;
+  });
+}

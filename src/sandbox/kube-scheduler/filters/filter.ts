@@ -1,0 +1,55 @@
+/**
+ * What a filter is: asked once for a pod (`prepare`), then for each node (`check`). Names and order
+ * are kube-scheduler's plugins; the reasons are its wire strings.
+ */
+import type { NodeInfo } from "../node-info.ts";
+import type { PodInfo } from "../pod-info.ts";
+import type { Snapshot } from "../snapshot.ts";
+
+/** Why a node is out. `unresolvable`: evicting pods from it would not help. */
+export interface Rejection {
+  readonly reasons: readonly string[];
+  readonly unresolvable: boolean;
+}
+
+export type Prepared =
+  /** Nothing to ask of any node. */
+  | { readonly kind: "skip" }
+  /** The pod fits nowhere whatever the nodes are. */
+  | { readonly kind: "reject"; readonly message: string }
+  | {
+      readonly kind: "check";
+      readonly check: (node: NodeInfo) => Rejection | undefined;
+      /** Only these nodes come into question; the others are not asked. */
+      readonly onlyNodes?: ReadonlySet<string>;
+    };
+
+export interface Filter {
+  readonly name: FilterName;
+  prepare(pod: PodInfo, snapshot: Snapshot): Prepared;
+}
+
+export type FilterName =
+  | "NodeUnschedulable"
+  | "NodeName"
+  | "TaintToleration"
+  | "NodeAffinity"
+  | "NodePorts"
+  | "NodeResourcesFit"
+  | "VolumeRestrictions"
+  | "NodeVolumeLimits"
+  | "VolumeBinding"
+  | "VolumeZone"
+  | "PodTopologySpread"
+  | "InterPodAffinity";
+
+export const SKIP: Prepared = Object.freeze({ kind: "skip" });
+
+/** A rejection that evicting pods could mend. */
+export function unschedulable(...reasons: readonly string[]): Rejection {
+  return { reasons, unresolvable: false };
+}
+
+export function unresolvable(...reasons: readonly string[]): Rejection {
+  return { reasons, unresolvable: true };
+}

@@ -1,0 +1,61 @@
+/** A node as the scheduler sees it: what it offers, and what the pods on it (or assumed on it) take. */
+
+import { type HostPort, hostPortKey } from "../../apis/core/host-ports.ts";
+import type { Node, Taint } from "../../apis/core/node.ts";
+import { parseResources, type Resources } from "../../apis/resources.ts";
+import { type Labels, NO_LABELS, type PodInfo } from "./pod-info.ts";
+
+export class NodeInfo {
+  readonly name: string;
+  /** Absent while pods are known to be on a node that we have not seen (yet, or any more). */
+  node: Node | undefined;
+  labels: Labels = NO_LABELS;
+  taints: readonly Taint[] = [];
+  unschedulable = false;
+  allocatable: Resources = {};
+  readonly pods = new Map<string, PodInfo>();
+  readonly requested: Record<string, number> = {};
+  nonZeroMilliCpu = 0;
+  nonZeroMemoryBytes = 0;
+  readonly ports = new Map<string, HostPort & { count: number }>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  setNode(node: Node | undefined): void {
+    this.node = node;
+    this.labels = node?.metadata.labels ?? NO_LABELS;
+    this.taints = node?.spec?.taints ?? [];
+    this.unschedulable = node?.spec?.unschedulable === true;
+    this.allocatable = parseResources(node?.status?.allocatable);
+  }
+
+  add(pod: PodInfo): void {
+    this.pods.set(pod.key, pod);
+    this.#count(pod, 1);
+  }
+
+  remove(key: string): PodInfo | undefined {
+    const pod = this.pods.get(key);
+    if (pod === undefined) return undefined;
+    this.pods.delete(key);
+    this.#count(pod, -1);
+    return pod;
+  }
+
+  #count(pod: PodInfo, sign: 1 | -1): void {
+    for (const name in pod.requests) {
+      this.requested[name] = (this.requested[name] ?? 0) + sign * (pod.requests[name] as number);
+    }
+    this.nonZeroMilliCpu += sign * pod.nonZeroMilliCpu;
+    this.nonZeroMemoryBytes += sign * pod.nonZeroMemoryBytes;
+    for (const port of pod.ports) {
+      const id = hostPortKey(port);
+      const entry = this.ports.get(id) ?? { ...port, count: 0 };
+      entry.count += sign;
+      if (entry.count > 0) this.ports.set(id, entry);
+      else this.ports.delete(id);
+    }
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * A pod as the scheduler sees it, worked out once: what it requests, the host ports it takes, and
+ * its affinity terms compiled into questions. upstream of behaviour: kube-scheduler's PodInfo.
+ */
+
+import { type HostPort, hostPorts } from "../../apis/core/host-ports.ts";
+import type { Container, Pod, PodAffinityTerm } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
+import type { LabelSelector } from "../../apis/meta.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { Resources } from "../../apis/resources.ts";
+import { canonicalJson } from "../../base/json.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+
+export const NO_LABELS: Labels = Object.freeze({});
+
+/** What the scheduler assumes a container uses that says nothing: only for scoring. */
+const DEFAULT_MILLI_CPU = 100;
+const DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024;
+
+/** A compiled affinity term. Equal `id` means equal answers. */
+export interface Term {
+  readonly id: string;
+  readonly topologyKey: string;
+  matches(labels: Labels, namespace: string, namespaceLabels: Labels): boolean;
+}
+
+export interface WeightedTerm {
+  readonly term: Term;
+  readonly weight: number;
+}
+
+export interface PodInfo {
+  readonly pod: Pod;
+  readonly key: string;
+  readonly uid: string;
+  readonly namespace: string;
+  readonly labels: Labels;
+  readonly priority: number;
+  readonly terminating: boolean;
+  /** Requests without the `pods` count. */
+  readonly requests: Resources;
+  readonly nonZeroMilliCpu: number;
+  readonly nonZeroMemoryBytes: number;
+  readonly ports: readonly HostPort[];
+  /** Claim names of its volumes, generic ephemeral ones included. */
+  readonly claims: readonly string[];
+  readonly affinity: readonly Term[];
+  readonly antiAffinity: readonly Term[];
+  readonly preferredAffinity: readonly WeightedTerm[];
+  readonly preferredAntiAffinity: readonly WeightedTerm[];
+}
+
+export function podInfo(pod: Pod): PodInfo {
+  const { pods: _, ...requests } = podRequests(pod);
+  const nonZero = nonZeroRequests(pod);
+  const affinity = pod.spec.affinity;
+  const required = (terms: readonly PodAffinityTerm[] | undefined): Term[] =>
+    (terms ?? []).map((term) => compileTerm(term, pod));
+  const preferred = (
+    terms:
+      | readonly { readonly weight: number; readonly podAffinityTerm: PodAffinityTerm }[]
+      | undefined,
+  ): WeightedTerm[] =>
+    (terms ?? []).map(({ weight, podAffinityTerm }) => ({
+      weight,
+      term: compileTerm(podAffinityTerm, pod),
+    }));
+  return {
+    pod,
+    key: keyOf(pod),
+    uid: pod.metadata.uid ?? "",
+    namespace: pod.metadata.namespace ?? "",
+    labels: pod.metadata.labels ?? NO_LABELS,
+    priority: pod.spec.priority ?? 0,
+    terminating: pod.metadata.deletionTimestamp !== undefined,
+    requests,
+    nonZeroMilliCpu: nonZero.milliCpu,
+    nonZeroMemoryBytes: nonZero.memoryBytes,
+    ports: hostPorts(pod),
+    claims: claimNames(pod),
+    affinity: required(affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
+    antiAffinity: required(
+      affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution,
+    ),
+    preferredAffinity: preferred(
+      affinity?.podAffinity?.preferredDuringSchedulingIgnoredDuringExecution,
+    ),
+    preferredAntiAffinity: preferred(
+      affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution,
+    ),
+  };
+}
+
+/** Claims of a pod's volumes by name; a generic ephemeral volume's claim is `<pod>-<volume>`. */
+export function claimNames(pod: Pod): string[] {
+  const names: string[] = [];
+  for (const volume of pod.spec.volumes ?? []) {
+    if (volume.persistentVolumeClaim !== undefined) {
+      names.push(volume.persistentVolumeClaim.claimName);
+    } else if (volume.ephemeral !== undefined) {
+      names.push(`${pod.metadata.name}-${volume.name}`);
+    }
+  }
+  return names;
+}
+
+/** A selector with `key In [own value]` for each of the keys that the pod has. */
+export function withLabelKeys(
+  selector: LabelSelector | undefined,
+  keys: readonly string[] | undefined,
+  operator: "In" | "NotIn",
+  labels: Labels,
+): LabelSelector | undefined {
+  const extra = (keys ?? [])
+    .filter((key) => labels[key] !== undefined)
+    .map((key) => ({ key, operator, values: [labels[key] as string] }));
+  if (extra.length === 0) return selector;
+  return { ...selector, matchExpressions: [...(selector?.matchExpressions ?? []), ...extra] };
+}
+
+function compileTerm(term: PodAffinityTerm, pod: Pod): Term {
+  const labels = pod.metadata.labels ?? NO_LABELS;
+  const matching = withLabelKeys(term.labelSelector, term.matchLabelKeys, "In", labels);
+  const selector = withLabelKeys(matching, term.mismatchLabelKeys, "NotIn", labels);
+  const own = (term.namespaces ?? []).length === 0 && term.namespaceSelector === undefined;
+  const namespaces = own ? [pod.metadata.namespace ?? ""] : [...(term.namespaces ?? [])].sort();
+  const { topologyKey, namespaceSelector } = term;
+  return {
+    id: canonicalJson([topologyKey, selector ?? null, namespaces, namespaceSelector ?? null]),
+    topologyKey,
+    matches(other, namespace, namespaceLabels) {
+      const inScope =
+        namespaces.includes(namespace) ||
+        (namespaceSelector !== undefined &&
+          matchesLabelSelector(namespaceSelector, namespaceLabels));
+      return inScope && selector !== undefined && matchesLabelSelector(selector, other);
+    },
+  };
+}
+
+/** Requests with the assumed amounts filled in where a container says nothing. */
+function nonZeroRequests(pod: Pod): { milliCpu: number; memoryBytes: number } {
+  const fill = (container: Container): Container => {
+    const requests = container.resources?.requests ?? {};
+    return {
+      ...container,
+      resources: {
+        ...container.resources,
+        requests: {
+          ...requests,
+          cpu: requests["cpu"] ?? `${DEFAULT_MILLI_CPU}m`,
+          memory: requests["memory"] ?? DEFAULT_MEMORY_BYTES,
+        },
+      },
+    };
+  };
+  const filled = podRequests({
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: pod.spec.containers.map(fill),
+      ...(pod.spec.initContainers === undefined
+        ? {}
+        : { initContainers: pod.spec.initContainers.map(fill) }),
+    },
+  });
+  return { milliCpu: filled["cpu"] ?? 0, memoryBytes: filled["memory"] ?? 0 };
+}

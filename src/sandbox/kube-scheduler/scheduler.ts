@@ -1,0 +1,234 @@
+/**
+ * The simulated kube-scheduler: takes pending pods in order of priority and age, decides on its own
+ * picture of the cluster, binds, and says on the pod why it fits nowhere. Decisions are synchronous
+ * and count at once (a placed pod is assumed on its node); bindings are sent many at a time.
+ */
+import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import type { Condition } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
+import { type ClusterView, watchCluster } from "./cluster-view.ts";
+import { feasibleNodes } from "./feasible.ts";
+import { planVolumes, type VolumePlan } from "./filters/volumes.ts";
+import { unschedulableMessage } from "./message.ts";
+import type { NodeInfo } from "./node-info.ts";
+import type { PodInfo } from "./pod-info.ts";
+import type { Waiting } from "./queue.ts";
+import { bestNode } from "./scores.ts";
+import { isBound, podVolumes, SELECTED_NODE_ANNOTATION } from "./volumes.ts";
+
+const REQUEST: Request = { kind: "Scheduler", name: "default-scheduler" };
+/** Bindings in flight at once; between batches other parts of the sandbox get their turn. */
+const BINDINGS_AT_ONCE = 64;
+/** How long a placed pod may wait for its volumes before it is looked at afresh. */
+const VOLUME_WAIT_MS = 600_000;
+
+/** A placed pod whose volumes are being made. */
+interface AwaitingVolumes {
+  readonly waiting: Waiting;
+  readonly node: string;
+  readonly untilMs: number;
+}
+
+/** Binds pods of `default-scheduler`. Everything it needs comes from the mirrors. */
+export function schedulerController(deps: PartDeps): Controller {
+  const scheduler = new Scheduler(deps);
+  return {
+    name: "kube-scheduler",
+    watches: [],
+    concurrency: 1,
+    initialRequests: [REQUEST],
+    listen: (add) => scheduler.view.onChange(() => add(REQUEST)),
+    reconcile: () => scheduler.run(),
+  };
+}
+
+class Scheduler {
+  readonly view: ClusterView;
+  readonly #deps: PartDeps;
+  readonly #recorder: EventRecorder;
+  readonly #awaitingVolumes = new Map<string, AwaitingVolumes>();
+
+  constructor(deps: PartDeps) {
+    this.#deps = deps;
+    this.#recorder = createPartRecorder(deps, "default-scheduler");
+    this.view = watchCluster(deps);
+  }
+
+  async run(): Promise<Outcome> {
+    const { clock } = this.#deps;
+    const { queue } = this.view;
+    await this.#finishVolumes();
+    this.view.applyChanges(clock.now());
+    let sending: Promise<void>[] = [];
+    for (;;) {
+      const waiting = queue.pop(clock.now());
+      if (waiting === undefined) break;
+      sending.push(this.#schedule(waiting));
+      if (sending.length < BINDINGS_AT_ONCE) continue;
+      await Promise.all(sending);
+      sending = [];
+      this.view.applyChanges(clock.now());
+    }
+    await Promise.all(sending);
+    const due = queue.nextDueMs();
+    return due === undefined ? AWAIT_CHANGE : requeueAfter(Math.max(0, due - clock.now()));
+  }
+
+  /** Decides synchronously; what is returned is only the sending. Never rejects. */
+  async #schedule(waiting: Waiting): Promise<void> {
+    const { snapshot } = this.view;
+    const { pod } = waiting;
+    try {
+      const result = feasibleNodes(pod, snapshot);
+      const node = bestNode(pod, result.nodes, snapshot);
+      if (node === undefined) {
+        this.view.queue.giveUp(waiting, result.rejectedBy, this.#deps.clock.now());
+        const message = unschedulableMessage(pod.pod, result, snapshot.nodes.length);
+        await this.#report(pod, message);
+        return;
+      }
+      this.view.assume(pod, node.name);
+      await this.#place(waiting, node);
+    } catch (error) {
+      this.#fail(waiting, error);
+    }
+  }
+
+  async #place(waiting: Waiting, node: NodeInfo): Promise<void> {
+    const objects = this.view.snapshot.surroundings.volumes;
+    const volumes = podVolumes(waiting.pod, objects);
+    if (!("message" in volumes) && volumes.delayed.length > 0) {
+      const plan = planVolumes(volumes.delayed, node, objects);
+      const untilMs = this.#deps.clock.now() + VOLUME_WAIT_MS;
+      this.#awaitingVolumes.set(waiting.pod.key, { waiting, node: node.name, untilMs });
+      if (plan !== undefined) await this.#startVolumes(plan, node.name);
+      return;
+    }
+    await this.#bind(waiting, node.name);
+  }
+
+  async #bind({ pod }: Waiting, nodeName: string): Promise<void> {
+    const { name, namespace, uid } = pod.pod.metadata;
+    await this.#deps.kube.bind({ name, namespace, uid }, nodeName);
+    this.#recorder.publish({
+      object: subject(POD, pod.pod),
+      type: "Normal",
+      reason: "Scheduled",
+      message: `Successfully assigned ${pod.namespace}/${name} to ${nodeName}`,
+    });
+    this.#trace("bound", pod, `to ${nodeName}`);
+  }
+
+  /** Tells the volume binder which node the volumes are for. */
+  async #startVolumes(plan: VolumePlan, nodeName: string): Promise<void> {
+    const annotate = (claim: PersistentVolumeClaim, key: string, value: string): Promise<unknown> =>
+      patchObject(this.#deps.kube, PERSISTENT_VOLUME_CLAIM, claim, {
+        ...claim,
+        metadata: {
+          ...claim.metadata,
+          annotations: { ...claim.metadata.annotations, [key]: value },
+        },
+      });
+    for (const claim of plan.provisioned) {
+      await annotate(claim, SELECTED_NODE_ANNOTATION, nodeName);
+    }
+    for (const { claim, volume } of plan.matched) {
+      await patchObject(this.#deps.kube, PERSISTENT_VOLUME_CLAIM, claim, {
+        ...claim,
+        spec: { ...claim.spec, volumeName: volume.metadata.name },
+      });
+    }
+  }
+
+  /** Binds the pods whose volumes are there now; gives up on those that waited too long. */
+  async #finishVolumes(): Promise<void> {
+    const now = this.#deps.clock.now();
+    const objects = this.view.snapshot.surroundings.volumes;
+    for (const [key, { waiting, node, untilMs }] of [...this.#awaitingVolumes]) {
+      const { pod } = waiting;
+      if (!this.view.isAssumed(key)) {
+        this.#awaitingVolumes.delete(key);
+        continue;
+      }
+      const ready = pod.claims.every((name) => {
+        const claim = objects.claim(pod.namespace, name);
+        return claim !== undefined && isBound(claim);
+      });
+      if (!ready && now < untilMs) continue;
+      this.#awaitingVolumes.delete(key);
+      try {
+        if (!ready) throw new Error(`binding volumes: timed out after ${VOLUME_WAIT_MS / 1_000}s`);
+        await this.#bind(waiting, node);
+      } catch (error) {
+        this.#fail(waiting, error);
+      }
+    }
+  }
+
+  #fail(waiting: Waiting, error: unknown): void {
+    const { pod } = waiting;
+    this.view.forget(pod.key);
+    this.#awaitingVolumes.delete(pod.key);
+    if (isNotFound(error)) return;
+    this.#deps.log.warn("scheduling pod failed", { Pod: pod.key, error: String(error) });
+    if (this.view.isWaiting(pod.key)) this.view.queue.retryLater(waiting, this.#deps.clock.now());
+  }
+
+  /** Writes why the pod waits, on the pod and as an Event, when it is news. */
+  async #report(pod: PodInfo, message: string): Promise<void> {
+    const current = podMirror(this.#deps.mirrors).get(pod.key) ?? pod.pod;
+    const known = current.status?.conditions?.find(({ type }) => type === "PodScheduled");
+    if (known?.reason === "Unschedulable" && known.message === message) return;
+    this.#trace("pending", pod, message);
+    this.#recorder.publish({
+      object: subject(POD, pod.pod),
+      type: "Warning",
+      reason: "FailedScheduling",
+      message,
+    });
+    const after = withUnschedulable(current, known, message, this.#deps.clock.now());
+    try {
+      await patchObject(this.#deps.kube, POD, current, after);
+    } catch (error) {
+      // The pod waits all the same; the next attempt writes it.
+      this.#deps.log.debug("writing PodScheduled failed", { Pod: pod.key, error: String(error) });
+    }
+  }
+
+  #trace(verb: string, pod: PodInfo, what: string): void {
+    const atMs = this.#deps.clock.now();
+    this.#deps.trace?.({ atMs, actor: "scheduler", verb, object: `pod ${pod.key}`, what });
+  }
+}
+
+function withUnschedulable(
+  pod: Pod,
+  known: Condition | undefined,
+  message: string,
+  nowMs: number,
+): Pod {
+  const condition: Condition = {
+    type: "PodScheduled",
+    status: "False",
+    reason: "Unschedulable",
+    message,
+    lastTransitionTime:
+      known?.status === "False" && known.lastTransitionTime !== undefined
+        ? known.lastTransitionTime
+        : toRfc3339(nowMs),
+  };
+  const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
+  return { ...pod, status: { ...pod.status, conditions: [...others, condition] } };
+}

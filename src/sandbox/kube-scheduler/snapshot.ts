@@ -1,0 +1,210 @@
+/**
+ * The scheduler's picture of the cluster, kept up to date change by change: nodes with the pods on
+ * them, and tallies of "how many pods on each node match this selector" that are counted once and
+ * then follow along, so that spreading and affinity cost one look a node, not one a pod.
+ */
+
+import type { Service } from "../../apis/core/kinds.ts";
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
+import type { LabelSelector } from "../../apis/meta.ts";
+import { canonicalJson } from "../../base/json.ts";
+import { NodeInfo } from "./node-info.ts";
+import { type Labels, NO_LABELS, type PodInfo, podInfo, type Term } from "./pod-info.ts";
+import type { VolumeObjects } from "./volumes.ts";
+import { NO_VOLUMES } from "./volumes.ts";
+
+/** Other objects that decisions look at, asked when needed. */
+export interface Surroundings {
+  readonly volumes: VolumeObjects;
+  namespaceLabels(namespace: string): Labels;
+  services(namespace: string): readonly Service[];
+  /** The selector of the ReplicaSet or StatefulSet that controls the pod. */
+  ownerSelector(pod: Pod): LabelSelector | undefined;
+}
+
+export const NO_SURROUNDINGS: Surroundings = {
+  volumes: NO_VOLUMES,
+  namespaceLabels: () => NO_LABELS,
+  services: () => [],
+  ownerSelector: () => undefined,
+};
+
+/** Terms of pods already placed, by term: on which nodes, with which total weight. */
+export interface PlacedTerm {
+  readonly term: Term;
+  readonly weightByNode: Map<string, number>;
+}
+
+interface Tally {
+  readonly matches: (pod: PodInfo) => boolean;
+  readonly countByNode: Map<string, number>;
+}
+
+/** Selectors whose counts are kept. Past this the least recently used is counted anew when needed. */
+const TALLIES_KEPT = 256;
+/** kube-scheduler's `hardPodAffinityWeight` default. */
+const HARD_AFFINITY_WEIGHT = 1;
+
+export class Snapshot {
+  readonly surroundings: Surroundings;
+  /** Required anti-affinity of placed pods. */
+  readonly placedAntiAffinity = new Map<string, PlacedTerm>();
+  /** Everything of placed pods that draws newcomers nearer (positive) or away. */
+  readonly placedPreferences = new Map<string, PlacedTerm>();
+  readonly #infos = new Map<string, NodeInfo>();
+  readonly #nodeOfPod = new Map<string, string>();
+  readonly #tallies = new Map<string, Tally>();
+  #ordered: readonly NodeInfo[] | undefined;
+
+  constructor(surroundings: Surroundings = NO_SURROUNDINGS) {
+    this.surroundings = surroundings;
+  }
+
+  /** Nodes that exist, by name. */
+  get nodes(): readonly NodeInfo[] {
+    this.#ordered ??= [...this.#infos.values()]
+      .filter((info) => info.node !== undefined)
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    return this.#ordered;
+  }
+
+  node(name: string): NodeInfo | undefined {
+    return this.#infos.get(name);
+  }
+
+  nodeOf(podKey: string): string | undefined {
+    return this.#nodeOfPod.get(podKey);
+  }
+
+  setNode(node: Node): void {
+    const info = this.#info(node.metadata.name);
+    if (info.node === undefined) this.#ordered = undefined;
+    info.setNode(node);
+  }
+
+  removeNode(name: string): void {
+    this.#infos.get(name)?.setNode(undefined);
+    this.#ordered = undefined;
+    this.#forgetIfEmpty(name);
+  }
+
+  /** Puts a pod on a node, moving it if it was known elsewhere. */
+  setPod(pod: PodInfo, nodeName: string): void {
+    this.removePod(pod.key);
+    this.#info(nodeName).add(pod);
+    this.#nodeOfPod.set(pod.key, nodeName);
+    this.#count(pod, nodeName, 1);
+  }
+
+  removePod(key: string): PodInfo | undefined {
+    const nodeName = this.#nodeOfPod.get(key);
+    if (nodeName === undefined) return undefined;
+    this.#nodeOfPod.delete(key);
+    const pod = this.#infos.get(nodeName)?.remove(key);
+    if (pod !== undefined) this.#count(pod, nodeName, -1);
+    this.#forgetIfEmpty(nodeName);
+    return pod;
+  }
+
+  /** Pods that match, by node. `id` names the question: equal ids must ask the same. */
+  tally(id: string, matches: (pod: PodInfo) => boolean): ReadonlyMap<string, number> {
+    const known = this.#tallies.get(id);
+    if (known !== undefined) {
+      this.#tallies.delete(id);
+      this.#tallies.set(id, known);
+      return known.countByNode;
+    }
+    const countByNode = new Map<string, number>();
+    for (const info of this.#infos.values()) {
+      let count = 0;
+      for (const pod of info.pods.values()) if (matches(pod)) count++;
+      if (count > 0) countByNode.set(info.name, count);
+    }
+    this.#tallies.set(id, { matches, countByNode });
+    if (this.#tallies.size > TALLIES_KEPT) {
+      const oldest = this.#tallies.keys().next();
+      if (oldest.done !== true) this.#tallies.delete(oldest.value);
+    }
+    return countByNode;
+  }
+
+  /** Live pods of `namespace` that `selector` matches, by node: what spreading counts. */
+  tallySelector(namespace: string, selector: LabelSelector): ReadonlyMap<string, number> {
+    return this.tally(
+      `spread ${namespace} ${canonicalJson(selector)}`,
+      (pod) =>
+        !pod.terminating &&
+        pod.namespace === namespace &&
+        matchesLabelSelector(selector, pod.labels),
+    );
+  }
+
+  /** Namespace labels decide which pods a term sees; after a change all is counted anew. */
+  namespacesChanged(): void {
+    this.#tallies.clear();
+  }
+
+  #info(name: string): NodeInfo {
+    let info = this.#infos.get(name);
+    if (info === undefined) {
+      info = new NodeInfo(name);
+      this.#infos.set(name, info);
+    }
+    return info;
+  }
+
+  #forgetIfEmpty(name: string): void {
+    const info = this.#infos.get(name);
+    if (info !== undefined && info.node === undefined && info.pods.size === 0) {
+      this.#infos.delete(name);
+    }
+  }
+
+  #count(pod: PodInfo, nodeName: string, sign: 1 | -1): void {
+    for (const { matches, countByNode } of this.#tallies.values()) {
+      if (matches(pod)) bump(countByNode, nodeName, sign);
+    }
+    for (const term of pod.antiAffinity) place(this.placedAntiAffinity, term, nodeName, sign);
+    for (const term of pod.affinity) {
+      place(this.placedPreferences, term, nodeName, sign * HARD_AFFINITY_WEIGHT);
+    }
+    for (const { term, weight } of pod.preferredAffinity) {
+      place(this.placedPreferences, term, nodeName, sign * weight);
+    }
+    for (const { term, weight } of pod.preferredAntiAffinity) {
+      place(this.placedPreferences, term, nodeName, -sign * weight);
+    }
+  }
+}
+
+/** A snapshot of plain objects: pods with a node name are on it, others are left out. */
+export function snapshotOf(
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+  surroundings: Surroundings = NO_SURROUNDINGS,
+): Snapshot {
+  const snapshot = new Snapshot(surroundings);
+  for (const node of nodes) snapshot.setNode(node);
+  for (const pod of pods) {
+    if (pod.spec.nodeName !== undefined) snapshot.setPod(podInfo(pod), pod.spec.nodeName);
+  }
+  return snapshot;
+}
+
+function place(terms: Map<string, PlacedTerm>, term: Term, nodeName: string, weight: number): void {
+  let placed = terms.get(term.id);
+  if (placed === undefined) {
+    placed = { term, weightByNode: new Map() };
+    terms.set(term.id, placed);
+  }
+  bump(placed.weightByNode, nodeName, weight);
+  if (placed.weightByNode.size === 0) terms.delete(term.id);
+}
+
+function bump(counts: Map<string, number>, name: string, by: number): void {
+  const next = (counts.get(name) ?? 0) + by;
+  if (next === 0) counts.delete(name);
+  else counts.set(name, next);
+}

@@ -1,0 +1,84 @@
+/**
+ * Volumes as the scheduler sees them: which claims a pod uses, whether they are bound, and what that
+ * says about nodes. Objects are asked through {@link VolumeObjects}, so that tests give plain maps.
+ */
+import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
+import type { PodInfo } from "./pod-info.ts";
+
+export interface VolumeObjects {
+  claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
+  volume(name: string): PersistentVolume | undefined;
+  volumes(): readonly PersistentVolume[];
+  storageClass(name: string): StorageClass | undefined;
+  csiNode(name: string): CSINode | undefined;
+}
+
+export const NO_VOLUMES: VolumeObjects = {
+  claim: () => undefined,
+  volume: () => undefined,
+  volumes: () => [],
+  storageClass: () => undefined,
+  csiNode: () => undefined,
+};
+
+export const SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node";
+export const BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed";
+export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
+
+export interface PodVolumes {
+  readonly bound: readonly {
+    readonly claim: PersistentVolumeClaim;
+    readonly volume: PersistentVolume | undefined;
+  }[];
+  /** Waiting for a pod to be placed before they are bound. */
+  readonly delayed: readonly PersistentVolumeClaim[];
+}
+
+/** The pod's volumes, or why it cannot be placed anywhere now. */
+export function podVolumes(
+  pod: PodInfo,
+  objects: VolumeObjects,
+): PodVolumes | { readonly message: string } {
+  const bound: PodVolumes["bound"][number][] = [];
+  const delayed: PersistentVolumeClaim[] = [];
+  let immediate = false;
+  for (const name of pod.claims) {
+    const claim = objects.claim(pod.namespace, name);
+    if (claim === undefined) return { message: `persistentvolumeclaim "${name}" not found` };
+    if (claim.metadata.deletionTimestamp !== undefined) {
+      return { message: `persistentvolumeclaim "${name}" is being deleted` };
+    }
+    if (claim.status?.phase === "Lost") {
+      const volume = claim.spec.volumeName ?? "";
+      return {
+        message: `persistentvolumeclaim "${name}" bound to non-existent persistentvolume "${volume}"`,
+      };
+    }
+    if (isBound(claim)) {
+      bound.push({ claim, volume: objects.volume(claim.spec.volumeName as string) });
+    } else if (isDelayed(claim, objects) && (claim.spec.volumeName ?? "") === "") {
+      delayed.push(claim);
+    } else {
+      immediate = true;
+    }
+  }
+  if (immediate) return { message: "pod has unbound immediate PersistentVolumeClaims" };
+  return { bound, delayed };
+}
+
+/** Fully bound: names its volume and the binder has finished. */
+export function isBound(claim: PersistentVolumeClaim): boolean {
+  return (
+    (claim.spec.volumeName ?? "") !== "" &&
+    (claim.metadata.annotations?.[BIND_COMPLETED_ANNOTATION] !== undefined ||
+      claim.status?.phase === "Bound")
+  );
+}
+
+/** Whether the claim's class waits for the first consumer. */
+export function isDelayed(claim: PersistentVolumeClaim, objects: VolumeObjects): boolean {
+  const name = claim.spec.storageClassName ?? "";
+  if (name === "") return false;
+  return objects.storageClass(name)?.volumeBindingMode === "WaitForFirstConsumer";
+}

@@ -1,0 +1,198 @@
+/**
+ * How an instance becomes a Node: some seconds after launch its kubelet registers a Node that is not
+ * ready, with what the instance's user data says about labels and taints; later it reports Ready.
+ * The cloud simulation calls {@link Kubelets.join} and {@link Kubelets.leave}.
+ */
+import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
+import type { Condition, ResourceAmounts } from "../../apis/meta.ts";
+import { LEASE } from "../../apis/policy/kinds.ts";
+import { CSI_NODE } from "../../apis/storage/kinds.ts";
+import { toRfc3339, toRfc3339Micro } from "../../base/clock.ts";
+import { deepEqual } from "../../base/json.ts";
+import { isAlreadyExists } from "../../kube/errors.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import type { PartDeps } from "../parts.ts";
+
+/** From launch until the kubelet registers the Node. */
+export const DEFAULT_JOIN_MS = 20_000;
+/** From registration until Ready. */
+export const DEFAULT_READY_MS = 10_000;
+export const LEASE_NAMESPACE = "kube-node-lease";
+export const NOT_READY_TAINT_KEY = "node.kubernetes.io/not-ready";
+export const UNREACHABLE_TAINT_KEY = "node.kubernetes.io/unreachable";
+
+/** What a kubelet knows of its machine. */
+export interface InstanceNode {
+  readonly name: string;
+  /** `aws:///us-east-1a/i-0abc…`, `kwok://…`. */
+  readonly providerID: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly capacity: ResourceAmounts;
+  readonly allocatable: ResourceAmounts;
+  readonly internalIp: string;
+  /** Default `amd64`. */
+  readonly architecture?: string;
+  /** Default `linux`. */
+  readonly operatingSystem?: string;
+  readonly osImage?: string;
+  readonly kubeletVersion?: string;
+  /** CSI drivers that run there, with the volumes each can attach. */
+  readonly csiDrivers?: readonly { readonly name: string; readonly count: number }[];
+  /** From this call until the Node is registered. Default {@link DEFAULT_JOIN_MS}. */
+  readonly joinMs?: number;
+  /** From registration until Ready. Default {@link DEFAULT_READY_MS}; `"never"` stays NotReady, 0 is ready at once. */
+  readonly readyMs?: number | "never";
+}
+
+/** Creates the Node, its Lease and its CSINode. Objects that are there already stay as they are. */
+export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<void> {
+  const wanted = nodeOf(spec, deps.clock.now());
+  const created = await orExisting(deps.kube.create(NODE, wanted), () =>
+    deps.kube.get(NODE, { name: spec.name }),
+  );
+  // A server that keeps status apart from creation is told it in a second step.
+  if (!deepEqual(created.status?.conditions, wanted.status?.conditions)) {
+    const status = { ...created.status, ...wanted.status } as NonNullable<Node["status"]>;
+    await patchObject(deps.kube, NODE, created, { ...created, status });
+  }
+  await createLease(deps, created);
+  if (spec.csiDrivers !== undefined && spec.csiDrivers.length > 0) {
+    const csiNode = {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSINode",
+      metadata: { name: spec.name, ownerReferences: [ownedBy(created)] },
+      spec: {
+        drivers: spec.csiDrivers.map(({ name, count }) => ({
+          name,
+          nodeID: spec.providerID.split("/").at(-1) ?? spec.name,
+          topologyKeys: ["topology.kubernetes.io/zone"],
+          allocatable: { count },
+        })),
+      },
+    };
+    await orExisting(deps.kube.create(CSI_NODE, csiNode), () => Promise.resolve(csiNode));
+  }
+}
+
+/** The heartbeat object of a node. */
+export async function createLease(deps: PartDeps, node: Node): Promise<void> {
+  const lease = {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: {
+      name: node.metadata.name,
+      namespace: LEASE_NAMESPACE,
+      ownerReferences: [ownedBy(node)],
+    },
+    spec: {
+      holderIdentity: node.metadata.name,
+      leaseDurationSeconds: 40,
+      renewTime: toRfc3339Micro(deps.clock.now()),
+    },
+  };
+  await orExisting(deps.kube.create(LEASE, lease), () => Promise.resolve(lease));
+}
+
+async function orExisting<T>(creation: Promise<T>, existing: () => Promise<T>): Promise<T> {
+  try {
+    return await creation;
+  } catch (error) {
+    if (isAlreadyExists(error)) return existing();
+    throw error;
+  }
+}
+
+function ownedBy(node: Node): { apiVersion: string; kind: string; name: string; uid: string } {
+  const { name, uid } = node.metadata;
+  return { apiVersion: "v1", kind: "Node", name, uid: uid ?? "" };
+}
+
+function nodeOf(spec: InstanceNode, nowMs: number): Node {
+  const architecture = spec.architecture ?? "amd64";
+  const operatingSystem = spec.operatingSystem ?? "linux";
+  // A machine that was there before the story begins is ready from the start.
+  const ready = spec.readyMs === 0;
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name: spec.name,
+      labels: {
+        "kubernetes.io/arch": architecture,
+        "kubernetes.io/hostname": spec.name,
+        "kubernetes.io/os": operatingSystem,
+        ...spec.labels,
+      },
+      annotations: { "node.alpha.kubernetes.io/ttl": "0" },
+    },
+    spec: {
+      providerID: spec.providerID,
+      taints: ready
+        ? spec.taints
+        : [...spec.taints, { key: NOT_READY_TAINT_KEY, effect: "NoSchedule" }],
+    },
+    status: {
+      capacity: spec.capacity,
+      allocatable: spec.allocatable,
+      addresses: [
+        { type: "InternalIP", address: spec.internalIp },
+        { type: "InternalDNS", address: spec.name },
+        { type: "Hostname", address: spec.name },
+      ],
+      conditions: nodeConditions(ready, nowMs),
+      nodeInfo: {
+        architecture,
+        bootID: "",
+        containerRuntimeVersion: "containerd://1.7.27",
+        kernelVersion: "6.1.141-155.222.amzn2023",
+        kubeProxyVersion: "",
+        kubeletVersion: spec.kubeletVersion ?? "v1.34.0",
+        machineID: "",
+        operatingSystem,
+        osImage: spec.osImage ?? "Simulated Linux",
+        systemUUID: "",
+      },
+    },
+  };
+}
+
+const PRESSURES = [
+  ["MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"],
+  ["DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"],
+  ["PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"],
+] as const;
+
+/** The conditions that a kubelet posts. */
+export function nodeConditions(ready: boolean, nowMs: number): readonly Condition[] {
+  const at = toRfc3339(nowMs);
+  const times = { lastHeartbeatTime: at, lastTransitionTime: at };
+  const pressures = PRESSURES.map(
+    ([type, reason, message]): Condition => ({ type, status: "False", reason, message, ...times }),
+  );
+  const readiness: Condition = ready
+    ? {
+        type: "Ready",
+        status: "True",
+        reason: "KubeletReady",
+        message: "kubelet is posting ready status",
+        ...times,
+      }
+    : {
+        type: "Ready",
+        status: "False",
+        reason: "KubeletNotReady",
+        message: "container runtime network not ready: cni plugin not initialized",
+        ...times,
+      };
+  return [...pressures, readiness];
+}
+
+/** `True`, `False`, `Unknown`, or undefined when the node says nothing. */
+export function readiness(node: Node): Condition | undefined {
+  return node.status?.conditions?.find(({ type }) => type === "Ready");
+}
+
+export function isNodeReady(node: Node): boolean {
+  return readiness(node)?.status === "True";
+}

@@ -1,0 +1,68 @@
+/**
+ * Heartbeats: every kubelet renews its Lease in `kube-node-lease`. Every ten seconds as the real one,
+ * until there are so many nodes that renewals alone would keep the API server busy; then less often,
+ * and the node lifecycle waits longer in proportion.
+ */
+import { NODE } from "../../apis/core/node.ts";
+import { LEASE } from "../../apis/policy/kinds.ts";
+import { toRfc3339Micro } from "../../base/clock.ts";
+import {
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { LEASE_NAMESPACE } from "./join.ts";
+import type { Kubelets } from "./kubelets.ts";
+
+const REQUEST: Request = { kind: "Leases", name: "all" };
+/** At most this many renewals a second of the cluster's time. */
+const RENEWALS_PER_SECOND = 10;
+/** A node is given up after this many missed renewals (40 s, as the real default). */
+const MISSED_RENEWALS = 4;
+
+/** From one renewal to the next, by the number of nodes. */
+export function renewIntervalMs(kubelets: Kubelets): number {
+  const nodes = kubelets.deps.mirrors.of(NODE).size;
+  return Math.max(kubelets.options.leaseRenewMs, Math.ceil((nodes * 1_000) / RENEWALS_PER_SECOND));
+}
+
+/** How old a Lease may be before its node counts as gone. */
+export function nodeMonitorGraceMs(kubelets: Kubelets): number {
+  return MISSED_RENEWALS * renewIntervalMs(kubelets);
+}
+
+export function leaseController(kubelets: Kubelets): Controller {
+  const { clock, kube, mirrors, log } = kubelets.deps;
+  const nodes = mirrors.of(NODE);
+  const leases = mirrors.of(LEASE);
+
+  async function renew(name: string): Promise<void> {
+    const body = { spec: { renewTime: toRfc3339Micro(clock.now()) } };
+    try {
+      await kube.patch(LEASE, { name, namespace: LEASE_NAMESPACE }, { type: "merge", body });
+    } catch (error) {
+      if (!isNotFound(error))
+        log.debug("renewing lease failed", { Node: name, error: String(error) });
+    }
+  }
+
+  async function reconcile(): Promise<Outcome> {
+    const alive = nodes
+      .list()
+      .filter((node) => kubelets.runs(node))
+      .map((node) => node.metadata.name)
+      .filter((name) => leases.get(`${LEASE_NAMESPACE}/${name}`) !== undefined);
+    await Promise.all(alive.map(renew));
+    return requeueAfter(renewIntervalMs(kubelets));
+  }
+
+  return {
+    name: "kubelet.lease",
+    watches: [],
+    concurrency: 1,
+    initialRequests: [REQUEST],
+    reconcile,
+  };
+}

@@ -1,0 +1,97 @@
+/**
+ * The node lifecycle controller: a node whose kubelet fell silent becomes `Ready=Unknown`, and the
+ * taints that say so (not-ready, unreachable) follow the Ready condition. Nodes that never had a
+ * Lease are left as whoever made them wrote them.
+ */
+import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
+import type { TaintEffect } from "../../apis/core/pod.ts";
+import type { Condition } from "../../apis/meta.ts";
+import { LEASE } from "../../apis/policy/kinds.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { createPartRecorder, subject } from "../parts.ts";
+import { LEASE_NAMESPACE, NOT_READY_TAINT_KEY, readiness, UNREACHABLE_TAINT_KEY } from "./join.ts";
+import type { Kubelets } from "./kubelets.ts";
+import { nodeMonitorGraceMs } from "./lease.ts";
+
+export function nodeLifecycleController(kubelets: Kubelets): Controller {
+  const { clock, kube, mirrors } = kubelets.deps;
+  const nodes = mirrors.of(NODE);
+  const leases = mirrors.of(LEASE);
+  const recorder = createPartRecorder(kubelets.deps, "node-controller");
+
+  async function reconcile({ name }: Request): Promise<Outcome> {
+    const node = nodes.get(name);
+    if (node === undefined) return AWAIT_CHANGE;
+    const now = clock.now();
+    const renewed = fromRfc3339(leases.get(`${LEASE_NAMESPACE}/${name}`)?.spec.renewTime);
+    const graceMs = nodeMonitorGraceMs(kubelets);
+    const silent = renewed !== undefined && now - renewed > graceMs;
+    const judged = silent ? withUnknown(node, now) : node;
+    await patchObject(kube, NODE, node, withReadinessTaints(judged, now));
+    if (judged !== node) {
+      recorder.publish({
+        object: subject(NODE, node),
+        type: "Normal",
+        reason: "NodeNotReady",
+        message: `Node ${name} status is now: NodeNotReady`,
+      });
+    }
+    if (renewed === undefined || silent) return AWAIT_CHANGE;
+    return requeueAfter(Math.max(1, renewed + graceMs + 1 - now));
+  }
+
+  return { name: "node-lifecycle", watches: [source(NODE)], concurrency: 32, reconcile };
+}
+
+/** Every condition becomes Unknown; the same object when that is so already. */
+function withUnknown(node: Node, nowMs: number): Node {
+  const conditions = node.status?.conditions ?? [];
+  if (readiness(node)?.status === "Unknown") return node;
+  const unknown = conditions.map((condition): Condition => {
+    if (condition.status === "Unknown") return condition;
+    return {
+      ...condition,
+      status: "Unknown",
+      reason: "NodeStatusUnknown",
+      message: "Kubelet stopped posting node status.",
+      lastTransitionTime: toRfc3339(nowMs),
+    };
+  });
+  return { ...node, status: { ...node.status, conditions: unknown } };
+}
+
+const EFFECTS: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
+
+/** The taints that Ready's status calls for, and no others of the two keys. */
+export function withReadinessTaints(node: Node, nowMs: number): Node {
+  const status = readiness(node)?.status;
+  const wantedKey =
+    status === "False"
+      ? NOT_READY_TAINT_KEY
+      : status === "Unknown"
+        ? UNREACHABLE_TAINT_KEY
+        : undefined;
+  const taints = node.spec?.taints ?? [];
+  const kept = taints.filter(
+    ({ key }) =>
+      key === wantedKey || (key !== NOT_READY_TAINT_KEY && key !== UNREACHABLE_TAINT_KEY),
+  );
+  const missing: Taint[] = [];
+  for (const effect of wantedKey === undefined ? [] : EFFECTS) {
+    if (kept.some((taint) => taint.key === wantedKey && taint.effect === effect)) continue;
+    missing.push({ key: wantedKey as string, effect, timeAdded: toRfc3339(nowMs) });
+  }
+  if (missing.length === 0 && kept.length === taints.length) return node;
+  const { taints: _, ...spec } = node.spec ?? {};
+  const next = [...kept, ...missing];
+  return { ...node, spec: next.length === 0 ? spec : { ...spec, taints: next } };
+}

@@ -1,0 +1,71 @@
+/**
+ * Each simulated kubelet's word about its node: Ready once the boot is over. Heartbeats go through
+ * the Lease, so the Node itself is written once, not every ten seconds.
+ */
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { LEASE } from "../../apis/policy/kinds.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { createPartRecorder, subject } from "../parts.ts";
+import { createLease, isNodeReady, LEASE_NAMESPACE, nodeConditions } from "./join.ts";
+import type { Kubelets } from "./kubelets.ts";
+
+export function nodeStatusController(kubelets: Kubelets): Controller {
+  const { clock, kube, mirrors, trace } = kubelets.deps;
+  const nodes = mirrors.of(NODE);
+  const leases = mirrors.of(LEASE);
+  const recorder = createPartRecorder(kubelets.deps, "kubelet");
+
+  async function reconcile({ name }: Request): Promise<Outcome> {
+    const node = nodes.get(name);
+    if (node === undefined || !kubelets.runs(node)) return AWAIT_CHANGE;
+    if (node.metadata.deletionTimestamp === undefined) {
+      if (leases.get(`${LEASE_NAMESPACE}/${name}`) === undefined) {
+        await createLease(kubelets.deps, node);
+      }
+    }
+    if (isNodeReady(node)) return AWAIT_CHANGE;
+    const readyMs = kubelets.readyMs(name);
+    if (readyMs === "never") return AWAIT_CHANGE;
+    const dueMs = (fromRfc3339(node.metadata.creationTimestamp) ?? 0) + readyMs;
+    if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
+    await patchObject(kube, NODE, node, withReady(node, clock.now()));
+    recorder.publish({
+      object: subject(NODE, node),
+      type: "Normal",
+      reason: "NodeReady",
+      message: `Node ${name} status is now: NodeReady`,
+    });
+    trace?.({
+      atMs: clock.now(),
+      actor: "kubelet",
+      verb: "ready",
+      object: `node ${name}`,
+      what: "",
+    });
+    return AWAIT_CHANGE;
+  }
+
+  return {
+    name: "kubelet.node",
+    watches: [source(NODE)],
+    concurrency: 32,
+    reconcile,
+  };
+}
+
+/** All of the kubelet's conditions; those of others stay. */
+function withReady(node: Node, nowMs: number): Node {
+  const ours = nodeConditions(true, nowMs);
+  const types = new Set(ours.map(({ type }) => type));
+  const others = (node.status?.conditions ?? []).filter(({ type }) => !types.has(type));
+  return { ...node, status: { ...node.status, conditions: [...ours, ...others] } };
+}

@@ -1,0 +1,77 @@
+/**
+ * The pod garbage collector: pods bound to a node that does not exist (any more) are deleted for good
+ * after a quarantine, since no kubelet will ever report that they stopped.
+ */
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { type PartDeps, PODS_BY_NODE, podMirror } from "../parts.ts";
+
+/** upstream of behaviour: kube-controller-manager's podgc. */
+const QUARANTINE_MS = 40_000;
+
+export function podGarbageController(deps: PartDeps): Controller {
+  const { clock, kube, mirrors, trace } = deps;
+  const pods = podMirror(mirrors);
+  const nodes = mirrors.of(NODE);
+  const missingSince = new Map<string, number>();
+
+  async function reconcile({ name }: Request): Promise<Outcome> {
+    const orphans = pods.byIndex(PODS_BY_NODE, name);
+    if (nodes.get(name) !== undefined || orphans.length === 0) {
+      missingSince.delete(name);
+      return AWAIT_CHANGE;
+    }
+    const sinceMs = missingSince.get(name) ?? clock.now();
+    missingSince.set(name, sinceMs);
+    const dueMs = sinceMs + QUARANTINE_MS;
+    if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
+    for (const pod of orphans) {
+      const { namespace, uid } = pod.metadata;
+      try {
+        await kube.delete(
+          POD,
+          { namespace, name: pod.metadata.name },
+          {
+            gracePeriodSeconds: 0,
+            ...(uid === undefined ? {} : { preconditions: { uid } }),
+          },
+        );
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+      trace?.({
+        atMs: clock.now(),
+        actor: "pod-garbage-collector",
+        verb: "deleted",
+        object: `pod ${namespace}/${pod.metadata.name}`,
+        what: `node ${name} is gone`,
+      });
+    }
+    return AWAIT_CHANGE;
+  }
+
+  return {
+    name: "pod-garbage-collector",
+    watches: [
+      source(NODE, (node, event) =>
+        event === "removed" ? [{ kind: "Node", name: node.metadata.name }] : [],
+      ),
+      source(POD, (pod, event) => {
+        const name = pod.spec.nodeName;
+        if (event === "removed" || name === undefined || nodes.get(name) !== undefined) return [];
+        return [{ kind: "Node", name }];
+      }),
+    ],
+    concurrency: 4,
+    reconcile,
+  };
+}

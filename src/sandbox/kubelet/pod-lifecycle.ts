@@ -1,0 +1,232 @@
+/**
+ * What simulated kubelets do with the pods bound to their nodes: create the containers, report them
+ * running and ready, end those that are said to end, and stop them with grace when they are deleted.
+ * Annotations steer it: see the folder's README.
+ */
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { POD, type Pod, type PodStatus } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { parseDuration } from "../../base/duration.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
+import { isNodeReady } from "./join.ts";
+import type { Kubelets } from "./kubelets.ts";
+import {
+  creatingStatus,
+  endedStatus,
+  type PodPlace,
+  restartedStatus,
+  runningSince,
+  runningStatus,
+} from "./pod-status.ts";
+
+/** How long containers run before they end by themselves: `30s`. */
+export const RUN_FOR_ANNOTATION = "karpenter-ts.sandbox/run-for";
+/** With which code they end. Default 0. */
+export const EXIT_CODE_ANNOTATION = "karpenter-ts.sandbox/exit-code";
+/** How long they take to stop when the pod is deleted. */
+export const STOP_AFTER_ANNOTATION = "karpenter-ts.sandbox/stop-after";
+/** How long creating them takes. */
+export const START_AFTER_ANNOTATION = "karpenter-ts.sandbox/start-after";
+
+export function podLifecycleController(kubelets: Kubelets): Controller {
+  const runner = new PodRunner(kubelets);
+  return {
+    name: "kubelet.pod",
+    watches: [
+      source(POD, (pod, event) => {
+        if (event === "removed") runner.forget(pod);
+        return event === "removed" || pod.spec.nodeName === undefined ? [] : [request(pod)];
+      }),
+      source(NODE, (node, event, before) => {
+        const woke = isNodeReady(node) && (before === undefined || !isNodeReady(before));
+        return event !== "removed" && woke ? runner.podsOn(node).map(request) : [];
+      }),
+    ],
+    concurrency: 64,
+    reconcile: ({ namespace, name }) => runner.run(`${namespace}/${name}`),
+  };
+}
+
+function request(pod: Pod): Request {
+  return { kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name };
+}
+
+class PodRunner {
+  readonly #kubelets: Kubelets;
+  readonly #recorder: EventRecorder;
+  readonly #ips = new Map<string, string>();
+  readonly #stopping = new Set<string>();
+  #nextIp = 2;
+
+  constructor(kubelets: Kubelets) {
+    this.#kubelets = kubelets;
+    this.#recorder = createPartRecorder(kubelets.deps, "kubelet");
+    podMirror(kubelets.deps.mirrors);
+  }
+
+  podsOn(node: Node): readonly Pod[] {
+    return podMirror(this.#kubelets.deps.mirrors).byIndex(PODS_BY_NODE, node.metadata.name);
+  }
+
+  forget(pod: Pod): void {
+    const uid = pod.metadata.uid ?? "";
+    this.#ips.delete(uid);
+    this.#stopping.delete(uid);
+    this.#kubelets.logs.forget(keyOf(pod));
+  }
+
+  async run(key: string): Promise<Outcome> {
+    const { mirrors } = this.#kubelets.deps;
+    const pod = podMirror(mirrors).get(key);
+    if (pod === undefined) return AWAIT_CHANGE;
+    const node = mirrors.of(NODE).get(pod.spec.nodeName ?? "");
+    if (node === undefined || !this.#kubelets.runs(node)) return AWAIT_CHANGE;
+    if (pod.metadata.deletionTimestamp !== undefined) return this.#stop(pod);
+    const phase = pod.status?.phase ?? "Pending";
+    if (phase === "Succeeded" || phase === "Failed") return AWAIT_CHANGE;
+    if (phase === "Running") return this.#keepRunning(pod);
+    return this.#start(pod, node);
+  }
+
+  async #start(pod: Pod, node: Node): Promise<Outcome> {
+    // Without the node's network only pods on the host's own can start.
+    if (!isNodeReady(node) && pod.spec.hostNetwork !== true) return AWAIT_CHANGE;
+    const { clock } = this.#kubelets.deps;
+    const place = this.#placeOf(pod, node);
+    const startMs = this.#span(pod, START_AFTER_ANNOTATION) ?? this.#kubelets.options.podStartMs;
+    const takenAt = fromRfc3339(pod.status?.startTime);
+    if (takenAt === undefined) {
+      await this.#report(pod, creatingStatus(pod, place, clock.now()));
+      return requeueAfter(startMs);
+    }
+    const dueMs = takenAt + startMs;
+    if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
+    await this.#report(pod, runningStatus(pod, place, clock.now()));
+    this.#announceStart(pod);
+    const runFor = this.#span(pod, RUN_FOR_ANNOTATION);
+    return runFor === undefined ? AWAIT_CHANGE : requeueAfter(runFor);
+  }
+
+  async #keepRunning(pod: Pod): Promise<Outcome> {
+    const runFor = this.#span(pod, RUN_FOR_ANNOTATION);
+    if (runFor === undefined) return AWAIT_CHANGE;
+    const { clock } = this.#kubelets.deps;
+    const dueMs = (fromRfc3339(runningSince(pod)) ?? clock.now()) + runFor;
+    if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
+    const exitCode = Number(pod.metadata.annotations?.[EXIT_CODE_ANNOTATION] ?? 0);
+    const policy = pod.spec.restartPolicy ?? "Always";
+    const again = policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
+    if (again) {
+      await this.#report(pod, restartedStatus(pod, exitCode, clock.now()));
+      return requeueAfter(runFor);
+    }
+    await this.#report(pod, endedStatus(pod, exitCode, clock.now()));
+    this.#trace(exitCode === 0 ? "succeeded" : "failed", pod, `exit code ${exitCode}`);
+    return AWAIT_CHANGE;
+  }
+
+  /** Stops the containers within the grace period, then takes the pod off the API server. */
+  async #stop(pod: Pod): Promise<Outcome> {
+    const { clock, kube } = this.#kubelets.deps;
+    const { namespace, name, uid, deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
+    const graceMs = (deletionGracePeriodSeconds ?? 0) * 1_000;
+    const askedAt = (fromRfc3339(deletionTimestamp) ?? clock.now()) - graceMs;
+    const stopMs = this.#span(pod, STOP_AFTER_ANNOTATION) ?? this.#kubelets.options.podStopMs;
+    const runs = pod.status?.phase === "Running";
+    const dueMs = askedAt + (runs ? Math.min(graceMs, stopMs) : 0);
+    if (runs && !this.#stopping.has(uid ?? "")) this.#announceStop(pod);
+    if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
+    try {
+      await kube.delete(
+        POD,
+        { namespace, name },
+        {
+          gracePeriodSeconds: 0,
+          ...(uid === undefined ? {} : { preconditions: { uid } }),
+        },
+      );
+    } catch (error) {
+      // Another pod of that name, or none: ours is gone.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+    this.#trace("stopped", pod, "");
+    return AWAIT_CHANGE;
+  }
+
+  async #report(pod: Pod, status: PodStatus): Promise<void> {
+    await patchObject(this.#kubelets.deps.kube, POD, pod, { ...pod, status });
+  }
+
+  #placeOf(pod: Pod, node: Node): PodPlace {
+    const uid = pod.metadata.uid ?? "";
+    let podIp = this.#ips.get(uid);
+    if (podIp === undefined) {
+      const next = this.#nextIp++;
+      podIp = `10.${128 + ((next >> 16) & 127)}.${(next >> 8) & 255}.${next & 255}`;
+      this.#ips.set(uid, podIp);
+    }
+    const internal = node.status?.addresses?.find(({ type }) => type === "InternalIP");
+    return { podIp, hostIp: internal?.address ?? "10.0.0.1" };
+  }
+
+  /** An annotated span; one that is malformed is reported and does not count. */
+  #span(pod: Pod, annotation: string): number | undefined {
+    const text = pod.metadata.annotations?.[annotation];
+    if (text === undefined) return undefined;
+    const ms = parseDuration(text);
+    if (ms === undefined) {
+      this.#kubelets.deps.log.warn("ignoring annotation: not a duration such as 30s", {
+        Pod: keyOf(pod),
+        annotation,
+        value: text,
+      });
+    }
+    return ms;
+  }
+
+  #announceStart(pod: Pod): void {
+    const at = toRfc3339(this.#kubelets.deps.clock.now());
+    for (const { name, image } of pod.spec.containers) {
+      this.#publish(pod, "Pulled", `Container image "${image ?? ""}" already present on machine`);
+      this.#publish(pod, "Created", `Created container: ${name}`);
+      this.#publish(pod, "Started", `Started container ${name}`);
+      const line = `${at} started container ${name} of pod ${keyOf(pod)} on ${pod.spec.nodeName}`;
+      this.#kubelets.logs.append(keyOf(pod), line);
+    }
+    this.#trace("running", pod, `on ${pod.spec.nodeName}`);
+  }
+
+  #announceStop(pod: Pod): void {
+    this.#stopping.add(pod.metadata.uid ?? "");
+    for (const { name } of pod.spec.containers) {
+      this.#publish(pod, "Killing", `Stopping container ${name}`);
+    }
+  }
+
+  #publish(pod: Pod, reason: string, message: string): void {
+    this.#recorder.publish({ object: subject(POD, pod), type: "Normal", reason, message });
+  }
+
+  #trace(verb: string, pod: Pod, what: string): void {
+    const atMs = this.#kubelets.deps.clock.now();
+    this.#kubelets.deps.trace?.({
+      atMs,
+      actor: "kubelet",
+      verb,
+      object: `pod ${keyOf(pod)}`,
+      what,
+    });
+  }
+}

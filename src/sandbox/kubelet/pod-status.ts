@@ -1,0 +1,175 @@
+/**
+ * The status a kubelet reports for a pod in each phase of its life, as pure functions: containers
+ * being created, running, ended. Probes are not run: a running container is a ready one.
+ */
+import type { Pod, PodStatus } from "../../apis/core/pod.ts";
+import type { Condition } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+
+/** Where a pod runs. */
+export interface PodPlace {
+  readonly hostIp: string;
+  readonly podIp: string;
+}
+
+/** The kubelet has taken the pod: containers are being created. */
+export function creatingStatus(pod: Pod, place: PodPlace, nowMs: number): PodStatus {
+  const waiting = (container: { name: string; image?: string }) => ({
+    ...containerBase(container),
+    ready: false,
+    started: false,
+    restartCount: 0,
+    state: { waiting: { reason: "ContainerCreating" } },
+  });
+  return {
+    ...pod.status,
+    phase: "Pending",
+    startTime: toRfc3339(nowMs),
+    hostIP: place.hostIp,
+    hostIPs: [{ ip: place.hostIp }],
+    containerStatuses: pod.spec.containers.map(waiting),
+    ...(pod.spec.initContainers === undefined
+      ? {}
+      : { initContainerStatuses: pod.spec.initContainers.map(waiting) }),
+    conditions: withConditions(pod, nowMs, {
+      PodReadyToStartContainers: ["False"],
+      Initialized: pod.spec.initContainers === undefined ? ["True"] : ["False"],
+      Ready: ["False", "ContainersNotReady", notReadyMessage(pod)],
+      ContainersReady: ["False", "ContainersNotReady", notReadyMessage(pod)],
+    }),
+  };
+}
+
+/** All containers run. */
+export function runningStatus(pod: Pod, place: PodPlace, nowMs: number): PodStatus {
+  const at = toRfc3339(nowMs);
+  const podIp = pod.spec.hostNetwork === true ? place.hostIp : place.podIp;
+  return {
+    ...pod.status,
+    phase: "Running",
+    podIP: podIp,
+    podIPs: [{ ip: podIp }],
+    containerStatuses: pod.spec.containers.map((container) => ({
+      ...containerBase(container),
+      containerID: containerId(pod, container.name),
+      ready: true,
+      started: true,
+      restartCount: restartsOf(pod, container.name),
+      state: { running: { startedAt: at } },
+    })),
+    ...(pod.spec.initContainers === undefined
+      ? {}
+      : {
+          initContainerStatuses: pod.spec.initContainers.map((container) => ({
+            ...containerBase(container),
+            containerID: containerId(pod, container.name),
+            ready: true,
+            restartCount: 0,
+            ...(container.restartPolicy === "Always"
+              ? { started: true, state: { running: { startedAt: at } } }
+              : { started: false, state: terminated(0, at, at) }),
+          })),
+        }),
+    conditions: withConditions(pod, nowMs, {
+      PodReadyToStartContainers: ["True"],
+      Initialized: ["True"],
+      Ready: ["True"],
+      ContainersReady: ["True"],
+    }),
+  };
+}
+
+/** All containers ended with `exitCode` and are not started again. */
+export function endedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatus {
+  const at = toRfc3339(nowMs);
+  const startedAt = runningSince(pod) ?? at;
+  const reason = exitCode === 0 ? "PodCompleted" : "PodFailed";
+  return {
+    ...pod.status,
+    phase: exitCode === 0 ? "Succeeded" : "Failed",
+    containerStatuses: pod.spec.containers.map((container) => ({
+      ...containerBase(container),
+      containerID: containerId(pod, container.name),
+      ready: false,
+      started: false,
+      restartCount: restartsOf(pod, container.name),
+      state: terminated(exitCode, startedAt, at),
+    })),
+    conditions: withConditions(pod, nowMs, {
+      PodReadyToStartContainers: ["False"],
+      Initialized: exitCode === 0 ? ["True", reason] : ["True"],
+      Ready: ["False", reason],
+      ContainersReady: ["False", reason],
+    }),
+  };
+}
+
+/** Containers ended and run again at once: the restart is counted. */
+export function restartedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatus {
+  const at = toRfc3339(nowMs);
+  const startedAt = runningSince(pod) ?? at;
+  return {
+    ...pod.status,
+    containerStatuses: (pod.status?.containerStatuses ?? []).map((status) => ({
+      ...status,
+      restartCount: Number(status["restartCount"] ?? 0) + 1,
+      lastState: terminated(exitCode, startedAt, at),
+      state: { running: { startedAt: at } },
+    })),
+  };
+}
+
+/** When the first container began to run. */
+export function runningSince(pod: Pod): string | undefined {
+  const state = pod.status?.containerStatuses?.[0]?.["state"] as
+    | { running?: { startedAt?: string } }
+    | undefined;
+  return state?.running?.startedAt;
+}
+
+function containerBase(container: { name: string; image?: string }) {
+  return { name: container.name, image: container.image ?? "", imageID: container.image ?? "" };
+}
+
+function containerId(pod: Pod, container: string): string {
+  return `containerd://${pod.metadata.uid ?? ""}-${container}`;
+}
+
+function restartsOf(pod: Pod, container: string): number {
+  const status = pod.status?.containerStatuses?.find(({ name }) => name === container);
+  return Number(status?.["restartCount"] ?? 0);
+}
+
+function terminated(exitCode: number, startedAt: string, finishedAt: string) {
+  const reason = exitCode === 0 ? "Completed" : "Error";
+  return { terminated: { exitCode, reason, startedAt, finishedAt } };
+}
+
+function notReadyMessage(pod: Pod): string {
+  const names = pod.spec.containers.map(({ name }) => name).join(" ");
+  return `containers with unready status: [${names}]`;
+}
+
+type ConditionValue = readonly [status: Condition["status"], reason?: string, message?: string];
+
+/** The kubelet's conditions in its order; those of others (PodScheduled, gates) follow. */
+function withConditions(
+  pod: Pod,
+  nowMs: number,
+  values: Readonly<Record<string, ConditionValue>>,
+): readonly Condition[] {
+  const known = new Map((pod.status?.conditions ?? []).map((one) => [one.type, one]));
+  const ours = Object.entries(values).map(([type, [status, reason, message]]): Condition => {
+    const before = known.get(type);
+    known.delete(type);
+    const since = before?.status === status ? before.lastTransitionTime : undefined;
+    return {
+      type,
+      status,
+      ...(reason === undefined ? {} : { reason }),
+      ...(message === undefined ? {} : { message }),
+      lastTransitionTime: since ?? toRfc3339(nowMs),
+    };
+  });
+  return [...ours, ...known.values()];
+}

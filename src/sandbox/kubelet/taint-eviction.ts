@@ -1,0 +1,116 @@
+/**
+ * Taint eviction: pods leave a node with a NoExecute taint that they do not tolerate, at once or when
+ * the shortest of their `tolerationSeconds` is over. A pod that says nothing about not-ready and
+ * unreachable nodes stays five minutes, which is what the real API server writes into it on creation.
+ */
+import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
+import { POD, type Pod, type Toleration } from "../../apis/core/pod.ts";
+import { tolerates } from "../../apis/core/tolerations.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { createPartRecorder, type PartDeps, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
+import { NOT_READY_TAINT_KEY, UNREACHABLE_TAINT_KEY } from "./join.ts";
+
+const DEFAULT_TOLERATION_S = 300;
+const DEFAULTED_KEYS = [NOT_READY_TAINT_KEY, UNREACHABLE_TAINT_KEY];
+
+export function taintEvictionController(deps: PartDeps): Controller {
+  const { clock, kube, mirrors } = deps;
+  const pods = podMirror(mirrors);
+  const nodes = mirrors.of(NODE);
+  const recorder = createPartRecorder(deps, "taint-eviction-controller");
+
+  async function reconcile({ namespace, name }: Request): Promise<Outcome> {
+    const pod = pods.get(`${namespace}/${name}`);
+    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return AWAIT_CHANGE;
+    const node = nodes.get(pod.spec.nodeName ?? "");
+    if (node === undefined) return AWAIT_CHANGE;
+    const dueMs = evictionDueMs(pod, noExecuteTaints(node), clock.now());
+    if (dueMs === undefined) return AWAIT_CHANGE;
+    if (dueMs > clock.now()) return requeueAfter(dueMs - clock.now());
+    recorder.publish({
+      object: subject(POD, pod),
+      type: "Normal",
+      reason: "TaintManagerEviction",
+      message: `Marking for deletion Pod ${keyOf(pod)}`,
+    });
+    try {
+      await kube.delete(POD, { namespace, name });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    return AWAIT_CHANGE;
+  }
+
+  function requestsOf(node: Node, before: Node | undefined): Request[] {
+    const taints = noExecuteTaints(node);
+    if (taints.length === 0) return [];
+    if (before !== undefined && before.spec?.taints === node.spec?.taints) return [];
+    return pods.byIndex(PODS_BY_NODE, node.metadata.name).map(request);
+  }
+
+  return {
+    name: "taint-eviction",
+    watches: [
+      source(NODE, (node, event, before) => (event === "removed" ? [] : requestsOf(node, before))),
+      source(POD, (pod, event, before) => {
+        const nodeName = pod.spec.nodeName;
+        if (event === "removed" || nodeName === undefined) return [];
+        if (before?.spec.nodeName === nodeName) return [];
+        const node = nodes.get(nodeName);
+        return node === undefined || noExecuteTaints(node).length === 0 ? [] : [request(pod)];
+      }),
+    ],
+    concurrency: 16,
+    reconcile,
+  };
+}
+
+function request(pod: Pod): Request {
+  return { kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name };
+}
+
+function noExecuteTaints(node: Node): readonly Taint[] {
+  return (node.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
+}
+
+/** When the pod must go; `undefined` when it may stay. Epoch milliseconds. */
+export function evictionDueMs(
+  pod: Pod,
+  taints: readonly Taint[],
+  nowMs: number,
+): number | undefined {
+  let dueMs: number | undefined;
+  const earlier = (ms: number): void => {
+    dueMs = dueMs === undefined ? ms : Math.min(dueMs, ms);
+  };
+  for (const taint of taints) {
+    const matching = tolerationsOf(pod, taint);
+    if (matching.length === 0) {
+      earlier(nowMs);
+      continue;
+    }
+    const seconds = matching.flatMap((one) =>
+      one.tolerationSeconds === undefined ? [] : [Math.max(0, one.tolerationSeconds)],
+    );
+    if (seconds.length === 0) continue;
+    earlier((fromRfc3339(taint.timeAdded) ?? nowMs) + Math.min(...seconds) * 1_000);
+  }
+  return dueMs;
+}
+
+function tolerationsOf(pod: Pod, taint: Taint): readonly Toleration[] {
+  const matching = (pod.spec.tolerations ?? []).filter((one) => tolerates([one], taint));
+  if (matching.length > 0 || !DEFAULTED_KEYS.includes(taint.key)) return matching;
+  const { key } = taint;
+  return [{ key, operator: "Exists", tolerationSeconds: DEFAULT_TOLERATION_S }];
+}

@@ -1,0 +1,107 @@
+/**
+ * What every simulated part of Kubernetes (scheduler, kubelets, workload controllers) is given, and
+ * what they share: the mirrors with the indexes they read by, and a writer of Events that keeps
+ * within the limits of the real recorder.
+ */
+
+import { POD, type Pod } from "../apis/core/pod.ts";
+import {
+  apiVersionOf,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  type OwnerReference,
+} from "../apis/meta.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { EventRecorder, EventToPublish } from "../kube/events.ts";
+import type { Mirror, Mirrors } from "../kube/mirror.ts";
+import { createRecorder } from "../kube/recorder.ts";
+import type { Trace } from "./trace.ts";
+
+export interface PartDeps {
+  readonly clock: Clock;
+  /** Each part forks its own stream. */
+  readonly random: Random;
+  /** The manager's client: it shows our own writes in the mirrors at once. */
+  readonly kube: KubeClient;
+  readonly mirrors: Mirrors;
+  readonly log: Logger;
+  readonly trace?: Trace | undefined;
+}
+
+/** Index of the pod mirror by `spec.nodeName`. */
+export const PODS_BY_NODE = "sandbox.node";
+/** Index of the pod mirror by the UID of the controlling owner; `namespace/` for orphans. */
+export const PODS_BY_OWNER = "sandbox.owner";
+
+/** The one pod mirror of the sandbox's parts. Whoever asks first must ask through here. */
+export function podMirror(mirrors: Mirrors): Mirror<Pod> {
+  return mirrors.of(POD, {
+    indexes: {
+      [PODS_BY_NODE]: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]),
+      [PODS_BY_OWNER]: (pod) => {
+        const owner = controllerOf(pod);
+        return [owner === undefined ? `${pod.metadata.namespace ?? ""}/` : owner.uid];
+      },
+    },
+  });
+}
+
+/** The owner that controls an object, if any. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
+}
+
+/** client-go's spam filter: this many Events an object at once, then one each five minutes. */
+const BURST_PER_OBJECT = 25;
+const REFILL_MS = 300_000;
+/** Objects whose allowance is remembered; the oldest are forgotten first. */
+const REMEMBERED_OBJECTS = 4_096;
+
+/** The Event recorder of one component (`default-scheduler`, `kubelet`, …), as chatty as the real. */
+export function createPartRecorder(deps: PartDeps, component: string): EventRecorder {
+  const recorder = createRecorder({
+    client: deps.kube,
+    clock: deps.clock,
+    random: deps.random.fork(`events/${component}`),
+    log: deps.log,
+    component,
+  });
+  const allowances = new Map<string, { tokens: number; atMs: number }>();
+  return {
+    publish: (...events) => {
+      const now = deps.clock.now();
+      recorder.publish(...events.filter((event) => spend(allowances, event, now)));
+    },
+  };
+}
+
+function spend(
+  allowances: Map<string, { tokens: number; atMs: number }>,
+  { object }: EventToPublish,
+  now: number,
+): boolean {
+  const key = `${object.kind}/${keyOf(object)}/${object.metadata.uid}`;
+  const allowance = allowances.get(key) ?? { tokens: BURST_PER_OBJECT, atMs: now };
+  const refill = Math.floor((now - allowance.atMs) / REFILL_MS);
+  if (refill > 0) {
+    allowance.tokens = Math.min(BURST_PER_OBJECT, allowance.tokens + refill);
+    allowance.atMs += refill * REFILL_MS;
+  }
+  allowances.delete(key);
+  allowances.set(key, allowance);
+  if (allowances.size > REMEMBERED_OBJECTS) {
+    allowances.delete(allowances.keys().next().value as string);
+  }
+  if (allowance.tokens === 0) return false;
+  allowance.tokens -= 1;
+  return true;
+}
+
+/** Names an object for an Event: mirrors may hold objects without their own kind. */
+export function subject<T extends KubeObject>(kind: Kind<T>, object: T): EventToPublish["object"] {
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: object.metadata };
+}

@@ -1,0 +1,127 @@
+/**
+ * For tests of the simulated parts: an in-process API server with scheduler, kubelets and workload
+ * controllers on a virtual clock, and short ways to apply objects and look at them.
+ */
+import { NAMESPACE } from "../../apis/core/kinds.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { SILENT } from "../../base/log.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { createKubeClient } from "../../kube/kube-client.ts";
+import { createManager } from "../../kube/manager.ts";
+import { LiveMirrors } from "../../kube/mirrors.ts";
+import { createApiServer } from "../apiserver/create-api-server.ts";
+import { createRegistry } from "../apiserver/registry/create-registry.ts";
+import { schedulerController } from "../kube-scheduler/scheduler.ts";
+import type { InstanceNode } from "../kubelet/join.ts";
+import { type KubeletOptions, Kubelets, kubeletControllers } from "../kubelet/kubelets.ts";
+import type { PartDeps } from "../parts.ts";
+import type { TraceEvent } from "../trace.ts";
+import { workloadControllers } from "../workloads/workloads.ts";
+
+export interface PartsCluster {
+  readonly clock: VirtualClock;
+  readonly kube: KubeClient;
+  readonly kubelets: Kubelets;
+  readonly trace: readonly TraceEvent[];
+  /** A node that is registered and ready at once. */
+  node(name: string, spec?: Partial<InstanceNode>): void;
+  create<T extends KubeObject>(kind: Kind<T>, object: unknown): Promise<T>;
+  get<T extends KubeObject>(kind: Kind<T>, name: string, namespace?: string): Promise<T>;
+  pods(): Promise<readonly Pod[]>;
+  stop(): Promise<void>;
+}
+
+export async function startParts(
+  options: { readonly seed?: string; readonly kubelets?: KubeletOptions } = {},
+): Promise<PartsCluster> {
+  const clock = new VirtualClock();
+  const random = new Random(options.seed ?? "parts");
+  const server = createApiServer({
+    clock,
+    random: random.fork("apiserver"),
+    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
+    webhooks: () => Promise.reject(new Error("no webhooks here")),
+    kubernetesVersion: "v1.34.4",
+  });
+  const user = { name: "admin", groups: ["system:masters"] };
+  const client = createKubeClient(server.transport(user));
+  const mirrors = new LiveMirrors({ client, clock, random: random.fork("mirrors"), log: SILENT });
+  const trace: TraceEvent[] = [];
+  const deps: PartDeps = {
+    clock,
+    random: random.fork("parts"),
+    kube: mirrors.client,
+    mirrors,
+    log: SILENT,
+    trace: (event) => trace.push(event),
+  };
+  const kubelets = new Kubelets(deps, options.kubelets);
+  const manager = createManager({ mirrors, clock, random: random.fork("manager"), log: SILENT });
+  for (const controller of [
+    schedulerController(deps),
+    ...kubeletControllers(kubelets),
+    ...workloadControllers(deps),
+  ]) {
+    manager.add(controller);
+  }
+  for (const name of ["default", "kube-system", "kube-node-lease"]) {
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    await client.create(NAMESPACE, namespace).catch(() => undefined);
+  }
+  await manager.start();
+  return {
+    clock,
+    kube: client,
+    kubelets,
+    trace,
+    node: (name, spec = {}) => kubelets.join({ ...machine(name), ...spec }),
+    create: (kind, object) => client.create(kind, object as never),
+    get: (kind, name, namespace = "default") =>
+      client.get(kind, kind.namespaced ? { name, namespace } : { name }),
+    pods: async () => (await client.list(POD)).items,
+    stop: async () => {
+      await manager.stop();
+      mirrors.close();
+      server.close();
+    },
+  };
+}
+
+function machine(name: string): InstanceNode {
+  const amounts = { cpu: "4", memory: "16Gi", "ephemeral-storage": "20Gi", pods: "58" };
+  return {
+    name,
+    providerID: `aws:///test-1a/i-${name}`,
+    labels: { "topology.kubernetes.io/zone": "test-1a" },
+    taints: [],
+    capacity: amounts,
+    allocatable: amounts,
+    internalIp: "10.0.0.10",
+    joinMs: 0,
+    readyMs: 0,
+  };
+}
+
+/** A Deployment of `replicas` pause pods that request `cpu`. */
+export function deploymentOf(name: string, replicas: number, cpu = "100m", template = {}): unknown {
+  const labels = { app: name };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "default" },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          containers: [{ name: "main", image: "pause:3.10", resources: { requests: { cpu } } }],
+          ...template,
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,216 @@
+/**
+ * What the workload controllers share: making pods from a template, owning them, telling ready from
+ * available, and writing status only when it differs.
+ */
+
+import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { isActive, isReady } from "../../apis/core/pod-predicates.ts";
+import {
+  apiVersionOf,
+  type Condition,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  type OwnerReference,
+} from "../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import type { Request } from "../../kube/controller.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import { controllerOf, type PartDeps, PODS_BY_OWNER, podMirror, subject } from "../parts.ts";
+
+/** Creations in flight at once, in growing batches: a template that is refused is met early. */
+const FIRST_BATCH = 1;
+
+/** The owner reference of a controller to what it makes. */
+export function ownerReference<T extends KubeObject>(kind: Kind<T>, owner: T): OwnerReference {
+  return {
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid ?? "",
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/** A pod of a template, owned by `owner`. */
+export function podOf<T extends KubeObject>(
+  kind: Kind<T>,
+  owner: T,
+  template: PodTemplateSpec,
+  name: string,
+): Pod {
+  const { labels, annotations, finalizers } = template.metadata ?? {};
+  const { namespace } = owner.metadata;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labels === undefined ? {} : { labels }),
+      ...(annotations === undefined ? {} : { annotations }),
+      ...(finalizers === undefined ? {} : { finalizers }),
+      ownerReferences: [ownerReference(kind, owner)],
+    },
+    spec: template.spec,
+  };
+}
+
+/** Pods that `owner` controls, by key. */
+export function podsOwnedBy(deps: PartDeps, owner: KubeObject): readonly Pod[] {
+  return podMirror(deps.mirrors).byIndex(PODS_BY_OWNER, owner.metadata.uid ?? "");
+}
+
+/** The owner of kind `kindName` that a pod change concerns: for `source`. */
+export function requestsToOwner(kindName: string): (object: KubeObject) => Request[] {
+  return (object) => {
+    const owner = controllerOf(object);
+    if (owner?.kind !== kindName) return [];
+    return [{ kind: kindName, namespace: object.metadata.namespace, name: owner.name }];
+  };
+}
+
+/** Neither ended nor leaving. */
+export function activePods(pods: readonly Pod[]): readonly Pod[] {
+  return pods.filter((pod) => isActive(pod));
+}
+
+/** Ready for at least `minReadySeconds`. */
+export function isAvailable(pod: Pod, minReadySeconds: number | undefined, nowMs: number): boolean {
+  if (!isReady(pod)) return false;
+  const dueMs = availableAtMs(pod, minReadySeconds);
+  return dueMs !== undefined && dueMs <= nowMs;
+}
+
+/** When a ready pod counts as available; undefined while it is not ready. */
+export function availableAtMs(pod: Pod, minReadySeconds: number | undefined): number | undefined {
+  if (!isReady(pod)) return undefined;
+  const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
+  return (fromRfc3339(ready?.lastTransitionTime) ?? 0) + (minReadySeconds ?? 0) * 1_000;
+}
+
+/** Runs `tasks` in batches that double from one; stops after a batch with a failure and rethrows it. */
+export async function slowStart(tasks: readonly (() => Promise<unknown>)[]): Promise<void> {
+  let batch = FIRST_BATCH;
+  for (let at = 0; at < tasks.length; at += batch, batch *= 2) {
+    if (at > 0 && batch > tasks.length) batch = tasks.length;
+    const results = await Promise.allSettled(tasks.slice(at, at + batch).map((task) => task()));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+  }
+}
+
+/** Deletes a pod; one that is gone is fine. */
+export async function deletePod(deps: PartDeps, pod: Pod): Promise<void> {
+  const { namespace, name, uid } = pod.metadata;
+  try {
+    await deps.kube.delete(
+      POD,
+      { namespace, name },
+      uid === undefined ? {} : { preconditions: { uid } },
+    );
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+}
+
+/** Creates a pod and says so on its owner, as the real controllers do. */
+export async function createPod<T extends KubeObject>(
+  deps: PartDeps,
+  recorder: EventRecorder,
+  kind: Kind<T>,
+  owner: T,
+  pod: Pod,
+): Promise<Pod> {
+  const object = subject(kind, owner);
+  try {
+    const created = await deps.kube.create(POD, pod);
+    const message = `Created pod: ${created.metadata.name}`;
+    recorder.publish({ object, type: "Normal", reason: "SuccessfulCreate", message });
+    deps.trace?.({
+      atMs: deps.clock.now(),
+      actor: actorOf(kind),
+      verb: "created",
+      object: `pod ${keyOf(created)}`,
+      what: `for ${kind.kind.toLowerCase()} ${owner.metadata.name}`,
+    });
+    return created;
+  } catch (error) {
+    const message = `Error creating: ${error instanceof Error ? error.message : String(error)}`;
+    recorder.publish({ object, type: "Warning", reason: "FailedCreate", message });
+    throw error;
+  }
+}
+
+/** Deletes a pod and says so on its owner. */
+export async function removePod<T extends KubeObject>(
+  deps: PartDeps,
+  recorder: EventRecorder,
+  kind: Kind<T>,
+  owner: T,
+  pod: Pod,
+): Promise<void> {
+  await deletePod(deps, pod);
+  const message = `Deleted pod: ${pod.metadata.name}`;
+  const object = subject(kind, owner);
+  recorder.publish({ object, type: "Normal", reason: "SuccessfulDelete", message });
+  deps.trace?.({
+    atMs: deps.clock.now(),
+    actor: actorOf(kind),
+    verb: "deleted",
+    object: `pod ${keyOf(pod)}`,
+    what: `for ${kind.kind.toLowerCase()} ${owner.metadata.name}`,
+  });
+}
+
+function actorOf(kind: Kind): string {
+  return `${kind.kind.toLowerCase()}-controller`;
+}
+
+/**
+ * A number or a percentage of `total`: `3`, `"25%"`. Percentages are rounded up or down. Text that is
+ * neither counts as 0: validation is the API server's.
+ */
+export function scaledValue(
+  value: number | string | undefined,
+  total: number,
+  rounding: "up" | "down",
+): number {
+  if (value === undefined) return 0;
+  if (typeof value === "number") return value;
+  const match = /^(\d+)%$/.exec(value);
+  if (match === null) return /^\d+$/.test(value) ? Number(value) : 0;
+  const exact = (Number(match[1]) * total) / 100;
+  return rounding === "up" ? Math.ceil(exact) : Math.floor(exact);
+}
+
+/** Sets a workload condition; the times move as Deployment's do. */
+export function withWorkloadCondition(
+  conditions: readonly Condition[],
+  next: Pick<Condition, "type" | "status"> & {
+    readonly reason?: string;
+    readonly message?: string;
+  },
+  nowMs: number,
+): readonly Condition[] {
+  const known = conditions.find(({ type }) => type === next.type);
+  if (
+    known?.status === next.status &&
+    known.reason === next.reason &&
+    known.message === next.message
+  ) {
+    return conditions;
+  }
+  const at = toRfc3339(nowMs);
+  const changed = {
+    ...next,
+    lastUpdateTime: at,
+    lastTransitionTime: known?.status === next.status ? (known.lastTransitionTime ?? at) : at,
+  };
+  return known === undefined
+    ? [...conditions, changed]
+    : conditions.map((one) => (one === known ? changed : one));
+}

@@ -1,0 +1,375 @@
+/**
+ * The Deployment controller: one ReplicaSet a template, rolled over within maxSurge and
+ * maxUnavailable, revisions kept for `kubectl rollout undo`, and the conditions that
+ * `kubectl rollout status` waits for. upstream of behaviour: pkg/controller/deployment.
+ */
+import {
+  DEPLOYMENT,
+  type Deployment,
+  REPLICA_SET,
+  type ReplicaSet,
+} from "../../apis/apps/kinds.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { deepEqual } from "../../base/json.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { controllerOf, createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
+import { ownerReference, podsOwnedBy, requestsToOwner, withWorkloadCondition } from "./controls.ts";
+import {
+  deploymentCounts,
+  type RolloutStep,
+  rolloutSteps,
+  sumOf,
+  templateHash,
+} from "./rollout.ts";
+
+const REVISION_ANNOTATION = "deployment.kubernetes.io/revision";
+const DESIRED_ANNOTATION = "deployment.kubernetes.io/desired-replicas";
+const MAX_ANNOTATION = "deployment.kubernetes.io/max-replicas";
+const HASH_LABEL = "pod-template-hash";
+const NOT_COPIED = [
+  "kubectl.kubernetes.io/last-applied-configuration",
+  REVISION_ANNOTATION,
+  DESIRED_ANNOTATION,
+  MAX_ANNOTATION,
+];
+
+export function deploymentController(deps: PartDeps): Controller {
+  const { clock, kube, mirrors } = deps;
+  const deployments = mirrors.of(DEPLOYMENT);
+  const sets = mirrors.of(REPLICA_SET);
+  const recorder = createPartRecorder(deps, "deployment-controller");
+  podMirror(mirrors);
+
+  async function reconcile({ namespace, name }: Request): Promise<Outcome> {
+    const deployment = deployments.get(`${namespace}/${name}`);
+    if (deployment === undefined || deployment.metadata.deletionTimestamp !== undefined) {
+      return AWAIT_CHANGE;
+    }
+    const owned = setsOf(deployment);
+    let current = owned.find((set) => isOfTemplate(set, deployment));
+    const paused = deployment.spec.paused === true;
+    if (current === undefined && !paused && mayCreate(deployment, owned)) {
+      current = await createSet(deployment, owned);
+    }
+    if (current !== undefined) current = await renewRevision(deployment, current, owned);
+    const steps = rolloutSteps(deployment, current, olderThan(current, setsOf(deployment)));
+    for (const step of steps) await scaleSet(deployment, step);
+    await noteDesired(deployment);
+    await dropOldSets(deployment, current);
+    return report(deployment);
+  }
+
+  function setsOf(deployment: Deployment): readonly ReplicaSet[] {
+    const { uid, namespace } = deployment.metadata;
+    return sets
+      .list()
+      .filter((set) => set.metadata.namespace === namespace && controllerOf(set)?.uid === uid)
+      .sort(byAge);
+  }
+
+  /** Recreate waits until the old pods have gone, the terminating ones included. */
+  function mayCreate(deployment: Deployment, owned: readonly ReplicaSet[]): boolean {
+    if (deployment.spec.strategy?.type !== "Recreate") return true;
+    return owned.every(
+      (set) =>
+        (set.spec.replicas ?? 0) === 0 &&
+        podsOwnedBy(deps, set).every(
+          ({ status }) => status?.phase === "Succeeded" || status?.phase === "Failed",
+        ),
+    );
+  }
+
+  async function createSet(
+    deployment: Deployment,
+    owned: readonly ReplicaSet[],
+  ): Promise<ReplicaSet | undefined> {
+    const collisions = Number(deployment.status?.["collisionCount"] ?? 0);
+    const hash = templateHash(deployment.spec.template, collisions);
+    const { template, selector, minReadySeconds } = deployment.spec;
+    const { namespace, name } = deployment.metadata;
+    const labels = { ...template.metadata?.labels, [HASH_LABEL]: hash };
+    const set: ReplicaSet = {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: {
+        name: `${name}-${hash}`,
+        ...(namespace === undefined ? {} : { namespace }),
+        labels,
+        annotations: annotationsOf(deployment, nextRevision(owned)),
+        ownerReferences: [ownerReference(DEPLOYMENT, deployment)],
+      },
+      spec: {
+        replicas: 0,
+        ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
+        selector: { ...selector, matchLabels: { ...selector.matchLabels, [HASH_LABEL]: hash } },
+        template: { ...template, metadata: { ...template.metadata, labels } },
+      },
+    };
+    try {
+      return await kube.create(REPLICA_SET, set);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      const existing = await kube.get(REPLICA_SET, {
+        name: set.metadata.name,
+        namespace: deployment.metadata.namespace,
+      });
+      const ours = controllerOf(existing)?.uid === deployment.metadata.uid;
+      if (ours && isOfTemplate(existing, deployment)) return existing;
+      // A hash collision: count it, so that the next hash differs.
+      const status = { ...deployment.status, collisionCount: collisions + 1 };
+      await patchObject(kube, DEPLOYMENT, deployment, { ...deployment, status });
+      return undefined;
+    }
+  }
+
+  /** The current set carries the highest revision; the Deployment shows it. */
+  async function renewRevision(
+    deployment: Deployment,
+    current: ReplicaSet,
+    owned: readonly ReplicaSet[],
+  ): Promise<ReplicaSet> {
+    const older = olderThan(current, owned);
+    const highest = Math.max(0, ...older.map(revisionOf));
+    const revision = Math.max(revisionOf(current), highest + (older.length > 0 ? 1 : 0), 1);
+    const wanted = annotationsOf(deployment, revision);
+    const annotations = { ...current.metadata.annotations, ...wanted };
+    let result = current;
+    if (!deepEqual(annotations, current.metadata.annotations)) {
+      const after = { ...current, metadata: { ...current.metadata, annotations } };
+      result = (await patchObject(kube, REPLICA_SET, current, after)) ?? current;
+    }
+    if (deployment.metadata.annotations?.[REVISION_ANNOTATION] !== String(revision)) {
+      const shown = { ...deployment.metadata.annotations, [REVISION_ANNOTATION]: String(revision) };
+      await patchObject(kube, DEPLOYMENT, deployment, {
+        ...deployment,
+        metadata: { ...deployment.metadata, annotations: shown },
+      });
+    }
+    return result;
+  }
+
+  async function scaleSet(deployment: Deployment, { set, replicas }: RolloutStep): Promise<void> {
+    const from = set.spec.replicas ?? 0;
+    if (from === replicas) return;
+    const { name, namespace } = set.metadata;
+    const body = { spec: { replicas } };
+    await kube.patch(REPLICA_SET, { name, namespace }, { type: "merge", body });
+    const direction = replicas > from ? "up" : "down";
+    recorder.publish({
+      object: subject(DEPLOYMENT, deployment),
+      type: "Normal",
+      reason: "ScalingReplicaSet",
+      message: `Scaled ${direction} replica set ${name} from ${from} to ${replicas}`,
+    });
+    deps.trace?.({
+      atMs: clock.now(),
+      actor: "deployment-controller",
+      verb: "scaled",
+      object: `replicaset ${namespace}/${name}`,
+      what: `from ${from} to ${replicas}`,
+    });
+  }
+
+  /** Each set with pods notes the size it was last fitted to: that tells a resize from a rollout. */
+  async function noteDesired(deployment: Deployment): Promise<void> {
+    const replicas = deployment.spec.replicas ?? 1;
+    const desired = String(replicas);
+    for (const set of setsOf(deployment)) {
+      if ((set.spec.replicas ?? 0) === 0) continue;
+      if (set.metadata.annotations?.[DESIRED_ANNOTATION] === desired) continue;
+      const annotations = {
+        ...set.metadata.annotations,
+        [DESIRED_ANNOTATION]: desired,
+        [MAX_ANNOTATION]: String(replicas + surgeOf(deployment)),
+      };
+      await patchObject(kube, REPLICA_SET, set, {
+        ...set,
+        metadata: { ...set.metadata, annotations },
+      });
+    }
+  }
+
+  /** Old sets beyond the history limit go, once they have no pods. */
+  async function dropOldSets(
+    deployment: Deployment,
+    current: ReplicaSet | undefined,
+  ): Promise<void> {
+    const limit = deployment.spec.revisionHistoryLimit ?? 10;
+    const idle = olderThan(current, setsOf(deployment)).filter(
+      (set) =>
+        (set.spec.replicas ?? 0) === 0 &&
+        (set.status?.replicas ?? 0) === 0 &&
+        set.metadata.deletionTimestamp === undefined,
+    );
+    const surplus = [...idle].sort((a, b) => revisionOf(a) - revisionOf(b));
+    for (const set of surplus.slice(0, Math.max(0, surplus.length - limit))) {
+      const { name, namespace } = set.metadata;
+      try {
+        await kube.delete(REPLICA_SET, { name, namespace });
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    }
+  }
+
+  async function report(before: Deployment): Promise<Outcome> {
+    const key = `${before.metadata.namespace}/${before.metadata.name}`;
+    const deployment = deployments.get(key);
+    if (deployment === undefined) return AWAIT_CHANGE;
+    const owned = setsOf(deployment);
+    const current = owned.find((set) => isOfTemplate(set, deployment));
+    const now = clock.now();
+    const counts = deploymentCounts(deployment, current, owned);
+    let conditions = deployment.status?.conditions ?? [];
+    conditions = withWorkloadCondition(conditions, counts.available, now);
+    const progress = progressing(deployment, current, owned, now);
+    if (progress !== undefined) conditions = withWorkloadCondition(conditions, progress, now);
+    const status = { ...deployment.status, ...counts.status, conditions };
+    await patchObject(kube, DEPLOYMENT, deployment, { ...deployment, status } as Deployment);
+    return untilDeadline(deployment, conditions, now);
+  }
+
+  return {
+    name: "deployment",
+    watches: [source(DEPLOYMENT), source(REPLICA_SET, requestsToOwner("Deployment"))],
+    concurrency: 8,
+    reconcile,
+  };
+}
+
+function byAge(a: ReplicaSet, b: ReplicaSet): number {
+  const aMs = fromRfc3339(a.metadata.creationTimestamp) ?? 0;
+  const bMs = fromRfc3339(b.metadata.creationTimestamp) ?? 0;
+  return aMs - bMs || (a.metadata.name < b.metadata.name ? -1 : 1);
+}
+
+function olderThan(
+  current: ReplicaSet | undefined,
+  owned: readonly ReplicaSet[],
+): readonly ReplicaSet[] {
+  return owned.filter((set) => set.metadata.name !== current?.metadata.name);
+}
+
+/** Same template, the hash label aside. */
+function isOfTemplate(set: ReplicaSet, deployment: Deployment): boolean {
+  const { [HASH_LABEL]: _, ...labels } = set.spec.template.metadata?.labels ?? {};
+  const template = {
+    ...set.spec.template,
+    metadata: { ...set.spec.template.metadata, labels },
+  };
+  const own = deployment.spec.template;
+  const wanted = { ...own, metadata: { ...own.metadata, labels: own.metadata?.labels ?? {} } };
+  return deepEqual(template, wanted);
+}
+
+function revisionOf(set: ReplicaSet): number {
+  return Number(set.metadata.annotations?.[REVISION_ANNOTATION] ?? 0) || 0;
+}
+
+function nextRevision(owned: readonly ReplicaSet[]): number {
+  return Math.max(0, ...owned.map(revisionOf)) + 1;
+}
+
+function annotationsOf(deployment: Deployment, revision: number): Record<string, string> {
+  const copied = Object.entries(deployment.metadata.annotations ?? {}).filter(
+    ([key]) => !NOT_COPIED.includes(key),
+  );
+  const replicas = deployment.spec.replicas ?? 1;
+  return {
+    ...Object.fromEntries(copied),
+    [REVISION_ANNOTATION]: String(revision),
+    [DESIRED_ANNOTATION]: String(replicas),
+    [MAX_ANNOTATION]: String(replicas + surgeOf(deployment)),
+  };
+}
+
+function surgeOf(deployment: Deployment): number {
+  return sumOf(deployment).maxSurge;
+}
+
+interface Progress {
+  readonly type: "Progressing";
+  readonly status: "True" | "False";
+  readonly reason: string;
+  readonly message: string;
+}
+
+const DEFAULT_DEADLINE_S = 600;
+
+/** What is to be said of the rollout now; undefined when it stands as it is. */
+function progressing(
+  deployment: Deployment,
+  current: ReplicaSet | undefined,
+  owned: readonly ReplicaSet[],
+  nowMs: number,
+): Progress | undefined {
+  const known = deployment.status?.conditions?.find(({ type }) => type === "Progressing");
+  const name = current?.metadata.name ?? "";
+  const type = "Progressing";
+  if (deployment.spec.paused === true) {
+    if (known?.reason === "DeploymentPaused") return undefined;
+    const message = "Deployment is paused";
+    return { type, status: "True", reason: "DeploymentPaused", message };
+  }
+  const { status } = deploymentCounts(deployment, current, owned);
+  const wanted = deployment.spec.replicas ?? 1;
+  const updated = status.updatedReplicas ?? 0;
+  const done =
+    updated === wanted && status.replicas === wanted && (status.availableReplicas ?? 0) === wanted;
+  if (done) {
+    const message = `ReplicaSet "${name}" has successfully progressed.`;
+    return { type, status: "True", reason: "NewReplicaSetAvailable", message };
+  }
+  const old = (deployment.status ?? {}) as Partial<Record<string, number>>;
+  const oldReplicas = (old["replicas"] ?? 0) - (old["updatedReplicas"] ?? 0);
+  const moved =
+    updated > (old["updatedReplicas"] ?? 0) ||
+    (status.replicas ?? 0) - updated < oldReplicas ||
+    (status.readyReplicas ?? 0) > (old["readyReplicas"] ?? 0) ||
+    (status.availableReplicas ?? 0) > (old["availableReplicas"] ?? 0);
+  if (known === undefined) {
+    const message = `Created new replica set "${name}"`;
+    return { type, status: "True", reason: "NewReplicaSetCreated", message };
+  }
+  if (moved) {
+    const message = `ReplicaSet "${name}" is progressing.`;
+    return { type, status: "True", reason: "ReplicaSetUpdated", message };
+  }
+  // A finished rollout does not time out because replicas are lost later.
+  if (known.reason === "NewReplicaSetAvailable" && known.message?.includes(`"${name}"`)) {
+    return undefined;
+  }
+  if (known.reason === "NewReplicaSetAvailable") {
+    const message = `ReplicaSet "${name}" is progressing.`;
+    return { type, status: "True", reason: "ReplicaSetUpdated", message };
+  }
+  const since = fromRfc3339((known as { lastUpdateTime?: string }).lastUpdateTime) ?? nowMs;
+  const deadlineMs = (deployment.spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_S) * 1_000;
+  if (nowMs - since < deadlineMs) return undefined;
+  const message = `ReplicaSet "${name}" has timed out progressing.`;
+  return { type, status: "False", reason: "ProgressDeadlineExceeded", message };
+}
+
+/** A rollout under way is looked at again when its deadline passes. */
+function untilDeadline(
+  deployment: Deployment,
+  conditions: readonly { readonly type: string; readonly reason?: string }[],
+  nowMs: number,
+): Outcome {
+  const known = conditions.find(({ type }) => type === "Progressing");
+  if (known?.reason !== "ReplicaSetUpdated" && known?.reason !== "NewReplicaSetCreated") {
+    return AWAIT_CHANGE;
+  }
+  const since = fromRfc3339((known as { lastUpdateTime?: string }).lastUpdateTime) ?? nowMs;
+  const deadlineMs = (deployment.spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_S) * 1_000;
+  return requeueAfter(Math.max(1_000, since + deadlineMs + 1_000 - nowMs));
+}

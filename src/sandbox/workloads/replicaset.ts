@@ -1,0 +1,217 @@
+/**
+ * The ReplicaSet controller: keeps as many pods as asked for, deletes the least useful first, and
+ * reports counts. Also adopts matching orphans, as `kubectl` users expect after deleting a Deployment
+ * with `--cascade=orphan`.
+ */
+import { REPLICA_SET, type ReplicaSet } from "../../apis/apps/kinds.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, PODS_BY_OWNER, podMirror } from "../parts.ts";
+import {
+  activePods,
+  availableAtMs,
+  createPod,
+  isAvailable,
+  ownerReference,
+  podOf,
+  podsOwnedBy,
+  removePod,
+  requestsToOwner,
+  slowStart,
+} from "./controls.ts";
+
+/** At most so many pods are created or deleted in one go. upstream of behaviour: BurstReplicas */
+const BURST = 500;
+const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
+
+export function replicaSetController(deps: PartDeps): Controller {
+  const { clock, kube, mirrors } = deps;
+  const sets = mirrors.of(REPLICA_SET);
+  const random = deps.random.fork("replicaset");
+  const recorder = createPartRecorder(deps, "replicaset-controller");
+  podMirror(mirrors);
+
+  async function reconcile({ namespace, name }: Request): Promise<Outcome> {
+    const set = sets.get(`${namespace}/${name}`);
+    if (set === undefined) return AWAIT_CHANGE;
+    if (set.metadata.deletionTimestamp === undefined) await adopt(set);
+    const owned = podsOwnedBy(deps, set);
+    const active = activePods(owned);
+    const wanted = set.spec.replicas ?? 1;
+    let failure: unknown;
+    let more = false;
+    if (set.metadata.deletionTimestamp === undefined && active.length !== wanted) {
+      more = Math.abs(wanted - active.length) > BURST;
+      try {
+        await scale(set, active, wanted);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    const outcome = await report(set);
+    if (failure !== undefined) throw failure;
+    return more ? requeueAfter(0) : outcome;
+  }
+
+  async function scale(set: ReplicaSet, active: readonly Pod[], wanted: number): Promise<void> {
+    const missing = Math.min(BURST, wanted - active.length);
+    if (missing > 0) {
+      const pods = Array.from({ length: missing }, () =>
+        podOf(REPLICA_SET, set, set.spec.template, podName(set.metadata.name, random.suffix())),
+      );
+      await slowStart(pods.map((pod) => () => createPod(deps, recorder, REPLICA_SET, set, pod)));
+      return;
+    }
+    const surplus = byDeletionPreference(active, nodeCrowding(set, active)).slice(
+      0,
+      Math.min(BURST, active.length - wanted),
+    );
+    await Promise.all(surplus.map((pod) => removePod(deps, recorder, REPLICA_SET, set, pod)));
+  }
+
+  /** Pods of the same Deployment on each node: crowded nodes are thinned first. */
+  function nodeCrowding(set: ReplicaSet, active: readonly Pod[]): ReadonlyMap<string, number> {
+    const owner = set.metadata.ownerReferences?.find((one) => one.controller === true);
+    const siblings = sets
+      .list()
+      .filter(
+        (other) =>
+          owner !== undefined &&
+          other.metadata.uid !== set.metadata.uid &&
+          other.metadata.namespace === set.metadata.namespace &&
+          other.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid),
+      );
+    const pods = [...active, ...siblings.flatMap((other) => activePods(podsOwnedBy(deps, other)))];
+    const counts = new Map<string, number>();
+    for (const { spec } of pods) {
+      const node = spec.nodeName ?? "";
+      counts.set(node, (counts.get(node) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  async function adopt(set: ReplicaSet): Promise<void> {
+    const orphans = podMirror(mirrors)
+      .byIndex(PODS_BY_OWNER, `${set.metadata.namespace ?? ""}/`)
+      .filter((pod) => matchesLabelSelector(set.spec.selector, pod.metadata.labels));
+    for (const pod of activePods(orphans)) {
+      const ownerReferences = [
+        ...(pod.metadata.ownerReferences ?? []),
+        ownerReference(REPLICA_SET, set),
+      ];
+      await patchObject(kube, POD, pod, { ...pod, metadata: { ...pod.metadata, ownerReferences } });
+    }
+  }
+
+  async function report(before: ReplicaSet): Promise<Outcome> {
+    const set = sets.get(`${before.metadata.namespace}/${before.metadata.name}`) ?? before;
+    const active = activePods(podsOwnedBy(deps, set));
+    const now = clock.now();
+    const { minReadySeconds } = set.spec;
+    const labels = set.spec.template.metadata?.labels ?? {};
+    const count = (predicate: (pod: Pod) => boolean): number => active.filter(predicate).length;
+    const status = {
+      ...set.status,
+      replicas: active.length,
+      fullyLabeledReplicas: count((pod) =>
+        matchesLabelSelector({ matchLabels: labels }, pod.metadata.labels),
+      ),
+      readyReplicas: count(isReady) || undefined,
+      availableReplicas: count((pod) => isAvailable(pod, minReadySeconds, now)) || undefined,
+      observedGeneration: set.metadata.generation,
+    };
+    await patchObject(kube, REPLICA_SET, set, { ...set, status } as ReplicaSet);
+    return untilAvailable(active, minReadySeconds, now);
+  }
+
+  return {
+    name: "replicaset",
+    watches: [source(REPLICA_SET), source(POD, requestsForPod)],
+    concurrency: 8,
+    reconcile,
+  };
+
+  function requestsForPod(pod: Pod): Request[] {
+    const owned = requestsToOwner("ReplicaSet")(pod);
+    if (owned.length > 0 || (pod.metadata.ownerReferences ?? []).length > 0) return owned;
+    return sets
+      .list()
+      .filter(
+        (set) =>
+          set.metadata.namespace === pod.metadata.namespace &&
+          matchesLabelSelector(set.spec.selector, pod.metadata.labels),
+      )
+      .map(({ metadata: { namespace, name } }) => ({ kind: "ReplicaSet", namespace, name }));
+  }
+}
+
+/** Looks again when the next ready pod becomes available by time alone. */
+export function untilAvailable(
+  pods: readonly Pod[],
+  minReadySeconds: number | undefined,
+  nowMs: number,
+): Outcome {
+  if ((minReadySeconds ?? 0) === 0) return AWAIT_CHANGE;
+  const due = pods
+    .map((pod) => availableAtMs(pod, minReadySeconds))
+    .filter((ms): ms is number => ms !== undefined && ms > nowMs);
+  return due.length === 0 ? AWAIT_CHANGE : requeueAfter(Math.min(...due) - nowMs);
+}
+
+/** Names are cut so that they stay within what a host name allows, as the API server does. */
+function podName(owner: string, suffix: string): string {
+  return `${owner.slice(0, 57)}-${suffix}`;
+}
+
+const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
+
+/**
+ * Pods in the order in which they are given up: without a node, pending, not ready, low deletion
+ * cost, on crowded nodes, ready for a shorter time, restarted more often, younger; then by name.
+ * upstream of behaviour: pkg/controller ActivePodsWithRanks.
+ */
+export function byDeletionPreference(
+  pods: readonly Pod[],
+  crowding: ReadonlyMap<string, number>,
+): readonly Pod[] {
+  const cost = (pod: Pod): number => {
+    const value = Number(pod.metadata.annotations?.[DELETION_COST_ANNOTATION] ?? 0);
+    return Number.isInteger(value) ? value : 0;
+  };
+  const criteria: readonly ((pod: Pod) => number)[] = [
+    (pod) => (pod.spec.nodeName === undefined ? 0 : 1),
+    (pod) => PHASE_ORDER[pod.status?.phase ?? "Pending"] ?? 0,
+    (pod) => (isReady(pod) ? 1 : 0),
+    cost,
+    (pod) => -(crowding.get(pod.spec.nodeName ?? "") ?? 0),
+    // Times are compared by order of magnitude upstream; the plain order is one of its outcomes.
+    (pod) => -(isReady(pod) ? (availableAtMs(pod, 0) ?? 0) : 0),
+    (pod) => -restarts(pod),
+    (pod) => -(fromRfc3339(pod.metadata.creationTimestamp) ?? 0),
+  ];
+  return [...pods].sort((a, b) => {
+    for (const criterion of criteria) {
+      const difference = criterion(a) - criterion(b);
+      if (difference !== 0) return difference;
+    }
+    return a.metadata.name < b.metadata.name ? -1 : 1;
+  });
+}
+
+function restarts(pod: Pod): number {
+  return Math.max(
+    0,
+    ...(pod.status?.containerStatuses ?? []).map((one) => Number(one["restartCount"] ?? 0)),
+  );
+}
