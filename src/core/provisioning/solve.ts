@@ -1,20 +1,225 @@
 /**
- * The heart: pods and what there is go in, a plan comes out.
+ * The heart: pods and what there is go in, a plan comes out, with a reason for everything that is not in
+ * it. Pure and synchronous: equal input gives an equal plan, in whatever order the lists come.
+ *
+ * Largest pods first, each goes to the first place that takes it: a node that exists, then a node this
+ * pass already plans (the one with fewest pods), then a new node of the heaviest pool that can. A pod
+ * that finds none gives up its preferences one by one. upstream:
+ * pkg/controllers/provisioning/scheduling/scheduler.go
  */
 
-import type { SchedulingResult } from "./result.ts";
-import type { SchedulingInput } from "./scheduling-input.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isTerminating } from "../../apis/core/pod.ts";
+import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { bitIndices } from "../scheduling/bits.ts";
+import { RequirementSpace } from "../scheduling/requirement-space.ts";
+import { VolumeIndex } from "../scheduling/volumes.ts";
+import { refusal } from "./eligibility.ts";
+import { ExistingNode, targetNodes } from "./existing-node.ts";
+import { explain } from "./explain.ts";
+import { NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
+import { OpenClaims } from "./open-claims.ts";
+import { plannedClaim } from "./planned-claim.ts";
+import { type PodClass, PodClasses, type Variant } from "./pod-class.ts";
+import { chargeLimits, createTemplate, type Template } from "./pool-template.ts";
+import { Queue, type QueuedPod } from "./queue.ts";
+import type { SchedulingResult, UnschedulablePod } from "./result.ts";
+import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
+import { Topology } from "./topology.ts";
 
-/** Not built yet: names every pod as unschedulable. */
+/** What one pass works on. */
+interface Pass {
+  readonly context: PlanningContext;
+  readonly volumes: VolumeIndex;
+  readonly templates: readonly Template[];
+  readonly nodes: readonly ExistingNode[];
+  readonly classes: PodClasses;
+  readonly claims: OpenClaims;
+  placements: number;
+}
+
+/** Without topology rules nothing that happens later in a pass can make room for a class. */
+const HOPELESS = Number.POSITIVE_INFINITY;
+
+type Outcome = "placed" | "tryAgain" | "hopeless";
+
+/** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
+  const unschedulable: UnschedulablePod[] = [];
+  const volumes = new VolumeIndex(input.volumes);
+  const pods: Pod[] = [];
+  for (const pod of input.pods) {
+    const reason = refusal(pod, volumes, input.options.wellKnownLabels);
+    if (reason === undefined) pods.push(pod);
+    else unschedulable.push({ pod, message: reason, pools: [] });
+  }
+  const pass = createPass(input, volumes, pods.length === 0);
+  const queue = new Queue(classify(pass, input, pods));
+  const failed: QueuedPod[] = [];
+  for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+    const outcome = place(pass, item);
+    if (outcome === "tryAgain") queue.giveBack(item);
+    else if (outcome === "hopeless") failed.push(item);
+  }
+  failed.push(...queue.rest());
+  unschedulable.push(...explain(failed, pass));
   return {
-    newClaims: [],
-    existing: [],
-    unschedulable: input.pods.map((pod) => ({
-      pod,
-      message: "planning is not built yet",
-      pools: [],
-    })),
-    excludedByLimits: [],
+    newClaims: pass.claims.all.map((claim) =>
+      plannedClaim(claim, pass.context.space, input.options),
+    ),
+    existing: pass.nodes
+      .filter((node) => node.pods.length > 0)
+      .map((node) => ({ nodeName: node.view.name, pods: node.pods })),
+    unschedulable: unschedulable.sort((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1)),
+    excludedByLimits: excludedByLimits(pass.templates),
   };
+}
+
+function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean): Pass {
+  const { options } = input;
+  const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
+  const templates = idle
+    ? []
+    : input.pools
+        .toSorted(heaviestFirst)
+        .map((pool, index) => createTemplate(pool, index, space, input.daemonPods));
+  const topology = new Topology(space, templates, input.namespaces);
+  const canTolerate = templates.some((template) =>
+    template.taints.some((taint) => taint.effect === "PreferNoSchedule"),
+  );
+  const { preferencePolicy: policy, minValuesPolicy } = options;
+  return {
+    context: { space, topology, minValuesPolicy },
+    volumes,
+    templates,
+    nodes: idle ? [] : targetNodes(input.nodes, input.daemonPods),
+    classes: new PodClasses({ space, topology, volumes, policy, canTolerate }),
+    claims: new OpenClaims(),
+    placements: 0,
+  };
+}
+
+/** Sorts the batch into classes, and counts for their topology what already runs. */
+function classify(pass: Pass, input: SchedulingInput, pods: readonly Pod[]): QueuedPod[] {
+  const { topology } = pass.context;
+  const drafts = pods.map((pod) => pass.classes.announce(pod));
+  const batch = new Set(input.pods.map(keyOf));
+  const running = input.nodes.flatMap((view) => {
+    const place = new ExistingNode(view, []);
+    const staying = view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod)));
+    return [{ view, place, staying }];
+  });
+  const holders = running.flatMap(({ place, staying }) =>
+    staying.flatMap((pod) => heldTerms(pod).map((term) => ({ place, pod, term }))),
+  );
+  const held = holders.map(({ place, pod, term }) => {
+    const { namespace = "default", labels = {} } = pod.metadata;
+    const group = topology.affinity(term, "antiAffinity", { namespace, labels }, true);
+    return { group, place };
+  });
+  for (const node of pass.nodes) topology.addDomains(node);
+  for (const { group, place } of held) topology.count(group, place);
+  for (const { place, staying } of running) {
+    for (const pod of staying) {
+      const { namespace = "default", labels = {} } = pod.metadata;
+      for (const group of topology.selecting(namespace, labels)) {
+        if (!group.inverse) topology.count(group, place);
+      }
+    }
+  }
+  return pods.map((pod, index) => ({
+    pod,
+    podClass: pass.classes.classOf(pod, drafts[index] as (typeof drafts)[number]),
+  }));
+}
+
+function heldTerms(pod: Pod) {
+  const { requiredDuringSchedulingIgnoredDuringExecution: terms = [] } =
+    pod.spec.affinity?.podAntiAffinity ?? {};
+  return terms;
+}
+
+/** Tries the pod as it is, then with one preference less, and so on. */
+function place(pass: Pass, item: QueuedPod): Outcome {
+  const { pod, podClass } = item;
+  if (podClass.failedAt === HOPELESS) return "hopeless";
+  if (podClass.failedAt === pass.placements && !podClass.hasVolumes) return "tryAgain";
+  let waiting = false;
+  for (let step = 0; ; step++) {
+    const variant = pass.classes.variant(podClass, step);
+    if (variant === undefined) break;
+    const found =
+      onExistingNode(pass, pod, podClass, variant) ||
+      onOpenClaim(pass, pod, podClass, variant) ||
+      onNewClaim(pass, pod, podClass, variant);
+    if (found) {
+      pass.placements++;
+      return "placed";
+    }
+    waiting ||= variant.rules.length > 0;
+  }
+  podClass.failedAt = waiting || podClass.hasVolumes ? pass.placements : HOPELESS;
+  return waiting ? "tryAgain" : "hopeless";
+}
+
+function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
+  const { nodes, volumes } = pass;
+  const context = { ...pass.context, volumes };
+  while (variant.deadNodes.has(variant.firstNode)) variant.firstNode++;
+  for (let index = variant.firstNode; index < nodes.length; index++) {
+    if (variant.deadNodes.has(index)) continue;
+    const node = nodes[index] as ExistingNode;
+    const verdict = node.accepts(pod, podClass, variant, context);
+    if (verdict === "never") variant.deadNodes.add(index);
+    if (verdict !== "yes") continue;
+    node.add(pod, podClass, volumes);
+    for (const group of podClass.countedBy) pass.context.topology.count(group, node);
+    return true;
+  }
+  return false;
+}
+
+function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
+  for (const claim of pass.claims.byPodCount()) {
+    if (variant.deadClaims.has(claim.id)) continue;
+    const trial = claim.accepts(podClass, variant);
+    if (trial.verdict === "never") variant.deadClaims.add(claim.id);
+    if (trial.fit === undefined) continue;
+    pass.claims.moveUp(claim);
+    claim.add(pod, podClass, trial.fit);
+    return true;
+  }
+  return false;
+}
+
+function onNewClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
+  for (const template of pass.templates) {
+    if (variant.deadTemplates.has(template.index)) continue;
+    const { within, exhausted } = template.budget;
+    const claim = new NewNodeClaim(pass.claims.size, template, within.slice(), pass.context);
+    const trial = exhausted ? { verdict: "never" as const } : claim.accepts(podClass, variant);
+    if (trial.verdict === "never") variant.deadTemplates.add(template.index);
+    if (trial.fit === undefined) continue;
+    claim.add(pod, podClass, trial.fit);
+    pass.claims.open(claim);
+    chargeLimits(template, claim.types);
+    return true;
+  }
+  return false;
+}
+
+/** By weight; equals by name, the later one first, as upstream does. */
+function heaviestFirst(a: PoolInput, b: PoolInput): number {
+  return b.pool.weight - a.pool.weight || (a.pool.id > b.pool.id ? -1 : 1);
+}
+
+function excludedByLimits(templates: readonly Template[]): SchedulingResult["excludedByLimits"] {
+  return templates
+    .map((template) => {
+      const total = bitIndices(template.usable).length;
+      const within = template.budget.exhausted ? 0 : bitIndices(template.budget.within).length;
+      return { poolId: template.pool.id, excluded: total - within, total };
+    })
+    .filter(({ excluded }) => excluded > 0);
 }

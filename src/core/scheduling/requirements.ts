@@ -3,7 +3,7 @@
  * offers, what a node is. Immutable; adding gives a new set. upstream: pkg/scheduling/requirements.go
  */
 import {
-  HOSTNAME_LABEL_KEY,
+  isRestrictedLabel,
   NORMALIZED_LABELS,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
@@ -25,9 +25,6 @@ const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
   ...NORMALIZED_LABELS,
   "topology.ebs.csi.aws.com/zone": TOPOLOGY_ZONE_LABEL_KEY,
 };
-
-/** Not shown in messages: the placeholder host names of planned nodes mean nothing to a reader. */
-const HIDDEN_KEYS: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 export class Requirements {
   /** By key, ascending. */
@@ -137,9 +134,9 @@ export class Requirements {
     return [...this.all()].flatMap(toSpecs);
   }
 
-  /** As messages show it. Two sets are equal when {@link Requirements.id} is. */
+  /** As messages show it: without the keys that only planning itself may set. */
   toString(): string {
-    const shown = [...this.all()].filter((requirement) => !HIDDEN_KEYS.has(requirement.key));
+    const shown = [...this.all()].filter((requirement) => !isRestrictedLabel(requirement.key));
     return shown.map(formatRequirement).join(", ");
   }
 

@@ -1,10 +1,10 @@
 /**
- * Taints as planning sees them: every effect must be tolerated, and those that every young node
- * carries for a while do not count. upstream: pkg/scheduling/taints.go
+ * Taints as planning sees them: every effect must be tolerated, PreferNoSchedule included, and those
+ * that every young node carries for a while do not count. upstream: pkg/scheduling/taints.go
  */
 import type { Taint } from "../../apis/core/node.ts";
 import type { Toleration } from "../../apis/core/pod.ts";
-import { tolerates } from "../../apis/core/tolerations.ts";
+import { isSameTaint } from "../../apis/core/tolerations.ts";
 import { KNOWN_EPHEMERAL_TAINTS, READINESS_TAINT_PREFIX } from "../../apis/karpenter/labels.ts";
 
 /** Added by relaxation: PreferNoSchedule is a wish, not a rule. */
@@ -16,19 +16,6 @@ export function isEphemeralTaint(taint: Taint): boolean {
     taint.key.startsWith(READINESS_TAINT_PREFIX) ||
     KNOWN_EPHEMERAL_TAINTS.some((known) => isSameTaint(known, taint))
   );
-}
-
-/** Kubernetes' identity of a taint: key and effect. */
-export function isSameTaint(a: Taint, b: Taint): boolean {
-  return a.key === b.key && a.effect === b.effect;
-}
-
-/** The taints a pod with these tolerations does not bear, PreferNoSchedule included. */
-export function untolerated(
-  tolerations: readonly Toleration[],
-  taints: readonly Taint[],
-): readonly Taint[] {
-  return taints.filter((taint) => !tolerates(tolerations, taint));
 }
 
 /** `key=value:Effect`, as kubectl writes it. */

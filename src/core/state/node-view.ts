@@ -4,6 +4,7 @@ import type { Node, Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isOwnedByDaemonSet } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
+import { isSameTaint } from "../../apis/core/tolerations.ts";
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import {
   NODE_INITIALIZED_LABEL_KEY,
@@ -19,7 +20,7 @@ import {
   subtractResources,
 } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { isEphemeralTaint, isSameTaint } from "../scheduling/taints.ts";
+import { isEphemeralTaint } from "../scheduling/taints.ts";
 
 /** Immutable: a view is a moment. upstream: pkg/controllers/state/statenode.go */
 export interface NodeView {

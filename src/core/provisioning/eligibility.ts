@@ -1,0 +1,65 @@
+/**
+ * Which pods planning refuses to look at, and what their owner should read. One bad pod never holds the
+ * others up. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
+ */
+import type { NodeSelectorRequirement, Pod } from "../../apis/core/pod.ts";
+import {
+  isRestrictedLabel,
+  NODEPOOL_LABEL_KEY,
+  normalizedLabel,
+  PROVISIONER_NAME_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
+import { forbidsAll } from "../scheduling/requirement.ts";
+import type { VolumeIndex } from "../scheduling/volumes.ts";
+
+const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
+
+/** Why this pod is left out of the pass; undefined when it can be planned for. */
+export function refusal(
+  pod: Pod,
+  volumes: VolumeIndex,
+  wellKnownLabels: readonly string[],
+): string | undefined {
+  const { nodeSelector, affinity } = pod.spec;
+  for (const key in nodeSelector) {
+    const reason = keyRefusal(key, wellKnownLabels);
+    if (reason !== undefined) return reason;
+  }
+  const terms =
+    affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  for (const term of terms) {
+    if ((term.matchFields?.length ?? 0) > 0)
+      return "node selector term with matchFields is not supported";
+    for (const expression of term.matchExpressions ?? []) {
+      const reason = expressionRefusal(expression, wellKnownLabels);
+      if (reason !== undefined) return reason;
+    }
+  }
+  const required = requiredAlternatives(pod.spec)[0];
+  if (required?.has(NODEPOOL_LABEL_KEY) && forbidsAll(required.get(NODEPOOL_LABEL_KEY)))
+    return "configured to not run on a Karpenter provisioned node";
+  return volumes.refusal(pod);
+}
+
+function expressionRefusal(
+  expression: NodeSelectorRequirement,
+  wellKnownLabels: readonly string[],
+): string | undefined {
+  const { key, operator, values = [] } = expression;
+  if (!OPERATORS.includes(operator)) {
+    return `key ${key} has an unsupported operator ${operator} not in [${OPERATORS.join(" ")}]`;
+  }
+  if (operator === "In" && values.length === 0)
+    return `key ${key} with operator ${operator} must have a value defined`;
+  const bound = operator === "Gt" || operator === "Lt";
+  if (bound && (values.length !== 1 || !/^\d+$/.test(values[0] as string)))
+    return `key ${key} with operator ${operator} must have a single positive integer value`;
+  return keyRefusal(key, wellKnownLabels);
+}
+
+function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | undefined {
+  const known = [...wellKnownLabels, PROVISIONER_NAME_LABEL_KEY];
+  if (!isRestrictedLabel(normalizedLabel(key), known)) return undefined;
+  return `label ${key} is restricted; use a well-known label or a label of your own domain`;
+}

@@ -1,0 +1,147 @@
+/**
+ * A node that is there, or was asked for in an earlier pass, and what may still go onto it.
+ * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
+ */
+import { type HostPort, hostPorts, hostPortsConflict } from "../../apis/core/host-ports.ts";
+import type { Taint } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import {
+  addResources,
+  fits,
+  NO_RESOURCES,
+  type Resources,
+  subtractResources,
+} from "../../apis/resources.ts";
+import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
+import type { Requirement } from "../scheduling/requirement.ts";
+import type { RequirementSpace } from "../scheduling/requirement-space.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
+import type { VolumeIndex } from "../scheduling/volumes.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { PodClass, Variant } from "./pod-class.ts";
+import { isPermanent, type Place, type Topology } from "./topology.ts";
+
+/** `never`: also no other pod of this variant, for the rest of the pass. */
+export type Verdict = "yes" | "notNow" | "never";
+
+const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
+
+/** A node that exists defines all its labels: what it does not have, it does not have. */
+export class ExistingNode implements Place {
+  readonly view: NodeView;
+  readonly hostname: string;
+  readonly taints: readonly Taint[];
+  readonly labels: Requirements;
+  readonly pods: Pod[] = [];
+  #remaining: Resources;
+  readonly #ports: HostPort[];
+  #attached: Map<string, Set<string>> | undefined;
+
+  constructor(view: NodeView, daemonPods: readonly Pod[]) {
+    this.view = view;
+    this.hostname = view.labels[HOSTNAME_LABEL_KEY] ?? view.name;
+    this.taints = view.taints;
+    this.labels = Requirements.fromLabels({ ...view.labels, [HOSTNAME_LABEL_KEY]: this.hostname });
+    this.#remaining = subtractResources(view.available, this.#daemonsToCome(daemonPods));
+    this.#ports = view.pods.flatMap(hostPorts);
+  }
+
+  domains(key: string): Requirement | undefined {
+    return this.labels.has(key) ? this.labels.get(key) : undefined;
+  }
+
+  canMeet(requirements: Requirements): boolean {
+    return this.labels.accepts(requirements, NOTHING_UNDEFINED);
+  }
+
+  /** Whether the pod may go here as the variant stands. upstream's order: cheap and lasting first. */
+  accepts(
+    pod: Pod,
+    podClass: PodClass,
+    variant: Variant,
+    context: { space: RequirementSpace; topology: Topology; volumes: VolumeIndex },
+  ): Verdict {
+    if (!fits(podClass.requests, this.#remaining)) return "never";
+    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return "never";
+    if (!this.canMeet(variant.requirements)) return "never";
+    const { ports } = podClass;
+    if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port))))
+      return "never";
+    if (podClass.hasVolumes && !this.#canAttach(pod, context.volumes)) return "notNow";
+    const sets = podClass.volumeSets;
+    if (sets.length > 0 && !sets.some((set) => this.canMeet(context.space.get(set))))
+      return "never";
+    for (const { group, self } of variant.rules) {
+      const podDomains = variant.strict.get(group.key);
+      if (context.topology.options(group, this, self, podDomains).length > 0) continue;
+      return isPermanent(group) ? "never" : "notNow";
+    }
+    return "yes";
+  }
+
+  add(pod: Pod, podClass: PodClass, volumes: VolumeIndex): void {
+    this.pods.push(pod);
+    this.#remaining = subtractResources(this.#remaining, podClass.requests);
+    this.#ports.push(...podClass.ports);
+    if (!podClass.hasVolumes) return;
+    for (const [driver, claims] of volumes.usage(pod)) {
+      const attached = this.#attachments(volumes).get(driver) ?? new Set<string>();
+      this.#attachments(volumes).set(driver, new Set([...attached, ...claims]));
+    }
+  }
+
+  /** Daemons that belong here and do not run yet keep their place. */
+  #daemonsToCome(daemonPods: readonly Pod[]): Resources {
+    let expected: Resources = NO_RESOURCES;
+    for (const pod of daemonPods) {
+      const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+      if (firstUntolerated(tolerations, this.taints) !== undefined) continue;
+      if (!requiredAlternatives(pod.spec).some((one) => this.canMeet(one))) continue;
+      expected = addResources(expected, podRequests(pod));
+    }
+    const missing: Record<string, number> = {};
+    for (const name in expected) {
+      const running = this.view.daemonRequests[name] ?? 0;
+      missing[name] = Math.max(0, (expected[name] as number) - running);
+    }
+    return missing;
+  }
+
+  #canAttach(pod: Pod, volumes: VolumeIndex): boolean {
+    const limits = volumes.limits(this.view.name);
+    for (const [driver, claims] of volumes.usage(pod)) {
+      const limit = limits.get(driver);
+      if (limit === undefined) continue;
+      const attached = this.#attachments(volumes).get(driver) ?? [];
+      if (new Set([...attached, ...claims]).size > limit) return false;
+    }
+    return true;
+  }
+
+  #attachments(volumes: VolumeIndex): Map<string, Set<string>> {
+    if (this.#attached !== undefined) return this.#attached;
+    const attached = new Map<string, Set<string>>();
+    for (const pod of this.view.pods) {
+      for (const [driver, claims] of volumes.usage(pod)) {
+        attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
+      }
+    }
+    this.#attached = attached;
+    return attached;
+  }
+}
+
+/** Nodes that may take pods: initialized ones first, then by name. */
+export function targetNodes(
+  views: readonly NodeView[],
+  daemonPods: readonly Pod[],
+): ExistingNode[] {
+  return views
+    .filter((view) => !view.deleting)
+    .toSorted((a, b) => Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1))
+    .map((view) => new ExistingNode(view, daemonPods));
+}

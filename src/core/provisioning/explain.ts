@@ -1,0 +1,221 @@
+/**
+ * Why a pod found no place: for each pool what fell by what, and upstream's sentence for it. Worked out
+ * only for pods that failed, once per class, on a node of the pool that nobody is on yet; the last
+ * variant is explained, so what is named is what no giving up could cure.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
+ */
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import { addResources, formatResources, type Resources } from "../../apis/resources.ts";
+import { type Bits, bitIndices, hasBit, isEmptyBits } from "../scheduling/bits.ts";
+import { allows } from "../scheduling/requirement.ts";
+import type { SetId } from "../scheduling/requirement-space.ts";
+import { formatTaint } from "../scheduling/taints.ts";
+import { NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
+import type { PodClass, PodClasses, Variant } from "./pod-class.ts";
+import { dropPortConflicts, leastDaemonRequests, type Template } from "./pool-template.ts";
+import type { QueuedPod } from "./queue.ts";
+import type { PoolRejection, RejectionReason, UnschedulablePod } from "./result.ts";
+
+interface Explained {
+  readonly context: PlanningContext;
+  readonly templates: readonly Template[];
+  readonly classes: PodClasses;
+}
+
+type Rejected = Partial<Record<RejectionReason, number>>;
+
+interface Refusal {
+  readonly text: string;
+  readonly rejected: Rejected;
+}
+
+const NO_POOLS = "nodepool requirements filtered out all available instance types";
+/** Someone meant `1000m` and wrote `1000`: more cores than any machine has. */
+const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
+
+export function explain(failed: readonly QueuedPod[], pass: Explained): UnschedulablePod[] {
+  const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
+  return failed.map(({ pod, podClass }) => {
+    const known = byClass.get(podClass) ?? explainClass(podClass, pass);
+    byClass.set(podClass, known);
+    return { pod, ...known };
+  });
+}
+
+function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePod, "pod"> {
+  let variant = podClass.variants[0] as Variant;
+  for (let step = 1; ; step++) {
+    const next = pass.classes.variant(podClass, step);
+    if (next === undefined) break;
+    variant = next;
+  }
+  const pools = pass.templates.map((template) => {
+    const { text, rejected } = refusal(template, podClass, variant, pass.context);
+    const noun = vocabulary(template.pool.generation).poolNoun;
+    const overhead = JSON.stringify(
+      formatResources(leastDaemonRequests(template, template.usable)),
+    );
+    const head = `incompatible with ${noun} "${template.pool.name}", daemonset overhead=${overhead}`;
+    return { poolId: template.pool.id, message: `${head}, ${text}`, rejected };
+  });
+  return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
+}
+
+function joined(pools: readonly PoolRejection[]): string {
+  return pools.map((pool) => pool.message).join("; ");
+}
+
+/** In the order in which planning tests. */
+function refusal(
+  template: Template,
+  podClass: PodClass,
+  variant: Variant,
+  context: PlanningContext,
+): Refusal {
+  const { space } = context;
+  const { generation, name } = template.pool;
+  if (template.table.size === 0 || isEmptyBits(template.usable)) {
+    return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
+  }
+  if (template.budget.exhausted) {
+    const text = `node limits have been exhausted for ${vocabulary(generation).poolNoun}: "${name}"`;
+    return { text, rejected: { limits: 1 } };
+  }
+  const taint = firstUntolerated(variant.tolerations, template.taints);
+  if (taint !== undefined) {
+    const text = `did not tolerate taint (taint=${formatTaint(taint)})`;
+    return { text, rejected: { taints: 1 } };
+  }
+  if (variant.hostname !== undefined && !allows(variant.hostname, "hostname-placeholder-0000")) {
+    const text = "incompatible requirements, a new node cannot have the host name asked for";
+    return { text, rejected: { requirements: 1 } };
+  }
+  const conflicts = space.conflicts(template.set, variant.set);
+  const set = space.join(template.set, variant.set);
+  if (set === undefined) {
+    const text = `incompatible requirements, ${conflicts.join("; ")}`;
+    return { text, rejected: { requirements: 1 } };
+  }
+  return byTypes(template, podClass, variant, context, set);
+}
+
+/** The pool as such would do: what is wrong with its types, or with where they could be? */
+function byTypes(
+  template: Template,
+  podClass: PodClass,
+  variant: Variant,
+  context: PlanningContext,
+  set: SetId,
+): Refusal {
+  const { space, topology } = context;
+  const { within } = template.budget;
+  const filtered = filterTypes(template, podClass.requests, set, template.usable);
+  if (filtered.text !== undefined) {
+    const details = `requirements=${space.get(set)}, resources=${resourcesText(template, podClass)}`;
+    return { text: `${filtered.text}, ${details}`, rejected: filtered.rejected };
+  }
+  if (filterTypes(template, podClass.requests, set, within).text !== undefined) {
+    const noun = vocabulary(template.pool.generation).poolNoun;
+    const text = `all available instance types exceed limits for ${noun}: "${template.pool.name}"`;
+    return { text, rejected: { ...filtered.rejected, limits: bitIndices(template.usable).length } };
+  }
+  const ports = within.slice();
+  dropPortConflicts(template, podClass.ports, ports);
+  if (isEmptyBits(ports)) {
+    return {
+      text: "host ports are held by daemons of every instance type",
+      rejected: { hostPorts: 1 },
+    };
+  }
+  const volumes = podClass.volumeSets;
+  if (volumes.length > 0 && !volumes.some((one) => space.join(set, one) !== undefined)) {
+    const reasons = volumes.flatMap((one) => space.conflicts(set, one));
+    return {
+      text: `incompatible volume requirements, ${reasons.join("; ")}`,
+      rejected: { volumes: 1 },
+    };
+  }
+  const place = new NewNodeClaim(0, template, within, context);
+  place.set = set;
+  for (const { group, self } of variant.rules) {
+    const podDomains = variant.strict.get(group.key);
+    if (topology.options(group, place, self, podDomains).length > 0) continue;
+    return { text: topology.explain(group, place, podDomains), rejected: { topology: 1 } };
+  }
+  const minimum = [...space.get(set).all()].find((one) => one.minValues !== undefined);
+  if (minimum !== undefined) {
+    const text = `minValues requirement is not met for label(s) (label(s)=[${minimum.key}])`;
+    return { text, rejected: { minValues: 1 } };
+  }
+  const text = "no combination of topology domains has an instance type left";
+  return { text, rejected: { topology: 1 } };
+}
+
+/** Each type's first reason, and the sentence that tells most about all of them together. */
+function filterTypes(
+  template: Template,
+  requests: Resources,
+  set: SetId,
+  among: Bits,
+): { readonly text: string | undefined; readonly rejected: Rejected } {
+  const { table } = template;
+  const [meeting, offered] = [table.meeting(set), table.offered(set)];
+  const rejected: Rejected = {};
+  const met = { one: false, two: false, three: false };
+  const pairs = { meetsAndHolds: false, meetsAndOffers: false, holdsAndOffers: false };
+  let all = false;
+  for (const index of bitIndices(among)) {
+    const meets = hasBit(meeting, index);
+    const holds = table.holds(index, requests);
+    const offers = hasBit(offered, index);
+    met.one ||= meets;
+    met.two ||= holds;
+    met.three ||= offers;
+    pairs.meetsAndHolds ||= meets && holds;
+    pairs.meetsAndOffers ||= meets && offers;
+    pairs.holdsAndOffers ||= holds && offers;
+    if (meets && holds && offers) all = true;
+    else {
+      const reason = !meets ? "requirements" : !holds ? "resources" : "offerings";
+      rejected[reason] = (rejected[reason] ?? 0) + 1;
+    }
+  }
+  if (all) return { text: undefined, rejected };
+  return { text: filterText(met.one, met.two, met.three, pairs, requests), rejected };
+}
+
+/** Upstream's texts, from "nothing is right" to "each is right, but never on one type". */
+function filterText(
+  meets: boolean,
+  holds: boolean,
+  offers: boolean,
+  pairs: { meetsAndHolds: boolean; meetsAndOffers: boolean; holdsAndOffers: boolean },
+  requests: Resources,
+): string {
+  const requirements = "met the scheduling requirements";
+  if (!meets && !holds && !offers)
+    return `no instance type ${requirements} or had enough resources or had a required offering`;
+  if (!meets && !holds) return `no instance type ${requirements} or had enough resources`;
+  if (!meets && !offers) return `no instance type ${requirements} or had a required offering`;
+  if (!holds && !offers) return "no instance type had enough resources or had a required offering";
+  if (!meets) return "no instance type met all requirements";
+  if (!holds) {
+    const typo = (requests["cpu"] ?? 0) >= IMPLAUSIBLE_CPU_MILLI;
+    const hint = typo ? " (CPU request >= 1 Million, m vs M typo?)" : "";
+    return `no instance type has enough resources${hint}`;
+  }
+  if (!offers) return "no instance type has the required offering";
+  if (pairs.meetsAndHolds)
+    return `no instance type which ${requirements} and had enough resources, had a required offering`;
+  if (pairs.holdsAndOffers)
+    return `no instance type which had enough resources and the required offering ${requirements}`;
+  if (pairs.meetsAndOffers)
+    return `no instance type which ${requirements} and the required offering had the required resources`;
+  return "no instance type met the requirements/resources/offering tuple";
+}
+
+function resourcesText(template: Template, podClass: PodClass): string {
+  const total = addResources(podClass.requests, leastDaemonRequests(template, template.usable));
+  return JSON.stringify(formatResources(total));
+}

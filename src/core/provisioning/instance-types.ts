@@ -1,0 +1,257 @@
+/**
+ * A pool's instance types as columns of bits: which meet a set of requirements, which have an offering
+ * to launch, which hold so much of a resource. Each question is answered once and remembered, so that
+ * testing a pod against a planned node is a few intersections of words.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (filterInstanceTypesByRequirements)
+ */
+import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import { usableOfferings } from "../cloudprovider/offerings.ts";
+import {
+  allBits,
+  type Bits,
+  bitIndices,
+  hasBit,
+  intersectBits,
+  noBits,
+  setBit,
+  uniteBits,
+} from "../scheduling/bits.ts";
+import { allows, allowsAbsence, type Requirement } from "../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+
+/** Types by the value a label has on them. */
+interface LabelColumn {
+  readonly byValue: ReadonlyMap<string, Bits>;
+  /** Types that say nothing about the label. */
+  readonly silent: Bits;
+  /** Types that never have it. */
+  readonly never: Bits;
+}
+
+/** Types by how much of a resource pods can have: `rows[i]` have at least `amounts[i]`. */
+interface ResourceColumn {
+  readonly amounts: readonly number[];
+  readonly rows: readonly Bits[];
+}
+
+/** What pods and daemons together may request of a type; never negative in a type that is usable. */
+export function allocatableOf(type: InstanceType): Resources {
+  const result: Record<string, number> = { ...subtractResources(type.capacity, type.overhead) };
+  for (const name in type.capacity) {
+    if (!name.startsWith("hugepages-")) continue;
+    result["memory"] = Math.max(0, (result["memory"] ?? 0) - (type.capacity[name] as number));
+  }
+  return result;
+}
+
+export class TypeTable {
+  /** By name: bit `i` is `types[i]`. */
+  readonly types: readonly InstanceType[];
+  readonly #space: RequirementSpace;
+  readonly #labels = new Map<string, LabelColumn>();
+  readonly #resources = new Map<string, ResourceColumn>();
+  readonly #byRequirement = new Map<Requirement, Bits>();
+  readonly #bySet: Bits[] = [];
+  readonly #offered = new Map<SetId, Bits>();
+  readonly #offeringKeys: ReadonlySet<string>;
+  /** For pods alone, once daemons have theirs. */
+  #allocatable: readonly Resources[];
+  #fittingDaemons: Bits;
+
+  constructor(types: readonly InstanceType[], space: RequirementSpace) {
+    this.types = [...types].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.#space = space;
+    this.#allocatable = this.types.map(allocatableOf);
+    this.#fittingDaemons = this.#nonNegative();
+    const keys = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"];
+    for (const type of this.types) {
+      for (const offering of type.offerings) {
+        for (const key in offering.labels) if (!keys.includes(key)) keys.push(key);
+      }
+    }
+    this.#offeringKeys = new Set(keys);
+  }
+
+  get size(): number {
+    return this.types.length;
+  }
+
+  /** Takes the daemons' share off each type; to be called once, before any question of fit. */
+  reserve(daemonRequests: readonly Resources[]): void {
+    this.#allocatable = this.#allocatable.map((amounts, index) =>
+      subtractResources(amounts, daemonRequests[index] ?? NO_RESOURCES),
+    );
+    this.#fittingDaemons = this.#nonNegative();
+    this.#resources.clear();
+  }
+
+  /** Types whose labels allow the set and that have an offering to launch under it. Not to be changed. */
+  compatible(set: SetId): Bits {
+    let bits = this.#bySet[set];
+    if (bits === undefined) {
+      bits = this.meeting(set).slice();
+      intersectBits(bits, this.offered(set));
+      this.#bySet[set] = bits;
+    }
+    return bits;
+  }
+
+  /** Types whose labels allow the set. A type that is silent about a label meets any requirement. */
+  meeting(set: SetId): Bits {
+    const bits = allBits(this.size);
+    for (const requirement of this.#space.get(set).all()) {
+      intersectBits(bits, this.#allowed(requirement));
+    }
+    return bits;
+  }
+
+  /** Types with an available offering that the set allows. Depends on the offerings' labels only. */
+  offered(set: SetId): Bits {
+    const all = [...this.#space.get(set).all()];
+    const relevant = Requirements.of(all.filter((one) => this.#offeringKeys.has(one.key)));
+    const id = this.#space.intern(relevant);
+    let bits = this.#offered.get(id);
+    if (bits === undefined) {
+      bits = noBits(this.size);
+      for (let index = 0; index < this.size; index++) {
+        const type = this.types[index] as InstanceType;
+        if (usableOfferings(type, relevant).length > 0) setBit(bits, index);
+      }
+      this.#offered.set(id, bits);
+    }
+    return bits;
+  }
+
+  /**
+   * Drops from `bits` the types that do not hold `added` on top of `used`. Types in `bits` are taken
+   * to hold `used` already, so only what is added to is looked at.
+   */
+  keepFitting(bits: Bits, used: Resources, added: Resources): void {
+    intersectBits(bits, this.#fittingDaemons);
+    for (const name in added) {
+      const wanted = added[name] as number;
+      if (wanted <= 0) continue;
+      const column = this.#resource(name);
+      const row = column.rows[firstAtLeast(column.amounts, wanted + (used[name] ?? 0))];
+      if (row === undefined) {
+        bits.fill(0);
+        return;
+      }
+      intersectBits(bits, row);
+    }
+  }
+
+  /** Distinct values that the types in `bits` can have under a requirement: what minValues counts. */
+  distinctValues(bits: Bits, requirement: Requirement): number {
+    const values = new Set<string>();
+    for (const index of bitIndices(bits)) {
+      for (const value of (this.types[index] as InstanceType).labels[requirement.key] ?? []) {
+        if (allows(requirement, value)) values.add(value);
+      }
+    }
+    return values.size;
+  }
+
+  /** Values of a label among the types in `bits`, as far as the requirement allows them. */
+  valuesOf(bits: Bits, requirement: Requirement): string[] {
+    const column = this.#label(requirement.key);
+    const values: string[] = [];
+    for (const [value, having] of column.byValue) {
+      if (!allows(requirement, value)) continue;
+      if (having.some((word, at) => (word & (bits[at] as number)) !== 0)) values.push(value);
+    }
+    return values.sort();
+  }
+
+  #nonNegative(): Bits {
+    const bits = noBits(this.size);
+    this.#allocatable.forEach((amounts, index) => {
+      if (Object.values(amounts).every((amount) => amount >= 0)) setBit(bits, index);
+    });
+    return bits;
+  }
+
+  #allowed(requirement: Requirement): Bits {
+    let bits = this.#byRequirement.get(requirement);
+    if (bits !== undefined) return bits;
+    const column = this.#label(requirement.key);
+    bits = column.silent.slice();
+    if (allowsAbsence(requirement)) uniteBits(bits, column.never);
+    if (!requirement.complement) {
+      for (const value of requirement.values) {
+        const having = column.byValue.get(value);
+        if (having !== undefined) uniteBits(bits, having);
+      }
+    } else {
+      for (const [value, having] of column.byValue) {
+        if (allows(requirement, value)) uniteBits(bits, having);
+      }
+    }
+    this.#byRequirement.set(requirement, bits);
+    return bits;
+  }
+
+  #label(key: string): LabelColumn {
+    let column = this.#labels.get(key);
+    if (column !== undefined) return column;
+    const byValue = new Map<string, Bits>();
+    column = { byValue, silent: noBits(this.size), never: noBits(this.size) };
+    for (let index = 0; index < this.size; index++) {
+      const values = (this.types[index] as InstanceType).labels[key];
+      if (values === undefined) setBit(column.silent, index);
+      else if (values.length === 0) setBit(column.never, index);
+      for (const value of values ?? []) {
+        const having = byValue.get(value) ?? noBits(this.size);
+        byValue.set(value, having);
+        setBit(having, index);
+      }
+    }
+    this.#labels.set(key, column);
+    return column;
+  }
+
+  #resource(name: string): ResourceColumn {
+    let column = this.#resources.get(name);
+    if (column !== undefined) return column;
+    const amountOf = (index: number) => this.#allocatable[index]?.[name] ?? 0;
+    const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
+    const amounts: number[] = [];
+    const rows: Bits[] = [];
+    const having = noBits(this.size);
+    for (let at = 0; at < order.length; at++) {
+      const index = order[at] as number;
+      setBit(having, index);
+      const next = order[at + 1];
+      if (next !== undefined && amountOf(next) === amountOf(index)) continue;
+      amounts.push(amountOf(index));
+      rows.push(having.slice());
+    }
+    column = { amounts: amounts.reverse(), rows: rows.reverse() };
+    this.#resources.set(name, column);
+    return column;
+  }
+
+  /** Whether the type holds `requests`; for explanations. */
+  holds(index: number, requests: Resources): boolean {
+    if (!hasBit(this.#fittingDaemons, index)) return false;
+    const amounts = this.#allocatable[index] as Resources;
+    for (const name in requests) {
+      if ((requests[name] as number) > (amounts[name] ?? 0)) return false;
+    }
+    return true;
+  }
+}
+
+/** Index of the first amount that is enough; past the end when none is. */
+function firstAtLeast(amounts: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = amounts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((amounts[middle] as number) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,209 @@
+/**
+ * A node that this pass plans: it starts as anything its pool allows, and each pod narrows what it can
+ * be: labels, and with them the instance types that are left.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
+ */
+import { type HostPort, hostPortsConflict } from "../../apis/core/host-ports.ts";
+import type { Taint } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import { assert } from "../../base/assert.ts";
+import { type Bits, intersectBits, isEmptyBits } from "../scheduling/bits.ts";
+import { allows, exists, type Requirement } from "../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+import type { Verdict } from "./existing-node.ts";
+import type { PodClass, Rule, Variant } from "./pod-class.ts";
+import { dropPortConflicts, type Template } from "./pool-template.ts";
+import {
+  isPermanent,
+  type Narrowing,
+  type Place,
+  type Topology,
+  type TopologyGroup,
+} from "./topology.ts";
+
+/** A way the planned node could be once the pod is on it. */
+interface Fit {
+  readonly set: SetId;
+  readonly types: Bits;
+  readonly minValuesRelaxed: boolean;
+}
+
+export interface Trial {
+  readonly verdict: Verdict;
+  readonly fit?: Fit;
+}
+
+export interface PlanningContext {
+  readonly space: RequirementSpace;
+  readonly topology: Topology;
+  readonly minValuesPolicy: "Strict" | "BestEffort";
+}
+
+const NEVER: Trial = { verdict: "never" };
+const NOT_NOW: Trial = { verdict: "notNow" };
+/** Any planned node's name for a pod that asks about host names: it is none that exists. */
+const PLACEHOLDER = "hostname-placeholder-0000";
+
+export class NewNodeClaim implements Place {
+  readonly id: number;
+  readonly template: Template;
+  readonly hostname: string;
+  readonly pods: Pod[] = [];
+  set: SetId;
+  /** Instance types still possible. */
+  types: Bits;
+  requests: Resources = NO_RESOURCES;
+  minValuesRelaxed = false;
+  readonly #context: PlanningContext;
+  readonly #ports: HostPort[] = [];
+  /** Groups that will count pods here once the label they look at is settled. */
+  #uncounted: TopologyGroup[] = [];
+
+  /** `types`: those of the template that its limits still allow. */
+  constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
+    this.id = id;
+    this.template = template;
+    this.hostname = `hostname-placeholder-${String(id + 1).padStart(4, "0")}`;
+    this.set = template.set;
+    this.types = types;
+    this.#context = context;
+  }
+
+  get taints(): readonly Taint[] {
+    return this.template.taints;
+  }
+
+  domains(key: string): Requirement {
+    const own = this.#context.space.get(this.set);
+    return own.has(key) ? own.get(key) : exists(key);
+  }
+
+  canMeet(requirements: Requirements): boolean {
+    const { space } = this.#context;
+    return space.join(this.set, space.intern(requirements)) !== undefined;
+  }
+
+  /** Whether the variant could go here, and what the node would then be. Changes nothing. */
+  accepts(podClass: PodClass, variant: Variant): Trial {
+    const { space } = this.#context;
+    if (firstUntolerated(variant.tolerations, this.template.taints) !== undefined) return NEVER;
+    if (variant.hostname !== undefined && !allows(variant.hostname, PLACEHOLDER)) return NEVER;
+    const { ports } = podClass;
+    if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)))) return NEVER;
+    const set = space.join(this.set, variant.set);
+    if (set === undefined) return NEVER;
+    const types = this.types.slice();
+    this.template.table.keepFitting(types, this.requests, podClass.requests);
+    intersectBits(types, this.template.table.compatible(set));
+    dropPortConflicts(this.template, ports, types);
+    if (isEmptyBits(types)) return NEVER;
+    return this.#withVolumes(podClass, variant, set, types);
+  }
+
+  /** Puts the pod here, as found by {@link accepts}. */
+  add(pod: Pod, podClass: PodClass, fit: Fit): void {
+    assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
+    this.pods.push(pod);
+    this.set = fit.set;
+    this.types = fit.types;
+    this.minValuesRelaxed ||= fit.minValuesRelaxed;
+    this.requests = addResources(this.requests, podClass.requests);
+    this.#ports.push(...podClass.ports);
+    const waiting = this.#uncounted.concat(podClass.countedBy);
+    this.#uncounted = waiting.filter((group) => !this.#context.topology.count(group, this));
+  }
+
+  #withVolumes(podClass: PodClass, variant: Variant, set: SetId, types: Bits): Trial {
+    if (podClass.volumeSets.length === 0) return this.#withTopology(variant, set, types);
+    let last = NEVER;
+    for (const wanted of podClass.volumeSets) {
+      const joined = this.#context.space.join(set, wanted);
+      if (joined === undefined) continue;
+      const trial = this.#withTopology(variant, joined, types);
+      if (trial.verdict === "yes") return trial;
+      if (trial.verdict === "notNow") last = trial;
+    }
+    return last;
+  }
+
+  /** Hosts first: they narrow nothing. The rest may, so each choice is tried with the others. */
+  #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
+    const narrowing: Rule[] = [];
+    for (const rule of variant.rules) {
+      if (!isHostRule(rule)) {
+        narrowing.push(rule);
+        continue;
+      }
+      if (this.#options(rule, variant, set).length > 0) continue;
+      return isPermanent(rule.group) ? NEVER : NOT_NOW;
+    }
+    if (narrowing.length === 0) {
+      const fit = this.#finish(set, types);
+      return fit === undefined ? NEVER : { verdict: "yes", fit };
+    }
+    const fit = this.#narrow(narrowing, 0, variant, set, types);
+    return fit === undefined ? NOT_NOW : { verdict: "yes", fit };
+  }
+
+  #narrow(
+    rules: readonly Rule[],
+    at: number,
+    variant: Variant,
+    set: SetId,
+    types: Bits,
+  ): Fit | undefined {
+    const rule = rules[at];
+    if (rule === undefined) return this.#finish(set, types);
+    for (const values of this.#options(rule, variant, set)) {
+      const { space } = this.#context;
+      const narrowed = values === undefined ? set : space.narrow(set, rule.group.key, values);
+      if (narrowed === undefined) continue;
+      const left = types.slice();
+      intersectBits(left, this.template.table.compatible(narrowed));
+      if (isEmptyBits(left)) continue;
+      const fit = this.#narrow(rules, at + 1, variant, narrowed, left);
+      if (fit !== undefined) return fit;
+    }
+    return undefined;
+  }
+
+  #options(rule: Rule, variant: Variant, set: SetId): readonly Narrowing[] {
+    const { space, topology } = this.#context;
+    const place: Place = {
+      hostname: this.hostname,
+      taints: this.template.taints,
+      domains: (key) => space.get(set).get(key),
+      canMeet: (requirements) => space.join(set, space.intern(requirements)) !== undefined,
+    };
+    const podDomains = variant.strict.get(rule.group.key);
+    return topology.options(rule.group, place, rule.self, podDomains);
+  }
+
+  /** The last word: types that no longer offer the set's minValues are not enough. */
+  #finish(set: SetId, types: Bits): Fit | undefined {
+    const left = types.slice();
+    intersectBits(left, this.template.table.compatible(set));
+    if (isEmptyBits(left)) return undefined;
+    const { space, minValuesPolicy } = this.#context;
+    const short = [...space.get(set).all()].filter(
+      (one) =>
+        one.minValues !== undefined &&
+        this.template.table.distinctValues(left, one) < one.minValues,
+    );
+    if (short.length === 0) return { set, types: left, minValuesRelaxed: false };
+    if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
+    const lowered = short.map((one) => ({
+      ...one,
+      minValues: this.template.table.distinctValues(left, one),
+    }));
+    const relaxed = space.get(set).replacing(Requirements.of(lowered));
+    return { set: space.intern(relaxed), types: left, minValuesRelaxed: true };
+  }
+}
+
+function isHostRule(rule: Rule): boolean {
+  return rule.group.key === "kubernetes.io/hostname";
+}

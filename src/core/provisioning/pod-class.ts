@@ -1,0 +1,255 @@
+/**
+ * Pods that planning cannot tell apart are one class: the same requests, wishes, ports and volume zones,
+ * counted by the same topology groups. A class is worked out once, with one variant for each step of
+ * giving up preferences, and remembers where it can never go.
+ */
+import { type HostPort, hostPorts } from "../../apis/core/host-ports.ts";
+import type { Pod, Toleration } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { Resources } from "../../apis/resources.ts";
+import type { Requirement } from "../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
+import type { VolumeIndex } from "../scheduling/volumes.ts";
+import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
+import type { Topology, TopologyGroup } from "./topology.ts";
+
+/** One topology rule for the class; `self`: the class is among those the group counts. */
+export interface Rule {
+  readonly group: TopologyGroup;
+  readonly self: boolean;
+}
+
+/** The class after so many relaxations. Dead marks hold for the rest of the pass. */
+export interface Variant {
+  readonly requirements: Requirements;
+  /** Without the preferred term: what decides over topology domains. */
+  readonly strict: Requirements;
+  /** Without the host name, which no planned node has yet. */
+  readonly set: SetId;
+  readonly hostname: Requirement | undefined;
+  readonly tolerations: readonly Toleration[];
+  readonly rules: readonly Rule[];
+  readonly wishes: Wishes;
+  /** All existing nodes before this index are dead. */
+  firstNode: number;
+  readonly deadNodes: Set<number>;
+  readonly deadClaims: Set<number>;
+  readonly deadTemplates: Set<number>;
+}
+
+export interface PodClass {
+  readonly sample: Pod;
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  /** Each is enough; empty = volumes ask nothing of the node. */
+  readonly volumeSets: readonly SetId[];
+  readonly hasVolumes: boolean;
+  /** Groups that count a pod of this class where it goes. */
+  readonly countedBy: readonly TopologyGroup[];
+  /** As written first, then relaxed step by step; grown on demand. */
+  readonly variants: Variant[];
+  /** Number of placements made when it last failed: nothing new, nothing to try. */
+  failedAt: number;
+}
+
+/** Sorts pods into classes. All groups of all pods must exist before the first class is asked for. */
+export class PodClasses {
+  readonly #space: RequirementSpace;
+  readonly #topology: Topology;
+  readonly #volumes: VolumeIndex;
+  readonly #policy: "Respect" | "Ignore";
+  readonly #canTolerate: boolean;
+  readonly #drafts = new Map<string, Draft>();
+  readonly #classes = new Map<string, PodClass>();
+
+  constructor(options: {
+    readonly space: RequirementSpace;
+    readonly topology: Topology;
+    readonly volumes: VolumeIndex;
+    readonly policy: "Respect" | "Ignore";
+    /** Some pool has a PreferNoSchedule taint. */
+    readonly canTolerate: boolean;
+  }) {
+    this.#space = options.space;
+    this.#topology = options.topology;
+    this.#volumes = options.volumes;
+    this.#policy = options.policy;
+    this.#canTolerate = options.canTolerate;
+  }
+
+  /** First pass over the batch: registers the pod's topology groups. */
+  announce(pod: Pod): Draft {
+    const requests = podRequests(pod);
+    const ports = hostPorts(pod);
+    const volumeSets = this.#volumes.alternatives(pod).map((one) => this.#space.intern(one));
+    const text = draftText(pod, requests, ports, volumeSets);
+    let draft = this.#drafts.get(text);
+    if (draft === undefined) {
+      const wishes = wishesOf(pod.spec, this.#policy);
+      const owner = ownerOf(pod);
+      draft = { text, pod, requests, ports, volumeSets, wishes, owner, groups: new Map() };
+      this.#drafts.set(text, draft);
+      ownedGroups(draft, wishes, this.#topology);
+      for (const term of wishes.antiAffinity) {
+        this.#topology.affinity(term, "antiAffinity", owner, true);
+      }
+    }
+    return draft;
+  }
+
+  /** Second pass: the class, once every group is known. */
+  classOf(pod: Pod, draft: Draft): PodClass {
+    const { namespace, labels } = ownerOf(pod);
+    const selecting = this.#topology.selecting(namespace, labels);
+    const text = `${draft.text}\n${selecting.map((group) => group.index).join()}`;
+    let podClass = this.#classes.get(text);
+    if (podClass === undefined) {
+      podClass = this.#create(draft, selecting);
+      this.#classes.set(text, podClass);
+    }
+    return podClass;
+  }
+
+  /** The class's variant after `step` relaxations; undefined when there is nothing left to give up. */
+  variant(podClass: PodClass, step: number): Variant | undefined {
+    const known = podClass.variants[step];
+    if (known !== undefined) return known;
+    const before = podClass.variants[step - 1] as Variant;
+    const wishes = relax(before.wishes, this.#canTolerate);
+    if (wishes === undefined) return undefined;
+    const draft = this.announce(podClass.sample);
+    const guards = before.rules.filter((rule) => rule.group.inverse);
+    const variant = this.#variant(draft, wishes, guards, selectedSet(podClass));
+    podClass.variants.push(variant);
+    return variant;
+  }
+
+  #create(draft: Draft, selecting: readonly TopologyGroup[]): PodClass {
+    const direct = selecting.filter((group) => !group.inverse);
+    const held = draft.wishes.antiAffinity.map((term) =>
+      this.#topology.affinity(term, "antiAffinity", draft.owner, true),
+    );
+    const podClass: PodClass = {
+      sample: draft.pod,
+      requests: draft.requests,
+      ports: draft.ports,
+      volumeSets: draft.volumeSets,
+      hasVolumes: (draft.pod.spec.volumes ?? []).some(
+        (one) => one.persistentVolumeClaim !== undefined || one.ephemeral !== undefined,
+      ),
+      countedBy: [...new Set([...direct, ...held])],
+      variants: [],
+      failedAt: -1,
+    };
+    const guards = selecting
+      .filter((group) => group.inverse)
+      .map((group) => ({ group, self: true }));
+    podClass.variants.push(this.#variant(draft, draft.wishes, guards, new Set(direct)));
+    return podClass;
+  }
+
+  #variant(
+    draft: Draft,
+    wishes: Wishes,
+    guards: readonly Rule[],
+    selected: ReadonlySet<TopologyGroup>,
+  ): Variant {
+    const { all, strict } = nodeRequirements(wishes);
+    const owned = ownedGroups(draft, wishes, this.#topology);
+    const rules = owned.map((group) => ({ group, self: selected.has(group) }));
+    return {
+      requirements: all,
+      strict,
+      set: this.#space.intern(all.without(HOSTNAME_ONLY)),
+      hostname: all.has(HOSTNAME_LABEL_KEY) ? all.get(HOSTNAME_LABEL_KEY) : undefined,
+      tolerations: wishes.tolerations,
+      rules: [...rules, ...guards],
+      wishes,
+      firstNode: 0,
+      deadNodes: new Set(),
+      deadClaims: new Set(),
+      deadTemplates: new Set(),
+    };
+  }
+}
+
+const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
+
+/** What a pod asks for, before it is known which groups count it. */
+export interface Draft {
+  readonly text: string;
+  readonly pod: Pod;
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly volumeSets: readonly SetId[];
+  readonly wishes: Wishes;
+  readonly owner: Owner;
+  /** Constraint → its group. */
+  readonly groups: Map<object, TopologyGroup>;
+}
+
+interface Owner {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly tolerations: readonly Toleration[];
+}
+
+function ownerOf(pod: Pod): Owner {
+  const { namespace = "default", labels = {} } = pod.metadata;
+  return { namespace, labels, tolerations: pod.spec.tolerations ?? [] };
+}
+
+function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
+  return new Set(podClass.countedBy.filter((group) => !group.inverse));
+}
+
+/** The groups of all constraints among the wishes, each once. */
+function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): TopologyGroup[] {
+  const { owner, groups } = draft;
+  const find = (constraint: object, create: () => TopologyGroup): TopologyGroup => {
+    const group = groups.get(constraint) ?? create();
+    groups.set(constraint, group);
+    return group;
+  };
+  const found = new Set<TopologyGroup>();
+  for (const one of wishes.spreads) {
+    found.add(find(one, () => topology.spread(one, owner, eligibleNodes(draft.pod.spec))));
+  }
+  const affinities = [...wishes.affinity, ...wishes.preferredAffinity.map(({ term }) => term)];
+  for (const term of affinities) {
+    found.add(find(term, () => topology.affinity(term, "affinity", owner)));
+  }
+  const anti = [...wishes.antiAffinity, ...wishes.preferredAntiAffinity.map(({ term }) => term)];
+  for (const term of anti) {
+    found.add(find(term, () => topology.affinity(term, "antiAffinity", owner)));
+  }
+  return [...found];
+}
+
+/**
+ * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its own;
+ * only those that matchLabelKeys names are part of what the pod asks for.
+ */
+function draftText(
+  pod: Pod,
+  requests: Resources,
+  ports: readonly HostPort[],
+  volumeSets: readonly SetId[],
+): string {
+  const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = pod.spec;
+  const constrained = affinity !== undefined || topologySpreadConstraints !== undefined;
+  const text = JSON.stringify([
+    requests,
+    nodeSelector,
+    affinity,
+    tolerations,
+    topologySpreadConstraints,
+    constrained ? pod.metadata.namespace : undefined,
+    ports,
+    volumeSets,
+    pod.spec.volumes?.some((one) => one.persistentVolumeClaim ?? one.ephemeral),
+  ]);
+  return text.includes("atchLabelKeys") ? `${text}${JSON.stringify(pod.metadata.labels)}` : text;
+}

@@ -1,0 +1,187 @@
+/**
+ * What a new node of one pool would be: its requirements, taints, candidate types, the daemons that will
+ * run on it, and how much of the pool's limits is left.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+ */
+import { type HostPort, hostPorts, hostPortsConflict } from "../../apis/core/host-ports.ts";
+import type { Taint } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import {
+  NODE_INITIALIZED_LABEL_KEY,
+  NODE_REGISTERED_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import { remainingLimits } from "../nodepool/limits.ts";
+import {
+  type Bits,
+  bitIndices,
+  clearBit,
+  hasBit,
+  intersectBits,
+  isEmptyBits,
+  noBits,
+  uniteBits,
+} from "../scheduling/bits.ts";
+import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
+import { TypeTable } from "./instance-types.ts";
+import { poolLabels } from "./manifest.ts";
+import type { PoolInput } from "./scheduling-input.ts";
+
+/** What every node has that pods (daemons above all) may ask for, and claims do not carry. */
+const SIMULATED_LABELS: Readonly<Record<string, string>> = {
+  [NODE_REGISTERED_LABEL_KEY]: "true",
+  [NODE_INITIALIZED_LABEL_KEY]: "true",
+};
+
+/** Left out of claims: simulation only. */
+export const SIMULATED_KEYS: ReadonlySet<string> = new Set(Object.keys(SIMULATED_LABELS));
+
+/** A daemon and the types it would run on. */
+interface Daemon {
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly on: Bits;
+}
+
+export interface Template {
+  /** Position in the order of pools. */
+  readonly index: number;
+  readonly pool: Pool;
+  readonly taints: readonly Taint[];
+  readonly set: SetId;
+  readonly table: TypeTable;
+  /** Types that meet the pool's own requirements and have an offering. */
+  readonly usable: Bits;
+  /** Per type. */
+  readonly daemonRequests: readonly Resources[];
+  readonly daemons: readonly Daemon[];
+  /** Changes as claims are opened: what the limits leave, and the types within it. */
+  readonly budget: { remaining: Record<string, number>; within: Bits; exhausted: boolean };
+}
+
+/** The pool's template; daemons are matched against its types once. */
+export function createTemplate(
+  input: PoolInput,
+  index: number,
+  space: RequirementSpace,
+  daemonPods: readonly Pod[],
+): Template {
+  const { pool } = input;
+  const labels = Requirements.fromLabels({ ...poolLabels(pool), ...SIMULATED_LABELS });
+  const set = space.intern(Requirements.fromSpecs(pool.requirements).and(labels));
+  const table = new TypeTable(input.instanceTypes, space);
+  const daemons: Daemon[] = [];
+  for (const pod of daemonPods) {
+    const on = daemonTypes(pod, pool.taints, set, table, space);
+    if (!isEmptyBits(on)) daemons.push({ requests: podRequests(pod), ports: hostPorts(pod), on });
+  }
+  const daemonRequests = table.types.map((_, at) =>
+    daemons
+      .filter((daemon) => hasBit(daemon.on, at))
+      .reduce((sum, daemon) => addResources(sum, daemon.requests), NO_RESOURCES),
+  );
+  table.reserve(daemonRequests);
+  const usable = table.compatible(set).slice();
+  const remaining = { ...remainingLimits(pool.limits, input.usage) };
+  const budget = { remaining, within: usable.slice(), exhausted: false };
+  const template = {
+    index,
+    pool,
+    taints: pool.taints,
+    set,
+    table,
+    usable,
+    daemonRequests,
+    daemons,
+    budget,
+  };
+  applyLimits(template);
+  return template;
+}
+
+/**
+ * A claim of this pool was opened with these candidates: the limits must hold for the largest of
+ * them. Unlike upstream the node itself counts too, so that `nodes` is not overshot within a batch.
+ */
+export function chargeLimits(template: Template, candidates: Bits): void {
+  const { remaining } = template.budget;
+  const names = Object.keys(remaining);
+  if (names.length === 0) return;
+  for (const name of names) {
+    let most = name === "nodes" ? 1 : 0;
+    for (const index of bitIndices(candidates)) {
+      most = Math.max(most, (template.table.types[index] as InstanceType).capacity[name] ?? 0);
+    }
+    remaining[name] = (remaining[name] as number) - most;
+  }
+  applyLimits(template);
+}
+
+/** Drops the types of which the pool's daemons hold a port that the pod wants too. */
+export function dropPortConflicts(
+  template: Template,
+  ports: readonly HostPort[],
+  bits: Bits,
+): void {
+  if (ports.length === 0) return;
+  for (const daemon of template.daemons) {
+    const clash = daemon.ports.some((own) => ports.some((port) => hostPortsConflict(own, port)));
+    if (clash) for (const index of bitIndices(daemon.on)) clearBit(bits, index);
+  }
+}
+
+/** The least that daemons will take on whichever of these types is launched. */
+export function leastDaemonRequests(template: Template, candidates: Bits): Resources {
+  let least: Record<string, number> | undefined;
+  for (const index of bitIndices(candidates)) {
+    const requests = template.daemonRequests[index] as Resources;
+    if (least === undefined) {
+      least = { ...requests };
+      continue;
+    }
+    for (const name in least) {
+      least[name] = Math.min(least[name] as number, requests[name] ?? 0);
+    }
+  }
+  return least ?? NO_RESOURCES;
+}
+
+/** Daemons put up with PreferNoSchedule, and any of their required terms will do. */
+function daemonTypes(
+  pod: Pod,
+  taints: readonly Taint[],
+  set: SetId,
+  table: TypeTable,
+  space: RequirementSpace,
+): Bits {
+  const types = noBits(table.size);
+  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+  if (firstUntolerated(tolerations, taints) !== undefined) return types;
+  for (const alternative of requiredAlternatives(pod.spec)) {
+    const joined = space.join(set, space.intern(alternative));
+    if (joined !== undefined) uniteBits(types, table.meeting(joined));
+  }
+  return types;
+}
+
+function applyLimits(template: Template): void {
+  const { budget, table } = template;
+  const { remaining } = budget;
+  const names = Object.keys(remaining);
+  if (names.length === 0) return;
+  if ("nodes" in remaining && (remaining["nodes"] as number) < 1) budget.exhausted = true;
+  const within = noBits(table.size);
+  for (const index of bitIndices(template.usable)) {
+    const { capacity } = table.types[index] as InstanceType;
+    const fits = names.every((name) => (capacity[name] ?? 0) <= (remaining[name] as number));
+    if (fits) within[index >>> 5] = (within[index >>> 5] as number) | (1 << (index & 31));
+  }
+  intersectBits(budget.within, within);
+}

@@ -1,0 +1,369 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  pods,
+  poolInput,
+  SCHEDULING_OPTIONS,
+  schedulingInput,
+} from "../../testing/builders.ts";
+import type { SchedulingResult } from "./result.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const HOSTNAME = "kubernetes.io/hostname";
+
+/** A line per new claim: `pool: pods | zone … | cheapest`, then existing nodes, then what is left. */
+function plan(input: Partial<SchedulingInput>): string[] {
+  return show(solve(schedulingInput(input)));
+}
+
+function show(result: SchedulingResult): string[] {
+  const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name).join(" ");
+  const claims = result.newClaims.map((claim) => {
+    const zone = claim.requirements.find((one) => one.key === ZONE);
+    const where = zone === undefined ? "any zone" : (zone.values ?? []).join(" ");
+    return `${claim.pool.name}: ${names(claim.pods)} | ${where} | ${claim.cheapest.instanceType}`;
+  });
+  const existing = result.existing.map((one) => `${one.nodeName} <- ${names(one.pods)}`);
+  const rest = result.unschedulable.map((one) => `${one.pod.metadata.name}: ${one.message}`);
+  return [...claims, ...existing, ...rest];
+}
+
+const spread = (topologyKey: string, labels = { app: "web" }, extra = {}) => ({
+  labels,
+  spec: {
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey,
+        whenUnsatisfiable: "DoNotSchedule" as const,
+        labelSelector: { matchLabels: { app: "web" } },
+        ...extra,
+      },
+    ],
+  },
+});
+
+const term = (topologyKey: string, app: string) => ({
+  topologyKey,
+  labelSelector: { matchLabels: { app } },
+});
+
+const antiAffinity = (topologyKey: string, app: string) => ({
+  affinity: {
+    podAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [term(topologyKey, app)],
+    },
+  },
+});
+
+const affinity = (topologyKey: string, app: string) => ({
+  affinity: {
+    podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term(topologyKey, app)] },
+  },
+});
+
+describe("solve", () => {
+  it("packs pods onto one new node of the cheapest type that holds them", () => {
+    expect(plan({ pods: pods(3, { cpu: "1" }) })).toEqual([
+      "default: pod-0 pod-1 pod-2 | any zone | m-4x",
+    ]);
+  });
+
+  it("prefers a node that exists, initialized ones first", () => {
+    const nodes = [nodeView({ node: { name: "b" } }), nodeView({ node: { name: "a" } })];
+    expect(plan({ pods: [pod()], nodes })).toEqual(["a <- pod"]);
+  });
+
+  it("does not place pods on nodes that are leaving", () => {
+    const nodes = [nodeView({ deleting: true })];
+    expect(plan({ pods: [pod()], nodes })).toEqual(["default: pod | any zone | m-2x"]);
+  });
+
+  it("tries the heaviest pool first and falls back on the next", () => {
+    const pools = [
+      poolInput({ name: "light", weight: 1 }),
+      poolInput({ name: "heavy", weight: 10, taints: [{ key: "gpu", effect: "NoSchedule" }] }),
+    ];
+    const tolerant = pod({
+      name: "tolerant",
+      cpu: "200m",
+      spec: { tolerations: [{ operator: "Exists" }] },
+    });
+    expect(plan({ pods: [tolerant, pod()], pools })).toEqual([
+      "heavy: tolerant | any zone | m-2x",
+      "light: pod | any zone | m-2x",
+    ]);
+  });
+
+  it("leaves room for daemons on new nodes", () => {
+    const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
+    const result = solve(schedulingInput({ pods: [pod({ cpu: "2" })], daemonPods: [daemon] }));
+    expect(show(result)).toEqual(["default: pod | any zone | m-4x"]);
+    expect(result.newClaims[0]?.requests).toEqual({ cpu: 3_000, memory: 2 ** 28, pods: 2 });
+  });
+
+  it("keeps to nodeSelector and takes the first required term that can be had", () => {
+    const spec = {
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [
+              { matchExpressions: [{ key: ZONE, operator: "In" as const, values: ["mars"] }] },
+              { matchExpressions: [{ key: ZONE, operator: "In" as const, values: ["zone-c"] }] },
+            ],
+          },
+        },
+      },
+    };
+    expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | zone-c | m-2x"]);
+  });
+
+  it("gives a preferred term up when nothing satisfies it", () => {
+    const spec = {
+      affinity: {
+        nodeAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            {
+              weight: 1,
+              preference: {
+                matchExpressions: [{ key: ZONE, operator: "In" as const, values: ["mars"] }],
+              },
+            },
+          ],
+        },
+      },
+    };
+    expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | any zone | m-2x"]);
+  });
+
+  it("tolerates PreferNoSchedule only when nothing else is left", () => {
+    const tainted = {
+      name: "tainted",
+      weight: 5,
+      taints: [{ key: "k", effect: "PreferNoSchedule" as const }],
+    };
+    expect(plan({ pods: [pod()], pools: [poolInput(tainted), poolInput()] })).toEqual([
+      "default: pod | any zone | m-2x",
+    ]);
+    expect(plan({ pods: [pod()], pools: [poolInput(tainted)] })).toEqual([
+      "tainted: pod | any zone | m-2x",
+    ]);
+  });
+
+  it("spreads pods over zones before launching a second node in one", () => {
+    expect(plan({ pods: pods(3, spread(ZONE)) })).toEqual([
+      "default: pod-0 | zone-a | m-2x",
+      "default: pod-1 | zone-b | m-2x",
+      "default: pod-2 | zone-c | m-2x",
+    ]);
+  });
+
+  it("counts running pods in the spread", () => {
+    const running = pods(2, { name: "old", nodeName: "n", labels: { app: "web" } });
+    const nodes = [nodeView({ node: { name: "n", capacity: { pods: "2" } }, pods: running })];
+    expect(plan({ pods: pods(2, spread(ZONE)), nodes })).toEqual([
+      "default: pod-0 | zone-b | m-2x",
+      "default: pod-1 | zone-c | m-2x",
+    ]);
+  });
+
+  it("puts one pod of a host spread on each node", () => {
+    expect(plan({ pods: pods(3, spread(HOSTNAME)) })).toHaveLength(3);
+  });
+
+  it("tries another zone when the emptiest one has no capacity", () => {
+    const types = [instanceType({ cpu: 2, zones: ["zone-b"] })];
+    const input = { pods: pods(1, spread(ZONE)), pools: [poolInput({}, types)] };
+    expect(plan(input)).toEqual(["default: pod-0 | zone-b | m-2x"]);
+  });
+
+  it("keeps pods with host anti-affinity apart and the others out of their way", () => {
+    const alone = pods(2, {
+      name: "alone",
+      labels: { app: "db" },
+      spec: antiAffinity(HOSTNAME, "db"),
+    });
+    expect(plan({ pods: alone })).toEqual([
+      "default: alone-0 | any zone | m-2x",
+      "default: alone-1 | any zone | m-2x",
+    ]);
+  });
+
+  it("keeps away from a running pod whose anti-affinity means this one", () => {
+    const guard = pod({ name: "guard", nodeName: "n", spec: antiAffinity(HOSTNAME, "web") });
+    const nodes = [nodeView({ node: { name: "n" }, pods: [guard] })];
+    expect(plan({ pods: [pod({ labels: { app: "web" } })], nodes })).toEqual([
+      "default: pod | any zone | m-2x",
+    ]);
+  });
+
+  it("places each pod of a zonal anti-affinity in a zone of its own, within one batch", () => {
+    const apart = pods(4, { labels: { app: "db" }, spec: antiAffinity(ZONE, "db") });
+    const lines = plan({ pods: apart });
+    expect(lines.slice(0, 3)).toEqual([
+      "default: pod-0 | zone-a | m-2x",
+      "default: pod-1 | zone-b | m-2x",
+      "default: pod-2 | zone-c | m-2x",
+    ]);
+    expect(lines[3]).toContain("unsatisfiable topology constraint for pod anti-affinity");
+  });
+
+  it("brings pods with affinity to one zone", () => {
+    const together = pods(3, { labels: { app: "db" }, cpu: "10", spec: affinity(ZONE, "db") });
+    const lines = plan({ pods: together });
+    expect(lines.map((line) => line.split(" | ")[1])).toEqual(["zone-a", "zone-a", "zone-a"]);
+  });
+
+  it("follows a pod that was placed later in the queue", () => {
+    const leader = pod({
+      name: "leader",
+      labels: { app: "db" },
+      spec: { nodeSelector: { [ZONE]: "zone-b" } },
+    });
+    const follower = pod({ name: "follower", cpu: "2", spec: affinity(ZONE, "db") });
+    expect(plan({ pods: [follower, leader] })).toEqual([
+      "default: leader follower | zone-b | m-4x",
+    ]);
+  });
+
+  it("does not put two pods with one host port on a node", () => {
+    const ports = [{ name: "main", ports: [{ containerPort: 80, hostPort: 80 }] }];
+    expect(plan({ pods: pods(2, { spec: { containers: ports } }) })).toHaveLength(2);
+  });
+
+  it("stays within a pool's limits, nodes included", () => {
+    const big = pods(3, { cpu: "15", memory: "1Gi" });
+    const lines = plan({ pods: big, pools: [poolInput({ limits: { nodes: 2 } })] });
+    expect(lines.slice(0, 2)).toEqual([
+      "default: pod-0 | any zone | m-16x",
+      "default: pod-1 | any zone | m-16x",
+    ]);
+    expect(lines[2]).toContain('node limits have been exhausted for nodepool: "default"');
+    const small = plan({ pods: big, pools: [poolInput({ limits: { cpu: 20_000 } })] });
+    expect(small[1]).toContain(
+      'all available instance types exceed limits for nodepool: "default"',
+    );
+  });
+
+  it("S0-26: names the provisioner whose limits are used up", () => {
+    const pools = [
+      poolInput({ name: "custom", generation: "alpha", limits: { cpu: 1_000 }, weight: 0 }),
+    ];
+    expect(plan({ pods: [pod()], pools })[0]).toBe(
+      'pod: incompatible with provisioner "custom", daemonset overhead={}, ' +
+        'all available instance types exceed limits for provisioner: "custom"',
+    );
+  });
+
+  it("keeps minValues, or relaxes them when told to", () => {
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },
+    ];
+    const input = { pods: [pod({ cpu: "7" })], pools: [poolInput({ requirements })] };
+    expect(plan(input)[0]).toContain("minValues requirement is not met for label(s)");
+    const options = { ...SCHEDULING_OPTIONS, minValuesPolicy: "BestEffort" as const };
+    const relaxed = solve(schedulingInput({ ...input, options })).newClaims[0];
+    expect(relaxed?.minValuesRelaxed).toBe(true);
+    expect(relaxed?.instanceTypes.map((type) => type.name)).toEqual(["m-8x", "m-16x"]);
+  });
+
+  it("cuts the candidates to the cheapest without losing minValues", () => {
+    const types = [1, 2, 3, 4].map((cpu) =>
+      instanceType({ cpu, labels: { family: [cpu === 4 ? "rare" : "plain"] } }),
+    );
+    const requirements = [{ key: "family", operator: "Exists" as const, minValues: 2 }];
+    const options = { ...SCHEDULING_OPTIONS, maxInstanceTypes: 2 };
+    const pools = [poolInput({ requirements }, types)];
+    const [claim] = solve(schedulingInput({ pods: [pod()], pools, options })).newClaims;
+    expect(claim?.instanceTypes.map((type) => type.name)).toEqual(["m-1x", "m-4x"]);
+  });
+
+  it("takes volumes to their zone and refuses pods whose claims are broken", () => {
+    const volumes = {
+      claims: [
+        {
+          metadata: {
+            name: "data",
+            namespace: "default",
+            annotations: { "pv.kubernetes.io/bind-completed": "yes" },
+          },
+          spec: { volumeName: "pv" },
+        },
+      ],
+      volumes: [
+        {
+          metadata: { name: "pv" },
+          spec: {
+            csi: { driver: "ebs.csi.aws.com" },
+            nodeAffinity: {
+              required: {
+                nodeSelectorTerms: [
+                  {
+                    matchExpressions: [
+                      {
+                        key: "topology.ebs.csi.aws.com/zone",
+                        operator: "In" as const,
+                        values: ["zone-b"],
+                      },
+                    ],
+                  },
+                ],
+              },
+            },
+          },
+        },
+      ],
+      classes: [],
+      csiNodes: [],
+    };
+    const using = (claimName: string) => ({
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName } }],
+    });
+    const batch = [
+      pod({ name: "good", spec: using("data") }),
+      pod({ name: "lost", spec: using("nothing") }),
+    ];
+    expect(plan({ pods: batch, volumes })).toEqual([
+      "default: good | zone-b | m-2x",
+      'lost: persistentvolumeclaim "nothing" not found',
+    ]);
+  });
+
+  it("says for each pool what fell by what", () => {
+    const [refused] = solve(schedulingInput({ pods: [pod({ cpu: "500" })] })).unschedulable;
+    expect(refused?.message).toBe(
+      'incompatible with nodepool "default", daemonset overhead={}, no instance type has enough ' +
+        "resources, requirements=karpenter.sh/nodepool In [default], test.sh/testclass In [default], " +
+        'resources={"cpu":"500","memory":"128Mi","pods":"1"}',
+    );
+    expect(refused?.pools[0]?.rejected).toEqual({ resources: 4 });
+  });
+
+  it("names the label that no pool knows", () => {
+    const spec = { nodeSelector: { team: "red" } };
+    expect(plan({ pods: [pod({ spec })] })[0]).toContain(
+      'incompatible requirements, label "team" does not have known values',
+    );
+  });
+
+  it("says so when there is no pool at all", () => {
+    expect(plan({ pods: [pod()], pools: [] })).toEqual([
+      "pod: nodepool requirements filtered out all available instance types",
+    ]);
+  });
+
+  it("gives equal plans for any order of its lists", () => {
+    const batch = [...pods(20, spread(ZONE)), ...pods(20, { name: "x", cpu: "1" })];
+    const pools = [poolInput({ name: "a" }), poolInput({ name: "b" })];
+    const forward = solve(schedulingInput({ pods: batch, pools }));
+    const backward = solve(
+      schedulingInput({ pods: batch.toReversed(), pools: pools.toReversed() }),
+    );
+    expect(JSON.stringify(backward)).toBe(JSON.stringify(forward));
+  });
+});

@@ -1,0 +1,346 @@
+/**
+ * Spread, affinity and anti-affinity: which domains (zones, hosts, …) a pod may go to, given who is where.
+ * A group is one constraint of one shape with a count per domain; pods that ask for the same share it.
+ * Anti-affinity is counted both ways: an inverse group says where those are who want to be left alone.
+ * upstream: pkg/controllers/provisioning/scheduling/topology.go, topologygroup.go
+ */
+import type { Namespace } from "../../apis/core/kinds.ts";
+import type { Taint } from "../../apis/core/node.ts";
+import type { PodAffinityTerm, Toleration, TopologySpreadConstraint } from "../../apis/core/pod.ts";
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
+import type { LabelSelector, LabelSelectorRequirement } from "../../apis/meta.ts";
+import { canonicalJson } from "../../base/json.ts";
+import { allows, formatRequirement, type Requirement } from "../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
+import type { Template } from "./pool-template.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Which nodes a spread looks at. */
+interface NodeFilter {
+  /** Any of these (nodeAffinityPolicy Honor); undefined = every node. */
+  readonly requirements: readonly Requirements[] | undefined;
+  /** What the pod tolerates (nodeTaintsPolicy Honor); undefined = taints do not matter. */
+  readonly tolerations: readonly Toleration[] | undefined;
+}
+
+export interface TopologyGroup {
+  readonly index: number;
+  readonly type: "spread" | "affinity" | "antiAffinity";
+  /** Counts the pods that hold an anti-affinity term, not those it selects. */
+  readonly inverse: boolean;
+  readonly key: string;
+  /** Undefined = every namespace. */
+  readonly namespaces: ReadonlySet<string> | undefined;
+  readonly selector: LabelSelector | undefined;
+  readonly maxSkew: number;
+  readonly minDomains: number;
+  readonly filter: NodeFilter;
+  /** Pods by domain; a domain without pods is there with 0. */
+  readonly counts: Map<string, number>;
+}
+
+/** Where a pod would go: an existing node or a planned one. */
+export interface Place {
+  readonly hostname: string;
+  readonly taints: readonly Taint[];
+  /** What the label can still be there; undefined = the node does not have it and never will. */
+  domains(key: string): Requirement | undefined;
+  /** Whether the node is, or can become, one that meets the requirements. */
+  canMeet(requirements: Requirements): boolean;
+}
+
+/** Values to narrow a planned node to; undefined = as it is. */
+export type Narrowing = readonly string[] | undefined;
+
+const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
+
+/** Rejections by such a group stay true for the rest of the pass: a host only gets fuller. */
+export function isPermanent(group: TopologyGroup): boolean {
+  return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";
+}
+
+export class Topology {
+  readonly #groups: TopologyGroup[] = [];
+  readonly #byText = new Map<string, TopologyGroup>();
+  readonly #selected = new Map<string, readonly TopologyGroup[]>();
+  readonly #namespaces: readonly Namespace[];
+  readonly #templates: readonly Template[];
+  readonly #space: RequirementSpace;
+
+  constructor(
+    space: RequirementSpace,
+    templates: readonly Template[],
+    namespaces: readonly Namespace[],
+  ) {
+    this.#space = space;
+    this.#templates = templates;
+    this.#namespaces = namespaces;
+  }
+
+  get groups(): readonly TopologyGroup[] {
+    return this.#groups;
+  }
+
+  /** The group of a spread constraint. `eligible`: what the pod's node must be, as alternatives. */
+  spread(
+    constraint: TopologySpreadConstraint,
+    owner: { namespace: string; labels: Labels; tolerations: readonly Toleration[] },
+    eligible: readonly Requirements[],
+  ): TopologyGroup {
+    const filter: NodeFilter = {
+      requirements: constraint.nodeAffinityPolicy === "Ignore" ? undefined : eligible,
+      tolerations: constraint.nodeTaintsPolicy === "Honor" ? owner.tolerations : undefined,
+    };
+    return this.#group({
+      type: "spread",
+      inverse: false,
+      key: normalizedLabel(constraint.topologyKey),
+      namespaces: new Set([owner.namespace]),
+      selector: withLabelKeys(constraint.labelSelector, owner.labels, constraint.matchLabelKeys),
+      maxSkew: constraint.maxSkew,
+      minDomains:
+        constraint.whenUnsatisfiable === "DoNotSchedule" ? (constraint.minDomains ?? 0) : 0,
+      filter,
+    });
+  }
+
+  /** The group of an affinity or anti-affinity term; `inverse`: of those who hold the term. */
+  affinity(
+    term: PodAffinityTerm,
+    type: "affinity" | "antiAffinity",
+    owner: { namespace: string; labels: Labels },
+    inverse = false,
+  ): TopologyGroup {
+    const { labels } = owner;
+    const selector = withLabelKeys(term.labelSelector, labels, term.matchLabelKeys);
+    return this.#group({
+      type,
+      inverse,
+      key: normalizedLabel(term.topologyKey),
+      namespaces: this.#namespacesOf(term, owner.namespace),
+      selector: withLabelKeys(selector, labels, term.mismatchLabelKeys, "NotIn"),
+      maxSkew: 0,
+      minDomains: 0,
+      filter: ANY_NODE,
+    });
+  }
+
+  /** Groups whose selector picks a pod with these labels. To be asked once all groups are known. */
+  selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
+    const text = `${namespace}\n${JSON.stringify(labels)}`;
+    let groups = this.#selected.get(text);
+    if (groups === undefined) {
+      groups = this.#groups.filter((group) => selects(group, namespace, labels));
+      this.#selected.set(text, groups);
+    }
+    return groups;
+  }
+
+  /** A node that is there is a domain, even when nothing runs on it. */
+  addDomains(place: Place): void {
+    for (const group of this.#groups) {
+      if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
+      for (const domain of place.domains(group.key)?.values ?? []) {
+        if (!group.counts.has(domain)) group.counts.set(domain, 0);
+      }
+    }
+  }
+
+  /**
+   * Counts one pod of a group at a place. False when the place has not settled on a domain yet: to be
+   * told again once it has. Anti-affinity does not wait: each domain it may become is taken.
+   */
+  count(group: TopologyGroup, place: Place): boolean {
+    if (!eligible(group.filter, place)) return true;
+    const domains = this.#possible(group, place);
+    if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
+    for (const domain of domains) group.counts.set(domain, (group.counts.get(domain) ?? 0) + 1);
+    return true;
+  }
+
+  /**
+   * The ways to satisfy a group at a place, best first; none = it cannot be. `self`: the pod is one that
+   * the group selects. `podDomains`: what the pod itself requires of the label.
+   */
+  options(
+    group: TopologyGroup,
+    place: Place,
+    self: boolean,
+    podDomains: Requirement,
+  ): readonly Narrowing[] {
+    if (group.key === HOSTNAME_LABEL_KEY) {
+      return this.#hostAllows(group, place.hostname, self, podDomains) ? [undefined] : [];
+    }
+    const node = place.domains(group.key);
+    if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
+    const allowed = (domain: string) => allows(podDomains, domain) && allows(node, domain);
+    if (group.type === "spread") return spreadOptions(group, self, podDomains, allowed);
+    const reachable = [...group.counts.keys()].filter(allowed).sort();
+    const taken = reachable.filter((domain) => (group.counts.get(domain) ?? 0) > 0);
+    if (group.type === "affinity") {
+      if (taken.length > 0) return [taken];
+      const first = self && !anyCounted(group, podDomains);
+      return first ? reachable.map((domain) => [domain]) : [];
+    }
+    const empty = reachable.filter((domain) => !taken.includes(domain));
+    if (taken.length === 0 && group.inverse) return [undefined];
+    if (reachable.length === 0) return [undefined];
+    if (group.inverse) return empty.length > 0 ? [empty] : [];
+    return empty.map((domain) => [domain]);
+  }
+
+  /** Upstream's sentence for a group that cannot be satisfied. */
+  explain(group: TopologyGroup, place: Place, podDomains: Requirement): string {
+    const names = {
+      spread: "topology spread",
+      affinity: "pod affinity",
+      antiAffinity: "pod anti-affinity",
+    };
+    const counts = [...group.counts].sort(([a], [b]) => (a < b ? -1 : 1));
+    const shown = counts.slice(0, 10).map(([domain, count]) => `${domain}:${count}`);
+    const node = place.domains(group.key);
+    const nodeDomains = node === undefined ? "none" : formatRequirement(node);
+    return (
+      `unsatisfiable topology constraint for ${names[group.type]}, key=${group.key} ` +
+      `(counts = ${shown.join(",")}${counts.length > 10 ? ",…" : ""}, ` +
+      `podDomains = ${formatRequirement(podDomains)}, nodeDomains = ${nodeDomains})`
+    );
+  }
+
+  #hostAllows(
+    group: TopologyGroup,
+    hostname: string,
+    self: boolean,
+    podDomains: Requirement,
+  ): boolean {
+    const here = group.counts.get(hostname) ?? 0;
+    if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
+    if (group.type === "antiAffinity") return here === 0;
+    return here > 0 || (self && !anyCounted(group, podDomains));
+  }
+
+  #possible(group: TopologyGroup, place: Place): readonly string[] {
+    if (group.key === HOSTNAME_LABEL_KEY) return [place.hostname];
+    const node = place.domains(group.key);
+    if (node === undefined) return [];
+    if (!node.complement) return node.values;
+    return [...group.counts.keys()].filter((domain) => allows(node, domain));
+  }
+
+  #group(shape: Omit<TopologyGroup, "index" | "counts">): TopologyGroup {
+    const { requirements, tolerations } = shape.filter;
+    const text = canonicalJson({
+      ...shape,
+      namespaces: shape.namespaces === undefined ? "*" : [...shape.namespaces].sort(),
+      filter: [requirements?.map((one) => one.id) ?? "*", tolerations ?? "*"],
+    });
+    let group = this.#byText.get(text);
+    if (group === undefined) {
+      const counts = this.#universe(shape.key, shape.filter);
+      group = { ...shape, index: this.#groups.length, counts };
+      this.#groups.push(group);
+      this.#byText.set(text, group);
+    }
+    return group;
+  }
+
+  /** The domains new nodes could be in: of each pool, the values its eligible types can have. */
+  #universe(key: string, filter: NodeFilter): Map<string, number> {
+    const counts = new Map<string, number>();
+    if (key === HOSTNAME_LABEL_KEY) return counts;
+    for (const template of this.#templates) {
+      const { tolerations } = filter;
+      if (tolerations !== undefined && firstUntolerated(tolerations, template.taints)) continue;
+      for (const set of this.#eligibleSets(template, filter)) {
+        const requirement = this.#space.get(set).get(key);
+        const bits = template.table.compatible(set);
+        const values = template.table.valuesOf(bits, requirement);
+        const own = requirement.complement ? [] : requirement.values;
+        for (const domain of values.length > 0 ? values : own) counts.set(domain, 0);
+      }
+    }
+    return counts;
+  }
+
+  #eligibleSets(template: Template, filter: NodeFilter): readonly SetId[] {
+    if (filter.requirements === undefined) return [template.set];
+    return filter.requirements
+      .map((one) => this.#space.join(template.set, this.#space.intern(one)))
+      .filter((set) => set !== undefined);
+  }
+
+  #namespacesOf(term: PodAffinityTerm, own: string): ReadonlySet<string> | undefined {
+    const { namespaces = [], namespaceSelector } = term;
+    if (namespaceSelector === undefined) return new Set(namespaces.length > 0 ? namespaces : [own]);
+    const everything = Object.keys(namespaceSelector).length === 0;
+    if (everything) return undefined;
+    const selected = this.#namespaces
+      .filter((one) => matchesLabelSelector(namespaceSelector, one.metadata.labels))
+      .map((one) => one.metadata.name);
+    return new Set([...namespaces, ...selected]);
+  }
+}
+
+/** Whether the group's selector picks a pod with these labels. */
+export function selects(group: TopologyGroup, namespace: string, labels: Labels): boolean {
+  if (group.namespaces !== undefined && !group.namespaces.has(namespace)) return false;
+  return matchesLabelSelector(group.selector, labels);
+}
+
+/**
+ * Domains that keep the skew, the emptiest first. A new node may always be made, so the smallest count
+ * is over all domains the pod may use, not only those this node can be in.
+ */
+function spreadOptions(
+  group: TopologyGroup,
+  self: boolean,
+  podDomains: Requirement,
+  allowed: (domain: string) => boolean,
+): readonly Narrowing[] {
+  let least = Number.POSITIVE_INFINITY;
+  let usable = 0;
+  for (const [domain, count] of group.counts) {
+    if (!allows(podDomains, domain)) continue;
+    usable++;
+    least = Math.min(least, count);
+  }
+  if (usable < group.minDomains) least = 0;
+  return [...group.counts]
+    .filter(([domain, count]) => allowed(domain) && count + (self ? 1 : 0) - least <= group.maxSkew)
+    .sort(([a, m], [b, n]) => m - n || (a < b ? -1 : 1))
+    .map(([domain]) => [domain]);
+}
+
+function anyCounted(group: TopologyGroup, podDomains: Requirement): boolean {
+  for (const [domain, count] of group.counts) {
+    if (count > 0 && allows(podDomains, domain)) return true;
+  }
+  return false;
+}
+
+function eligible(filter: NodeFilter, place: Place): boolean {
+  const { requirements, tolerations } = filter;
+  if (tolerations !== undefined && firstUntolerated(tolerations, place.taints)) return false;
+  return requirements === undefined || requirements.some((one) => place.canMeet(one));
+}
+
+/** matchLabelKeys: the pod's own values of these labels become part of the selector. */
+function withLabelKeys(
+  selector: LabelSelector | undefined,
+  labels: Labels,
+  keys: readonly string[] | undefined,
+  operator: "In" | "NotIn" = "In",
+): LabelSelector | undefined {
+  if (selector === undefined || keys === undefined) return selector;
+  const added: LabelSelectorRequirement[] = keys
+    .filter((key) => labels[key] !== undefined)
+    .map((key) => ({ key, operator, values: [labels[key] as string] }));
+  if (added.length === 0) return selector;
+  const known = new Set(selector.matchExpressions?.map((one) => canonicalJson(one)));
+  const fresh = added.filter((one) => !known.has(canonicalJson(one)));
+  return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
+}

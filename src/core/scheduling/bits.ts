@@ -1,0 +1,58 @@
+/** Sets of small integers as words of bits: which instance types are still possible. */
+
+/** Bit `i` is in word `i >> 5`. Two sets of one universe have equal length. */
+export type Bits = Uint32Array;
+
+export function noBits(size: number): Bits {
+  return new Uint32Array((size + 31) >>> 5);
+}
+
+export function allBits(size: number): Bits {
+  const bits = noBits(size).fill(0xffffffff);
+  if (size & 31) bits[bits.length - 1] = 2 ** (size & 31) - 1;
+  return bits;
+}
+
+export function setBit(bits: Bits, index: number): void {
+  bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31));
+}
+
+export function clearBit(bits: Bits, index: number): void {
+  bits[index >>> 5] = (bits[index >>> 5] as number) & ~(1 << (index & 31));
+}
+
+export function hasBit(bits: Bits, index: number): boolean {
+  return ((bits[index >>> 5] as number) & (1 << (index & 31))) !== 0;
+}
+
+/** Keeps in `target` what `other` has too. */
+export function intersectBits(target: Bits, other: Bits): void {
+  for (let word = 0; word < target.length; word++) {
+    target[word] = (target[word] as number) & (other[word] as number);
+  }
+}
+
+export function uniteBits(target: Bits, other: Bits): void {
+  for (let word = 0; word < target.length; word++) {
+    target[word] = (target[word] as number) | (other[word] as number);
+  }
+}
+
+export function isEmptyBits(bits: Bits): boolean {
+  for (let word = 0; word < bits.length; word++) if (bits[word] !== 0) return false;
+  return true;
+}
+
+/** Ascending. */
+export function bitIndices(bits: Bits): number[] {
+  const indices: number[] = [];
+  for (let word = 0; word < bits.length; word++) {
+    let rest = bits[word] as number;
+    while (rest !== 0) {
+      const lowest = rest & -rest;
+      indices.push(word * 32 + (31 - Math.clz32(lowest)));
+      rest ^= lowest;
+    }
+  }
+  return indices;
+}

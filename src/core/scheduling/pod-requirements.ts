@@ -1,0 +1,28 @@
+/**
+ * What a pod asks of its node's labels. Of several required terms the first counts, of the preferred ones
+ * the heaviest; the others are reached by relaxation. upstream: pkg/scheduling/requirements.go
+ */
+import type { NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
+import { oneOf, toRequirement } from "./requirement.ts";
+import { Requirements } from "./requirements.ts";
+
+/** The OR terms of required node affinity, each joined with the nodeSelector. Never empty. */
+export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
+  const base = selectorRequirements(spec.nodeSelector);
+  const terms =
+    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  if (terms === undefined || terms.length === 0) return [base];
+  return terms.map((term) => base.and(termRequirements(term)));
+}
+
+/** matchExpressions only: pods with matchFields are refused before planning. */
+export function termRequirements(term: NodeSelectorTerm): Requirements {
+  return Requirements.of((term.matchExpressions ?? []).map(toRequirement));
+}
+
+export function selectorRequirements(
+  selector: Readonly<Record<string, string>> | undefined,
+): Requirements {
+  const entries = Object.entries(selector ?? {});
+  return Requirements.of(entries.map(([key, value]) => oneOf(key, [value])));
+}

@@ -1,0 +1,67 @@
+/**
+ * Requirement sets by number. A planning pass meets few different sets very often: each is kept once,
+ * and joining two of them is worked out once. What depends only on a set can be remembered by its number.
+ */
+import { type Requirement, toRequirement } from "./requirement.ts";
+import { Requirements } from "./requirements.ts";
+
+/** Number of an interned set. 0 = no requirements. */
+export type SetId = number;
+
+export const NO_REQUIREMENTS: SetId = 0;
+
+const CONFLICT = -1;
+/** Pairs are remembered under one number; a pass never has this many sets. */
+const MOST_SETS = 2 ** 26;
+
+export class RequirementSpace {
+  readonly #sets: Requirements[] = [];
+  readonly #idByText = new Map<string, SetId>();
+  readonly #joined = new Map<number, SetId>();
+  readonly #mayBeUndefined: ReadonlySet<string>;
+
+  /** `mayBeUndefined`: keys that a planned node need not define to satisfy a pod. */
+  constructor(mayBeUndefined: ReadonlySet<string>) {
+    this.#mayBeUndefined = mayBeUndefined;
+    this.intern(Requirements.NONE);
+  }
+
+  intern(requirements: Requirements): SetId {
+    const text = requirements.id;
+    const known = this.#idByText.get(text);
+    if (known !== undefined) return known;
+    const id = this.#sets.length;
+    this.#sets.push(requirements);
+    this.#idByText.set(text, id);
+    return id;
+  }
+
+  get(id: SetId): Requirements {
+    return this.#sets[id] as Requirements;
+  }
+
+  /** A planned node like `node` that also satisfies `wanted`; undefined when there can be none. */
+  join(node: SetId, wanted: SetId): SetId | undefined {
+    if (wanted === NO_REQUIREMENTS) return node;
+    const pair = node * MOST_SETS + wanted;
+    let id = this.#joined.get(pair);
+    if (id === undefined) {
+      const [own, incoming] = [this.get(node), this.get(wanted)];
+      const accepted = own.accepts(incoming, this.#mayBeUndefined);
+      id = accepted ? this.intern(own.and(incoming)) : CONFLICT;
+      this.#joined.set(pair, id);
+    }
+    return id === CONFLICT ? undefined : id;
+  }
+
+  /** As {@link join}, as texts. */
+  conflicts(node: SetId, wanted: SetId): string[] {
+    return this.get(node).conflicts(this.get(wanted), this.#mayBeUndefined);
+  }
+
+  /** The same node with one key narrowed to these values. */
+  narrow(node: SetId, key: string, values: readonly string[]): SetId | undefined {
+    const wanted: Requirement = toRequirement({ key, operator: "In", values });
+    return this.join(node, this.intern(Requirements.of([wanted])));
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * What a pod's volumes ask of its node: zones, as alternatives, and attach slots per CSI driver. Also why
+ * a pod cannot be planned for at all because of them. upstream: pkg/scheduling/volumetopology.go,
+ * pkg/scheduling/volumeusage.go
+ */
+import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Pod, Volume } from "../../apis/core/pod.ts";
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
+import { termRequirements } from "./pod-requirements.ts";
+import { oneOf } from "./requirement.ts";
+import { Requirements } from "./requirements.ts";
+
+/** What is known of volumes in the cluster. */
+export interface VolumeObjects {
+  readonly claims: readonly PersistentVolumeClaim[];
+  readonly volumes: readonly PersistentVolume[];
+  readonly classes: readonly StorageClass[];
+  readonly csiNodes: readonly CSINode[];
+}
+
+/** Distinct claims by driver. */
+export type VolumeUsage = ReadonlyMap<string, ReadonlySet<string>>;
+
+const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
+const EBS_DRIVER = "ebs.csi.aws.com";
+const IN_TREE_DRIVERS: Readonly<Record<string, string>> = { "kubernetes.io/aws-ebs": EBS_DRIVER };
+const NOWHERE: VolumeUsage = new Map();
+const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
+
+/** Looks volumes up by name. One per planning pass. */
+export class VolumeIndex {
+  readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>;
+  readonly #volumes: ReadonlyMap<string, PersistentVolume>;
+  readonly #classes: ReadonlyMap<string, StorageClass>;
+  readonly #csiNodes: ReadonlyMap<string, CSINode>;
+
+  constructor(objects: VolumeObjects) {
+    this.#claims = byName(objects.claims);
+    this.#volumes = byName(objects.volumes);
+    this.#classes = byName(objects.classes);
+    this.#csiNodes = byName(objects.csiNodes);
+  }
+
+  /** Why planning cannot place this pod; undefined when its volumes are in order. */
+  refusal(pod: Pod): string | undefined {
+    for (const volume of pod.spec.volumes ?? []) {
+      const name = claimName(pod, volume);
+      if (name === undefined) continue;
+      const claim = this.#claims.get(`${pod.metadata.namespace}/${name}`);
+      const reason =
+        claim !== undefined
+          ? this.#claimRefusal(claim)
+          : volume.ephemeral !== undefined
+            ? this.#classRefusal(volume.ephemeral.volumeClaimTemplate?.spec.storageClassName)
+            : `persistentvolumeclaim "${name}" not found`;
+      if (reason !== undefined) return reason;
+    }
+    return undefined;
+  }
+
+  /**
+   * The sets of node requirements that would satisfy all volumes at once; each is enough. Empty = the
+   * volumes ask nothing. Choices of several volumes are combined, contradictions left out.
+   */
+  alternatives(pod: Pod): readonly Requirements[] {
+    let combined: Requirements[] = [];
+    for (const volume of pod.spec.volumes ?? []) {
+      const own = this.#volumeAlternatives(pod, volume);
+      if (own.length === 0) continue;
+      if (combined.length === 0) {
+        combined = own;
+        continue;
+      }
+      const pairs = combined.flatMap((left) => own.map((right) => ({ left, right })));
+      const agreeing = pairs.filter(({ left, right }) => agree(left, right));
+      combined = (agreeing.length > 0 ? agreeing : pairs).map(({ left, right }) => left.and(right));
+    }
+    return combined;
+  }
+
+  /** Attach slots the pod takes. A claim that is not there yet counts when its class is known. */
+  usage(pod: Pod): VolumeUsage {
+    let usage: Map<string, Set<string>> | undefined;
+    for (const volume of pod.spec.volumes ?? []) {
+      const name = claimName(pod, volume);
+      if (name === undefined) continue;
+      const key = `${pod.metadata.namespace}/${name}`;
+      const driver = this.#driver(this.#claims.get(key), volume);
+      if (driver === undefined) continue;
+      usage ??= new Map();
+      usage.set(driver, (usage.get(driver) ?? new Set()).add(key));
+    }
+    return usage ?? NOWHERE;
+  }
+
+  /** Attach slots of a node by driver; a driver without a stated count is unlimited. */
+  limits(nodeName: string): ReadonlyMap<string, number> {
+    const limits = new Map<string, number>();
+    for (const driver of this.#csiNodes.get(nodeName)?.spec.drivers ?? []) {
+      if (driver.allocatable?.count !== undefined)
+        limits.set(driver.name, driver.allocatable.count);
+    }
+    return limits;
+  }
+
+  #claimRefusal(claim: PersistentVolumeClaim): string | undefined {
+    if (claim.metadata.deletionTimestamp !== undefined)
+      return "persistentvolumeclaim is being deleted";
+    if (claim.status?.phase === "Lost")
+      return "persistentvolumeclaim bound to non-existent persistentvolume";
+    const volumeName = claim.spec.volumeName;
+    if (!volumeName) return this.#classRefusal(claim.spec.storageClassName);
+    if (claim.metadata.annotations?.[BIND_COMPLETED] === undefined)
+      return "pvc is considered unbound because it does not contain annotation";
+    const volume = this.#volumes.get(volumeName);
+    if (volume === undefined) return `persistentvolume "${volumeName}" not found`;
+    if (volume.metadata.deletionTimestamp !== undefined) return "persistentvolume is being deleted";
+    return undefined;
+  }
+
+  #classRefusal(name: string | undefined): string | undefined {
+    if (!name) return "unbound pvc must define a storage class";
+    const storageClass = this.#classes.get(name);
+    if (storageClass === undefined) return "failed to validate pvc, failed to get storage class";
+    if (storageClass.volumeBindingMode !== "WaitForFirstConsumer")
+      return "failed to validate pvc, pvc with immediate volume binding mode must be bound";
+    return undefined;
+  }
+
+  #volumeAlternatives(pod: Pod, volume: Volume): Requirements[] {
+    const name = claimName(pod, volume);
+    if (name === undefined) return [];
+    const claim = this.#claims.get(`${pod.metadata.namespace}/${name}`);
+    const bound = claim?.spec.volumeName ? this.#volumes.get(claim.spec.volumeName) : undefined;
+    if (bound !== undefined) return boundAlternatives(bound);
+    const storageClass = this.#classes.get(className(claim, volume) ?? "");
+    return (storageClass?.allowedTopologies ?? []).map((term) =>
+      Requirements.of((term.matchLabelExpressions ?? []).map((one) => oneOf(one.key, one.values))),
+    );
+  }
+
+  #driver(claim: PersistentVolumeClaim | undefined, volume: Volume): string | undefined {
+    const bound = claim?.spec.volumeName ? this.#volumes.get(claim.spec.volumeName) : undefined;
+    if (bound?.spec.csi !== undefined) return bound.spec.csi.driver;
+    if (bound !== undefined) return bound.spec.awsElasticBlockStore ? EBS_DRIVER : undefined;
+    const provisioner = this.#classes.get(className(claim, volume) ?? "")?.provisioner;
+    return provisioner === undefined ? undefined : (IN_TREE_DRIVERS[provisioner] ?? provisioner);
+  }
+}
+
+/** A local disk's host name says where it was, not where a new node could be: it is left out. */
+function boundAlternatives(volume: PersistentVolume): Requirements[] {
+  const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+  const tied = volume.spec.local !== undefined || volume.spec.hostPath !== undefined;
+  const sets = terms.map(termRequirements);
+  return tied ? sets.map((set) => set.without(HOSTNAME)) : sets;
+}
+
+function claimName(pod: Pod, volume: Volume): string | undefined {
+  if (volume.ephemeral !== undefined) return `${pod.metadata.name}-${volume.name}`;
+  return volume.persistentVolumeClaim?.claimName;
+}
+
+function className(claim: PersistentVolumeClaim | undefined, volume: Volume): string | undefined {
+  if (claim !== undefined) return claim.spec.storageClassName;
+  return volume.ephemeral?.volumeClaimTemplate?.spec.storageClassName;
+}
+
+function agree(a: Requirements, b: Requirements): boolean {
+  return a.accepts(b, new Set(b.keys()));
+}
+
+function byName<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
+  return new Map(objects.map((object) => [keyOf(object), object]));
+}
