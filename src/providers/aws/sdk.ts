@@ -20,6 +20,8 @@ export interface SdkOptions {
   readonly region: string;
   /** One endpoint for every service: an emulator or the sandbox. */
   readonly endpoint?: string;
+  /** Instead of the default chain: the sandbox has no secrets to find. */
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
   /** Product version, for the user agent. */
   readonly version?: string;
 }
@@ -40,6 +42,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
       connectionTimeout: CONNECTION_TIMEOUT_MS,
     },
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+    ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
   };
   const pricingConfig = { ...config, region: pricingRegion(options.region) };
   return {

@@ -1,0 +1,52 @@
+/**
+ * Counts the acceptance rows of the five seed documents that have a test naming their id (`S0-23`):
+ * working/total by seed. `--missing` lists the others.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Rows by seed, numbered from 01. */
+const ROWS: Readonly<Record<string, number>> = { S0: 65, S1: 39, S2: 51, S3: 87, S4: 39 };
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const named = new Set(["src", "test"].flatMap((folder) => idsIn(join(root, folder))));
+
+function idsIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((item) => {
+    const path = join(folder, item.name);
+    if (item.isDirectory()) return idsIn(path);
+    return item.name.endsWith(".test.ts") ? idsOfTitles(readFileSync(path, "utf8")) : [];
+  });
+}
+
+/** Only titles count: a comment proves nothing. */
+function idsOfTitles(text: string): string[] {
+  const titles =
+    text.match(/\b(?:it|test|describe)(?:\.each\([\s\S]*?\))?\(\s*(["'`])[\s\S]*?\1/g) ?? [];
+  const rows = text.match(/^\s*(?:\[|\{)?\s*(?:row: |seed: )?["']S[0-4]-\d\d["']/gm) ?? [];
+  return [...titles, ...rows].flatMap((title) => title.match(/S[0-4]-\d\d/g) ?? []);
+}
+
+let working = 0;
+const missing: string[] = [];
+for (const [seed, total] of Object.entries(ROWS)) {
+  const ids = Array.from(
+    { length: total },
+    (_, index) => `${seed}-${String(index + 1).padStart(2, "0")}`,
+  );
+  const have = ids.filter((id) => named.has(id));
+  working += have.length;
+  missing.push(...ids.filter((id) => !named.has(id)));
+  process.stdout.write(`${seed}  ${String(have.length).padStart(3)}/${total}\n`);
+}
+const total = Object.values(ROWS).reduce((sum, count) => sum + count, 0);
+process.stdout.write(`all ${String(working).padStart(3)}/${total}\n`);
+const unknown = [...named].filter(
+  (id) => Number(id.slice(3)) > (ROWS[id.slice(0, 2)] ?? 0) || id.endsWith("-00"),
+);
+if (unknown.length > 0) {
+  process.stderr.write(`tests name rows that do not exist: ${unknown.sort().join(", ")}\n`);
+  process.exitCode = 1;
+}
+if (process.argv.includes("--missing")) process.stdout.write(`${missing.join(" ")}\n`);

@@ -1,0 +1,152 @@
+/**
+ * A sandbox with Karpenter inside: the only place, with the tests, that knows both. The same box runs
+ * live on the machine's clock and as a simulation on a virtual one.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
+import type { KubeObject } from "../apis/meta.ts";
+import type { Clock } from "../base/clock.ts";
+import { Random } from "../base/random.ts";
+import {
+  createOperator,
+  type Operator,
+  type Provider,
+  type ProviderDoors,
+} from "../operator/create-operator.ts";
+import { createLogger } from "../operator/logger.ts";
+import { parseOptions } from "../operator/options.ts";
+import type { AwsApi } from "../providers/aws/api.ts";
+import { createAwsProvider } from "../providers/aws/provider.ts";
+import { kwokNodeClass } from "../providers/kwok/node-class.ts";
+import { createKwokProvider } from "../providers/kwok/provider.ts";
+import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
+import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
+import type { Trace } from "../sandbox/trace.ts";
+import { BUILD } from "./build.ts";
+import { LogBuffer } from "./log-buffer.ts";
+
+export interface BoxOptions {
+  readonly clock: Clock;
+  readonly seed: number;
+  readonly trace: Trace;
+  readonly provider: "aws" | "kwok";
+  readonly clusterName: string;
+  readonly region: string;
+  readonly kubernetesVersion: string;
+  readonly logLevel: "debug" | "info" | "error";
+  /** Wraps the simulated AWS, for instance into the real SDK over loopback. Default: called directly. */
+  readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
+  /** Further settings by flag name. */
+  readonly flags?: Readonly<Record<string, string>>;
+}
+
+export interface Box {
+  readonly sandbox: Sandbox;
+  readonly operator: Operator;
+  readonly karpenterLog: LogBuffer;
+  stop(): Promise<void>;
+}
+
+/** Starts everything; resolves when Karpenter is at work. */
+export async function openBox(options: BoxOptions): Promise<Box> {
+  const { clock, clusterName, region } = options;
+  const random = new Random(options.seed);
+  const karpenterLog = new LogBuffer(`${KARPENTER_NAMESPACE}/${KARPENTER_POD}`);
+  const log = createLogger({
+    clock,
+    level: options.logLevel,
+    encoding: "console",
+    commit: BUILD.commit,
+    write: (line) => karpenterLog.append(line),
+  });
+  const settings = parseOptions(
+    { "cluster-name": clusterName, "disable-leader-election": "true", ...options.flags },
+    {},
+  );
+  const admission = {
+    clusterName,
+    acceptMinusOne: true,
+    defaultInstanceProfile: settings.defaultInstanceProfile || undefined,
+  };
+  const sandbox = createSandbox({
+    clock,
+    random: random.fork("sandbox"),
+    log,
+    trace: options.trace,
+    clusterName,
+    region,
+    kubernetesVersion: options.kubernetesVersion,
+    manifests: [...crds(), ...webhookConfigurations()],
+    webhooks: async (config, review) => answerWebhook(config.service?.path ?? "", review, admission),
+    karpenterLog,
+  });
+  await sandbox.start();
+  const aws =
+    options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
+  const operator = createOperator({
+    clock,
+    random: random.fork("operator"),
+    transport: sandbox.transport,
+    log,
+    options: settings,
+    createProvider: (doors) =>
+      options.provider === "kwok" ? kwok(doors) : awsProvider(doors, aws),
+    version: BUILD.version,
+    commit: BUILD.commit,
+    namespace: KARPENTER_NAMESPACE,
+    identity: KARPENTER_POD,
+  });
+  await operator.start();
+  return {
+    sandbox,
+    operator,
+    karpenterLog,
+    stop: async () => {
+      await operator.stop();
+      await sandbox.stop();
+    },
+  };
+
+  function awsProvider(doors: ProviderDoors, api: AwsApi): Provider {
+    return createAwsProvider({
+      ...doors,
+      api,
+      settings: {
+        clusterName,
+        region,
+        clusterEndpoint: settings.clusterEndpoint,
+        clusterCaBundle: settings.clusterCaBundle,
+        defaultInstanceProfile: settings.defaultInstanceProfile,
+        isolatedVpc: settings.isolatedVpc,
+        vmMemoryOverheadPercent: settings.vmMemoryOverheadPercent,
+        reservedEnis: settings.reservedEnis,
+      },
+    });
+  }
+}
+
+function kwok(doors: ProviderDoors): Provider {
+  return { cloud: createKwokProvider(doors), controllers: [kwokNodeClass(doors)] };
+}
+
+/** The files that a real cluster is given, exactly. */
+function crds(): KubeObject[] {
+  const folder = new URL("../../deploy/crds/", import.meta.url);
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".yaml"))
+    .sort()
+    .flatMap((name) => readManifests(readFileSync(new URL(name, folder), "utf8")));
+}
+
+/** Objects of a YAML text, as kubectl reads it: later duplicate keys win, empty documents are nothing. */
+export function readManifests(text: string): KubeObject[] {
+  return parseAllDocuments(text, { uniqueKeys: false, version: "1.1", schema: "yaml-1.1" }).flatMap(
+    (document) => {
+      const [error] = document.errors;
+      if (error !== undefined) throw error;
+      const value = document.toJS() as KubeObject | null;
+      return value === null ? [] : [value];
+    },
+  );
+}

@@ -1,0 +1,112 @@
+/**
+ * `karpenter sandbox`: a cluster in a box on the machine's clock, which kubectl talks to, or with
+ * `--scenario` a scripted story on virtual time.
+ */
+import { Command, InvalidArgumentError, Option } from "commander";
+import { playScenario } from "../play-scenario.ts";
+import { runSandbox } from "../run-sandbox.ts";
+
+export interface SandboxFlags {
+  readonly kubeconfig: string;
+  readonly port: number;
+  readonly speed: number;
+  readonly seed: number;
+  readonly provider: "aws" | "kwok";
+  readonly clusterName: string;
+  readonly region: string;
+  readonly kubernetesVersion: string;
+  readonly scenario?: string;
+  readonly output: "text" | "json";
+  readonly logLevel: "debug" | "info" | "error";
+}
+
+export function sandboxCommand(): Command {
+  return new Command("sandbox")
+    .description(
+      "Run a cluster in a box: Kubernetes API, scheduler, kubelets, EC2 and Karpenter in one process.",
+    )
+    .option("--kubeconfig <file>", "where to write the kubeconfig", ".karpenter/kubeconfig")
+    .option(
+      "--port <n>",
+      "port of the Kubernetes API on 127.0.0.1; 0 = any that is free",
+      wholeNumber(0, 65_535),
+      0,
+    )
+    .option(
+      "--speed <n>",
+      "simulated seconds per real second; 1 gives the timings a user would see (a node is ready about 35 s after launch)",
+      speed,
+      1,
+    )
+    .option(
+      "--seed <n>",
+      "seed of names, prices and spot pools",
+      wholeNumber(0, Number.MAX_SAFE_INTEGER),
+      1,
+    )
+    .addOption(
+      new Option("--provider <name>", "which cloud").choices(["aws", "kwok"]).default("aws"),
+    )
+    .option("--cluster-name <name>", "name of the cluster", name, "karpenter-demo")
+    .option("--region <name>", "AWS region", name, "us-west-2")
+    .option(
+      "--kubernetes-version <version>",
+      "what the API reports; AMI paths follow it",
+      kubernetesVersion,
+      "1.34",
+    )
+    .option(
+      "--scenario <file>",
+      "play a story on virtual time and exit 0 when it keeps its promises, 1 when not",
+    )
+    .addOption(
+      new Option("--output <format>", "text, or a line of JSON per event")
+        .choices(["text", "json"])
+        .default("text"),
+    )
+    .addOption(
+      new Option(
+        "--log-level <level>",
+        "level of Karpenter's log (kubectl -n karpenter logs karpenter-0)",
+      )
+        .choices(["debug", "info", "error"])
+        .default("debug"),
+    )
+    .allowExcessArguments(false)
+    .action(async (flags: SandboxFlags) => {
+      if (flags.scenario === undefined) await runSandbox(flags);
+      else process.exitCode = await playScenario({ ...flags, scenario: flags.scenario });
+    });
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > most) {
+      throw new InvalidArgumentError(`must be a whole number from ${least} to ${most}.`);
+    }
+    return value;
+  };
+}
+
+function speed(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value <= 10_000))
+    throw new InvalidArgumentError("must be above 0, at most 10000.");
+  return value;
+}
+
+function name(text: string): string {
+  if (!/^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$/.test(text)) {
+    throw new InvalidArgumentError(
+      "must be letters, digits, - or _, beginning with a letter or digit.",
+    );
+  }
+  return text;
+}
+
+function kubernetesVersion(text: string): string {
+  const match = /^v?(1\.\d{1,2})(?:\.\d+)?$/.exec(text);
+  if (match === null) throw new InvalidArgumentError("must be a version such as 1.34.");
+  return match[1] as string;
+}

@@ -1,0 +1,94 @@
+/** Plays a story file on virtual time and says whether it kept what it promises. */
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { parse } from "yaml";
+import type { KubeObject } from "../apis/meta.ts";
+import { formatDuration } from "../base/duration.ts";
+import { SIMULATION_EPOCH_MS, VirtualClock } from "../base/virtual-clock.ts";
+import { applyCloudFault } from "../sandbox/scenario/cloud-fault.ts";
+import { runScenario } from "../sandbox/scenario/run-scenario.ts";
+import { parseScenario, type Scenario, ScenarioError } from "../sandbox/scenario/scenario.ts";
+import type { Trace } from "../sandbox/trace.ts";
+import { openBox, readManifests } from "./box.ts";
+import { CliError } from "./cli-error.ts";
+import type { SandboxFlags } from "./commands/sandbox.ts";
+import { tracePrinter } from "./trace-printer.ts";
+
+export type StoryOptions = Pick<
+  SandboxFlags,
+  "seed" | "provider" | "clusterName" | "region" | "kubernetesVersion" | "logLevel"
+>;
+
+/** The exit code: 0 when every promise was kept, 1 when one was broken. */
+export async function playScenario(
+  flags: SandboxFlags & { readonly scenario: string },
+): Promise<number> {
+  const scenario = readScenario(flags.scenario);
+  const trace = tracePrinter(flags.output, process.stdout);
+  if (flags.output === "text") process.stdout.write(`${scenario.name}\n${scenario.story}\n\n`);
+  const outcome = await play(scenario, dirname(resolve(flags.scenario)), flags, trace);
+  const spent = formatDuration(outcome.virtualMs);
+  for (const sentence of outcome.broken) process.stderr.write(`broken promise: ${sentence}\n`);
+  if (flags.output === "text") {
+    const verdict = outcome.broken.length === 0 ? "kept" : "broken";
+    process.stdout.write(
+      `\nstory ${verdict}: ${outcome.kept} promises kept, ${outcome.broken.length} broken, ${spent} simulated\n`,
+    );
+  }
+  return outcome.broken.length === 0 ? 0 : 1;
+}
+
+export interface StoryOutcome {
+  readonly kept: number;
+  readonly broken: readonly string[];
+  readonly virtualMs: number;
+}
+
+/** Plays a parsed story; `folder` is where the files it names lie. */
+export async function play(
+  scenario: Scenario,
+  folder: string,
+  options: StoryOptions,
+  trace: Trace,
+): Promise<StoryOutcome> {
+  const clock = new VirtualClock();
+  const box = await openBox({ ...options, clock, trace });
+  try {
+    const result = await runScenario(scenario, {
+      clock,
+      client: box.sandbox.client,
+      trace,
+      load: (file) => loadManifests(resolve(folder, file), options.clusterName),
+      fault: (fault) => applyCloudFault(box.sandbox.aws, fault),
+    });
+    return { ...result, virtualMs: clock.now() - SIMULATION_EPOCH_MS };
+  } finally {
+    await box.stop();
+  }
+}
+
+export function readScenario(file: string): Scenario {
+  const text = readText(file, "scenario");
+  try {
+    return parseScenario(parse(text), file);
+  } catch (error) {
+    if (error instanceof ScenarioError) throw new CliError(error.message);
+    throw new CliError(`${file}: not valid YAML: ${(error as Error).message}`);
+  }
+}
+
+/** `${CLUSTER_NAME}` is filled in, as the tutorials do with envsubst. */
+function loadManifests(file: string, clusterName: string): KubeObject[] {
+  const text = readText(file, "manifest");
+  return readManifests(text.replaceAll(/\$\{CLUSTER_NAME\}|\$CLUSTER_NAME\b/g, clusterName));
+}
+
+function readText(file: string, what: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new CliError(
+      `cannot read the ${what} ${file}: ${(error as NodeJS.ErrnoException).code ?? String(error)}; check the path`,
+    );
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * Puts the program together: doors, cloud, controllers, in one value that can be started and stopped.
+ * A real cluster and the sandbox run exactly this; only the transport, the clock and the AWS behind
+ * it differ.
+ */
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import { allControllers } from "../controllers/all.ts";
+import { ALL_METRICS } from "../controllers/all-metrics.ts";
+import { openMirrors } from "../controllers/mirrors.ts";
+import type { Settings, World } from "../controllers/world.ts";
+import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import { createClusterState } from "../core/state/create-cluster-state.ts";
+import type { KubeClient } from "../kube/client.ts";
+import type { Controller } from "../kube/controller.ts";
+import type { EventRecorder } from "../kube/events.ts";
+import { createKubeClient } from "../kube/kube-client.ts";
+import { electLeader, type Leadership } from "../kube/lease.ts";
+import { createManager } from "../kube/manager.ts";
+import type { Mirrors } from "../kube/mirror.ts";
+import { LiveMirrors } from "../kube/mirrors.ts";
+import { createRecorder } from "../kube/recorder.ts";
+import type { Transport } from "../kube/transport.ts";
+import { createMetrics, type MetricsRegistry } from "./metrics.ts";
+import { OPTIONS, type OptionDefinition, type Options } from "./options.ts";
+
+/** What a provider is made from, and what it brings. */
+export interface ProviderDoors {
+  readonly kube: KubeClient;
+  readonly mirrors: Mirrors;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly events: EventRecorder;
+}
+
+export interface Provider {
+  readonly cloud: CloudProvider;
+  /** Those of its node class. */
+  readonly controllers: readonly Controller[];
+}
+
+export interface OperatorDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly transport: Transport;
+  readonly log: Logger;
+  readonly options: Options;
+  readonly createProvider: (doors: ProviderDoors) => Provider;
+  readonly version: string;
+  readonly commit: string;
+  /** Where the controller runs: its Lease lives there. */
+  readonly namespace: string;
+  /** Unique per replica. */
+  readonly identity: string;
+}
+
+export interface Operator {
+  readonly metrics: MetricsRegistry;
+  /** Caches are full and controllers run. */
+  readonly ready: boolean;
+  /** Resolves when this replica leads and its controllers run. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** Resolves when leadership was lost: the process should end. */
+  readonly lost: Promise<void>;
+}
+
+export function createOperator(deps: OperatorDeps): Operator {
+  const { clock, random, log, options } = deps;
+  warnOfSettings(options, log);
+  const mirrors = new LiveMirrors({
+    client: createKubeClient(deps.transport),
+    clock,
+    random: random.fork("operator/mirrors"),
+    log,
+  });
+  const metrics = createMetrics(ALL_METRICS, deps.version, deps.commit);
+  const events = createRecorder({
+    client: mirrors.client,
+    clock,
+    random: random.fork("operator/events"),
+    log: log.named("events"),
+    component: "karpenter",
+  });
+  const doors = {
+    kube: mirrors.client,
+    mirrors,
+    clock,
+    random: random.fork("operator/provider"),
+    log,
+    events,
+  };
+  const { cloud, controllers } = deps.createProvider(doors);
+  const world: World = {
+    ...doors,
+    random: random.fork("operator/world"),
+    cloud,
+    metrics,
+    settings: settingsOf(options),
+    cluster: createClusterState(),
+  };
+  openMirrors(world);
+  const manager = createManager({
+    mirrors,
+    clock,
+    random: random.fork("operator/manager"),
+    log,
+    onReconcile: metrics.reconciled,
+  });
+  for (const controller of [...allControllers(world), ...controllers]) manager.add(controller);
+
+  let leadership: Leadership | undefined;
+  let ready = false;
+  let onLost: () => void = () => undefined;
+  const lost = new Promise<void>((resolve) => {
+    onLost = resolve;
+  });
+  return {
+    metrics,
+    lost,
+    get ready() {
+      return ready;
+    },
+    start: async () => {
+      if (!options.disableLeaderElection) {
+        leadership = electLeader({
+          client: mirrors.client,
+          clock,
+          log,
+          name: options.leaderElectionName,
+          namespace:
+            options.leaderElectionNamespace === ""
+              ? deps.namespace
+              : options.leaderElectionNamespace,
+          identity: deps.identity,
+        });
+        await leadership.acquired;
+        void leadership.lost.then(onLost);
+      }
+      await manager.start();
+      ready = true;
+    },
+    stop: async () => {
+      ready = false;
+      await manager.stop();
+      await leadership?.release();
+      mirrors.close();
+    },
+  };
+}
+
+function settingsOf(options: Options): Settings {
+  return {
+    batchIdleMs: options.batchIdleDuration,
+    batchMaxMs: options.batchMaxDuration,
+    preferencePolicy: options.preferencePolicy === "Ignore" ? "Ignore" : "Respect",
+    minValuesPolicy: options.minValuesPolicy === "BestEffort" ? "BestEffort" : "Strict",
+    cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
+    clusterName: options.clusterName,
+  };
+}
+
+/** A setting that was given but is not acted on yet is said once, never silently ignored. */
+function warnOfSettings(options: Options, log: Logger): void {
+  for (const name of options.changed) {
+    const { flag, notActedOn }: OptionDefinition = OPTIONS[name];
+    if (notActedOn !== undefined)
+      log.warn("setting is not acted on", { setting: flag, reason: notActedOn });
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * A whole cluster in a box: API server, scheduler, kubelets, workload controllers and the cloud, on
+ * one clock and one seed. It knows nothing of Karpenter's decisions; Karpenter comes to it as any
+ * client does, through `transport`, and answers its webhooks through `webhooks`.
+ */
+
+import type { KubeObject } from "../apis/meta.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { createKubeClient } from "../kube/kube-client.ts";
+import { createManager } from "../kube/manager.ts";
+import { LiveMirrors } from "../kube/mirrors.ts";
+import type { Transport } from "../kube/transport.ts";
+import type { ApiServer, LogSource, User } from "./apiserver/api-server.ts";
+import { createApiServer } from "./apiserver/create-api-server.ts";
+import { discoveryResponse } from "./apiserver/discovery/discovery.ts";
+import { openapiResponse } from "./apiserver/openapi/openapi.ts";
+import { createRegistry } from "./apiserver/registry/create-registry.ts";
+import type { WebhookCaller } from "./apiserver/resource-definition.ts";
+import { createBaseState } from "./base-state.ts";
+import type { KubeletFacts } from "./ec2/kubelet-facts.ts";
+import { spotPool } from "./ec2/prices.ts";
+import { createSimulatedAws, type SimulatedAws } from "./ec2/simulated-aws.ts";
+import { schedulerController } from "./kube-scheduler/scheduler.ts";
+import { type InstanceNode, registerNode } from "./kubelet/join.ts";
+import { Kubelets, kubeletControllers } from "./kubelet/kubelets.ts";
+import { narrate } from "./narrator.ts";
+import type { PartDeps } from "./parts.ts";
+import { discoverResources } from "./scenario/resources.ts";
+import type { Trace } from "./trace.ts";
+import { workloadControllers } from "./workloads/workloads.ts";
+
+export interface SandboxOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly trace: Trace;
+  readonly clusterName: string;
+  readonly region: string;
+  /** `1.34`. */
+  readonly kubernetesVersion: string;
+  /** CustomResourceDefinitions and webhook configurations, in order. */
+  readonly manifests: readonly KubeObject[];
+  /** Answers the webhooks that the manifests name. */
+  readonly webhooks: WebhookCaller;
+  /** Lines of Karpenter's log, for `kubectl logs` of its pod. */
+  readonly karpenterLog: LogSource;
+}
+
+export interface Sandbox {
+  readonly apiServer: ApiServer;
+  readonly aws: SimulatedAws;
+  /** The way in for Karpenter. */
+  readonly transport: Transport;
+  /** A client of the administrator. */
+  readonly client: KubeClient;
+  /** Resolves when kinds are served, the base state stands and everything runs. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const ADMIN: User = {
+  name: "kubernetes-admin",
+  groups: ["system:masters", "system:authenticated"],
+};
+const KARPENTER: User = {
+  name: "system:serviceaccount:karpenter:karpenter",
+  groups: ["system:serviceaccounts", "system:masters", "system:authenticated"],
+};
+const SYSTEM: User = { name: "system:sandbox", groups: ["system:masters", "system:authenticated"] };
+
+/** Real kubelets attach this many volumes on most types; their limit is told by the CSI driver. */
+const EBS_DRIVER = { name: "ebs.csi.aws.com", count: 25 };
+
+export function createSandbox(options: SandboxOptions): Sandbox {
+  const { clock, random, log, kubernetesVersion } = options;
+  const registry = createRegistry({ kubernetesVersion });
+  const apiServer = createApiServer({
+    clock,
+    random,
+    registry,
+    webhooks: options.webhooks,
+    kubernetesVersion,
+    log: log.named("apiserver"),
+    extraRoutes: [
+      (path, headers) => discoveryResponse(registry, path, headers["accept"]),
+      (path, headers) => openapiResponse(registry, path, headers["accept"]),
+    ],
+  });
+  const client = createKubeClient(apiServer.transport(ADMIN));
+  const mirrors = new LiveMirrors({
+    client: createKubeClient(apiServer.transport(SYSTEM)),
+    clock,
+    random: random.fork("sandbox/mirrors"),
+    log: log.named("sandbox"),
+  });
+  const deps: PartDeps = {
+    clock,
+    random: random.fork("sandbox/parts"),
+    kube: mirrors.client,
+    mirrors,
+    log: log.named("sandbox"),
+  };
+  const kubelets = new Kubelets(deps);
+  const aws = createSimulatedAws({
+    clock,
+    random: random.fork("sandbox/aws"),
+    region: options.region,
+    clusterName: options.clusterName,
+    kubernetesVersion,
+    trace: options.trace,
+    onInstance: (event) => {
+      if (event.type === "terminated") kubelets.leave(event.nodeName);
+      else if (event.kubelet !== undefined) kubelets.join(toInstanceNode(event.kubelet));
+    },
+  });
+  apiServer.setLogSource(logSource(kubelets, options.karpenterLog));
+  const manager = createManager({ mirrors, clock, random: random.fork("sandbox/manager"), log });
+  for (const controller of [
+    schedulerController(deps),
+    ...kubeletControllers(kubelets),
+    ...workloadControllers(deps),
+  ]) {
+    manager.add(controller);
+  }
+  let stopTelling: () => void = () => undefined;
+
+  return {
+    apiServer,
+    aws,
+    client,
+    transport: apiServer.transport(KARPENTER),
+    start: async () => {
+      await applyAll(client, options.manifests);
+      for (const machine of aws.nodeGroup)
+        await registerNode(deps, { ...toInstanceNode(machine), readyMs: 0 });
+      await createBaseState(client, aws.nodeGroup[0]?.nodeName ?? "");
+      // Opened before the start, so that they are synced with the others.
+      stopTelling = narrate({
+        mirrors,
+        clock,
+        trace: options.trace,
+        price: (type, zone, capacityType) => priceOf(aws, type, zone, capacityType),
+      });
+      await manager.start();
+    },
+    stop: async () => {
+      stopTelling();
+      await manager.stop();
+      mirrors.close();
+      apiServer.close();
+    },
+  };
+}
+
+/** CRDs first make their kinds known: each object waits until its kind is served. */
+async function applyAll(client: KubeClient, manifests: readonly KubeObject[]): Promise<void> {
+  const resources = discoverResources(client);
+  for (const object of manifests) {
+    const kind = await resources.kind(object.apiVersion ?? "", object.kind ?? "");
+    await client.create(kind, object);
+  }
+}
+
+function toInstanceNode(kubelet: KubeletFacts): InstanceNode {
+  return {
+    name: kubelet.nodeName,
+    providerID: kubelet.providerId,
+    labels: kubelet.labels,
+    taints: kubelet.taints as InstanceNode["taints"],
+    capacity: kubelet.capacity,
+    allocatable: kubelet.allocatable,
+    internalIp: kubelet.internalIp,
+    architecture: kubelet.architecture,
+    operatingSystem: kubelet.operatingSystem,
+    osImage: kubelet.osImage,
+    kubeletVersion: kubelet.kubeletVersion,
+    csiDrivers: [EBS_DRIVER],
+  };
+}
+
+function logSource(kubelets: Kubelets, karpenter: LogSource): LogSource {
+  return {
+    lines: (podKey) => {
+      const ours = karpenter.lines(podKey);
+      if (ours !== undefined) return ours;
+      return kubelets.logs.lines(podKey);
+    },
+    follow: (podKey, onLine) => {
+      const stops = [karpenter.follow(podKey, onLine), kubelets.logs.follow(podKey, onLine)];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+  };
+}
+
+function priceOf(
+  aws: SimulatedAws,
+  instanceType: string,
+  zone: string,
+  capacityType: string,
+): number | undefined {
+  if (capacityType === "spot") return spotPool(aws.state, instanceType, zone)?.priceMicroUsd;
+  return aws.state.catalogue.facts.get(instanceType)?.onDemandMicroUsd;
+}
