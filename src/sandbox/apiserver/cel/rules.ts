@@ -1,11 +1,222 @@
-/** Compiles the `x-kubernetes-validations` of a CRD version into one check. */
+/**
+ * The `x-kubernetes-validations` of a CRD version as one check. Rules are compiled once; an object is
+ * turned into CEL values once and walked beside its schema. Transition rules (those that name `oldSelf`)
+ * run where an old value corresponds; rules over parts that an update left alone are not run again.
+ * upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go
+ */
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { FieldError, Schema } from "../schema/schema.ts";
+import { deepEqual, isObject } from "../../../base/json.ts";
+import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";
+import type { FieldError, Schema, ValidationRule } from "../schema/schema.ts";
+import { compile, escapeField, type Program, run, toCel } from "./engine.ts";
 
 /** Complaints about `next`; transition rules see `current`. */
 export type RuleCheck = (next: KubeObject, current: KubeObject | undefined) => FieldError[];
 
+interface Rule {
+  readonly source: ValidationRule;
+  /** The text of the compile error instead of a program: reported whenever the rule would run. */
+  readonly program: Program | string;
+  readonly message: Program | undefined;
+  readonly isTransition: boolean;
+}
+
+/** A schema node with rules on it or below it; nodes without any are left out. */
+interface Node {
+  readonly schema: Schema;
+  readonly rules: readonly Rule[];
+  readonly properties: ReadonlyMap<string, Node>;
+  readonly each: Node | undefined;
+}
+
+interface Place {
+  readonly path: string;
+  readonly value: unknown;
+  readonly self: unknown;
+  readonly old: unknown;
+  readonly oldSelf: unknown;
+}
+
 /** The rules of `schema` and all below it. */
-export function compileRules(_schema: Schema): RuleCheck {
-  return () => [];
+export function compileRules(schema: Schema): RuleCheck {
+  const root = nodeOf(schema, new Set());
+  if (root === undefined) return () => [];
+  return (next, current) => {
+    const errors: FieldError[] = [];
+    const place = {
+      path: "",
+      value: next,
+      self: toCel(schema, next),
+      old: current,
+      oldSelf: current === undefined ? undefined : toCel(schema, current),
+    };
+    check(root, place, errors);
+    return errors;
+  };
+}
+
+/** Rules that do not compile, with the path of their schema: what refuses a CRD. */
+export function ruleProblems(schema: Schema, path: string): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  (schema["x-kubernetes-validations"] ?? []).forEach((rule, index) => {
+    const program = compile(rule.rule);
+    if (typeof program === "string") {
+      const field = `${path}.x-kubernetes-validations[${index}].rule`;
+      errors.push(invalid(field, rule.rule, `compilation failed: ERROR: ${program}`));
+    }
+  });
+  for (const [name, child] of Object.entries(schema.properties ?? {})) {
+    errors.push(...ruleProblems(child, `${path}.properties[${name}]`));
+  }
+  if (schema.items !== undefined) errors.push(...ruleProblems(schema.items, `${path}.items`));
+  if (typeof schema.additionalProperties === "object") {
+    errors.push(...ruleProblems(schema.additionalProperties, `${path}.additionalProperties`));
+  }
+  return errors;
+}
+
+/** `above` guards against the one schema that contains itself (ObjectMeta's managed fields do not). */
+function nodeOf(schema: Schema, above: ReadonlySet<Schema>): Node | undefined {
+  if (above.has(schema)) return undefined;
+  const within = new Set(above).add(schema);
+  const properties = new Map<string, Node>();
+  for (const [name, child] of Object.entries(schema.properties ?? {})) {
+    const node = nodeOf(child, within);
+    if (node !== undefined) properties.set(name, node);
+  }
+  const inner =
+    schema.items ??
+    (typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined);
+  const each = inner === undefined ? undefined : nodeOf(inner, within);
+  const rules = (schema["x-kubernetes-validations"] ?? []).map(compileRule);
+  if (rules.length === 0 && properties.size === 0 && each === undefined) return undefined;
+  return { schema, rules, properties, each };
+}
+
+function compileRule(source: ValidationRule): Rule {
+  const message =
+    source.messageExpression === undefined ? undefined : compile(source.messageExpression);
+  return {
+    source,
+    program: compile(source.rule),
+    message: typeof message === "string" ? undefined : message,
+    isTransition: /\boldSelf\b/.test(source.rule),
+  };
+}
+
+function check(node: Node, place: Place, errors: FieldError[]): void {
+  const { path, value, old } = place;
+  if (value === undefined || value === null) return;
+  const isUnchanged = old !== undefined && deepEqual(old, value);
+  if (!isUnchanged) {
+    for (const rule of node.rules) {
+      const error = judge(node.schema, rule, place);
+      if (error !== undefined) errors.push(error);
+    }
+  }
+  if (Array.isArray(value)) checkItems(node, place, value, errors);
+  else if (isObject(value)) {
+    const self = place.self as Record<string, unknown>;
+    const oldSelf = place.oldSelf as Record<string, unknown> | undefined;
+    const before = isObject(old) ? old : undefined;
+    for (const key of Object.keys(value)) {
+      const own = node.properties.get(key);
+      const child = own ?? node.each;
+      if (child === undefined) continue;
+      const celKey = own === undefined ? key : escapeField(key);
+      const inner = {
+        path: path === "" ? key : `${path}.${key}`,
+        value: value[key],
+        self: self[celKey],
+        old: before?.[key],
+        oldSelf: oldSelf?.[celKey],
+      };
+      check(child, inner, errors);
+    }
+  }
+}
+
+/** Items correspond to old ones only in lists that are maps by key. */
+function checkItems(
+  node: Node,
+  place: Place,
+  value: readonly unknown[],
+  errors: FieldError[],
+): void {
+  const { each, schema } = node;
+  if (each === undefined) return;
+  const self = place.self as readonly unknown[];
+  const keys = schema["x-kubernetes-list-map-keys"];
+  const before = Array.isArray(place.old) ? place.old : [];
+  value.forEach((item, index) => {
+    let match = -1;
+    if (schema["x-kubernetes-list-type"] === "map" && keys !== undefined) {
+      match = before.findIndex((candidate) =>
+        keys.every(
+          (key) => isObject(item) && isObject(candidate) && deepEqual(item[key], candidate[key]),
+        ),
+      );
+    }
+    const inner = {
+      path: `${place.path}[${index}]`,
+      value: item,
+      self: self[index],
+      old: match < 0 ? undefined : before[match],
+      oldSelf: match < 0 ? undefined : (place.oldSelf as readonly unknown[])[match],
+    };
+    check(each, inner, errors);
+  });
+}
+
+function judge(schema: Schema, rule: Rule, place: Place): FieldError | undefined {
+  const { source, program } = rule;
+  if (rule.isTransition && place.oldSelf === undefined && source.optionalOldSelf !== true) {
+    return undefined;
+  }
+  const type = schema.type ?? "";
+  const text = (source.message ?? source.rule).trim();
+  if (typeof program === "string") {
+    return invalid(place.path, type, `rule compile error: compilation failed: ERROR: ${program}`);
+  }
+  const bindings =
+    place.oldSelf === undefined
+      ? { self: place.self }
+      : { self: place.self, oldSelf: place.oldSelf };
+  const outcome = run(program, bindings);
+  if (outcome.problem !== undefined) {
+    return invalid(place.path, type, `${outcome.problem} evaluating rule: ${text}`);
+  }
+  if (outcome.value === true) return undefined;
+  return complaint(rule, place, type, messageOf(rule, bindings));
+}
+
+function messageOf(rule: Rule, bindings: Readonly<Record<string, unknown>>): string {
+  if (rule.message !== undefined) {
+    const { value } = run(rule.message, bindings) as { value?: unknown };
+    if (typeof value === "string" && value.trim() !== "" && !value.includes("\n")) {
+      return value.trim();
+    }
+  }
+  return rule.source.message?.trim() ?? `failed rule: ${rule.source.rule.trim()}`;
+}
+
+function complaint(rule: Rule, place: Place, type: string, detail: string): FieldError {
+  const { fieldPath, reason } = rule.source;
+  const field = fieldPath === undefined ? place.path : joinFieldPath(place.path, fieldPath);
+  switch (reason) {
+    case "FieldValueForbidden":
+      return forbidden(field, detail);
+    case "FieldValueRequired":
+      return required(field, detail);
+    case "FieldValueDuplicate":
+      return duplicate(field, type);
+    default:
+      return invalid(field, type, detail);
+  }
+}
+
+/** `.spec.x` or `['a.b'].c` below `path`. */
+function joinFieldPath(path: string, fieldPath: string): string {
+  const tail = fieldPath.replace(/\[['"](.*?)['"]\]/g, "[$1]");
+  return path === "" ? tail.replace(/^\./, "") : `${path}${tail}`;
 }

@@ -3,6 +3,7 @@
  * PodDisruptionBudget, Lease, webhook configurations and CustomResourceDefinitions.
  * upstream: pkg/apis/<group>/v1/defaults.go, pkg/apis/<group>/validation, pkg/registry
  */
+import { ruleProblems } from "../cel/rules.ts";
 import { forbidden, invalid, required } from "../schema/field-error.ts";
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
@@ -298,9 +299,11 @@ export const CRD_RULES: KindRules = {
       for (const text of nameProblems(version.name ?? "", "label")) {
         errors.push(invalid(`spec.versions[${index}].name`, version.name ?? "", text));
       }
+      const field = `spec.versions[${index}].schema.openAPIV3Schema`;
       if (version.schema?.openAPIV3Schema === undefined) {
-        const field = `spec.versions[${index}].schema.openAPIV3Schema`;
         errors.push(required(field, "schemas are required"));
+      } else {
+        errors.push(...ruleProblems(version.schema.openAPIV3Schema, field));
       }
     });
     return errors;

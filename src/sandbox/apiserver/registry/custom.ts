@@ -5,7 +5,7 @@
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { clone } from "../../../base/json.ts";
-import { compileRules } from "../cel/rules.ts";
+import { compileRules, type RuleCheck } from "../cel/rules.ts";
 import type {
   Pruned,
   ResourceDefinition,
@@ -15,6 +15,7 @@ import type {
 } from "../resource-definition.ts";
 import { decode } from "../schema/decode.ts";
 import { applySchemaDefaults } from "../schema/defaults.ts";
+import { invalid } from "../schema/field-error.ts";
 import { validateMetadata } from "../schema/metadata.ts";
 import { prune } from "../schema/prune.ts";
 import type { FieldError, Schema } from "../schema/schema.ts";
@@ -67,6 +68,17 @@ export interface CustomVersion {
 
 const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
+/** Complaints after which rules are not run. */
+const BLOCKING = new Set([
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+const RULES_NOT_CHECKED =
+  "some validation rules were not checked because the object was invalid; correct the existing " +
+  "errors to complete validation";
+
 /** One definition for each served version. */
 export function customDefinitions(crd: CustomResourceDefinition): readonly ResourceDefinition[] {
   return crd.spec.versions
@@ -109,17 +121,36 @@ function define(crd: CustomResourceDefinition, version: CustomVersion): Resource
       return rest;
     },
     prepareUpdate: (next, current) => (hasStatus ? withStatusOf(next, current) : next),
-    validate: (next, current) => {
-      const errors: FieldError[] = validateMetadata(next, namespaced, "subdomain", current);
-      const before = errors.length;
-      validateSchema(schema, next, "", errors);
-      // Rules may trust the schema, so they run only on objects that satisfy it.
-      if (errors.length === before) errors.push(...rules(next, current));
-      return errors;
-    },
+    validate: (next, current) => [
+      ...validateMetadata(next, namespaced, "subdomain", current),
+      ...validateBody(schema, rules, next, current),
+    ],
     tableCells: customCells(columns),
     conversion: conversionOf(crd),
   };
+}
+
+/** Schema, then rules; a complaint about something that an update did not touch is not held against it. */
+function validateBody(
+  schema: Schema,
+  rules: RuleCheck,
+  next: KubeObject,
+  current: KubeObject | undefined,
+): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  validateSchema(schema, next, "", errors);
+  if (errors.length > 0 && current !== undefined) {
+    const before: FieldError[] = [];
+    validateSchema(schema, current, "", before);
+    const known = new Set(before.map(({ field, message }) => `${field}: ${message}`));
+    const fresh = errors.filter(({ field, message }) => !known.has(`${field}: ${message}`));
+    errors.splice(0, errors.length, ...fresh);
+  }
+  // Rules may trust types and sizes, so they do not run where those are wrong.
+  if (errors.some(({ reason }) => BLOCKING.has(reason))) {
+    return [...errors, invalid("<nil>", null, RULES_NOT_CHECKED)];
+  }
+  return [...errors, ...rules(next, current)];
 }
 
 /** Every root has apiVersion, kind and metadata, whatever the CRD says of them. */

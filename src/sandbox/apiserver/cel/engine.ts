@@ -1,0 +1,110 @@
+/**
+ * The one place that knows which CEL engine is used: `compile`, `run` and `toCel`. Expressions see
+ * Kubernetes' types: whole numbers are int by schema, date-times are timestamps, and field names that are no
+ * CEL words are escaped (`__namespace__`).
+ */
+import { Environment, type ParseResult } from "@marcbachmann/cel-js";
+import { isObject } from "../../../base/json.ts";
+import type { Schema } from "../schema/schema.ts";
+import { registerKubernetesLibrary } from "./library.ts";
+
+/** A compiled expression. */
+export type Program = ParseResult;
+
+/** `problem` says why an expression has no value, in the engine's words, one line. */
+export type Outcome =
+  | { readonly value: unknown; readonly problem?: undefined }
+  | { readonly problem: string };
+
+const RESERVED = new Set(
+  (
+    "true false null in as break const continue else for function if import let loop package " +
+    "namespace return var void while"
+  ).split(" "),
+);
+
+let environment: Environment | undefined;
+
+/** Compiles an expression over `self` and `oldSelf`; a string says what is wrong with it. */
+export function compile(source: string): Program | string {
+  try {
+    const program = shared().parse(withGoPatterns(source));
+    const check = program.check();
+    return check.valid ? program : firstLine(check.error);
+  } catch (error) {
+    return firstLine(error);
+  }
+}
+
+/** Evaluates with values made by {@link toCel}. */
+export function run(program: Program, bindings: Readonly<Record<string, unknown>>): Outcome {
+  try {
+    return { value: program({ ...bindings }) };
+  } catch (error) {
+    return { problem: firstLine(error) };
+  }
+}
+
+/** A JSON value as expressions see it. */
+export function toCel(schema: Schema, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = schema.items ?? {};
+    return value.map((item) => toCel(items, item));
+  }
+  if (isObject(value)) {
+    const { properties, additionalProperties } = schema;
+    const each = typeof additionalProperties === "object" ? additionalProperties : {};
+    const result: Record<string, unknown> = {};
+    for (const key in value) {
+      const own = properties?.[key];
+      if (own === undefined) result[key] = toCel(each, value[key]);
+      else result[escapeField(key)] = toCel(own, value[key]);
+    }
+    return result;
+  }
+  if (typeof value === "number") {
+    return schema.type !== "number" && Number.isInteger(value) ? BigInt(value) : value;
+  }
+  if (typeof value === "string" && (schema.format === "date-time" || schema.format === "date")) {
+    return new Date(value);
+  }
+  return value;
+}
+
+/** How a declared field is written in expressions. upstream: apiserver pkg/cel/escaping.go */
+export function escapeField(name: string): string {
+  if (RESERVED.has(name)) return `__${name}__`;
+  if (/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !name.includes("__")) return name;
+  return name
+    .replaceAll("__", "__underscores__")
+    .replaceAll(".", "__dot__")
+    .replaceAll("-", "__dash__")
+    .replaceAll("/", "__slash__");
+}
+
+function shared(): Environment {
+  if (environment !== undefined) return environment;
+  environment = new Environment({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    enableOptionalTypes: true,
+    limits: { maxListElements: 10_000, maxAstNodes: 100_000 },
+  })
+    .registerVariable("self", "dyn")
+    .registerVariable("oldSelf", "dyn");
+  registerKubernetesLibrary(environment);
+  return environment;
+}
+
+/** The engine's own `matches` uses JavaScript's dialect; CEL means Go's. Strings are left alone. */
+function withGoPatterns(source: string): string {
+  return source.replace(
+    /("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\.matches(\s*\()/g,
+    (whole, quoted: string | undefined, open: string) =>
+      quoted === undefined ? `.matchesRe2${open}` : whole,
+  );
+}
+
+function firstLine(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
+}
