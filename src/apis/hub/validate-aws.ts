@@ -26,7 +26,7 @@ const GIGABYTE_NANO = 1_000_000_000n * 1_000_000_000n;
 
 /** Tags that Karpenter finds its machines by. The last one is stricter than upstream (seed S0-65). */
 const RESTRICTED_TAGS = [
-  /^kubernetes\.io\/cluster\/[0-9A-Za-z][A-Za-z0-9\-_]*$/,
+  /^kubernetes\.io\/cluster\//,
   /^karpenter\.sh\/provisioner-name$/,
   /^karpenter\.sh\/managed-by$/,
   /^karpenter\.k8s\.aws\/cluster$/,

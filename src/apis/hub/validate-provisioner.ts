@@ -6,6 +6,7 @@ import { parseUnits } from "../../base/quantity.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../aws/labels.ts";
 import type { Taint } from "../core/node.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
+import { labelValueProblem, qualifiedNameProblem } from "../karpenter/label-syntax.ts";
 import {
   EMPTINESS_TIMESTAMP_ANNOTATION_KEY,
   HOSTNAME_LABEL_KEY,
@@ -18,15 +19,7 @@ import {
 } from "../karpenter/labels.ts";
 import type { RequirementSpec } from "../karpenter/nodepool.ts";
 import type { Provisioner } from "../karpenter/provisioner.ts";
-import {
-  exactlyOne,
-  type FieldProblem,
-  invalidKey,
-  invalidValue,
-  labelValueProblem,
-  problem,
-  qualifiedNameProblem,
-} from "./validation.ts";
+import { exactlyOne, type FieldProblem, invalidKey, invalidValue, problem } from "./validation.ts";
 
 const CLOSED_DOMAINS = ["kubernetes.io", "k8s.io", "karpenter.sh", "karpenter.k8s.aws"];
 /** Alpha compares these exactly; later generations by suffix. */

@@ -1,0 +1,146 @@
+import { Environment } from "@marcbachmann/cel-js";
+import { describe, expect, it } from "vitest";
+import { customResourceDefinitions } from "./all.ts";
+import type { CelRule, JsonSchema } from "./schema.ts";
+
+const env = new Environment({ unlistedVariablesAreDyn: true });
+
+function rulesOf(schema: JsonSchema): readonly CelRule[] {
+  const children = [
+    ...Object.values(schema.properties ?? {}),
+    ...(schema.items === undefined ? [] : [schema.items]),
+    ...(schema.additionalProperties === undefined ? [] : [schema.additionalProperties]),
+  ];
+  return [...(schema["x-kubernetes-validations"] ?? []), ...children.flatMap(rulesOf)];
+}
+
+function schemaAt(kind: string, version: string, path: string): JsonSchema {
+  const crd = customResourceDefinitions().find((one) => one.spec.names["kind"] === kind);
+  let schema = crd?.spec.versions.find((one) => one.name === version)?.schema.openAPIV3Schema;
+  for (const step of path.split(".")) {
+    schema = step === "[]" ? schema?.items : schema?.properties?.[step];
+  }
+  if (schema === undefined) throw new Error(`${kind} ${version} has no ${path}`);
+  return schema;
+}
+
+/** Messages of the rules at that place which the value breaks. */
+function broken(kind: string, version: string, path: string, self: unknown): readonly string[] {
+  const rules = schemaAt(kind, version, path)["x-kubernetes-validations"] ?? [];
+  return rules
+    .filter(({ rule }) => !rule.includes("oldSelf"))
+    .filter(({ rule }) => env.parse(rule)({ self }) !== true)
+    .map(({ message }) => message);
+}
+
+describe("rules of the schemas", () => {
+  it("are all readable", () => {
+    for (const crd of customResourceDefinitions()) {
+      for (const version of crd.spec.versions) {
+        for (const { rule } of rulesOf(version.schema.openAPIV3Schema)) {
+          expect(() => env.parse(rule), rule).not.toThrow();
+        }
+      }
+    }
+  });
+
+  it("close Kubernetes' own label domains in v1beta1 only", () => {
+    const path = "spec.template.spec.requirements.[].key";
+    const check = (version: string, key: string) => broken("NodePool", version, path, key);
+    expect(check("v1beta1", "node.kubernetes.io/nodetype")).toEqual([]);
+    expect(check("v1beta1", "topology.kubernetes.io/zone")).toEqual([]);
+    expect(check("v1beta1", "x.kops.k8s.io/a")).toEqual([]);
+    expect(check("v1beta1", "kubernetes.io/custom")).toEqual([
+      'label domain "kubernetes.io" is restricted',
+    ]);
+    expect(check("v1", "kubernetes.io/custom")).toEqual([]);
+    expect(check("v1", "kubernetes.io/hostname")).toEqual([
+      'label "kubernetes.io/hostname" is restricted',
+    ]);
+    expect(check("v1", "karpenter.sh/custom")).toEqual([
+      'label domain "karpenter.sh" is restricted',
+    ]);
+    expect(check("v1", "karpenter.k8s.aws/instance-family")).toEqual([]);
+    expect(check("v1", "karpenter.k8s.aws/unknown")).toEqual([
+      'label domain "karpenter.k8s.aws" is restricted',
+    ]);
+    expect(check("v1", "karpenter.sh/nodepool")).toEqual([
+      'label "karpenter.sh/nodepool" is restricted',
+    ]);
+    expect(check("v1", "example.com/team")).toEqual([]);
+  });
+
+  it("want values that fit the operator", () => {
+    const check = (one: object) =>
+      broken("NodePool", "v1", "spec.template.spec.requirements", [{ key: "a", ...one }]);
+    expect(check({ operator: "In", values: ["x"] })).toEqual([]);
+    expect(check({ operator: "In" })).toEqual([
+      "requirements with operator 'In' must have a value defined",
+    ]);
+    expect(check({ operator: "Gt", values: ["-1"] })).toHaveLength(1);
+    expect(check({ operator: "Gt", values: ["2"] })).toEqual([]);
+    expect(check({ operator: "In", values: ["x"], minValues: 2 })).toEqual([
+      "requirements with 'minValues' must have at least that many values specified in the 'values' field",
+    ]);
+  });
+
+  it("S3-42: refuse consolidateAfter with WhenUnderutilized in v1beta1", () => {
+    const check = (self: object) => broken("NodePool", "v1beta1", "spec.disruption", self);
+    expect(check({ consolidationPolicy: "WhenUnderutilized", consolidateAfter: "30s" })).toEqual([
+      "consolidateAfter cannot be combined with consolidationPolicy=WhenUnderutilized",
+    ]);
+    expect(check({ consolidationPolicy: "WhenEmpty" })).toEqual([
+      "consolidateAfter must be specified with consolidationPolicy=WhenEmpty",
+    ]);
+    expect(check({ consolidationPolicy: "WhenEmpty", consolidateAfter: "30s" })).toEqual([]);
+  });
+
+  it("S2-28: keep ids and names of security groups apart, term by term", () => {
+    const path = "spec.securityGroupSelectorTerms";
+    const terms = [{ tags: { a: "b" } }, { id: "sg-1", name: "x" }];
+    expect(broken("EC2NodeClass", "v1beta1", path, terms)).toEqual([
+      "'id' is mutually exclusive, cannot be set with a combination of other fields in securityGroupSelectorTerms",
+      "'name' is mutually exclusive, cannot be set with a combination of other fields in securityGroupSelectorTerms",
+    ]);
+  });
+
+  it("S3-24: refuse the tags Karpenter sets itself", () => {
+    const check = (version: string, key: string) =>
+      broken("EC2NodeClass", version, "spec.tags", { [key]: "x" });
+    expect(check("v1beta1", "kubernetes.io/cluster/foo")).toEqual([
+      "tag contains a restricted tag matching kubernetes.io/cluster/",
+    ]);
+    expect(check("v1beta1", "karpenter.sh/managed-by")).toHaveLength(1);
+    expect(check("v1", "eks:eks-cluster-name")).toHaveLength(1);
+    expect(check("v1beta1", "karpenter.sh/discovery")).toEqual([]);
+  });
+
+  it("tie the family of a v1 class to its alias", () => {
+    const base = { role: "r", subnetSelectorTerms: [], securityGroupSelectorTerms: [] };
+    const check = (more: object) => broken("EC2NodeClass", "v1", "spec", { ...base, ...more });
+    expect(check({ amiSelectorTerms: [{ alias: "al2023@latest" }] })).toEqual([]);
+    expect(check({ amiSelectorTerms: [{ alias: "al2023@latest" }], amiFamily: "AL2" })).toEqual([
+      "if set, amiFamily must be 'AL2023' or 'Custom' when using an AL2023 alias",
+    ]);
+    expect(check({ amiSelectorTerms: [{ id: "ami-1" }] })).toEqual([
+      "must specify amiFamily if amiSelectorTerms does not contain an alias",
+    ]);
+    expect(check({ amiSelectorTerms: [{ alias: "al2@latest" }], instanceProfile: "p" })).toEqual([
+      "must specify exactly one of ['role', 'instanceProfile']",
+    ]);
+  });
+
+  it("know which kubelet settings belong together", () => {
+    const check = (self: object) =>
+      broken("NodePool", "v1beta1", "spec.template.spec.kubelet", self);
+    expect(check({ evictionSoft: { "memory.available": "5%" } })).toEqual([
+      "evictionSoft OwnerKey does not have a matching evictionSoftGracePeriod",
+    ]);
+    expect(
+      check({
+        evictionSoft: { "memory.available": "5%" },
+        evictionSoftGracePeriod: { "memory.available": "1m" },
+      }),
+    ).toEqual([]);
+  });
+});
