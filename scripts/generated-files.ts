@@ -1,6 +1,7 @@
 /** Every generated file and its content: the list that `generate` writes and the tests compare. */
 import { stringify } from "yaml";
 import { customResourceDefinitions, fileNameOf } from "../src/apis/crds/all.ts";
+import { settingsPage } from "../src/operator/settings-page.ts";
 
 export interface GeneratedFile {
   /** From the project's root. */
@@ -9,7 +10,7 @@ export interface GeneratedFile {
 }
 
 export function generatedFiles(): readonly GeneratedFile[] {
-  return [...crdFiles()];
+  return [...crdFiles(), { path: "docs/reference/settings.md", content: settingsPage() }];
 }
 
 function crdFiles(): readonly GeneratedFile[] {

@@ -1,0 +1,49 @@
+/** The reference page of settings, from the table: what is written by hand goes stale. */
+import { OPTIONS, type OptionDefinition } from "./options.ts";
+
+const SCOPES = [
+  ["core", "Core"],
+  ["aws", "AWS provider"],
+  ["ours", "Our own"],
+] as const;
+
+/** Markdown of `docs/reference/settings.md`. */
+export function settingsPage(): string {
+  const parts = [
+    "# Settings",
+    "",
+    "Generated from `src/operator/options.ts` by `npm run generate`. A flag beats its environment variable, which beats",
+    "the default. Booleans take `true` or `false`, durations are Go's (`10s`, `1m30s`). Bad values are all named at once,",
+    "and start-up is refused. A setting marked below as not acted on is logged once when it is given.",
+  ];
+  for (const [scope, title] of SCOPES) {
+    const rows = Object.values<OptionDefinition>(OPTIONS).filter(
+      (option) => option.scope === scope,
+    );
+    parts.push(
+      "",
+      `## ${title}`,
+      "",
+      "| flag | variable | default | meaning |",
+      "|---|---|---|---|",
+      ...rows.map(rowOf),
+    );
+  }
+  return `${parts.join("\n")}\n`;
+}
+
+function rowOf({
+  flag,
+  env,
+  default: fallback,
+  help,
+  values,
+  notActedOn,
+}: OptionDefinition): string {
+  const legal =
+    values === undefined
+      ? ""
+      : ` One of ${values.map((value) => `\`${value || '""'}\``).join(", ")}.`;
+  const gap = notActedOn === undefined ? "" : ` *Not acted on: ${notActedOn}.*`;
+  return `| \`--${flag}\` | \`${env}\` | ${fallback === "" ? "" : `\`${fallback}\``} | ${help}${legal}${gap} |`;
+}

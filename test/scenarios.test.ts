@@ -1,0 +1,52 @@
+/**
+ * Plays the stories in examples/ on virtual time: each keeps its promises, tells what its transcript
+ * beside it says, and tells it again byte for byte. UPDATE_TRANSCRIPTS=1 writes the transcripts anew.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { play, readScenario } from "../src/cli/play-scenario.ts";
+import { formatTrace } from "../src/sandbox/trace.ts";
+
+const FOLDER = fileURLToPath(new URL("../examples/", import.meta.url));
+const STORIES = readdirSync(FOLDER)
+  .filter(
+    (file) => file.endsWith(".yaml") && readFileSync(FOLDER + file, "utf8").startsWith("name:"),
+  )
+  .sort();
+/** Played twice and compared. */
+const TWICE = ["first-light.yaml", "v1alpha5-story.yaml", "out-of-capacity.yaml"];
+
+async function tell(file: string) {
+  const lines: string[] = [];
+  const options = {
+    seed: 1,
+    provider: file.startsWith("kwok") ? ("kwok" as const) : ("aws" as const),
+    clusterName: "karpenter-demo",
+    region: "us-west-2",
+    kubernetesVersion: "1.34",
+    logLevel: "error" as const,
+  };
+  const outcome = await play(readScenario(FOLDER + file), FOLDER, options, (event) => {
+    lines.push(formatTrace(event));
+  });
+  return { outcome, text: `${lines.join("\n")}\n` };
+}
+
+describe("stories", () => {
+  it.each(STORIES)("%s keeps its promises and tells what its transcript says", async (file) => {
+    const { outcome, text } = await tell(file);
+    expect(outcome.broken).toEqual([]);
+    expect(outcome.kept).toBeGreaterThan(0);
+    const transcript = FOLDER + file.replace(/\.yaml$/, ".txt");
+    if (process.env["UPDATE_TRANSCRIPTS"] === "1") writeFileSync(transcript, text);
+    expect(existsSync(transcript), `${transcript}: run with UPDATE_TRANSCRIPTS=1`).toBe(true);
+    expect(text).toBe(readFileSync(transcript, "utf8"));
+  });
+
+  it.each(TWICE)("%s is told the same, byte for byte, a second time", async (file) => {
+    const first = await tell(file);
+    const second = await tell(file);
+    expect(second.text).toBe(first.text);
+  });
+});
