@@ -1,0 +1,73 @@
+/**
+ * Joins questions asked close together into one call. A batch waits until nobody has asked for `idleMs`,
+ * at most `maxMs`, or until it is full. upstream: pkg/batcher (spec: upstream-aws 5.4)
+ */
+import type { Clock, Timer } from "../../../base/clock.ts";
+
+export interface BatchOptions<I, O> {
+  readonly clock: Clock;
+  readonly idleMs: number;
+  readonly maxMs: number;
+  readonly maxItems: number;
+  /** Equal keys share a batch. */
+  readonly keyOf: (input: I) => string;
+  /** One answer an input, in order. Throwing fails them all. */
+  readonly execute: (inputs: readonly I[]) => Promise<readonly (O | Error)[]>;
+}
+
+interface Waiting<I, O> {
+  readonly input: I;
+  readonly resolve: (output: O) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Batch<I, O> {
+  readonly waiting: Waiting<I, O>[];
+  readonly startMs: number;
+  timer: Timer | undefined;
+}
+
+export class Batcher<I, O> {
+  readonly #options: BatchOptions<I, O>;
+  readonly #open = new Map<string, Batch<I, O>>();
+
+  constructor(options: BatchOptions<I, O>) {
+    this.#options = options;
+  }
+
+  ask(input: I): Promise<O> {
+    const { clock, idleMs, maxMs, maxItems, keyOf } = this.#options;
+    const key = keyOf(input);
+    return new Promise<O>((resolve, reject) => {
+      let batch = this.#open.get(key);
+      if (batch === undefined) {
+        batch = { waiting: [], startMs: clock.now(), timer: undefined };
+        this.#open.set(key, batch);
+      }
+      batch.waiting.push({ input, resolve, reject });
+      batch.timer?.cancel();
+      const full = batch.waiting.length >= maxItems;
+      const leftMs = Math.max(0, batch.startMs + maxMs - clock.now());
+      const closing = batch;
+      batch.timer = clock.after(full ? 0 : Math.min(idleMs, leftMs), () => {
+        void this.#run(key, closing);
+      });
+      // A full batch takes no more: the next question opens another.
+      if (full) this.#open.delete(key);
+    });
+  }
+
+  async #run(key: string, batch: Batch<I, O>): Promise<void> {
+    if (this.#open.get(key) === batch) this.#open.delete(key);
+    try {
+      const answers = await this.#options.execute(batch.waiting.map(({ input }) => input));
+      for (const [at, { resolve, reject }] of batch.waiting.entries()) {
+        const answer = answers[at];
+        if (answer instanceof Error) reject(answer);
+        else resolve(answer as O);
+      }
+    } catch (error) {
+      for (const { reject } of batch.waiting) reject(error);
+    }
+  }
+}

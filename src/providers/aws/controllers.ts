@@ -1,0 +1,54 @@
+/** The provider's own controllers, in the order a class and its instances live. */
+import { type Controller, requeueAfter } from "../../kube/controller.ts";
+import { taggingController } from "./instance/tagging.ts";
+import { nodeClassController } from "./nodeclass/controller.ts";
+import { nodeTemplateController } from "./nodeclass/template-controller.ts";
+import { refreshPrices } from "./pricing/refresh.ts";
+import type { AwsDeps, AwsParts } from "./provider.ts";
+
+const PRICING_MS = 12 * 3_600_000;
+/** Prices are only worth a try now and then while AWS does not answer. */
+const PRICING_RETRY_MS = 300_000;
+const SWEEP_MS = 60_000;
+
+export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
+  return [
+    /** Status, conditions, finalizer of EC2NodeClass. */
+    nodeClassController(deps, parts),
+    /** Status of AWSNodeTemplate. */
+    nodeTemplateController(deps, parts),
+    /** Name and claim tags after registration. */
+    taggingController(deps, parts),
+    /** On-demand and spot prices, every 12 hours. */
+    pricing(deps, parts),
+    /** Deletes launch templates that nobody has used for a while. */
+    launchTemplates(parts),
+  ];
+}
+
+function pricing(deps: AwsDeps, { prices }: AwsParts): Controller {
+  const { api, clock, settings } = deps;
+  const log = deps.log.with({ controller: "providers.pricing" });
+  const { region, isolatedVpc = false } = settings;
+  return singleton("providers.pricing", async () => {
+    const whole = await refreshPrices({ api, prices, clock, log, region, isolatedVpc });
+    return requeueAfter(whole ? PRICING_MS : PRICING_RETRY_MS);
+  });
+}
+
+function launchTemplates({ templates }: AwsParts): Controller {
+  return singleton("providers.launchtemplate", async () => {
+    await templates.sweep();
+    return requeueAfter(SWEEP_MS);
+  });
+}
+
+function singleton(name: string, reconcile: Controller["reconcile"]): Controller {
+  return {
+    name,
+    concurrency: 1,
+    watches: [],
+    initialRequests: [{ kind: "Singleton", name }],
+    reconcile,
+  };
+}

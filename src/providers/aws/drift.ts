@@ -1,0 +1,64 @@
+/**
+ * Whether a launched machine still is what its class asks for: by hash of the static part, then by what
+ * the selectors match now. Pure; first reason wins. upstream: pkg/cloudprovider/drift.go
+ */
+import {
+  ANNOTATION_EC2NODECLASS_HASH,
+  ANNOTATION_EC2NODECLASS_HASH_VERSION,
+  ANNOTATION_NODETEMPLATE_HASH,
+} from "../../apis/aws/labels.ts";
+import type { AwsClass } from "../../apis/hub/aws-class.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import { type Ami, amiFor } from "./ami/choose.ts";
+import type { Instance, SecurityGroup, Subnet } from "./api.ts";
+
+/** Of our own recipe, so that claims stamped by another product never look drifted to us. */
+export const CLASS_HASH_VERSION = "ts1";
+
+export interface DriftInput {
+  readonly claim: NodeClaim;
+  readonly nodeClass: AwsClass;
+  readonly type: InstanceType | undefined;
+  readonly amis: readonly Ami[];
+  readonly subnets: readonly Subnet[];
+  readonly securityGroups: readonly SecurityGroup[];
+  readonly instance: Instance | undefined;
+}
+
+/** Annotations that stamp class or claim with the class' hash. */
+export function hashAnnotations(nodeClass: AwsClass): Readonly<Record<string, string>> {
+  return nodeClass.id.startsWith("ec2nodeclass/")
+    ? {
+        [ANNOTATION_EC2NODECLASS_HASH]: nodeClass.hash,
+        [ANNOTATION_EC2NODECLASS_HASH_VERSION]: CLASS_HASH_VERSION,
+      }
+    : { [ANNOTATION_NODETEMPLATE_HASH]: nodeClass.hash };
+}
+
+export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | undefined {
+  const own = claim.metadata.annotations ?? {};
+  const expected = hashAnnotations(nodeClass);
+  const version = own[ANNOTATION_EC2NODECLASS_HASH_VERSION];
+  if (version !== expected[ANNOTATION_EC2NODECLASS_HASH_VERSION]) return undefined;
+  for (const key of [ANNOTATION_EC2NODECLASS_HASH, ANNOTATION_NODETEMPLATE_HASH]) {
+    if (own[key] === undefined || expected[key] === undefined) continue;
+    if (own[key] !== expected[key]) return "NodeClassDrift";
+  }
+  return undefined;
+}
+
+export function dynamicDrift(input: DriftInput): string | undefined {
+  const { claim, type, amis, subnets, securityGroups, instance } = input;
+  const image = claim.status?.imageID;
+  if (type !== undefined && image !== undefined && image !== "" && amis.length > 0) {
+    if (amiFor(type, amis)?.id !== image) return "AMIDrift";
+  }
+  if (instance === undefined) return undefined;
+  const has = instance.SecurityGroups.map((group) => group.GroupId).sort();
+  const wants = securityGroups.map((group) => group.GroupId).sort();
+  if (wants.length > 0 && has.join() !== wants.join()) return "SecurityGroupDrift";
+  const inSubnet = subnets.some((subnet) => subnet.SubnetId === instance.SubnetId);
+  if (subnets.length > 0 && instance.SubnetId !== undefined && !inSubnet) return "SubnetDrift";
+  return undefined;
+}

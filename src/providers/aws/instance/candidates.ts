@@ -1,0 +1,143 @@
+/**
+ * Which offerings a launch asks for: those the claim allows, that can be had, in zones with a subnet;
+ * unusual machines only when nothing else would do, spot only while it is cheaper. Pure.
+ * upstream: pkg/providers/instance/filter (spec: upstream-aws 5.2)
+ */
+import * as aws from "../../../apis/aws/labels.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  NORMALIZED_LABELS,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import {
+  fits,
+  parseResources,
+  type Resources,
+  subtractResources,
+} from "../../../apis/resources.ts";
+import type { InstanceType, Offering } from "../../../core/cloudprovider/instance-type.ts";
+import { allows } from "../../../core/scheduling/requirement.ts";
+import { Requirements } from "../../../core/scheduling/requirements.ts";
+import { typeRequirements } from "../instancetype/requirements.ts";
+
+/** EC2 takes 300 overrides; upstream asks for this many types. */
+const MAX_TYPES = 60;
+
+export interface Candidate {
+  readonly type: InstanceType;
+  /** Compatible, available, of the chosen capacity type, in a zone with a subnet; cheapest first. */
+  readonly offerings: readonly Offering[];
+}
+
+export interface Candidates {
+  readonly capacityType: "on-demand" | "spot";
+  /** Cheapest first. */
+  readonly types: readonly Candidate[];
+}
+
+/** Undefined when nothing is left. `zones`: those with a subnet to launch into. */
+export function candidates(
+  claim: NodeClaim,
+  types: readonly InstanceType[],
+  zones: ReadonlySet<string>,
+): Candidates | undefined {
+  const requirements = Requirements.fromSpecs(claim.spec.requirements);
+  const each = [...requirements.all()].map((one) => ({
+    key: one.key,
+    alone: Requirements.of([one]),
+  }));
+  const requests = parseResources(claim.spec.resources?.requests);
+  const hasMinValues = claim.spec.requirements.some((one) => one.minValues !== undefined);
+  let left = types
+    .filter((type) => accepts(each, type) && fits(requests, allocatable(type)))
+    .map((type) => ({ type, offerings: usable(type, requirements, zones) }))
+    .filter(({ offerings }) => offerings.length > 0);
+  if (!hasMinValues) left = cheapSpotOnly(withoutExotic(left));
+  const spot = left.some(({ offerings }) => offerings.some((one) => one.capacityType === "spot"));
+  const capacityType = spot ? "spot" : "on-demand";
+  const ofType = left
+    .map(({ type, offerings }) => ({
+      type,
+      offerings: offerings.filter((one) => one.capacityType === capacityType).sort(byPrice),
+    }))
+    .filter(({ offerings }) => offerings.length > 0)
+    .sort((a, b) => cheapest(a) - cheapest(b) || (a.type.name < b.type.name ? -1 : 1))
+    .slice(0, MAX_TYPES);
+  return ofType.length === 0 ? undefined : { capacityType, types: ofType };
+}
+
+export function allocatable(type: InstanceType): Resources {
+  return subtractResources(type.capacity, type.overhead);
+}
+
+interface Wanted {
+  readonly key: string;
+  readonly alone: Requirements;
+}
+
+/** Labels that the type does not mention say nothing against it. */
+function accepts(each: readonly Wanted[], type: InstanceType): boolean {
+  const own = typeRequirements(type);
+  return each.every(({ key, alone }) => !own.has(key) || own.accepts(alone, NONE));
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function usable(
+  type: InstanceType,
+  requirements: Requirements,
+  zones: ReadonlySet<string>,
+): readonly Offering[] {
+  return type.offerings.filter((offering) => {
+    if (!offering.available || !zones.has(offering.zone)) return false;
+    const labels: Record<string, string> = {
+      [TOPOLOGY_ZONE_LABEL_KEY]: offering.zone,
+      [CAPACITY_TYPE_LABEL_KEY]: offering.capacityType,
+      ...offering.labels,
+    };
+    return Object.entries(labels).every(
+      ([key, value]) =>
+        !requirements.has(NORMALIZED_LABELS[key] ?? key) || allows(requirements.get(key), value),
+    );
+  });
+}
+
+/** Metal and accelerated types cost much and start slowly: only when asked for or alone. */
+function withoutExotic(list: readonly Candidate[]): Candidate[] {
+  const plain = list.filter(({ type }) => !isExotic(type));
+  return plain.length > 0 ? plain : [...list];
+}
+
+const ACCELERATORS = ["nvidia.com/gpu", "amd.com/gpu", "habana.ai/gaudi", "aws.amazon.com/neuron"];
+
+function isExotic({ labels, capacity }: InstanceType): boolean {
+  if (labels[aws.LABEL_INSTANCE_SIZE]?.[0]?.includes("metal")) return true;
+  return ACCELERATORS.some((name) => (capacity[name] ?? 0) > 0);
+}
+
+/** With both kinds in play, spot that costs more than the cheapest on-demand is no bargain. */
+function cheapSpotOnly(list: readonly Candidate[]): Candidate[] {
+  const prices = list
+    .flatMap(({ offerings }) => offerings)
+    .filter((offering) => offering.capacityType === "on-demand")
+    .map((offering) => offering.priceMicroUsd);
+  if (prices.length === 0) return [...list];
+  const limit = Math.min(...prices);
+  return list
+    .map(({ type, offerings }) => ({
+      type,
+      offerings: offerings.filter(
+        (one) => one.capacityType !== "spot" || one.priceMicroUsd <= limit,
+      ),
+    }))
+    .filter(({ offerings }) => offerings.length > 0);
+}
+
+function byPrice(a: Offering, b: Offering): number {
+  return a.priceMicroUsd - b.priceMicroUsd || (a.zone < b.zone ? -1 : 1);
+}
+
+function cheapest({ offerings }: Candidate): number {
+  return offerings[0]?.priceMicroUsd ?? 0;
+}

@@ -1,0 +1,158 @@
+/**
+ * EC2 calls that many reconciles make at once, joined: equal fleets into one of larger capacity, lookups
+ * and terminations into lists. An id that spoils a list is asked for alone, so that it fails alone.
+ * upstream: pkg/batcher (spec: upstream-aws 5.4)
+ */
+import type { Clock } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import {
+  allPages,
+  type CreateFleetInput,
+  type Ec2Api,
+  type FleetError,
+  type FleetInstance,
+  type Instance,
+} from "../api.ts";
+import { Batcher } from "../batch/batcher.ts";
+import { isNotFound } from "../errors.ts";
+
+/** One caller's share of a fleet. */
+export interface FleetAnswer {
+  readonly instance: (FleetInstance & { readonly instanceId: string }) | undefined;
+  readonly errors: readonly FleetError[];
+}
+
+/** States an instance that still counts can be in. */
+const LIVE_STATES = ["pending", "running", "stopping", "stopped", "shutting-down"];
+const LIVE_FILTER = { Name: "instance-state-name", Values: LIVE_STATES };
+
+export class Ec2Batches {
+  readonly #fleets: Batcher<CreateFleetInput, FleetAnswer>;
+  readonly #lookups: Batcher<string, Instance | undefined>;
+  readonly #terminations: Batcher<string, undefined>;
+
+  constructor(ec2: Ec2Api, clock: Clock) {
+    this.#fleets = new Batcher<CreateFleetInput, FleetAnswer>({
+      clock,
+      idleMs: 35,
+      maxMs: 1_000,
+      maxItems: 1_000,
+      keyOf: (input) => canonicalJson(input),
+      execute: (inputs) => createFleet(ec2, inputs),
+    });
+    const list = { clock, idleMs: 100, maxMs: 1_000, maxItems: 500, keyOf: () => "" };
+    this.#lookups = new Batcher<string, Instance | undefined>({
+      ...list,
+      execute: (ids) => describe(ec2, ids),
+    });
+    this.#terminations = new Batcher<string, undefined>({
+      ...list,
+      execute: (ids) => terminate(ec2, ids),
+    });
+  }
+
+  createFleet(input: CreateFleetInput): Promise<FleetAnswer> {
+    return this.#fleets.ask(input);
+  }
+
+  /** Undefined when it is gone for good. */
+  instance(id: string): Promise<Instance | undefined> {
+    return this.#lookups.ask(id);
+  }
+
+  terminate(id: string): Promise<undefined> {
+    return this.#terminations.ask(id);
+  }
+}
+
+async function createFleet(
+  ec2: Ec2Api,
+  inputs: readonly CreateFleetInput[],
+): Promise<readonly FleetAnswer[]> {
+  const [first] = inputs;
+  if (first === undefined) return [];
+  const { TargetCapacitySpecification: target } = first;
+  const output = await ec2.createFleet({
+    ...first,
+    TargetCapacitySpecification: { ...target, TotalTargetCapacity: inputs.length },
+  });
+  const instances = output.Instances.flatMap((group) =>
+    group.InstanceIds.map((instanceId) => ({ ...group, instanceId })),
+  );
+  const few: FleetError = {
+    ErrorCode: "UnfulfillableCapacity",
+    ErrorMessage: "too few instances returned",
+  };
+  const errors = output.Errors.length > 0 ? output.Errors : [few];
+  return inputs.map((_, at) => {
+    const instance = instances[at];
+    return { instance, errors: instance === undefined ? errors : output.Errors };
+  });
+}
+
+async function describe(
+  ec2: Ec2Api,
+  ids: readonly string[],
+): Promise<readonly (Instance | undefined | Error)[]> {
+  const unique = [...new Set(ids)].sort();
+  const found = new Map<string, Instance>();
+  const failed = new Map<string, Error>();
+  const read = async (InstanceIds: readonly string[]): Promise<void> => {
+    const pages = await allPages((token) =>
+      ec2.describeInstances({ InstanceIds, Filters: [LIVE_FILTER], ...token }),
+    );
+    for (const instance of instancesIn(pages)) found.set(instance.InstanceId, instance);
+  };
+  try {
+    await read(unique);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    if (unique.length > 1) {
+      // One unknown id fails the whole list.
+      await Promise.all(unique.map((id) => read([id]).catch((e) => failed.set(id, e))));
+    }
+  }
+  return ids.map((id) => {
+    const error = failed.get(id);
+    return error !== undefined && !isNotFound(error) ? error : found.get(id);
+  });
+}
+
+async function terminate(
+  ec2: Ec2Api,
+  ids: readonly string[],
+): Promise<readonly (undefined | Error)[]> {
+  const unique = [...new Set(ids)].sort();
+  try {
+    await ec2.terminateInstances({ InstanceIds: unique });
+    return ids.map(() => undefined);
+  } catch (error) {
+    if (unique.length === 1 || !isNotFound(error)) throw error;
+  }
+  const failed = new Map<string, Error>();
+  await Promise.all(
+    unique.map((id) =>
+      ec2.terminateInstances({ InstanceIds: [id] }).catch((error) => failed.set(id, error)),
+    ),
+  );
+  return ids.map((id) => failed.get(id));
+}
+
+/** Every live instance with all of these tags or tag keys. */
+export async function listInstances(
+  ec2: Ec2Api,
+  filters: readonly { readonly Name: string; readonly Values: readonly string[] }[],
+): Promise<readonly Instance[]> {
+  const pages = await allPages((token) =>
+    ec2.describeInstances({ Filters: [LIVE_FILTER, ...filters], MaxResults: 1_000, ...token }),
+  );
+  return [...instancesIn(pages)].sort((a, b) => (a.InstanceId < b.InstanceId ? -1 : 1));
+}
+
+function instancesIn(
+  pages: readonly {
+    readonly Reservations: readonly { readonly Instances: readonly Instance[] }[];
+  }[],
+): readonly Instance[] {
+  return pages.flatMap((page) => page.Reservations.flatMap((one) => one.Instances));
+}

@@ -1,0 +1,300 @@
+/**
+ * Launching one instance for a claim: choose candidates and subnets, make sure of launch templates, ask
+ * for a fleet of one, learn from its errors. What EC2 is out of is marked, so that the next plan avoids
+ * it. upstream: pkg/providers/instance/instance.go
+ */
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import { claimGeneration } from "../../../apis/hub/claim.ts";
+import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import { CAPACITY_TYPE_LABEL_KEY, CAPACITY_TYPE_SPOT } from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { parseResources } from "../../../apis/resources.ts";
+import type { Logger } from "../../../base/log.ts";
+import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
+import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
+import { type Ami, amiFor } from "../ami/choose.ts";
+import { AwsError, type FleetError, type SecurityGroup, type Subnet } from "../api.ts";
+import type { ClusterFacts } from "../cluster/cluster-facts.ts";
+import {
+  describeError,
+  isCapacityCode,
+  isInsufficientCapacity,
+  isLaunchTemplateNotFound,
+  launchFailure,
+  SPOT_ROLE_ERROR,
+} from "../errors.ts";
+import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
+import type { UnavailableOfferings } from "../offering/unavailable.ts";
+import type { Subnets } from "../subnet/subnets.ts";
+import { launchTags, type TagSettings, type Tags } from "../tags/tags.ts";
+import type { Bootstrap } from "../userdata/bootstrap.ts";
+import { userData } from "../userdata/user-data.ts";
+import { type Candidate, type Candidates, candidates } from "./candidates.ts";
+import type { Ec2Batches } from "./ec2-batches.ts";
+import { describeFleetErrors, fleetInput, type TemplateGroup } from "./fleet.ts";
+import type { Launched } from "./to-claim.ts";
+
+export interface LaunchDeps {
+  readonly batches: Ec2Batches;
+  readonly subnets: Subnets;
+  readonly templates: LaunchTemplates;
+  readonly unavailable: UnavailableOfferings;
+  readonly facts: ClusterFacts;
+  readonly log: Logger;
+  readonly settings: TagSettings;
+}
+
+/** Everything about the class, resolved. */
+export interface LaunchInput {
+  readonly claim: NodeClaim;
+  readonly nodeClass: AwsClass;
+  readonly kubelet: KubeletConfiguration | undefined;
+  readonly types: readonly InstanceType[];
+  readonly subnets: readonly Subnet[];
+  readonly securityGroups: readonly SecurityGroup[];
+  readonly amis: readonly Ami[];
+  readonly instanceProfile: string;
+}
+
+const EFA = "vpc.amazonaws.com/efa";
+
+/** Rejects with InsufficientCapacityError or CreateError. */
+export async function launch(deps: LaunchDeps, input: LaunchInput): Promise<Launched> {
+  try {
+    return await tryLaunch(deps, input);
+  } catch (error) {
+    if (!(error instanceof TemplateGoneError)) throw error;
+    // Someone deleted it behind our back: made anew, once.
+    for (const name of error.names) deps.templates.forget(name);
+    return await tryLaunch(deps, input);
+  }
+}
+
+class TemplateGoneError extends Error {
+  override readonly name = "TemplateGoneError";
+  readonly names: readonly string[];
+
+  constructor(names: readonly string[], cause: unknown) {
+    super("launch template not found", { cause });
+    this.names = names;
+  }
+}
+
+async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched> {
+  const { claim, nodeClass } = input;
+  const subnets = deps.subnets.choose(input.subnets);
+  if (subnets.size === 0) {
+    throw new InsufficientCapacityError("no subnet of the class has free IP addresses");
+  }
+  const found = candidates(claim, input.types, new Set(subnets.keys()));
+  if (found === undefined) {
+    throw new InsufficientCapacityError(
+      "no capacity offerings are currently available given the constraints",
+    );
+  }
+  const tags = launchTags(nodeClass, claim, deps.settings);
+  const groups = await templateGroups(deps, input, found, tags);
+  const request = {
+    capacityType: found.capacityType,
+    groups,
+    subnets,
+    tags,
+    context: nodeClass.context,
+  };
+  const reserved = reserveAddresses(deps.subnets, found, subnets);
+  const answer = await askFleet(deps, request);
+  const override = answer.instance?.LaunchTemplateAndOverrides?.Overrides;
+  const used = override?.SubnetId;
+  for (const [id, addresses] of reserved) if (id !== used) deps.subnets.reserve(id, -addresses);
+  learn(deps, answer.errors, found.capacityType, input.subnets);
+  if (answer.instance === undefined) throw toLaunchError(answer.errors, groups);
+  const { instance } = answer;
+  const type = input.types.find((one) => one.name === instance.InstanceType);
+  const zone = override?.AvailabilityZone ?? zoneOfSubnet(input.subnets, used);
+  if (type === undefined || zone === undefined) {
+    throw new CreateError("reading the fleet's answer: it names no known type and zone", {
+      reason: "LaunchFailed",
+      message: `EC2 launched ${instance.instanceId} without saying as what`,
+    });
+  }
+  return {
+    instanceId: instance.instanceId,
+    type,
+    zone,
+    capacityType: found.capacityType,
+    imageId: override?.ImageId ?? imageOf(groups, type.name),
+    efaCount: efaCount(claim, type),
+  };
+}
+
+async function askFleet(
+  deps: LaunchDeps,
+  request: Parameters<typeof fleetInput>[0],
+): ReturnType<Ec2Batches["createFleet"]> {
+  try {
+    return await deps.batches.createFleet(fleetInput(request));
+  } catch (error) {
+    if (error instanceof AwsError && isLaunchTemplateNotFound(error.code)) {
+      throw new TemplateGoneError(
+        request.groups.map((group) => group.templateName),
+        error,
+      );
+    }
+    const text = describeError(error);
+    throw new CreateError(`creating fleet: ${text}`, launchFailure(text), error);
+  }
+}
+
+/** One template for each image, number of pods and of EFA interfaces. */
+async function templateGroups(
+  deps: LaunchDeps,
+  input: LaunchInput,
+  { types, capacityType }: Candidates,
+  tags: Tags,
+): Promise<readonly TemplateGroup[]> {
+  const { nodeClass, claim } = input;
+  if (nodeClass.launchTemplateName !== undefined) {
+    return [{ templateName: nodeClass.launchTemplateName, imageId: undefined, types }];
+  }
+  const groups = new Map<string, { ami: Ami; pods: number; efa: number; types: Candidate[] }>();
+  for (const candidate of types) {
+    const ami = amiFor(candidate.type, input.amis);
+    if (ami === undefined) continue;
+    const pods = candidate.type.capacity["pods"] ?? 0;
+    const efa = efaCount(claim, candidate.type);
+    const key = JSON.stringify([ami.id, pods, efa]);
+    const group = groups.get(key) ?? { ami, pods, efa, types: [] };
+    group.types.push(candidate);
+    groups.set(key, group);
+  }
+  const bootstrap = await bootstrapOf(deps, input, capacityType);
+  return Promise.all(
+    [...groups.values()].map(async ({ ami, pods, efa, types: own }) => {
+      const template = deps.templates.of({
+        nodeClass,
+        clusterName: deps.settings.clusterName,
+        imageId: ami.id,
+        userData: renderUserData(nodeClass, { ...bootstrap, maxPods: pods }),
+        securityGroupIds: input.securityGroups.map((group) => group.GroupId),
+        instanceProfile: input.instanceProfile,
+        capacityType,
+        efaCount: efa,
+        privateSubnets: input.subnets.every((subnet) => subnet.MapPublicIpOnLaunch === false),
+        ipv6: bootstrap.dnsIp?.includes(":") ?? false,
+        tags,
+      });
+      try {
+        const templateName = await deps.templates.ensure(template);
+        return { templateName, imageId: ami.id, types: own };
+      } catch (error) {
+        const text = describeError(error);
+        throw new CreateError(`creating launch template: ${text}`, launchFailure(text), error);
+      }
+    }),
+  );
+}
+
+function renderUserData(nodeClass: AwsClass, bootstrap: Bootstrap): string {
+  try {
+    return userData(nodeClass.amiFamily, bootstrap);
+  } catch (error) {
+    if (error instanceof Error && error.name !== "Error") throw error;
+    const message = describeError(error);
+    throw new CreateError(message, { reason: "UserDataInvalid", message }, error);
+  }
+}
+
+async function bootstrapOf(
+  { facts, settings }: LaunchDeps,
+  { claim, nodeClass, kubelet }: LaunchInput,
+  capacityType: "on-demand" | "spot",
+): Promise<Bootstrap> {
+  const [clusterEndpoint, caBundle, dnsIp, clusterCidr] = await Promise.all([
+    facts.endpoint(),
+    facts.caBundle(),
+    facts.dnsIp(),
+    nodeClass.amiFamily === "AL2023" ? facts.serviceCidr() : undefined,
+  ]);
+  return {
+    generation: claimGeneration(claim),
+    clusterName: settings.clusterName,
+    clusterEndpoint,
+    caBundle,
+    clusterCidr,
+    dnsIp,
+    kubelet,
+    maxPods: 0,
+    labels: { ...claim.metadata.labels, [CAPACITY_TYPE_LABEL_KEY]: capacityType },
+    taints: [...(claim.spec.taints ?? []), ...(claim.spec.startupTaints ?? [])],
+    raid0: nodeClass.instanceStorePolicy === "RAID0",
+    custom: nodeClass.userData,
+  };
+}
+
+/** EFA interfaces are attached only when asked for: they cost addresses. */
+function efaCount(claim: NodeClaim, type: InstanceType): number {
+  const wanted = parseResources(claim.spec.resources?.requests)[EFA] ?? 0;
+  return wanted > 0 ? (type.capacity[EFA] ?? 0) : 0;
+}
+
+/** Subnet → addresses the smallest possible node would take there. */
+function reserveAddresses(
+  subnets: Subnets,
+  { types }: Candidates,
+  chosen: ReadonlyMap<string, Subnet>,
+): ReadonlyMap<string, number> {
+  const reserved = new Map<string, number>();
+  for (const { type, offerings } of types) {
+    for (const { zone } of offerings) {
+      const id = chosen.get(zone)?.SubnetId;
+      if (id === undefined) continue;
+      const pods = type.capacity["pods"] ?? 0;
+      reserved.set(id, Math.min(reserved.get(id) ?? Number.POSITIVE_INFINITY, pods));
+    }
+  }
+  for (const [id, addresses] of reserved) subnets.reserve(id, addresses);
+  return reserved;
+}
+
+/** Marks what EC2 said it is out of. */
+function learn(
+  deps: LaunchDeps,
+  errors: readonly FleetError[],
+  capacityType: "on-demand" | "spot",
+  subnets: readonly Subnet[],
+): void {
+  for (const { ErrorCode, LaunchTemplateAndOverrides } of errors) {
+    const overrides = LaunchTemplateAndOverrides?.Overrides;
+    if (ErrorCode === SPOT_ROLE_ERROR) deps.unavailable.markCapacityType(CAPACITY_TYPE_SPOT);
+    if (ErrorCode === "InsufficientFreeAddressesInSubnet" && overrides?.SubnetId !== undefined) {
+      deps.subnets.markExhausted(overrides.SubnetId);
+    }
+    if (!isCapacityCode(ErrorCode)) continue;
+    const instanceType = overrides?.InstanceType;
+    const zone = overrides?.AvailabilityZone ?? zoneOfSubnet(subnets, overrides?.SubnetId);
+    if (instanceType === undefined || zone === undefined) continue;
+    deps.unavailable.mark(ErrorCode, { capacityType, instanceType, zone });
+  }
+}
+
+function toLaunchError(errors: readonly FleetError[], groups: readonly TemplateGroup[]): Error {
+  const gone = errors.filter((error) => isLaunchTemplateNotFound(error.ErrorCode));
+  if (gone.length > 0) {
+    return new TemplateGoneError(
+      groups.map((group) => group.templateName),
+      gone[0],
+    );
+  }
+  const text = `with fleet error(s), ${describeFleetErrors(errors)}`;
+  if (errors.every(isInsufficientCapacity)) return new InsufficientCapacityError(text);
+  return new CreateError(`creating instance, ${text}`, launchFailure(text));
+}
+
+function imageOf(groups: readonly TemplateGroup[], typeName: string): string {
+  const group = groups.find(({ types }) => types.some(({ type }) => type.name === typeName));
+  return group?.imageId ?? "";
+}
+
+function zoneOfSubnet(subnets: readonly Subnet[], id: string | undefined): string | undefined {
+  return subnets.find((subnet) => subnet.SubnetId === id)?.AvailabilityZone;
+}

@@ -1,0 +1,57 @@
+/**
+ * Adds the tags that are only known once a node has joined: its name, and its claim. Keys the instance
+ * already has stay, so a Name given by the user wins. Alpha named its machines at launch.
+ * upstream: pkg/controllers/nodeclaim/tagging
+ */
+import { ANNOTATION_INSTANCE_TAGGED } from "../../../apis/aws/labels.ts";
+import { claimGeneration } from "../../../apis/hub/claim.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../../kube/controller.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import type { AwsDeps, AwsParts } from "../provider.ts";
+import { fromTagList, registrationTags, toTagList } from "../tags/tags.ts";
+import { instanceIdOf } from "./to-claim.ts";
+
+const CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
+
+export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
+  return {
+    name: "nodeclaim.tagging",
+    // One at a time: CreateTags has a low rate limit.
+    concurrency: 1,
+    watches: [
+      source(NODE_CLAIM, (claim) =>
+        isTaggable(claim) ? [{ kind: NODE_CLAIM.kind, name: claim.metadata.name }] : [],
+      ),
+    ],
+    reconcile: async ({ name }) => {
+      const claim = deps.mirrors.of(NODE_CLAIM).get(name);
+      if (claim === undefined || !isTaggable(claim)) return AWAIT_CHANGE;
+      const id = instanceIdOf(claim.status?.providerID ?? "");
+      const instance = id === undefined ? undefined : await parts.batches.instance(id);
+      if (instance === undefined) return AWAIT_CHANGE;
+      const tags = registrationTags(claim, fromTagList(instance.Tags), deps.settings.clusterName);
+      if (Object.keys(tags).length > 0) {
+        const Resources = [instance.InstanceId];
+        await deps.api.ec2.createTags({ Resources, Tags: toTagList(tags) });
+      }
+      const annotations = {
+        ...claim.metadata.annotations,
+        [ANNOTATION_INSTANCE_TAGGED]: "true",
+        ...(claimGeneration(claim) === "v1" ? { [CLUSTER_NAME_TAGGED]: "true" } : {}),
+      };
+      const after = { ...claim, metadata: { ...claim.metadata, annotations } };
+      await patchObject(deps.kube, NODE_CLAIM, claim, after);
+      return AWAIT_CHANGE;
+    },
+  };
+}
+
+function isTaggable({ metadata, status }: NodeClaim): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    (status?.nodeName ?? "") !== "" &&
+    (status?.providerID ?? "").startsWith("aws:") &&
+    metadata.annotations?.[ANNOTATION_INSTANCE_TAGGED] !== "true"
+  );
+}

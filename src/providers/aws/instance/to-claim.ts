@@ -1,0 +1,121 @@
+/**
+ * Instances as claims: what a launch reports back, and what a listing finds. Labels come from what was
+ * launched, never from what was asked for. upstream: pkg/cloudprovider instanceToNodeClaim
+ */
+import { LABEL_TOPOLOGY_ZONE_ID } from "../../../apis/aws/labels.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { apiVersionOf } from "../../../apis/meta.ts";
+import { formatResources, type Resources } from "../../../apis/resources.ts";
+import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
+import type { Instance } from "../api.ts";
+import { fromTagList } from "../tags/tags.ts";
+import { allocatable } from "./candidates.ts";
+
+/** What a launch gave. */
+export interface Launched {
+  readonly instanceId: string;
+  readonly type: InstanceType;
+  readonly zone: string;
+  readonly capacityType: "on-demand" | "spot";
+  readonly imageId: string;
+  /** EFA interfaces it has. */
+  readonly efaCount: number;
+}
+
+const EFA = "vpc.amazonaws.com/efa";
+
+/** `aws:///us-east-1a/i-0123` */
+export function providerId(zone: string, instanceId: string): string {
+  return `aws:///${zone}/${instanceId}`;
+}
+
+/** The instance id in a provider id; undefined when it is not ours. */
+export function instanceIdOf(id: string): string | undefined {
+  return /^aws:\/\/\/[^/]*\/(i-[^/]+)$/.exec(id)?.[1];
+}
+
+/** Single-valued labels of the type, then where and how it runs. */
+export function launchedLabels(launched: Launched): Record<string, string> {
+  const { type, zone, capacityType } = launched;
+  const labels: Record<string, string> = {};
+  for (const key of Object.keys(type.labels)) {
+    const values = type.labels[key] ?? [];
+    if (values.length === 1) labels[key] = values[0] as string;
+  }
+  delete labels[LABEL_TOPOLOGY_ZONE_ID];
+  const offering = type.offerings.find((one) => one.zone === zone);
+  Object.assign(labels, offering?.labels);
+  labels[TOPOLOGY_ZONE_LABEL_KEY] = zone;
+  labels[CAPACITY_TYPE_LABEL_KEY] = capacityType;
+  return labels;
+}
+
+/** `claim` with status and labels of what was launched. */
+export function launchedClaim(
+  claim: NodeClaim,
+  launched: Launched,
+  annotations: Readonly<Record<string, string>>,
+): NodeClaim {
+  const { type, zone, instanceId, imageId, efaCount } = launched;
+  return {
+    ...claim,
+    metadata: {
+      ...claim.metadata,
+      labels: { ...claim.metadata.labels, ...launchedLabels(launched) },
+      annotations: { ...claim.metadata.annotations, ...annotations },
+    },
+    status: {
+      ...claim.status,
+      providerID: providerId(zone, instanceId),
+      imageID: imageId,
+      capacity: formatResources(shown(type.capacity, efaCount)),
+      allocatable: formatResources(shown(allocatable(type), efaCount)),
+    },
+  };
+}
+
+/** Without zeros; EFA only as far as the instance has the interfaces. */
+function shown(resources: Resources, efaCount: number): Resources {
+  const amounts: Record<string, number> = { ...resources };
+  if (EFA in amounts) amounts[EFA] = efaCount;
+  return Object.fromEntries(Object.entries(amounts).filter(([, amount]) => amount !== 0));
+}
+
+/**
+ * A claim without a name, capacity or the labels that only its class could tell. `deletionTimestamp` is
+ * set once the instance is going.
+ */
+export function instanceClaim(instance: Instance, nowText: string): NodeClaim {
+  const zone = instance.Placement.AvailabilityZone;
+  const tags = fromTagList(instance.Tags);
+  const spot =
+    instance.SpotInstanceRequestId !== undefined || instance.InstanceLifecycle === "spot";
+  const labels: Record<string, string> = {
+    [INSTANCE_TYPE_LABEL_KEY]: instance.InstanceType,
+    [TOPOLOGY_ZONE_LABEL_KEY]: zone,
+    [CAPACITY_TYPE_LABEL_KEY]: spot ? "spot" : "on-demand",
+  };
+  for (const key of [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY]) {
+    if (tags[key] !== undefined) labels[key] = tags[key];
+  }
+  const going = ["shutting-down", "terminated"].includes(instance.State.Name);
+  return {
+    apiVersion: apiVersionOf(NODE_CLAIM),
+    kind: NODE_CLAIM.kind,
+    metadata: {
+      name: "",
+      labels,
+      creationTimestamp: instance.LaunchTime,
+      ...(going ? { deletionTimestamp: nowText } : {}),
+    },
+    spec: { requirements: [], nodeClassRef: { group: "", kind: "", name: "" } },
+    status: { providerID: providerId(zone, instance.InstanceId), imageID: instance.ImageId },
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * Launch templates that we made: created when first needed, deleted when long unused or when their class
+ * goes. Only templates that carry our cluster tag are ever deleted.
+ * upstream: pkg/providers/launchtemplate
+ */
+import type { Clock } from "../../../base/clock.ts";
+import type { Logger } from "../../../base/log.ts";
+import { allPages, type CreateLaunchTemplateInput, type Ec2Api, type Filter } from "../api.ts";
+import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
+import { NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
+import { launchTemplate, type TemplateInput } from "./template-data.ts";
+
+/** Kept this long after the last launch, so that a workload that breathes does not make them anew. */
+const UNUSED_MS = 300_000;
+const REMEMBERED = 512;
+
+export class LaunchTemplates {
+  readonly #ec2: Ec2Api;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #clusterName: string;
+  /** Name → last use. */
+  readonly #usedMs = new Map<string, number>();
+  readonly #ensuring = new Map<string, Promise<void>>();
+  /** Input text → the template: naming one means hashing kilobytes. */
+  readonly #named = new Map<string, CreateLaunchTemplateInput>();
+  #hydrated = false;
+
+  constructor(deps: { ec2: Ec2Api; clock: Clock; log: Logger; clusterName: string }) {
+    this.#ec2 = deps.ec2;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#clusterName = deps.clusterName;
+  }
+
+  /** The template of these inputs, worked out once. */
+  of(input: TemplateInput): CreateLaunchTemplateInput {
+    const { nodeClass, ...rest } = input;
+    const key = JSON.stringify([nodeClass.id, nodeClass.hash, rest]);
+    const known = this.#named.get(key) ?? launchTemplate(input);
+    this.#named.delete(key);
+    this.#named.set(key, known);
+    if (this.#named.size > REMEMBERED)
+      this.#named.delete(this.#named.keys().next().value as string);
+    return known;
+  }
+
+  /** Resolves once the template exists. */
+  async ensure(template: CreateLaunchTemplateInput): Promise<string> {
+    const name = template.LaunchTemplateName;
+    const known = this.#usedMs.has(name);
+    this.#usedMs.set(name, this.#clock.now());
+    if (!known) {
+      const ensuring = this.#findOrCreate(template);
+      this.#ensuring.set(name, ensuring);
+    }
+    try {
+      await this.#ensuring.get(name);
+    } catch (error) {
+      this.forget(name);
+      throw error;
+    }
+    return name;
+  }
+
+  /** A launch found it gone: the next one makes it anew. */
+  forget(name: string): void {
+    this.#usedMs.delete(name);
+    this.#ensuring.delete(name);
+  }
+
+  /** Deletes what nobody has used for a while; the first time also takes in what an earlier run left. */
+  async sweep(): Promise<void> {
+    if (!this.#hydrated) {
+      const filters = [this.#clusterFilter()];
+      for (const name of await this.#names(filters)) {
+        if (!this.#usedMs.has(name)) this.#usedMs.set(name, this.#clock.now());
+      }
+      this.#hydrated = true;
+    }
+    const before = this.#clock.now() - UNUSED_MS;
+    const unused = [...this.#usedMs].filter(([, usedMs]) => usedMs <= before);
+    for (const [name] of unused.sort()) await this.#delete(name);
+  }
+
+  /** With the class they were made for. */
+  async deleteOf(className: string): Promise<void> {
+    const tag: Filter = { Name: `tag:${NODECLASS_TAG}`, Values: [className] };
+    for (const name of await this.#names([this.#clusterFilter(), tag])) await this.#delete(name);
+  }
+
+  async #findOrCreate(template: CreateLaunchTemplateInput): Promise<void> {
+    const name = template.LaunchTemplateName;
+    try {
+      const found = await this.#ec2.describeLaunchTemplates({ LaunchTemplateNames: [name] });
+      if (found.LaunchTemplates.length > 0) return;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    try {
+      const { LaunchTemplate } = await this.#ec2.createLaunchTemplate(template);
+      this.#log.debug("created launch template", {
+        "launch-template-name": name,
+        id: LaunchTemplate.LaunchTemplateId,
+      });
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+
+  async #delete(name: string): Promise<void> {
+    this.forget(name);
+    try {
+      await this.#ec2.deleteLaunchTemplate({ LaunchTemplateName: name });
+      this.#log.debug("deleted launch template", { "launch-template-name": name });
+    } catch (error) {
+      if (isNotFound(error)) return;
+      // Looked at again with the next sweep: the time of use is now.
+      this.#usedMs.set(name, this.#clock.now());
+      this.#log.error("failed to delete launch template", {
+        "launch-template-name": name,
+        error: describeError(error),
+      });
+    }
+  }
+
+  async #names(Filters: readonly Filter[]): Promise<readonly string[]> {
+    const pages = await allPages((token) =>
+      this.#ec2.describeLaunchTemplates({ Filters, MaxResults: 200, ...token }),
+    );
+    return pages
+      .flatMap((page) => page.LaunchTemplates.map((one) => one.LaunchTemplateName))
+      .sort();
+  }
+
+  #clusterFilter(): Filter {
+    return { Name: `tag:${TEMPLATE_CLUSTER_TAG}`, Values: [this.#clusterName] };
+  }
+}

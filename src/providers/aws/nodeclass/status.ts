@@ -1,0 +1,138 @@
+/**
+ * A class' status as data: what its selectors found, and the conditions that follow. Pure; the texts and
+ * reasons are upstream's. upstream: pkg/controllers/nodeclass
+ */
+import type { EC2NodeClass, EC2NodeClassStatus } from "../../../apis/aws/ec2nodeclass.ts";
+import type { ConditionChange } from "../../../apis/karpenter/conditions.ts";
+import { NODEPOOL_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { Ami } from "../ami/choose.ts";
+import type { SecurityGroup, Subnet } from "../api.ts";
+import { EKS_CLUSTER_TAG, NODECLAIM_TAG, NODECLASS_TAG } from "../tags/tags.ts";
+
+/** A part that could not be read is an Error: its old status stays. */
+export interface Findings {
+  readonly subnets: readonly Subnet[] | Error;
+  readonly securityGroups: readonly SecurityGroup[] | Error;
+  readonly amis: readonly Ami[] | Error;
+  readonly instanceProfile: string | Error;
+}
+
+export function subnetStatus(
+  subnets: readonly Subnet[],
+): NonNullable<EC2NodeClassStatus["subnets"]> {
+  return subnets.map(({ SubnetId, AvailabilityZone, AvailabilityZoneId }) => ({
+    id: SubnetId,
+    zone: AvailabilityZone,
+    ...(AvailabilityZoneId === undefined ? {} : { zoneID: AvailabilityZoneId }),
+  }));
+}
+
+export function securityGroupStatus(
+  groups: readonly SecurityGroup[],
+): NonNullable<EC2NodeClassStatus["securityGroups"]> {
+  return groups.map(({ GroupId, GroupName }) => ({ id: GroupId, name: GroupName }));
+}
+
+export function amiStatus(amis: readonly Ami[]): NonNullable<EC2NodeClassStatus["amis"]> {
+  return amis.map(({ id, name, deprecated, requirements }) => ({
+    id,
+    name,
+    ...(deprecated ? { deprecated } : {}),
+    requirements,
+  }));
+}
+
+/** Status fields without conditions. A part that failed or found nothing: old value, or none. */
+export function foundStatus(
+  before: EC2NodeClassStatus | undefined,
+  findings: Findings,
+): EC2NodeClassStatus {
+  const { subnets, securityGroups, amis, instanceProfile } = findings;
+  const result: Record<string, unknown> = { ...before };
+  const put = (key: string, value: unknown): void => {
+    if (value instanceof Error) return;
+    if (Array.isArray(value) && value.length === 0) delete result[key];
+    else result[key] = value;
+  };
+  put("subnets", subnets instanceof Error ? subnets : subnetStatus(subnets));
+  put(
+    "securityGroups",
+    securityGroups instanceof Error ? securityGroups : securityGroupStatus(securityGroups),
+  );
+  put("amis", amis instanceof Error ? amis : amiStatus(amis));
+  put("instanceProfile", instanceProfile);
+  return result;
+}
+
+/** In upstream's order. Parts that failed change nothing. */
+export function conditionChanges(
+  nodeClass: EC2NodeClass,
+  findings: Findings,
+): readonly ConditionChange[] {
+  const changes: ConditionChange[] = [];
+  const list = (
+    type: string,
+    found: readonly unknown[] | Error,
+    reason: string,
+    message: string,
+  ): void => {
+    if (found instanceof Error) return;
+    if (found.length > 0) changes.push({ type, status: "True" });
+    else changes.push({ type, status: "False", reason, message });
+  };
+  list("AMIsReady", findings.amis, "AMINotFound", "AMISelector did not match any AMIs");
+  list(
+    "SubnetsReady",
+    findings.subnets,
+    "SubnetsNotFound",
+    "SubnetSelector did not match any Subnets",
+  );
+  list(
+    "SecurityGroupsReady",
+    findings.securityGroups,
+    "SecurityGroupsNotFound",
+    "SecurityGroupSelector did not match any SecurityGroups",
+  );
+  if (!(findings.instanceProfile instanceof Error)) {
+    changes.push({ type: "InstanceProfileReady", status: "True" });
+  }
+  changes.push(validation(nodeClass, findings));
+  return changes;
+}
+
+const RESTRICTED_TAGS: readonly RegExp[] = [
+  /^kubernetes\.io\/cluster\/[0-9A-Za-z][A-Za-z0-9\-_]*$/,
+  exact(NODEPOOL_LABEL_KEY),
+  exact(EKS_CLUSTER_TAG),
+  exact(NODECLASS_TAG),
+  exact(NODECLAIM_TAG),
+];
+
+function exact(key: string): RegExp {
+  return new RegExp(`^${key.replaceAll(".", "\\.")}$`);
+}
+
+function validation(nodeClass: EC2NodeClass, findings: Findings): ConditionChange {
+  const type = "ValidationSucceeded";
+  const parts = [
+    findings.amis,
+    findings.subnets,
+    findings.securityGroups,
+    findings.instanceProfile,
+  ];
+  if (parts.some((part) => Array.isArray(part) && part.length === 0)) {
+    const message = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution";
+    return { type, status: "False", reason: "DependenciesNotReady", message };
+  }
+  if (parts.some((part) => part instanceof Error)) {
+    const message = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution";
+    return { type, status: "Unknown", reason: "DependenciesNotReady", message };
+  }
+  for (const key of Object.keys(nodeClass.spec.tags ?? {}).sort()) {
+    const pattern = RESTRICTED_TAGS.find((restricted) => restricted.test(key));
+    if (pattern === undefined) continue;
+    const message = `"${key}" tag does not pass tag validation requirements: spec.tags may not hold ${pattern}; remove the key`;
+    return { type, status: "False", reason: "TagValidationFailed", message };
+  }
+  return { type, status: "True" };
+}

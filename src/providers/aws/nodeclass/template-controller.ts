@@ -1,0 +1,102 @@
+/**
+ * Keeps an AWSNodeTemplate's status: what its selectors match now, most free subnet first. Alpha has no
+ * conditions, so a selector that matches nothing is an error in the log, in upstream's words. No
+ * finalizer: what was launched from a template outlives it.
+ */
+import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../../apis/aws/awsnodetemplate.ts";
+import { toAwsClass } from "../../../apis/hub/aws-class.ts";
+import { AWAIT_CHANGE, type Controller, requeueAfter, source } from "../../../kube/controller.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { hashAnnotations } from "../drift.ts";
+import { describeError } from "../errors.ts";
+import type { AwsDeps, AwsParts } from "../provider.ts";
+import { amiStatus, securityGroupStatus, subnetStatus } from "./status.ts";
+
+/** upstream v0.31: nodetemplate controller */
+const REFRESH_MS = 300_000;
+/** A selector without a match is probably being set up right now. */
+const RETRY_MS = 60_000;
+
+export function nodeTemplateController(deps: AwsDeps, parts: AwsParts): Controller {
+  return {
+    name: "awsnodetemplate",
+    concurrency: 10,
+    watches: [source(AWS_NODE_TEMPLATE)],
+    reconcile: async ({ name }) => {
+      const template = deps.mirrors.of(AWS_NODE_TEMPLATE).get(name);
+      if (template === undefined || template.metadata.deletionTimestamp !== undefined) {
+        return AWAIT_CHANGE;
+      }
+      const problems = await follow(deps, parts, template);
+      for (const problem of problems) {
+        deps.log.error(problem, { controller: "awsnodetemplate", awsnodetemplate: name });
+      }
+      return requeueAfter(problems.length > 0 ? RETRY_MS : REFRESH_MS);
+    },
+  };
+}
+
+/** Writes the status; returns what is wrong, one line each. */
+async function follow(
+  { kube }: AwsDeps,
+  parts: AwsParts,
+  native: AWSNodeTemplate,
+): Promise<readonly string[]> {
+  const nodeClass = toAwsClass(native);
+  const problems: string[] = [];
+  const status: Record<string, unknown> = { ...native.status };
+  const read = async <T>(
+    key: string,
+    what: string,
+    terms: readonly unknown[],
+    list: () => Promise<readonly T[]>,
+    toStatus: (found: readonly T[]) => unknown,
+  ): Promise<void> => {
+    try {
+      const found = await list();
+      if (found.length > 0) status[key] = toStatus(found);
+      else {
+        delete status[key];
+        problems.push(`no ${what} exist given constraints ${JSON.stringify(terms)}`);
+      }
+    } catch (error) {
+      problems.push(`resolving ${what}: ${describeError(error)}`);
+    }
+  };
+  const { subnetTerms, securityGroupTerms, amiTerms, amiFamily } = nodeClass;
+  const amis = amiTerms.length === 0 ? [amiFamily] : amiTerms;
+  await read(
+    "subnets",
+    "subnets",
+    subnetTerms,
+    () => parts.subnets.list(nodeClass),
+    (found) => subnetStatus(found).map(({ id, zone }) => ({ id, zone })),
+  );
+  if (nodeClass.launchTemplateName === undefined) {
+    const groups = () => parts.securityGroups.list(nodeClass);
+    await read(
+      "securityGroups",
+      "security groups",
+      securityGroupTerms,
+      groups,
+      securityGroupStatus,
+    );
+    await read(
+      "amis",
+      "amis",
+      amis,
+      () => parts.amis.list(nodeClass),
+      (found) => amiStatus(found).map(({ id, name, requirements }) => ({ id, name, requirements })),
+    );
+  }
+  const after = {
+    ...native,
+    metadata: {
+      ...native.metadata,
+      annotations: { ...native.metadata.annotations, ...hashAnnotations(nodeClass) },
+    },
+    status,
+  } as AWSNodeTemplate;
+  await patchObject(kube, AWS_NODE_TEMPLATE, native, after);
+  return problems;
+}

@@ -1,0 +1,343 @@
+/**
+ * AWS as a CloudProvider: finds the class, resolves what it selects, launches, looks up and ends
+ * instances. Each noun has a folder of its own; this file only puts them together.
+ */
+
+import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
+import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
+import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
+import type { AwsClass } from "../../apis/hub/aws-class.ts";
+import { claimKubelet } from "../../apis/hub/claim.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import {
+  INSTANCE_TYPE_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { type Clock, toRfc3339 } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
+import {
+  CreateError,
+  InsufficientCapacityError,
+  NodeClaimNotFoundError,
+  NodeClassNotReadyError,
+} from "../../core/cloudprovider/errors.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { Controller } from "../../kube/controller.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import type { Mirrors } from "../../kube/mirror.ts";
+import { Amis } from "./ami/amis.ts";
+import type { Ami } from "./ami/choose.ts";
+import type { AwsApi, Instance, SecurityGroup, Subnet } from "./api.ts";
+import { catalogue } from "./catalogue/catalogue.ts";
+import { ClusterFacts } from "./cluster/cluster-facts.ts";
+import { awsControllers } from "./controllers.ts";
+import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
+import { describeError, isNotFound } from "./errors.ts";
+import { Ec2Batches, listInstances } from "./instance/ec2-batches.ts";
+import { launch } from "./instance/launch.ts";
+import { instanceClaim, instanceIdOf, launchedClaim } from "./instance/to-claim.ts";
+import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
+import { InstanceTypes } from "./instancetype/instance-types.ts";
+import { LaunchTemplates } from "./launchtemplate/launch-templates.ts";
+import {
+  type ClassSource,
+  createClassSource,
+  type FoundClass,
+  notFoundText,
+} from "./nodeclass/class-source.ts";
+import { UnavailableOfferings } from "./offering/unavailable.ts";
+import { Prices } from "./pricing/pricing.ts";
+import { SecurityGroups } from "./securitygroup/security-groups.ts";
+import { Subnets } from "./subnet/subnets.ts";
+import { clusterTag, type Tags } from "./tags/tags.ts";
+
+/** Absent ones have upstream's defaults. */
+export interface AwsSettings {
+  readonly clusterName: string;
+  /** Empty: asked of EKS. */
+  readonly clusterEndpoint: string;
+  readonly clusterCaBundle?: string;
+  readonly region: string;
+  /** `aws.defaultInstanceProfile`: alpha classes without one of their own. */
+  readonly defaultInstanceProfile?: string;
+  /** `aws.tags`: on everything launched for alpha and beta. */
+  readonly tags?: Tags;
+  /** 0.075 */
+  readonly vmMemoryOverheadPercent?: number;
+  readonly reservedEnis?: number;
+  /** `aws.enableENILimitedPodDensity` */
+  readonly eniLimitedPodDensity?: boolean;
+  readonly isolatedVpc?: boolean;
+}
+
+export interface AwsDeps {
+  readonly api: AwsApi;
+  readonly kube: KubeClient;
+  readonly mirrors: Mirrors;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: EventRecorder;
+  readonly settings: AwsSettings;
+}
+
+/** The nouns, made once and shared by the provider and its controllers. */
+export interface AwsParts {
+  readonly classes: ClassSource;
+  readonly facts: ClusterFacts;
+  readonly prices: Prices;
+  readonly unavailable: UnavailableOfferings;
+  readonly subnets: Subnets;
+  readonly securityGroups: SecurityGroups;
+  readonly amis: Amis;
+  readonly profiles: InstanceProfiles;
+  readonly instanceTypes: InstanceTypes;
+  readonly templates: LaunchTemplates;
+  readonly batches: Ec2Batches;
+}
+
+export function createAwsProvider(deps: AwsDeps): {
+  cloud: CloudProvider;
+  controllers: readonly Controller[];
+} {
+  const parts = createParts(deps);
+  return { cloud: createCloud(deps, parts), controllers: awsControllers(deps, parts) };
+}
+
+function createParts(deps: AwsDeps): AwsParts {
+  const { api, kube, clock, settings, mirrors } = deps;
+  const log = deps.log.named("aws");
+  const { clusterName, region } = settings;
+  const facts = new ClusterFacts(api, kube, clock, settings);
+  const prices = new Prices(fallbackPrices());
+  const unavailable = new UnavailableOfferings(clock, log);
+  return {
+    classes: createClassSource(mirrors),
+    facts,
+    prices,
+    unavailable,
+    subnets: new Subnets(api.ec2, clock),
+    securityGroups: new SecurityGroups(api.ec2, clock),
+    amis: new Amis({ api, clock, log, kubernetesVersion: () => facts.kubernetesVersion() }),
+    profiles: new InstanceProfiles({
+      iam: api.iam,
+      clock,
+      log,
+      clusterName,
+      region,
+      defaultInstanceProfile: settings.defaultInstanceProfile ?? "",
+    }),
+    instanceTypes: new InstanceTypes({
+      ec2: api.ec2,
+      clock,
+      region,
+      prices,
+      unavailable,
+      vmMemoryOverhead: settings.vmMemoryOverheadPercent ?? 0.075,
+      reservedEnis: settings.reservedEnis ?? 0,
+      eniLimitedPods: settings.eniLimitedPodDensity ?? true,
+    }),
+    templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
+    batches: new Ec2Batches(api.ec2, clock),
+  };
+}
+
+function fallbackPrices(): readonly (readonly [string, number])[] {
+  return Object.entries(catalogue().types).flatMap(([name, row]) =>
+    row?.usd === undefined ? [] : [[name, row.usd] as const],
+  );
+}
+
+/** What a class selects, as of now. */
+interface Resolved {
+  readonly subnets: readonly Subnet[];
+  readonly securityGroups: readonly SecurityGroup[];
+  readonly amis: readonly Ami[];
+}
+
+function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
+  const { clock, settings } = deps;
+
+  async function typesOf(
+    nodeClass: AwsClass,
+    kubelet: Parameters<InstanceTypes["list"]>[1],
+  ): Promise<{ resolved: Resolved; types: readonly InstanceType[] }> {
+    const resolved = await resolve(parts, nodeClass);
+    const types = await parts.instanceTypes.list(
+      nodeClass,
+      kubelet ?? nodeClass.kubelet,
+      resolved.subnets,
+      resolved.amis,
+    );
+    return { resolved, types };
+  }
+
+  async function instanceOf(providerId: string): Promise<Instance> {
+    const id = instanceIdOf(providerId);
+    const instance = id === undefined ? undefined : await parts.batches.instance(id);
+    if (instance === undefined || instance.State.Name === "terminated") {
+      throw new NodeClaimNotFoundError(`instance not found: ${providerId}`);
+    }
+    return instance;
+  }
+
+  return {
+    name: "aws",
+    nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE],
+    wellKnownLabels: AWS_WELL_KNOWN_LABELS,
+    create: async (claim) => {
+      const found = readyClass(deps, parts.classes.ofClaim(claim), claim);
+      const { nodeClass } = found;
+      const kubelet = claimKubelet(claim) ?? nodeClass.kubelet;
+      const { resolved, types } = await typesOf(nodeClass, kubelet).catch((error) => {
+        throw resolutionFailed(error);
+      });
+      const instanceProfile =
+        nodeClass.launchTemplateName === undefined
+          ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
+          : "";
+      const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
+      const launched = await launch(
+        { ...parts, log: deps.log, settings: tagSettings },
+        { claim, nodeClass, kubelet, types, ...resolved, instanceProfile },
+      );
+      return launchedClaim(claim, launched, hashAnnotations(nodeClass));
+    },
+    delete: async (claim) => {
+      const instance = await instanceOf(claim.status?.providerID ?? "");
+      if (instance.State.Name === "shutting-down") return;
+      try {
+        await parts.batches.terminate(instance.InstanceId);
+      } catch (error) {
+        if (isNotFound(error)) {
+          throw new NodeClaimNotFoundError("instance already terminated", { cause: error });
+        }
+        throw error;
+      }
+    },
+    get: async (providerId) => {
+      const instance = await instanceOf(providerId);
+      return instanceClaim(instance, toRfc3339(clock.now()));
+    },
+    list: async () => {
+      const instances = await listInstances(deps.api.ec2, [
+        { Name: "tag-key", Values: [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY] },
+        { Name: `tag:${clusterTag(settings.clusterName)}`, Values: ["owned"] },
+      ]);
+      const nowText = toRfc3339(clock.now());
+      return instances.map((one) => instanceClaim(one, nowText));
+    },
+    getInstanceTypes: async (pool) => {
+      const found = parts.classes.ofPool(pool);
+      if (found === undefined) {
+        throw new Error(`resolving node class, ${notFoundText(pool.classRef)}`);
+      }
+      return (await typesOf(found.nodeClass, pool.kubelet)).types;
+    },
+    isDrifted: async (claim) => {
+      const found = parts.classes.ofClaim(claim);
+      if (found === undefined) return undefined;
+      const { nodeClass } = found;
+      const reason = staticDrift(claim, nodeClass);
+      if (reason !== undefined) return reason;
+      if (nodeClass.launchTemplateName !== undefined) return undefined;
+      const { resolved, types } = await typesOf(nodeClass, claimKubelet(claim));
+      const name = claim.metadata.labels?.[INSTANCE_TYPE_LABEL_KEY];
+      const type = types.find((one) => one.name === name);
+      const instance = await parts.batches.instance(
+        instanceIdOf(claim.status?.providerID ?? "") ?? "",
+      );
+      return dynamicDrift({ claim, nodeClass, type, instance, ...resolved });
+    },
+    repairPolicies: [
+      repair("Ready", "False", 30),
+      repair("Ready", "Unknown", 30),
+      repair("AcceleratedHardwareReady", "False", 10),
+      repair("StorageReady", "False", 30),
+      repair("NetworkingReady", "False", 30),
+      repair("KernelReady", "False", 30),
+      repair("ContainerRuntimeReady", "False", 30),
+    ],
+  };
+}
+
+/** Rejects with upstream's words when something the class selects is not there. */
+async function resolve(parts: AwsParts, nodeClass: AwsClass): Promise<Resolved> {
+  const unmanaged = nodeClass.launchTemplateName !== undefined;
+  const [subnets, securityGroups, amis] = await Promise.all([
+    parts.subnets.list(nodeClass),
+    unmanaged ? [] : parts.securityGroups.list(nodeClass),
+    parts.amis.list(nodeClass),
+  ]);
+  const terms = (list: readonly unknown[]): string => JSON.stringify(list);
+  if (subnets.length === 0) {
+    throw new Error(`no subnets exist given constraints ${terms(nodeClass.subnetTerms)}`);
+  }
+  if (securityGroups.length === 0 && !unmanaged) {
+    throw new Error(
+      `no security groups exist given constraints ${terms(nodeClass.securityGroupTerms)}`,
+    );
+  }
+  if (amis.length === 0) {
+    const asked = nodeClass.amiTerms.length === 0 ? [nodeClass.amiFamily] : nodeClass.amiTerms;
+    throw new Error(`no amis exist given constraints ${terms(asked)}`);
+  }
+  return { subnets, securityGroups, amis };
+}
+
+/** The class a launch may use, or the error that says why not. */
+function readyClass(
+  { events }: AwsDeps,
+  found: FoundClass | undefined,
+  claim: NodeClaim,
+): FoundClass {
+  if (found === undefined || found.nodeClass.deleting) {
+    const why =
+      found === undefined
+        ? notFoundText(claim.spec.nodeClassRef)
+        : `${found.nodeClass.id} is being deleted`;
+    events.publish({
+      object: claim,
+      type: "Warning",
+      reason: "NodeClassNotFound",
+      message: "Failed resolving NodeClass",
+      dedupeValues: [claim.metadata.uid ?? claim.metadata.name],
+    });
+    throw new InsufficientCapacityError(`resolving node class, ${why}`);
+  }
+  const ready = condition(found.native, "Ready");
+  if (!found.nodeClass.id.startsWith("ec2nodeclass/")) return found;
+  const current = ready?.observedGeneration === found.nodeClass.observedGeneration;
+  if (ready?.status === "False" || (ready !== undefined && !current)) {
+    const why = current ? ready.message : "its status is older than its spec";
+    throw new NodeClassNotReadyError(`NodeClass ${found.nodeClass.name} is not ready: ${why}`);
+  }
+  if (ready?.status !== "True") {
+    const message = "NodeClass is in Ready=Unknown";
+    throw new CreateError("resolving NodeClass readiness, NodeClass is in Ready=Unknown", {
+      reason: "NodeClassReadinessUnknown",
+      message: ready?.message === undefined ? message : `${message}, ${ready.message}`,
+    });
+  }
+  return found;
+}
+
+function resolutionFailed(error: unknown): Error {
+  const text = describeError(error);
+  return new CreateError(
+    `resolving instance types: ${text}`,
+    { reason: "InstanceTypeResolutionFailed", message: `Error resolving instance types: ${text}` },
+    error,
+  );
+}
+
+function repair(
+  conditionType: string,
+  conditionStatus: "False" | "Unknown",
+  minutes: number,
+): CloudProvider["repairPolicies"][number] {
+  return { conditionType, conditionStatus, tolerationMs: minutes * 60_000 };
+}
