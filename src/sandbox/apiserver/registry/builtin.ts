@@ -71,7 +71,7 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
     prepareCreate: (object) => prepareCreate(rules, hasStatus, schema, object),
     prepareUpdate: (next, current) => prepareUpdate(rules, hasStatus, next, current),
     validate: (next, current) => validate(rules, schema, resource.namespaced, next, current),
-    tableCells: builtinCells(group, kind, resource.columns?.length ?? 2),
+    tableCells: builtinCells(kind, resource.columns?.length ?? 2),
     conversion: undefined,
   };
 }

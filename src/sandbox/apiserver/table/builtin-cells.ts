@@ -1,11 +1,94 @@
-/** Cells of the built-in kinds, as kubectl's tables show them. */
+/** Which row belongs to which built-in kind. Kinds without one show name, blanks and age. */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { ageCell } from "./age.ts";
+import type { Cells } from "./cell.ts";
+import {
+  attachmentCells,
+  autoscalerCells,
+  bindingCells,
+  budgetCells,
+  claimCells,
+  configMapCells,
+  createdAtCells,
+  csiDriverCells,
+  csiNodeCells,
+  endpointSliceCells,
+  endpointsCells,
+  eventCells,
+  leaseCells,
+  namespaceCells,
+  priorityClassCells,
+  quotaCells,
+  secretCells,
+  serviceAccountCells,
+  serviceCells,
+  storageClassCells,
+  volumeCells,
+  webhookCells,
+} from "./cluster-cells.ts";
+import { nodeCells } from "./node-cells.ts";
+import { podCells } from "./pod-cells.ts";
+import {
+  controllerRevisionCells,
+  cronJobCells,
+  daemonSetCells,
+  deploymentCells,
+  jobCells,
+  podTemplateCells,
+  replicaSetCells,
+  replicationControllerCells,
+  statefulSetCells,
+} from "./workload-cells.ts";
 
-export type Cells = (object: KubeObject, nowMs: number) => readonly unknown[];
+/** By kind: no two served groups share a kind with different columns. */
+const ROWS: Readonly<Record<string, Cells>> = {
+  CSIDriver: csiDriverCells,
+  CSINode: csiNodeCells,
+  ClusterRole: createdAtCells,
+  ClusterRoleBinding: bindingCells,
+  ConfigMap: configMapCells,
+  ControllerRevision: controllerRevisionCells,
+  CronJob: cronJobCells,
+  CustomResourceDefinition: createdAtCells,
+  DaemonSet: daemonSetCells,
+  Deployment: deploymentCells,
+  EndpointSlice: endpointSliceCells,
+  Endpoints: endpointsCells,
+  Event: eventCells,
+  HorizontalPodAutoscaler: autoscalerCells,
+  Job: jobCells,
+  Lease: leaseCells,
+  LimitRange: createdAtCells,
+  MutatingWebhookConfiguration: webhookCells,
+  Namespace: namespaceCells,
+  Node: nodeCells,
+  PersistentVolume: volumeCells,
+  PersistentVolumeClaim: claimCells,
+  Pod: podCells,
+  PodDisruptionBudget: budgetCells,
+  PodTemplate: podTemplateCells,
+  PriorityClass: priorityClassCells,
+  ReplicaSet: replicaSetCells,
+  ReplicationController: replicationControllerCells,
+  ResourceQuota: quotaCells,
+  Role: createdAtCells,
+  RoleBinding: bindingCells,
+  Secret: secretCells,
+  Service: serviceCells,
+  ServiceAccount: serviceAccountCells,
+  StatefulSet: statefulSetCells,
+  StorageClass: storageClassCells,
+  ValidatingWebhookConfiguration: webhookCells,
+  VolumeAttachment: attachmentCells,
+};
 
-/** The row maker of a kind. Kinds without one show name, blanks and age. */
-export function builtinCells(_group: string, _kind: string, columns: number): Cells {
+/** The row maker of a kind that has `columns` columns. */
+export function builtinCells(
+  kind: string,
+  columns: number,
+): (object: KubeObject, nowMs: number) => readonly unknown[] {
+  const row = ROWS[kind];
+  if (row !== undefined) return row;
   return (object, nowMs) => [
     object.metadata.name,
     ...Array.from({ length: Math.max(0, columns - 2) }, () => ""),
