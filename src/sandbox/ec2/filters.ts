@@ -64,16 +64,16 @@ function toPattern(text: string): (value: string) => boolean {
   let source = "";
   for (let i = 0; i < text.length; i++) {
     const char = text[i] as string;
-    if (char === "\\" && i + 1 < text.length) source += escape(text[++i] as string);
+    if (char === "\\" && i + 1 < text.length) source += quoted(text[++i] as string);
     else if (char === "*") source += "[\\s\\S]*";
     else if (char === "?") source += "[\\s\\S]";
-    else source += escape(char);
+    else source += quoted(char);
   }
   const regex = new RegExp(`^${source}$`);
   return (value) => regex.test(value);
 }
 
-function escape(char: string): string {
+function quoted(char: string): string {
   return /[.*+?^${}()|[\]\\/]/.test(char) ? `\\${char}` : char;
 }
 

@@ -112,6 +112,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
   const nodeGroup = options.nodeGroup === false ? [] : startNodeGroup(state);
   const journal = new Journal();
   const handlers = handlersOf(state);
+  const answered = new Map<string, unknown>();
   const latencyMs = options.latencyMs ?? (() => 0);
 
   function answer(service: string, action: string, input: unknown): unknown {
@@ -124,7 +125,12 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
       const message = "Request would have succeeded, but DryRun flag is set.";
       throw new AwsError("DryRunOperation", message, 412);
     }
-    return handler(input as never);
+    // A repeated token is a client's retry: it gets the first answer and changes nothing.
+    const token = isObject(input) ? input["ClientToken"] : undefined;
+    if (typeof token !== "string") return handler(input as never);
+    const key = `${service}/${action}/${token}`;
+    if (!answered.has(key)) answered.set(key, handler(input as never));
+    return answered.get(key);
   }
 
   async function call(service: string, action: string, given: unknown): Promise<unknown> {

@@ -1,0 +1,185 @@
+/**
+ * EC2's query protocol as tables: for each structure its members, the name of each on the wire and its
+ * type. One line a structure; `Tags=tagSet:[Tag]` is member `Tags`, on the wire `tagSet`, a list of
+ * `Tag`. Types: none is text, `n` number, `b` boolean, `t` time (RFC 3339 text), a structure's name, or
+ * one of these in brackets (behind them the items' element, if not `item`). What stands in no table is refused as an unknown parameter.
+ */
+import { capitalised, compileShapes, uncapitalised } from "./shape.ts";
+
+/** Requests: wire names are form keys; without `=` the member's own name. */
+export const EC2_REQUESTS = compileShapes(
+  `
+DescribeSubnetsRequest: Filters=Filter:[Filter] SubnetIds=SubnetId:[s] NextToken MaxResults:n
+    DryRun:b
+DescribeSecurityGroupsRequest: GroupIds=GroupId:[s] NextToken MaxResults:n DryRun:b
+    Filters=Filter:[Filter]
+DescribeAvailabilityZonesRequest: DryRun:b Filters=Filter:[Filter]
+DescribeImagesRequest: ImageIds=ImageId:[s] Owners=Owner:[s] IncludeDeprecated:b MaxResults:n
+    NextToken DryRun:b Filters=Filter:[Filter]
+DescribeInstanceTypesRequest: DryRun:b InstanceTypes=InstanceType:[s] Filters=Filter:[Filter]
+    MaxResults:n NextToken
+DescribeInstanceTypeOfferingsRequest: DryRun:b LocationType Filters=Filter:[Filter] MaxResults:n
+    NextToken
+DescribeSpotPriceHistoryRequest: DryRun:b StartTime:t EndTime:t InstanceTypes=InstanceType:[s]
+    ProductDescriptions=ProductDescription:[s] Filters=Filter:[Filter] MaxResults:n NextToken
+CreateLaunchTemplateRequest: LaunchTemplateName LaunchTemplateData:TemplateDataRequest DryRun:b
+    ClientToken TagSpecifications=TagSpecification:[TagSpecification]
+DescribeLaunchTemplatesRequest: DryRun:b LaunchTemplateIds=LaunchTemplateId:[s]
+    LaunchTemplateNames=LaunchTemplateName:[s] Filters=Filter:[Filter] NextToken MaxResults:n
+DeleteLaunchTemplateRequest: DryRun:b LaunchTemplateId LaunchTemplateName
+CreateFleetRequest: LaunchTemplateConfigs:[FleetConfig]
+    TargetCapacitySpecification:TargetCapacity DryRun:b ClientToken
+    SpotOptions:AllocationOptions OnDemandOptions:AllocationOptions Type
+    TagSpecifications=TagSpecification:[TagSpecification] Context
+DescribeInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b Filters=Filter:[Filter] NextToken
+    MaxResults:n
+TerminateInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b
+CreateTagsRequest: Resources=ResourceId:[s] Tags=Tag:[Tag] DryRun:b
+DeleteTagsRequest: Resources=ResourceId:[s] DryRun:b Tags=Tag:[Tag]
+DescribeTagsRequest: DryRun:b Filters=Filter:[Filter] MaxResults:n NextToken
+DescribeVolumesRequest: VolumeIds=VolumeId:[s] DryRun:b Filters=Filter:[Filter] NextToken
+    MaxResults:n
+DescribeLaunchTemplateVersionsRequest: DryRun:b LaunchTemplateId LaunchTemplateName
+    Versions=LaunchTemplateVersion:[s]
+Filter: Name Values=Value:[s]
+TemplateDataRequest: IamInstanceProfile:ProfileRequest
+    BlockDeviceMappings=BlockDeviceMapping:[DeviceRequest]
+    NetworkInterfaces=NetworkInterface:[InterfaceRequest] ImageId Monitoring:MonitoringRequest
+    Placement:PlacementRequest UserData TagSpecifications=TagSpecification:[TagSpecification]
+    SecurityGroupIds=SecurityGroupId:[s] MetadataOptions:MetadataRequest
+ProfileRequest: Name
+DeviceRequest: DeviceName Ebs:EbsRequest
+EbsRequest: Encrypted:b DeleteOnTermination:b Iops:n KmsKeyId SnapshotId VolumeSize:n VolumeType
+    Throughput:n
+InterfaceRequest: AssociatePublicIpAddress:b DeviceIndex:n Groups=SecurityGroupId:[s]
+    InterfaceType Ipv6AddressCount:n NetworkCardIndex:n PrimaryIpv6:b
+MonitoringRequest: Enabled:b
+PlacementRequest: Tenancy
+TagSpecification: ResourceType Tags=Tag:[Tag]
+MetadataRequest: HttpTokens HttpPutResponseHopLimit:n HttpEndpoint HttpProtocolIpv6
+    InstanceMetadataTags
+FleetConfig: LaunchTemplateSpecification:TemplateReference Overrides:[FleetOverride]
+TemplateReference: LaunchTemplateId LaunchTemplateName Version
+FleetOverride: InstanceType SubnetId AvailabilityZone Priority:n ImageId
+TargetCapacity: TotalTargetCapacity:n DefaultTargetCapacityType
+AllocationOptions: AllocationStrategy
+Tag: Key Value
+DescribeRegionsRequest: DryRun:b
+`,
+  capitalised,
+);
+
+/** Responses: wire names are XML elements; without `=` the member with a small first letter. */
+export const EC2_RESPONSES = compileShapes(
+  `
+DescribeSubnetsResult: NextToken Subnets=subnetSet:[Subnet]
+DescribeSecurityGroupsResult: NextToken SecurityGroups=securityGroupInfo:[SecurityGroup]
+DescribeAvailabilityZonesResult: AvailabilityZones=availabilityZoneInfo:[AvailabilityZone]
+DescribeImagesResult: NextToken Images=imagesSet:[Image]
+DescribeInstanceTypesResult: InstanceTypes=instanceTypeSet:[InstanceTypeInfo] NextToken
+DescribeInstanceTypeOfferingsResult:
+    InstanceTypeOfferings=instanceTypeOfferingSet:[InstanceTypeOffering] NextToken
+DescribeSpotPriceHistoryResult: NextToken SpotPriceHistory=spotPriceHistorySet:[SpotPrice]
+CreateLaunchTemplateResult: LaunchTemplate:LaunchTemplate
+DescribeLaunchTemplatesResult: LaunchTemplates:[LaunchTemplate] NextToken
+DeleteLaunchTemplateResult:
+CreateFleetResult: FleetId Errors=errorSet:[FleetError]
+    Instances=fleetInstanceSet:[FleetInstance]
+DescribeInstancesResult: NextToken Reservations=reservationSet:[Reservation]
+TerminateInstancesResult: TerminatingInstances=instancesSet:[InstanceStateChange]
+DescribeTagsResult: NextToken Tags=tagSet:[TagDescription]
+DescribeVolumesResult: NextToken Volumes=volumeSet:[Volume]
+DescribeLaunchTemplateVersionsResult:
+    LaunchTemplateVersions=launchTemplateVersionSet:[LaunchTemplateVersion] NextToken
+Tag: Key Value
+Subnet: AvailabilityZoneId Tags=tagSet:[Tag] SubnetId State VpcId CidrBlock
+    AvailableIpAddressCount:n AvailabilityZone MapPublicIpOnLaunch:b
+SecurityGroup: GroupId Tags=tagSet:[Tag] VpcId GroupName Description=groupDescription
+AvailabilityZone: RegionName ZoneName ZoneId ZoneType State=zoneState
+Image: PlatformDetails Description ImageOwnerAlias Name RootDeviceName Tags=tagSet:[Tag]
+    DeprecationTime ImageId State=imageState OwnerId=imageOwnerId CreationDate Architecture
+InstanceTypeInfo: InstanceType SupportedUsageClasses:[s] SupportedVirtualizationTypes:[s]
+    BareMetal:b Hypervisor ProcessorInfo:ProcessorInfo VCpuInfo:VCpuInfo MemoryInfo:MemoryInfo
+    InstanceStorageSupported:b InstanceStorageInfo:InstanceStorageInfo EbsInfo:EbsInfo
+    NetworkInfo:NetworkInfo GpuInfo:GpuInfo PlacementGroupInfo:PlacementGroupInfo
+    InferenceAcceleratorInfo:InferenceAcceleratorInfo BurstablePerformanceSupported:b
+    NitroEnclavesSupport NeuronInfo:NeuronInfo
+ProcessorInfo: SupportedArchitectures:[s] SustainedClockSpeedInGhz:n SupportedFeatures:[s]
+    Manufacturer
+VCpuInfo: DefaultVCpus:n DefaultCores:n
+MemoryInfo: SizeInMiB:n
+InstanceStorageInfo: TotalSizeInGB:n NvmeSupport
+EbsInfo: EbsOptimizedSupport EbsOptimizedInfo:EbsOptimizedInfo
+EbsOptimizedInfo: BaselineBandwidthInMbps:n BaselineIops:n MaximumBandwidthInMbps:n
+    MaximumIops:n
+NetworkInfo: NetworkPerformance MaximumNetworkInterfaces:n MaximumNetworkCards:n
+    DefaultNetworkCardIndex:n NetworkCards:[NetworkCardInfo] Ipv4AddressesPerInterface:n
+    Ipv6AddressesPerInterface:n EnaSupport EfaSupported:b EfaInfo:EfaInfo
+    EncryptionInTransitSupported:b
+NetworkCardInfo: NetworkCardIndex:n MaximumNetworkInterfaces:n
+EfaInfo: MaximumEfaInterfaces:n
+GpuInfo: Gpus:[GpuDeviceInfo] TotalGpuMemoryInMiB:n
+GpuDeviceInfo: Name Manufacturer Count:n MemoryInfo:GpuDeviceMemoryInfo
+GpuDeviceMemoryInfo: SizeInMiB:n
+InferenceAcceleratorInfo: Accelerators:[InferenceDeviceInfo]member
+InferenceDeviceInfo: Count:n Name Manufacturer
+NeuronInfo: NeuronDevices:[NeuronDeviceInfo]
+NeuronDeviceInfo: Count:n Name CoreInfo:NeuronDeviceCoreInfo
+NeuronDeviceCoreInfo: Count:n Version:n
+PlacementGroupInfo: SupportedStrategies:[s]
+InstanceTypeOffering: InstanceType LocationType Location
+SpotPrice: AvailabilityZone InstanceType ProductDescription SpotPrice Timestamp:t
+LaunchTemplate: LaunchTemplateId LaunchTemplateName CreateTime:t DefaultVersionNumber:n
+    LatestVersionNumber:n Tags=tagSet:[Tag]
+FleetInstance: LaunchTemplateAndOverrides:TemplateAndOverrides Lifecycle InstanceIds:[s]
+    InstanceType
+FleetError: LaunchTemplateAndOverrides:TemplateAndOverrides Lifecycle ErrorCode ErrorMessage
+TemplateAndOverrides: LaunchTemplateSpecification:TemplateReference Overrides:FleetOverride
+TemplateReference: LaunchTemplateId LaunchTemplateName Version
+FleetOverride: InstanceType SubnetId AvailabilityZone Priority:n ImageId
+Reservation: Instances=instancesSet:[Instance]
+Instance: Architecture BlockDeviceMappings=blockDeviceMapping:[InstanceDevice]
+    IamInstanceProfile:IamInstanceProfile InstanceLifecycle
+    NetworkInterfaces=networkInterfaceSet:[InstanceInterface]
+    SecurityGroups=groupSet:[GroupIdentifier] SpotInstanceRequestId Tags=tagSet:[Tag] InstanceId
+    ImageId State=instanceState:InstanceState PrivateDnsName InstanceType LaunchTime:t
+    Placement:Placement Monitoring:Monitoring SubnetId VpcId PrivateIpAddress
+InstanceState: Name
+Placement: Tenancy AvailabilityZone
+GroupIdentifier: GroupId GroupName
+IamInstanceProfile: Arn Id
+Monitoring: State
+InstanceDevice: DeviceName Ebs:InstanceEbs
+InstanceEbs: DeleteOnTermination:b VolumeId
+InstanceInterface: NetworkInterfaceId SubnetId InterfaceType
+InstanceStateChange: InstanceId CurrentState:InstanceState PreviousState:InstanceState
+TagDescription: Key ResourceId ResourceType Value
+Volume: Iops:n Tags=tagSet:[Tag] VolumeType Throughput:n VolumeId Size:n AvailabilityZone
+    State=status CreateTime:t Attachments=attachmentSet:[VolumeAttachment] Encrypted:b
+VolumeAttachment: DeleteOnTermination:b VolumeId InstanceId Device State=status
+LaunchTemplateVersion: LaunchTemplateId LaunchTemplateName VersionNumber:n CreateTime:t
+    DefaultVersion:b LaunchTemplateData:TemplateData
+TemplateData: IamInstanceProfile:TemplateProfile
+    BlockDeviceMappings=blockDeviceMappingSet:[TemplateDevice]
+    NetworkInterfaces=networkInterfaceSet:[TemplateInterface] ImageId
+    Monitoring:TemplateMonitoring Placement:TemplatePlacement UserData
+    TagSpecifications=tagSpecificationSet:[TemplateTags] SecurityGroupIds=securityGroupIdSet:[s]
+    MetadataOptions:TemplateMetadata
+TemplateProfile: Name
+TemplateDevice: DeviceName Ebs:TemplateEbs
+TemplateEbs: Encrypted:b DeleteOnTermination:b Iops:n KmsKeyId SnapshotId VolumeSize:n
+    VolumeType Throughput:n
+TemplateInterface: AssociatePublicIpAddress:b DeviceIndex:n Groups=groupSet:[s]groupId InterfaceType
+    Ipv6AddressCount:n NetworkCardIndex:n PrimaryIpv6:b
+TemplateMonitoring: Enabled:b
+TemplatePlacement: Tenancy
+TemplateTags: ResourceType Tags=tagSet:[Tag]
+TemplateMetadata: HttpTokens HttpPutResponseHopLimit:n HttpEndpoint HttpProtocolIpv6
+    InstanceMetadataTags
+DescribeRegionsResult: Regions=regionInfo:[Region]
+Region: RegionName Endpoint=regionEndpoint OptInStatus
+CreateTagsResult:
+DeleteTagsResult:
+`,
+  uncapitalised,
+);

@@ -1,0 +1,39 @@
+/** IAM's and STS's query protocol as tables; the notation is that of `ec2-shapes.ts`. */
+import { compileShapes } from "./shape.ts";
+
+// Both services spell members the same in requests and responses.
+const asIs = (name: string): string => name;
+
+/** Requests by form keys; lists are `Tags.member.1.Key`. */
+export const IAM_REQUESTS = compileShapes(
+  `
+GetInstanceProfileRequest: InstanceProfileName
+CreateInstanceProfileRequest: InstanceProfileName Path Tags:[Tag]
+TagInstanceProfileRequest: InstanceProfileName Tags:[Tag]
+AddRoleToInstanceProfileRequest: InstanceProfileName RoleName
+RemoveRoleFromInstanceProfileRequest: InstanceProfileName RoleName
+DeleteInstanceProfileRequest: InstanceProfileName
+GetRoleRequest: RoleName
+GetCallerIdentityRequest:
+Tag: Key Value
+`,
+  asIs,
+);
+
+/** Responses by XML elements; list items are `member`. */
+export const IAM_RESPONSES = compileShapes(
+  `
+GetInstanceProfileResult: InstanceProfile:InstanceProfile
+CreateInstanceProfileResult: InstanceProfile:InstanceProfile
+TagInstanceProfileResult:
+AddRoleToInstanceProfileResult:
+RemoveRoleFromInstanceProfileResult:
+DeleteInstanceProfileResult:
+GetRoleResult: Role:Role
+GetCallerIdentityResult: Account Arn UserId
+InstanceProfile: Path InstanceProfileName InstanceProfileId Arn CreateDate:t Roles:[Role] Tags:[Tag]
+Role: Path RoleName Arn
+Tag: Key Value
+`,
+  asIs,
+);

@@ -1,0 +1,329 @@
+import type { EC2Client } from "@aws-sdk/client-ec2";
+import * as ec2 from "@aws-sdk/client-ec2";
+import * as eks from "@aws-sdk/client-eks";
+import * as iam from "@aws-sdk/client-iam";
+import * as pricing from "@aws-sdk/client-pricing";
+import * as ssm from "@aws-sdk/client-ssm";
+import * as sts from "@aws-sdk/client-sts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isObject } from "../../../base/json.ts";
+import { Random } from "../../../base/random.ts";
+import { VirtualClock } from "../../../base/virtual-clock.ts";
+import type { SimulatedAws } from "../simulated-aws.ts";
+import { createSimulatedAws } from "../simulated-aws.ts";
+import type { AwsEndpoint } from "./server.ts";
+import { startAwsEndpoint } from "./server.ts";
+
+const CLUSTER = "karpenter-demo";
+const PROFILE = `KarpenterNodeInstanceProfile-${CLUSTER}`;
+const ROLE = `KarpenterNodeRole-${CLUSTER}`;
+const AL2 = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2/recommended/image_id";
+
+function create(): SimulatedAws {
+  return createSimulatedAws({
+    clock: new VirtualClock(),
+    random: new Random("wire"),
+    region: "us-west-2",
+    clusterName: CLUSTER,
+    kubernetesVersion: "1.34",
+    onInstance: () => undefined,
+  });
+}
+
+/** An answer without what only one side has: metadata, absent values, empty lists, Date objects. */
+function plain(value: unknown): unknown {
+  if (value instanceof Date) return value.toISOString();
+  // The SDK wraps JSON documents into String objects.
+  if (value instanceof String) return value.toString();
+  if (Array.isArray(value)) return value.map(plain);
+  if (!isObject(value)) return value;
+  const fields = Object.entries(value)
+    .filter(([key, item]) => key !== "$metadata" && item !== undefined)
+    .filter(([, item]) => !(Array.isArray(item) && item.length === 0))
+    .map(([key, item]) => [key, plain(item)] as const);
+  return Object.fromEntries(fields);
+}
+
+type Send = (input: unknown) => Promise<unknown>;
+type Command = new (input: never) => object;
+
+describe("the endpoint, spoken to by the AWS SDK", () => {
+  // Two accounts of one seed: one is called over the wire, the other in process. They stay equal.
+  const wired = create();
+  const twin = create();
+  let endpoint: AwsEndpoint;
+  const clients: { destroy(): void }[] = [];
+  let send: Readonly<Record<string, (command: Command) => Send>>;
+
+  beforeAll(async () => {
+    endpoint = await startAwsEndpoint(wired, { port: 0 });
+    const config = {
+      endpoint: endpoint.url,
+      region: "us-west-2",
+      credentials: { accessKeyId: "test", secretAccessKey: "test" },
+      maxAttempts: 1,
+    };
+    const all = {
+      ec2: new ec2.EC2Client(config),
+      eks: new eks.EKSClient(config),
+      iam: new iam.IAMClient(config),
+      pricing: new pricing.PricingClient(config),
+      ssm: new ssm.SSMClient(config),
+      sts: new sts.STSClient(config),
+    };
+    clients.push(...Object.values(all));
+    send = Object.fromEntries(
+      Object.entries(all).map(([service, client]) => [
+        service,
+        (command: Command): Send =>
+          (input) =>
+            (client as EC2Client).send(new command(input as never) as never),
+      ]),
+    );
+  });
+
+  afterAll(async () => {
+    for (const client of clients) client.destroy();
+    await endpoint.close();
+  });
+
+  const subnets = (): string[] => [...wired.state.subnets.keys()];
+  const image = (): string => wired.state.parameters.get(AL2) as string;
+  const template = { LaunchTemplateName: "karpenter.k8s.aws/1", Version: "$Latest" };
+  const tags = [{ Key: "karpenter.sh/nodepool", Value: 'a <b> & "c"' }];
+
+  const cases: readonly [service: string, command: Command, input: () => unknown][] = [
+    ["ec2", ec2.DescribeSubnetsCommand, () => ({ MaxResults: 5 })],
+    ["ec2", ec2.DescribeSubnetsCommand, () => ({ SubnetIds: subnets().slice(0, 2) })],
+    [
+      "ec2",
+      ec2.DescribeSecurityGroupsCommand,
+      () => ({
+        Filters: [
+          { Name: "tag:karpenter.sh/discovery", Values: ["other", CLUSTER] },
+          { Name: "tag-key", Values: ["Name"] },
+        ],
+      }),
+    ],
+    ["ec2", ec2.DescribeAvailabilityZonesCommand, () => ({})],
+    ["ec2", ec2.DescribeImagesCommand, () => ({ Owners: ["amazon"], IncludeDeprecated: true })],
+    [
+      "ec2",
+      ec2.DescribeInstanceTypesCommand,
+      () => ({ InstanceTypes: ["m5.large", "p5.48xlarge", "inf2.xlarge", "m5.metal"] }),
+    ],
+    ["ec2", ec2.DescribeInstanceTypesCommand, () => ({ MaxResults: 100 })],
+    [
+      "ec2",
+      ec2.DescribeInstanceTypeOfferingsCommand,
+      () => ({ LocationType: "availability-zone", MaxResults: 50 }),
+    ],
+    [
+      "ec2",
+      ec2.DescribeSpotPriceHistoryCommand,
+      () => ({ StartTime: new Date(0), InstanceTypes: ["m5.large"] }),
+    ],
+    [
+      "ec2",
+      ec2.CreateLaunchTemplateCommand,
+      () => ({
+        LaunchTemplateName: template.LaunchTemplateName,
+        LaunchTemplateData: {
+          ImageId: image(),
+          UserData: Buffer.from("#!/bin/bash\n/etc/eks/bootstrap.sh x").toString("base64"),
+          IamInstanceProfile: { Name: PROFILE },
+          Monitoring: { Enabled: false },
+          BlockDeviceMappings: [
+            {
+              DeviceName: "/dev/xvda",
+              Ebs: { VolumeSize: 30, Encrypted: true, VolumeType: "gp3" },
+            },
+          ],
+          NetworkInterfaces: [{ DeviceIndex: 0, Groups: [...wired.state.securityGroups.keys()] }],
+          MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 1 },
+          TagSpecifications: [{ ResourceType: "network-interface", Tags: tags }],
+        },
+        TagSpecifications: [{ ResourceType: "launch-template", Tags: tags }],
+      }),
+    ],
+    [
+      "ec2",
+      ec2.DescribeLaunchTemplatesCommand,
+      () => ({ LaunchTemplateNames: [template.LaunchTemplateName] }),
+    ],
+    [
+      "ec2",
+      ec2.DescribeLaunchTemplateVersionsCommand,
+      () => ({ LaunchTemplateName: template.LaunchTemplateName, Versions: ["$Latest"] }),
+    ],
+    [
+      "ec2",
+      ec2.CreateFleetCommand,
+      () => ({
+        Type: "instant",
+        LaunchTemplateConfigs: [
+          {
+            LaunchTemplateSpecification: template,
+            Overrides: [
+              { InstanceType: "nope.large", SubnetId: subnets()[0], Priority: 1.5 },
+              { InstanceType: "m5.large", SubnetId: subnets()[0] },
+            ],
+          },
+        ],
+        TargetCapacitySpecification: { TotalTargetCapacity: 2, DefaultTargetCapacityType: "spot" },
+        SpotOptions: { AllocationStrategy: "lowest-price" },
+        TagSpecifications: [
+          { ResourceType: "instance", Tags: tags },
+          { ResourceType: "volume", Tags: tags },
+        ],
+      }),
+    ],
+    ["ec2", ec2.DescribeInstancesCommand, () => ({})],
+    [
+      "ec2",
+      ec2.CreateTagsCommand,
+      () => ({ Resources: [subnets()[0]], Tags: [{ Key: "empty", Value: "" }] }),
+    ],
+    [
+      "ec2",
+      ec2.TerminateInstancesCommand,
+      () => ({ InstanceIds: [[...wired.state.instances.keys()][2]] }),
+    ],
+    [
+      "ec2",
+      ec2.DeleteLaunchTemplateCommand,
+      () => ({ LaunchTemplateName: template.LaunchTemplateName }),
+    ],
+    ["ssm", ssm.GetParameterCommand, () => ({ Name: AL2 })],
+    ["eks", eks.DescribeClusterCommand, () => ({ name: CLUSTER })],
+    [
+      "pricing",
+      pricing.GetProductsCommand,
+      () => ({
+        ServiceCode: "AmazonEC2",
+        MaxResults: 2,
+        Filters: [{ Type: "TERM_MATCH", Field: "tenancy", Value: "Shared" }],
+      }),
+    ],
+    ["sts", sts.GetCallerIdentityCommand, () => ({})],
+    ["iam", iam.GetRoleCommand, () => ({ RoleName: ROLE })],
+    [
+      "iam",
+      iam.CreateInstanceProfileCommand,
+      () => ({ InstanceProfileName: "p", Path: "/karpenter/", Tags: tags }),
+    ],
+    [
+      "iam",
+      iam.AddRoleToInstanceProfileCommand,
+      () => ({ InstanceProfileName: "p", RoleName: ROLE }),
+    ],
+    ["iam", iam.TagInstanceProfileCommand, () => ({ InstanceProfileName: "p", Tags: tags })],
+    ["iam", iam.GetInstanceProfileCommand, () => ({ InstanceProfileName: "p" })],
+    [
+      "iam",
+      iam.RemoveRoleFromInstanceProfileCommand,
+      () => ({ InstanceProfileName: "p", RoleName: ROLE }),
+    ],
+    ["iam", iam.DeleteInstanceProfileCommand, () => ({ InstanceProfileName: "p" })],
+  ];
+
+  it("answers every call of the provider as the in-process one does", async () => {
+    const called = new Set<string>();
+    for (const [service, command, input] of cases) {
+      const action = command.name.replace(/Command$/, "");
+      called.add(`${service}.${action.slice(0, 1).toLowerCase()}${action.slice(1)}`);
+      const given = input();
+      const overWire = plain(await send[service]?.(command)(given));
+      const inProcess = plain(await twin.call(service, action, plain(given)));
+      expect(overWire, action).toEqual(inProcess ?? {});
+    }
+    const inApi = Object.entries(twin.api).flatMap(([service, door]) =>
+      Object.keys(door)
+        .filter((name) => !EXTRA.has(name))
+        .map((name) => `${service}.${name}`),
+    );
+    const made = [...called].filter((name) => !EXTRA.has(name.slice("ec2.".length)));
+    expect(made.sort()).toEqual(inApi.sort());
+  });
+
+  it("writes the parsed input into the journal as the in-process call does", () => {
+    const inputs = (aws: SimulatedAws): unknown =>
+      aws.journal.calls({ service: "ec2" }).map((entry) => {
+        const { ClientToken: _token, ...input } = entry.input as Record<string, unknown>;
+        return [entry.action, plain(input)];
+      });
+    const spoken = JSON.stringify(inputs(wired)).replaceAll('"1970-01-01T00:00:00Z"', EPOCH);
+    expect(JSON.parse(spoken)).toEqual(JSON.parse(JSON.stringify(inputs(twin))));
+  });
+
+  it("answers the calls that people make with the CLI", async () => {
+    const volumes = (await send["ec2"]?.(ec2.DescribeVolumesCommand)(
+      {},
+    )) as ec2.DescribeVolumesResult;
+    expect(volumes.Volumes?.[0]?.Attachments?.[0]?.InstanceId).toMatch(/^i-/);
+    const launched = volumes.Volumes?.find((volume) => volume.Tags?.[0]?.Key === tags[0]?.Key);
+    const filter = { Name: "resource-id", Values: [launched?.VolumeId] };
+    const described = (await send["ec2"]?.(ec2.DescribeTagsCommand)({
+      Filters: [filter],
+    })) as ec2.DescribeTagsResult;
+    expect(described.Tags?.[0]).toMatchObject({ ...tags[0], ResourceType: "volume" });
+    const regions = (await send["ec2"]?.(ec2.DescribeRegionsCommand)(
+      {},
+    )) as ec2.DescribeRegionsResult;
+    expect(regions.Regions?.[0]?.RegionName).toBe("us-west-2");
+    const request = { Resources: [subnets()[0]], Tags: [{ Key: "empty" }] };
+    await send["ec2"]?.(ec2.DeleteTagsCommand)(request);
+    expect(wired.state.tags.get(subnets()[0] as string)?.has("empty")).toBe(false);
+  });
+
+  const refusals: readonly [service: string, command: Command, input: unknown, name: string][] = [
+    [
+      "ec2",
+      ec2.DescribeInstancesCommand,
+      { InstanceIds: ["i-0000000000000000f"] },
+      "InvalidInstanceID.NotFound",
+    ],
+    ["ec2", ec2.DescribeInstanceTypesCommand, { DryRun: true }, "DryRunOperation"],
+    [
+      "ec2",
+      ec2.DescribeSubnetsCommand,
+      { Filters: [{ Name: "x", Values: ["y"] }] },
+      "InvalidParameterValue",
+    ],
+    ["ec2", ec2.CreateVpcCommand, { CidrBlock: "10.0.0.0/16" }, "InvalidAction"],
+    ["ec2", ec2.DescribeSecurityGroupsCommand, { GroupNames: ["x"] }, "UnknownParameter"],
+    ["ssm", ssm.GetParameterCommand, { Name: "/none" }, "ParameterNotFound"],
+    ["eks", eks.DescribeClusterCommand, { name: "none" }, "ResourceNotFoundException"],
+    ["iam", iam.GetRoleCommand, { RoleName: "none" }, "NoSuchEntityException"],
+  ];
+
+  it.each(refusals)(
+    "refuses in the shape of %s: %o %o is %s",
+    async (service, command, input, name) => {
+      await expect(send[service]?.(command)(input)).rejects.toMatchObject({ name });
+    },
+  );
+
+  it("throttles with a status the SDK retries, and is silent when unreachable", async () => {
+    const undo = wired.faults.throttle("DescribeSubnets");
+    await expect(send["ec2"]?.(ec2.DescribeSubnetsCommand)({})).rejects.toMatchObject({
+      name: "RequestLimitExceeded",
+      $metadata: { httpStatusCode: 503 },
+    });
+    undo();
+    const restore = wired.faults.unreachable("sts");
+    await expect(send["sts"]?.(sts.GetCallerIdentityCommand)({})).rejects.toThrow(
+      /socket hang up|ECONNRESET/,
+    );
+    restore();
+  });
+});
+
+const EPOCH = '"1970-01-01T00:00:00.000Z"';
+const EXTRA: ReadonlySet<string> = new Set([
+  "describeTags",
+  "describeVolumes",
+  "describeLaunchTemplateVersions",
+  "deleteTags",
+  "describeRegions",
+]);

@@ -1,0 +1,270 @@
+/**
+ * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's, IAM's and
+ * STS's query protocols, JSON 1.1 for SSM and Pricing, REST for EKS. The service is told by the
+ * target header, by the path, or by the API version in the form. Signatures are not checked. It only
+ * translates; what a call does is `SimulatedAws.call`'s business.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { AwsError } from "../../../providers/aws/api.ts";
+import type { SimulatedAws } from "../simulated-aws.ts";
+import { toAwsError } from "../simulated-aws.ts";
+import { EC2_REQUESTS, EC2_RESPONSES } from "./ec2-shapes.ts";
+import { IAM_REQUESTS, IAM_RESPONSES } from "./iam-shapes.ts";
+import { decodeQuery } from "./query.ts";
+import type { Shapes } from "./shape.ts";
+import { encodeXml, escapeXml } from "./xml.ts";
+
+export interface AwsEndpoint {
+  /** `http://127.0.0.1:<port>`: what AWS_ENDPOINT_URL wants. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly search: URLSearchParams;
+  readonly target: string | undefined;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Serves `aws` on the loopback interface; port 0 takes a free one. */
+export async function startAwsEndpoint(
+  aws: SimulatedAws,
+  options: { readonly port: number },
+): Promise<AwsEndpoint> {
+  let sequence = 0;
+  const server = createServer((incoming, outgoing) => {
+    const requestId = `00000000-0000-4000-8000-${String(++sequence).padStart(12, "0")}`;
+    serve(aws, incoming, outgoing, requestId).catch((error: unknown) => {
+      // Only a broken connection comes here: refusals have become replies.
+      outgoing.destroy(error instanceof Error ? error : undefined);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, "127.0.0.1", () => resolve());
+  });
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => close(server) };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.close((error) => (error === undefined ? resolve() : reject(error)));
+    server.closeAllConnections();
+  });
+}
+
+async function serve(
+  aws: SimulatedAws,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  requestId: string,
+): Promise<void> {
+  const reply = await answer(aws, await read(incoming), requestId);
+  if (reply === undefined) {
+    // The simulated service is unreachable: no answer, as from a dead host.
+    incoming.socket.destroy();
+    return;
+  }
+  outgoing.writeHead(reply.status, {
+    "content-type": reply.type,
+    "content-length": Buffer.byteLength(reply.body),
+    "x-amzn-requestid": requestId,
+    ...reply.headers,
+  });
+  outgoing.end(reply.body);
+}
+
+async function read(incoming: IncomingMessage): Promise<Request> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  const url = new URL(incoming.url ?? "/", "http://aws.invalid");
+  const target = incoming.headers["x-amz-target"];
+  return {
+    method: incoming.method ?? "GET",
+    path: url.pathname,
+    search: url.searchParams,
+    target: typeof target === "string" ? target : undefined,
+    contentType: incoming.headers["content-type"] ?? "",
+    body: Buffer.concat(chunks).toString("utf8"),
+  };
+}
+
+/** `undefined` means that no answer is to be given. */
+function answer(
+  aws: SimulatedAws,
+  request: Request,
+  requestId: string,
+): Promise<Reply | undefined> {
+  if (request.target !== undefined) return answerJson(aws, request, request.target);
+  if (request.path.startsWith("/clusters")) return answerEks(aws, request);
+  const form = request.body === "" ? request.search : new URLSearchParams(request.body);
+  return answerQuery(aws, form, requestId);
+}
+
+// --- query protocols ---------------------------------------------------------------------------
+
+interface QueryProtocol {
+  readonly service: string;
+  readonly namespace: string;
+  readonly requests: Shapes;
+  readonly responses: Shapes;
+  readonly isEc2: boolean;
+}
+
+const IAM_SHAPES = { requests: IAM_REQUESTS, responses: IAM_RESPONSES, isEc2: false };
+
+const PROTOCOLS: Readonly<Record<string, QueryProtocol>> = {
+  "2016-11-15": {
+    service: "ec2",
+    namespace: "http://ec2.amazonaws.com/doc/2016-11-15/",
+    requests: EC2_REQUESTS,
+    responses: EC2_RESPONSES,
+    isEc2: true,
+  },
+  "2010-05-08": {
+    service: "iam",
+    namespace: "https://iam.amazonaws.com/doc/2010-05-08/",
+    ...IAM_SHAPES,
+  },
+  "2011-06-15": {
+    service: "sts",
+    namespace: "https://sts.amazonaws.com/doc/2011-06-15/",
+    ...IAM_SHAPES,
+  },
+};
+
+async function answerQuery(
+  aws: SimulatedAws,
+  form: URLSearchParams,
+  requestId: string,
+): Promise<Reply | undefined> {
+  const action = form.get("Action") ?? "";
+  const version = form.get("Version") ?? "";
+  const protocol = PROTOCOLS[version];
+  if (protocol === undefined) {
+    const known = Object.keys(PROTOCOLS).join(", ");
+    const message = `no simulated service has API version ${JSON.stringify(version)} (known: ${known})`;
+    return queryError(true, new AwsError("InvalidRequest", message), requestId);
+  }
+  try {
+    if (!protocol.requests.has(`${action}Request`)) {
+      throw new AwsError(
+        "InvalidAction",
+        `The action ${action} is not valid for this web service.`,
+      );
+    }
+    const infix = protocol.isEc2 ? "" : "member";
+    const input = decodeQuery(form, protocol.requests, `${action}Request`, infix);
+    const output = await aws.call(protocol.service, action, input);
+    return { status: 200, type: "text/xml", body: envelope(protocol, action, output, requestId) };
+  } catch (error) {
+    return queryError(protocol.isEc2, toAwsError(error), requestId);
+  }
+}
+
+function envelope(
+  protocol: QueryProtocol,
+  action: string,
+  output: unknown,
+  requestId: string,
+): string {
+  const open = `<?xml version="1.0" encoding="UTF-8"?>\n<${action}Response xmlns="${protocol.namespace}">`;
+  const end = `</${action}Response>`;
+  const item = protocol.isEc2 ? "item" : "member";
+  const inner = encodeXml(output, protocol.responses, `${action}Result`, item);
+  if (protocol.isEc2) {
+    const content = output === undefined ? "<return>true</return>" : inner;
+    return `${open}<requestId>${requestId}</requestId>${content}${end}`;
+  }
+  const result = `<${action}Result>${inner}</${action}Result>`;
+  return `${open}${result}<ResponseMetadata><RequestId>${requestId}</RequestId></ResponseMetadata>${end}`;
+}
+
+function queryError(isEc2: boolean, error: AwsError, requestId: string): Reply | undefined {
+  if (error.status === 0) return undefined;
+  const code = `<Code>${escapeXml(error.code)}</Code>`;
+  const message = `<Message>${escapeXml(error.message)}</Message>`;
+  const body = isEc2
+    ? `<Response><Errors><Error>${code}${message}</Error></Errors><RequestID>${requestId}</RequestID></Response>`
+    : `<ErrorResponse><Error><Type>Sender</Type>${code}${message}</Error><RequestId>${requestId}</RequestId></ErrorResponse>`;
+  return {
+    status: error.status,
+    type: "text/xml",
+    body: `<?xml version="1.0" encoding="UTF-8"?>\n${body}`,
+  };
+}
+
+// --- JSON protocols ----------------------------------------------------------------------------
+
+const TARGETS: Readonly<Record<string, string>> = {
+  AmazonSSM: "ssm",
+  AWSPriceListService: "pricing",
+};
+
+const JSON_TYPE = "application/x-amz-json-1.1";
+
+async function answerJson(
+  aws: SimulatedAws,
+  request: Request,
+  target: string,
+): Promise<Reply | undefined> {
+  const [prefix = "", action = ""] = target.split(".");
+  try {
+    const service = TARGETS[prefix];
+    if (service === undefined) {
+      const message = `no simulated service answers target ${target}`;
+      throw new AwsError("UnknownOperationException", message);
+    }
+    const output = await aws.call(service, action, parseJson(request.body));
+    return { status: 200, type: JSON_TYPE, body: JSON.stringify(output ?? {}) };
+  } catch (error) {
+    return jsonError(toAwsError(error), JSON_TYPE);
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return text === "" ? {} : (JSON.parse(text) as unknown);
+  } catch (cause) {
+    throw new AwsError("SerializationException", "the body is no JSON", 400, cause);
+  }
+}
+
+function jsonError(error: AwsError, type: string): Reply | undefined {
+  if (error.status === 0) return undefined;
+  return {
+    status: error.status,
+    type,
+    body: JSON.stringify({ __type: error.code, message: error.message }),
+    headers: { "x-amzn-errortype": error.code },
+  };
+}
+
+async function answerEks(aws: SimulatedAws, request: Request): Promise<Reply | undefined> {
+  const type = "application/json";
+  const name = /^\/clusters\/([^/]+)$/.exec(request.path)?.[1];
+  try {
+    if (request.method !== "GET" || name === undefined) {
+      const message = `${request.method} ${request.path} is not simulated; GET /clusters/<name> is`;
+      throw new AwsError("InvalidRequestException", message, 404);
+    }
+    const input = { name: decodeURIComponent(name) };
+    const output = await aws.call("eks", "DescribeCluster", input);
+    return { status: 200, type, body: JSON.stringify(output) };
+  } catch (error) {
+    return jsonError(toAwsError(error), type);
+  }
+}
