@@ -46,6 +46,7 @@ export class ClusterView {
   readonly snapshot: Snapshot;
   readonly queue = new SchedulingQueue();
   readonly #clockNow: () => number;
+  readonly #pending = new Set<string>();
   readonly #assumed = new Set<string>();
   readonly #listeners = new Set<() => void>();
   /** Nodes that offer more, or something else, than before. */
@@ -70,8 +71,6 @@ export class ClusterView {
   isWaiting(key: string): boolean {
     return this.#pending.has(key);
   }
-
-  readonly #pending = new Set<string>();
 
   /** Counts the pod on the node from now on, before the API server has said so. */
   assume(pod: PodInfo, nodeName: string): void {
@@ -105,7 +104,10 @@ export class ClusterView {
   takePod(pod: Pod, before: Pod | undefined): void {
     const key = keyOf(pod);
     const { phase } = pod.status ?? {};
-    if (phase === "Succeeded" || phase === "Failed") return this.dropPod(pod);
+    if (phase === "Succeeded" || phase === "Failed") {
+      this.dropPod(pod);
+      return;
+    }
     const nodeName = pod.spec.nodeName ?? "";
     if (nodeName !== "") {
       this.#pending.delete(key);
@@ -127,7 +129,10 @@ export class ClusterView {
     }
     this.#pending.add(key);
     if (this.#assumed.has(key)) return;
-    if (this.queue.has(key) && sameForPlacing(pod, before)) return this.queue.refresh(podInfo(pod));
+    if (this.queue.has(key) && sameForPlacing(pod, before)) {
+      this.queue.refresh(podInfo(pod));
+      return;
+    }
     this.queue.add(podInfo(pod), this.#clockNow());
     this.#changed();
   }

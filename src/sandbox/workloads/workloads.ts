@@ -1,9 +1,29 @@
 /** All workload controllers of the sandbox, in the order a reader meets them. */
 import type { Controller } from "../../kube/controller.ts";
 import type { PartDeps } from "../parts.ts";
+import { daemonSetController } from "./daemonset.ts";
 import { deploymentController } from "./deployment.ts";
+import { jobController } from "./job.ts";
+import { namespaceDefaultsController } from "./namespace-defaults.ts";
+import { pdbStatusController } from "./pdb-status.ts";
 import { replicaSetController } from "./replicaset.ts";
+import { statefulSetController } from "./statefulset.ts";
+import { volumeBinderController } from "./volume-binder.ts";
 
-export function workloadControllers(deps: PartDeps): Controller[] {
-  return [deploymentController(deps), replicaSetController(deps)];
+export interface WorkloadOptions {
+  /** PEM text for the `kube-root-ca.crt` of each namespace. Default empty: nobody serves TLS. */
+  readonly caBundle?: () => string;
+}
+
+export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {}): Controller[] {
+  return [
+    deploymentController(deps),
+    replicaSetController(deps),
+    statefulSetController(deps),
+    daemonSetController(deps),
+    jobController(deps),
+    pdbStatusController(deps),
+    volumeBinderController(deps),
+    namespaceDefaultsController(deps, options.caBundle ?? (() => "")),
+  ];
 }
