@@ -1,0 +1,218 @@
+import { describe, expect, it } from "vitest";
+import type { PodDisruptionBudget } from "../policy/kinds.ts";
+import { isFullyBlocked, pdbBlock } from "../policy/pdb.ts";
+import { hostPorts, hostPortsConflict } from "./host-ports.ts";
+import { isProvisionable, type Pod, type PodSpec } from "./pod.ts";
+import { doNotDisrupt, hasDoNotDisrupt, isDrainable, isEvictable } from "./pod-predicates.ts";
+import { podLimits, podRequests } from "./pod-resources.ts";
+import {
+  formatLabelSelector,
+  matchesLabelSelector,
+  matchesNodeSelectorTerm,
+  parseLabelSelector,
+} from "./selectors.ts";
+import { tolerates, toleratesAll } from "./tolerations.ts";
+
+const nowMs = Date.parse("2026-01-01T00:10:00Z");
+
+function pod(spec: Partial<PodSpec> = {}, more: Partial<Pod> = {}): Pod {
+  return {
+    metadata: { name: "a", namespace: "default", labels: { app: "a" } },
+    spec: { containers: [], ...spec },
+    ...more,
+  };
+}
+
+function requests(cpu: string, limit?: string) {
+  return {
+    name: `c${cpu}`,
+    resources: { requests: { cpu }, ...(limit === undefined ? {} : { limits: { cpu: limit } }) },
+  };
+}
+
+describe("tolerations", () => {
+  const taint = { key: "a", value: "x", effect: "NoSchedule" } as const;
+
+  it("cover by key, value and effect", () => {
+    expect(tolerates([{ key: "a", value: "x", effect: "NoSchedule" }], taint)).toBe(true);
+    expect(tolerates([{ key: "a", value: "y" }], taint)).toBe(false);
+    expect(tolerates([{ key: "a", operator: "Exists", effect: "NoExecute" }], taint)).toBe(false);
+    expect(tolerates([{ operator: "Exists" }], taint)).toBe(true);
+    expect(tolerates(undefined, taint)).toBe(false);
+  });
+
+  it("compare numbers with Lt and Gt", () => {
+    const numeric = { key: "n", value: "5", effect: "NoSchedule" } as const;
+    expect(tolerates([{ key: "n", operator: "Gt", value: "4" }], numeric)).toBe(true);
+    expect(tolerates([{ key: "n", operator: "Lt", value: "5" }], numeric)).toBe(false);
+    expect(tolerates([{ key: "n", operator: "Gt", value: "x" }], numeric)).toBe(false);
+  });
+
+  it("can be asked about some effects only", () => {
+    const soft = { key: "b", effect: "PreferNoSchedule" } as const;
+    expect(toleratesAll([], [soft])).toBe(false);
+    expect(toleratesAll([], [soft], { effects: ["NoSchedule", "NoExecute"] })).toBe(true);
+  });
+});
+
+describe("selectors", () => {
+  it("select nothing when absent and everything when empty", () => {
+    expect(matchesLabelSelector(undefined, { a: "b" })).toBe(false);
+    expect(matchesLabelSelector({}, { a: "b" })).toBe(true);
+  });
+
+  it("read the text form of kubectl -l and write it back", () => {
+    const text = "a=b,c!=d,e in (f, g),h notin (i),j,!k";
+    const selector = parseLabelSelector(text);
+    expect(matchesLabelSelector(selector, { a: "b", e: "g", j: "" })).toBe(true);
+    expect(matchesLabelSelector(selector, { a: "b", e: "g", j: "", k: "" })).toBe(false);
+    expect(matchesLabelSelector(selector, { a: "b", c: "d", e: "g", j: "" })).toBe(false);
+    expect(parseLabelSelector(formatLabelSelector(selector ?? {}))).toEqual(selector);
+    expect(parseLabelSelector("a b")).toBeUndefined();
+    expect(parseLabelSelector("a,")).toBeUndefined();
+    expect(parseLabelSelector("")).toEqual({ matchExpressions: [] });
+  });
+
+  it("compare node labels as numbers with Gt and Lt", () => {
+    const term = (operator: "Gt" | "Lt", value: string) => ({
+      matchExpressions: [{ key: "n", operator, values: [value] }],
+    });
+    expect(matchesNodeSelectorTerm(term("Gt", "9"), { n: "10" })).toBe(true);
+    expect(matchesNodeSelectorTerm(term("Lt", "9"), { n: "10" })).toBe(false);
+    expect(matchesNodeSelectorTerm(term("Gt", "9"), {})).toBe(false);
+    expect(matchesNodeSelectorTerm({}, { n: "10" })).toBe(false);
+    const byName = {
+      matchFields: [{ key: "metadata.name", operator: "In", values: ["x"] }],
+    } as const;
+    expect(matchesNodeSelectorTerm(byName, {}, { "metadata.name": "x" })).toBe(true);
+  });
+});
+
+describe("what a pod asks for", () => {
+  it("is the sum of its containers, or the peak of its init phase", () => {
+    const containers = [requests("500m"), requests("250m")];
+    expect(podRequests(pod({ containers }))).toEqual({ cpu: 750, pods: 1 });
+    expect(podRequests(pod({ containers, initContainers: [requests("2")] })).cpu).toBe(2_000);
+    const sidecar = { ...requests("100m"), restartPolicy: "Always" };
+    expect(podRequests(pod({ containers, initContainers: [sidecar] })).cpu).toBe(850);
+    expect(podRequests(pod({ containers, initContainers: [sidecar, requests("1")] })).cpu).toBe(
+      1_100,
+    );
+  });
+
+  it("takes overhead, pod-level amounts, limits alone and resizes into account", () => {
+    expect(podRequests(pod({ containers: [requests("1")], overhead: { cpu: "100m" } })).cpu).toBe(
+      1_100,
+    );
+    const whole = { containers: [requests("1")], resources: { requests: { cpu: "3" } } };
+    expect(podRequests(pod(whole)).cpu).toBe(3_000);
+    const limited = { name: "l", resources: { limits: { memory: "1Ki" } } };
+    expect(podRequests(pod({ containers: [limited] }))).toEqual({ memory: 1_024, pods: 1 });
+    const status = {
+      containerStatuses: [{ name: "c1", ready: true, allocatedResources: { cpu: "4" } }],
+    };
+    expect(podRequests(pod({ containers: [requests("1")] }, { status })).cpu).toBe(4_000);
+    expect(podLimits(pod({ containers: [requests("1", "2"), requests("1")] }))).toEqual({
+      cpu: 2_000,
+    });
+  });
+});
+
+describe("questions about a pod", () => {
+  const unschedulable = {
+    conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
+  } as const;
+
+  function ownedBy(apiVersion: string, kind: string): Pod {
+    const ownerReferences = [{ apiVersion, kind, name: "o", uid: "u" }];
+    return pod({}, { metadata: { name: "a", ownerReferences }, status: unschedulable });
+  }
+
+  it("is provisionable when the scheduler gave up and nobody else cares for it", () => {
+    expect(isProvisionable(pod({}, { status: unschedulable }))).toBe(true);
+    expect(isProvisionable(pod())).toBe(false);
+    expect(isProvisionable(pod({ nodeName: "n" }, { status: unschedulable }))).toBe(false);
+    const status = { ...unschedulable, nominatedNodeName: "n" };
+    expect(isProvisionable(pod({}, { status }))).toBe(false);
+    expect(isProvisionable(ownedBy("apps/v1", "DaemonSet"))).toBe(false);
+    expect(isProvisionable(ownedBy("v1", "Node"))).toBe(false);
+    expect(isProvisionable(ownedBy("apps/v1", "ReplicaSet"))).toBe(true);
+  });
+
+  it("is not evicted while do-not-disrupt holds, for ever or for a while", () => {
+    const with_ = (key: string, value: string) =>
+      pod(
+        {},
+        {
+          metadata: { name: "a", annotations: { [`karpenter.sh/${key}`]: value } },
+          status: { startTime: "2026-01-01T00:00:00Z" },
+        },
+      );
+    expect(isEvictable(with_("do-not-disrupt", "true"), nowMs)).toBe(false);
+    expect(isEvictable(with_("do-not-evict", "true"), nowMs)).toBe(false);
+    expect(hasDoNotDisrupt(with_("do-not-disrupt", "11m"), nowMs)).toBe(true);
+    expect(hasDoNotDisrupt(with_("do-not-disrupt", "10m"), nowMs)).toBe(false);
+    expect(doNotDisrupt(with_("do-not-disrupt", "soon"), nowMs).kind).toBe("invalid");
+    expect(isEvictable(with_("do-not-disrupt", "soon"), nowMs)).toBe(true);
+  });
+
+  it("is left alone by draining when it tolerates disruption or is stuck", () => {
+    const tolerating = pod({
+      tolerations: [{ key: "karpenter.sh/disrupted", operator: "Exists" }],
+    });
+    expect(isDrainable(tolerating, nowMs)).toBe(false);
+    expect(isDrainable(pod(), nowMs)).toBe(true);
+    const gone = { name: "a", deletionTimestamp: "2026-01-01T00:08:59Z" };
+    expect(isDrainable(pod({}, { metadata: gone }), nowMs)).toBe(false);
+  });
+});
+
+describe("host ports", () => {
+  it("collide on port and protocol unless the addresses differ", () => {
+    const one = { ip: "0.0.0.0", port: 80, protocol: "TCP" };
+    expect(hostPortsConflict(one, { ...one, ip: "10.0.0.1" })).toBe(true);
+    expect(hostPortsConflict({ ...one, ip: "10.0.0.2" }, { ...one, ip: "10.0.0.1" })).toBe(false);
+    expect(hostPortsConflict(one, { ...one, protocol: "UDP" })).toBe(false);
+    const ports = [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }];
+    expect(hostPorts(pod({ containers: [{ name: "a", ports }] }))).toEqual([
+      { ip: "0.0.0.0", port: 8080, protocol: "TCP" },
+    ]);
+  });
+});
+
+describe("disruption budgets", () => {
+  function budget(name: string, allowed: number, more: object = {}): PodDisruptionBudget {
+    return {
+      metadata: { name, namespace: "default" },
+      spec: { selector: { matchLabels: { app: "a" } }, ...more },
+      status: { disruptionsAllowed: allowed },
+    };
+  }
+
+  it("block when they allow nothing now, or when there are two", () => {
+    expect(pdbBlock(pod(), [budget("x", 1)])).toBeUndefined();
+    expect(pdbBlock(pod(), [budget("x", 0)])).toEqual({
+      reason: "noDisruptionsAllowed",
+      pdbs: ["default/x"],
+    });
+    expect(pdbBlock(pod(), [budget("y", 1), budget("x", 1)])).toEqual({
+      reason: "multiple",
+      pdbs: ["default/x", "default/y"],
+    });
+    const elsewhere = { ...budget("x", 0), metadata: { name: "x", namespace: "other" } };
+    expect(pdbBlock(pod(), [elsewhere])).toBeUndefined();
+  });
+
+  it("let unhealthy pods go where they say so", () => {
+    const always = budget("x", 0, { unhealthyPodEvictionPolicy: "AlwaysAllow" });
+    expect(pdbBlock(pod(), [always])).toBeUndefined();
+    const ready = { conditions: [{ type: "Ready", status: "True" }] } as const;
+    expect(pdbBlock(pod({}, { status: ready }), [always])).toBeDefined();
+  });
+
+  it("block fully when they can never allow anything", () => {
+    expect(isFullyBlocked(pod(), [budget("x", 0, { maxUnavailable: 0 })])).toBe(true);
+    expect(isFullyBlocked(pod(), [budget("x", 0, { minAvailable: "100%" })])).toBe(true);
+    expect(isFullyBlocked(pod(), [budget("x", 0, { maxUnavailable: 1 })])).toBe(false);
+  });
+});
