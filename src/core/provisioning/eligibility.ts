@@ -37,8 +37,10 @@ export function refusal(
     }
   }
   const required = requiredAlternatives(pod.spec)[0];
-  if (required?.has(NODEPOOL_LABEL_KEY) && forbidsAll(required.get(NODEPOOL_LABEL_KEY)))
-    return "configured to not run on a Karpenter provisioned node";
+  for (const key of [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY]) {
+    if (required?.has(key) && forbidsAll(required.get(key)))
+      return "configured to not run on a Karpenter provisioned node";
+  }
   return volumes.refusal(pod);
 }
 

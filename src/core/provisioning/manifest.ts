@@ -24,7 +24,7 @@ import { apiVersionOf, type KubeObject } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { usableOfferings } from "../cloudprovider/offerings.ts";
-import { anyValue } from "../scheduling/requirement.ts";
+import { allowsAbsence, anyValue } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { PlannedClaim } from "./result.ts";
 
@@ -39,8 +39,7 @@ export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeOb
   const { pool } = planned;
   const kind = poolKind(pool);
   const generateName = `${pool.name}-`;
-  const never = pool.disruption.expireAfter === "Never";
-  const expireAfter = never ? "Never" : formatDuration(pool.disruption.expireAfter as number);
+  const { expireAfter } = pool.disruption;
   const claim: NodeClaim = {
     ...claimHead(pool.generation),
     metadata: {
@@ -64,13 +63,20 @@ export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeOb
       requirements: claimRequirements(planned),
       resources: { requests: formatResources(planned.requests) },
       nodeClassRef: pool.classRef,
-      expireAfter,
+      expireAfter: expireAfter === "Never" ? expireAfter : shortDuration(expireAfter),
       ...(pool.terminationGracePeriodMs === undefined
         ? {}
         : { terminationGracePeriod: formatDuration(pool.terminationGracePeriodMs) }),
     },
   };
   return fromClaim(withClaimKubelet(claim, pool.kubelet));
+}
+
+/** As a person writes it in a pool, and as the API's pattern wants it: `720h`, not `720h0m0s`. */
+function shortDuration(ms: number): string {
+  return formatDuration(ms)
+    .replace(/(?<=[hm])0s$/, "")
+    .replace(/(?<=h)0m$/, "");
 }
 
 /** Labels every node of this pool will carry, whatever is launched. Also the pool's requirements. */
@@ -85,15 +91,15 @@ export function poolLabels(pool: Pool): Record<string, string> {
 }
 
 /**
- * Well-known labels are set from what was launched. A key of the user's own must have some value on
- * the node, so that the pods that asked for it find it: the lowest one still allowed.
+ * Well-known labels are set from what was launched. A key of the user's own that some pod needs must
+ * have a value on the node: the lowest one still allowed. What only forbids values needs no label.
  */
 function claimLabels(planned: PlannedClaim): Record<string, string> {
   const labels: Record<string, string> = {};
   const catalogue = new Set(planned.instanceTypes.flatMap((type) => Object.keys(type.labels)));
   for (const requirement of Requirements.fromSpecs(planned.requirements).all()) {
     if (catalogue.has(requirement.key) || isRestrictedNodeLabel(requirement.key)) continue;
-    const value = anyValue(requirement);
+    const value = allowsAbsence(requirement) ? undefined : anyValue(requirement);
     if (value !== undefined) labels[requirement.key] = value;
   }
   return { ...labels, ...poolLabels(planned.pool) };

@@ -122,10 +122,10 @@ export function toSpecs(requirement: Requirement): RequirementSpec[] {
   return specs;
 }
 
-/** One value it allows, for a label that must have one: the lowest. `undefined` when there is none. */
+/** One value it allows, for a label that must have one: the lowest that is no negative number. */
 export function anyValue(requirement: Requirement): string | undefined {
   if (!requirement.complement) return requirement.values[0];
-  const from = requirement.gte ?? Math.min(0, requirement.lte ?? 0);
+  const from = Math.max(0, requirement.gte ?? 0);
   for (let tried = 0; tried <= requirement.values.length; tried++) {
     const value = String(from + tried);
     if (allows(requirement, value)) return value;

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { formatRequirement, toRequirement } from "./requirement.ts";
+import { Requirements } from "./requirements.ts";
+
+const text = (specs: Parameters<typeof Requirements.fromSpecs>[0]) =>
+  Requirements.fromSpecs(specs).toString();
+
+describe("Requirements", () => {
+  it("reads as upstream writes it", () => {
+    const values = ["g", "a", "b", "c", "d", "e", "f"];
+    expect(text([{ key: "k", operator: "In", values }])).toBe("k In [a b c d e and 2 others]");
+    expect(text([{ key: "k", operator: "Gt", values: ["3"], minValues: 2 }])).toBe(
+      "k Exists >=4 minValues 2",
+    );
+    expect(
+      text([
+        { key: "b", operator: "Exists" },
+        { key: "a", operator: "DoesNotExist" },
+      ]),
+    ).toBe("a DoesNotExist, b Exists");
+  });
+
+  it("keeps exclusions when there are bounds too", () => {
+    const set = Requirements.fromSpecs([
+      { key: "k", operator: "Gt", values: ["3"] },
+      { key: "k", operator: "NotIn", values: ["5"] },
+    ]);
+    expect(set.specs()).toEqual([
+      { key: "k", operator: "Gte", values: ["4"] },
+      { key: "k", operator: "NotIn", values: ["5"] },
+    ]);
+  });
+
+  it("sees that bounds whose every integer is excluded leave nothing", () => {
+    const range = Requirements.fromSpecs([
+      { key: "k", operator: "Gte", values: ["1"] },
+      { key: "k", operator: "Lte", values: ["2"] },
+    ]);
+    const holes = Requirements.fromSpecs([{ key: "k", operator: "NotIn", values: ["1", "2"] }]);
+    expect(range.conflicts(holes, new Set())).toEqual([
+      "key k, k NotIn [1 2] not in k Exists >=1 <=2",
+    ]);
+  });
+
+  it("calls a label by its stable name", () => {
+    expect(text([{ key: "beta.kubernetes.io/arch", operator: "In", values: ["arm64"] }])).toBe(
+      "kubernetes.io/arch In [arm64]",
+    );
+  });
+
+  it("suggests the key that was probably meant", () => {
+    const known = new Set(["topology.kubernetes.io/zone"]);
+    const wanted = Requirements.fromSpecs([{ key: "zone", operator: "In", values: ["a"] }]);
+    expect(Requirements.NONE.conflicts(wanted, known)).toEqual([
+      'label "zone" does not have known values (typo of "topology.kubernetes.io/zone"?)',
+    ]);
+  });
+
+  it("lets what forbids a label meet what has none", () => {
+    const absent = Requirements.fromSpecs([{ key: "k", operator: "DoesNotExist" }]);
+    const other = Requirements.fromSpecs([{ key: "k", operator: "NotIn", values: ["a"] }]);
+    expect(absent.accepts(other, new Set())).toBe(true);
+    expect(Requirements.NONE.accepts(other, new Set())).toBe(true);
+    expect(formatRequirement(toRequirement({ key: "k", operator: "Exists" }))).toBe("k Exists");
+  });
+});

@@ -1,0 +1,180 @@
+import { describe, expect, it } from "vitest";
+import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import { node, nodeClaim, pod } from "../../testing/builders.ts";
+import { createClusterState } from "./create-cluster-state.ts";
+
+const REGISTERED = { "karpenter.sh/registered": "true" };
+const INITIALIZED = { ...REGISTERED, "karpenter.sh/initialized": "true" };
+const OWNED = { "karpenter.sh/nodepool": "default" };
+
+function versioned<T extends { readonly metadata: object }>(object: T, resourceVersion: string): T {
+  return { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+describe("createClusterState", () => {
+  it("joins a Node and its claim by provider id, in whichever order they come", () => {
+    const claim = nodeClaim({ name: "c", status: { providerID: "test://n" } });
+    const joined = node({
+      name: "n",
+      providerId: "test://n",
+      labels: { ...OWNED, ...INITIALIZED },
+    });
+    for (const order of ["claim first", "node first"]) {
+      const state = createClusterState();
+      if (order === "claim first") state.updateClaim(claim);
+      state.updateNode(joined);
+      if (order === "node first") state.updateClaim(claim);
+      const views = state.nodes();
+      expect(views.map((view) => [view.name, view.poolId, view.initialized])).toEqual([
+        ["n", "nodepool/default", true],
+      ]);
+    }
+  });
+
+  it("shows a launched claim as a node before its Node joins", () => {
+    const state = createClusterState();
+    const status = { providerID: "test://n", allocatable: { cpu: "3900m" } };
+    state.updateClaim(nodeClaim({ name: "c", labels: { zone: "a" }, status }));
+    const [view] = state.nodes();
+    expect(view).toMatchObject({ name: "c", registered: false, initialized: false });
+    expect(view?.labels["zone"]).toBe("a");
+    expect(view?.available).toEqual({ cpu: 3_900 });
+  });
+
+  it("waits for a Node of ours that does not name its instance", () => {
+    const state = createClusterState();
+    state.updateNode({ ...node({ name: "n", labels: OWNED }), spec: {} });
+    expect(state.nodes()).toEqual([]);
+    state.updateNode(node({ name: "n", labels: OWNED, providerId: "test://n" }));
+    expect(state.nodes()).toHaveLength(1);
+  });
+
+  it("is synced when every claim names its instance", () => {
+    const state = createClusterState();
+    expect(state.synced).toBe(true);
+    state.updateClaim(nodeClaim({ name: "c", status: {} }));
+    expect(state.synced).toBe(false);
+    state.updateClaim(nodeClaim({ name: "c", status: { providerID: "test://n" } }));
+    expect(state.synced).toBe(true);
+    state.updateClaim(nodeClaim({ name: "d", status: {} }));
+    state.deleteClaim("d", "NodeClaim");
+    expect(state.synced).toBe(true);
+  });
+
+  it("takes startup and ephemeral taints off until the node is initialized", () => {
+    const state = createClusterState();
+    const startupTaints = [{ key: "cilium", effect: "NoExecute" as const }];
+    state.updateClaim(nodeClaim({ name: "c", startupTaints, status: { providerID: "test://n" } }));
+    const taints = [
+      ...startupTaints,
+      { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" as const },
+      { key: "dedicated", effect: "NoSchedule" as const },
+    ];
+    const keys = () => state.nodes()[0]?.taints.map((taint) => taint.key);
+    state.updateNode(node({ name: "n", providerId: "test://n", taints, labels: REGISTERED }));
+    expect(keys()).toEqual(["dedicated"]);
+    state.updateNode(node({ name: "n", providerId: "test://n", taints, labels: INITIALIZED }));
+    expect(keys()).toHaveLength(3);
+  });
+
+  it("counts bound pods against the node, until they end", () => {
+    const state = createClusterState();
+    state.updateNode(node({ name: "n" }));
+    state.updatePod(pod({ name: "p", cpu: "1" }));
+    expect(state.unboundPods().map((one) => one.metadata.name)).toEqual(["p"]);
+    state.updatePod(pod({ name: "p", cpu: "1", nodeName: "n" }));
+    expect(state.unboundPods()).toEqual([]);
+    expect(state.nodes()[0]?.available["cpu"]).toBe(3_000);
+    state.updatePod(pod({ name: "p", nodeName: "n", status: { phase: "Succeeded" } }));
+    expect(state.nodes()[0]?.available["cpu"]).toBe(4_000);
+  });
+
+  it("gives the same array until something changes, and old snapshots stay as they were", () => {
+    const state = createClusterState();
+    state.updateNode(node({ name: "n" }));
+    const before = state.nodes();
+    expect(state.nodes()).toBe(before);
+    state.updatePod(pod({ name: "p", nodeName: "n" }));
+    expect(state.nodes()).not.toBe(before);
+    expect(before[0]?.pods).toEqual([]);
+  });
+
+  it("ignores what is older than what it knows", () => {
+    const state = createClusterState();
+    state.updateNode(versioned(node({ name: "n", labels: { v: "new" } }), "10"));
+    state.updateNode(versioned(node({ name: "n", labels: { v: "old" } }), "9"));
+    expect(state.nodes()[0]?.labels["v"]).toBe("new");
+  });
+
+  it("marks and nominates by node name, claim name or provider id", () => {
+    const state = createClusterState();
+    state.updateClaim(nodeClaim({ name: "c", status: { providerID: "test://n" } }));
+    state.nominate("c", 5_000);
+    state.updateNode(node({ name: "n", providerId: "test://n", labels: INITIALIZED }));
+    expect(state.nodes()[0]?.nominatedUntilMs).toBe(5_000);
+    for (const name of ["c", "n", "test://n"]) {
+      state.markForDeletion(name);
+      expect(state.nodes()[0]?.deleting).toBe(true);
+      state.unmarkForDeletion(name);
+      expect(state.nodes()[0]?.deleting).toBe(false);
+    }
+  });
+
+  it("sums a pool's capacity without nodes that are leaving", () => {
+    const state = createClusterState();
+    for (const name of ["a", "b"]) {
+      state.updateClaim(nodeClaim({ name, status: { providerID: `test://${name}` } }));
+      state.updateNode(node({ name, labels: INITIALIZED }));
+    }
+    expect(state.poolUsage("nodepool/default")).toMatchObject({ cpu: 8_000, nodes: 2 });
+    state.markForDeletion("a");
+    expect(state.poolUsage("nodepool/default")).toMatchObject({ cpu: 4_000, nodes: 1 });
+  });
+
+  it("moves its revision when a consolidation could have become possible", () => {
+    const state = createClusterState();
+    const moves = (change: () => void) => {
+      const before = state.revision;
+      change();
+      return state.revision !== before;
+    };
+    expect(moves(() => state.updateNode(node({ name: "n" })))).toBe(true);
+    expect(moves(() => state.updatePod(pod({ name: "p", nodeName: "n" })))).toBe(true);
+    expect(moves(() => state.updatePod(pod({ name: "q" })))).toBe(false);
+    expect(moves(() => state.nominate("n", 1))).toBe(false);
+    expect(moves(() => state.deletePod("default/p"))).toBe(true);
+  });
+
+  it("plans a daemon as its newest pod, without the tie to that pod's node", () => {
+    const state = createClusterState();
+    const daemonSet: DaemonSet = {
+      metadata: { name: "agent", namespace: "kube-system" },
+      spec: {
+        selector: {},
+        template: {
+          spec: { containers: [{ name: "main", resources: { limits: { cpu: "200m" } } }] },
+        },
+      },
+    };
+    state.updateDaemonSet(daemonSet);
+    const requests = () => state.daemonPods()[0]?.spec.containers[0]?.resources?.requests;
+    expect(requests()).toEqual({ cpu: "200m" });
+    const owner = { kind: "DaemonSet", name: "agent" };
+    const tied = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } },
+    };
+    state.updatePod(
+      pod({
+        name: "agent-1",
+        namespace: "kube-system",
+        cpu: "1",
+        owner,
+        nodeName: "n",
+        spec: { affinity: tied },
+      }),
+    );
+    expect(requests()).toEqual({ cpu: "1", memory: "128Mi" });
+    expect(state.daemonPods()[0]?.spec.affinity).toBe(undefined);
+    expect(state.daemonPods()[0]?.spec.nodeName).toBe(undefined);
+  });
+});
