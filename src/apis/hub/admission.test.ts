@@ -1,0 +1,241 @@
+import { describe, expect, it } from "vitest";
+import { seedObjects } from "../../testing/seed-manifests.ts";
+import type { Provisioner } from "../karpenter/provisioner.ts";
+import type { KubeObject } from "../meta.ts";
+import {
+  type AdmissionSettings,
+  answerWebhook,
+  DEFAULTING_PATH,
+  VALIDATING_AWS_PATH,
+  VALIDATING_CONFIG_PATH,
+  VALIDATING_PATH,
+  webhookConfigurations,
+} from "./admission.ts";
+
+const settings: AdmissionSettings = {
+  clusterName: "karpenter-demo",
+  acceptMinusOne: true,
+  defaultInstanceProfile: undefined,
+};
+
+function ask(path: string, object: unknown, more: Partial<AdmissionSettings> = {}) {
+  const review = { request: { uid: "u", operation: "CREATE", object } };
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is read freely
+  return answerWebhook(path, review, { ...settings, ...more })?.response as any;
+}
+
+/** Denial text of all webhooks together; undefined when they let it pass. */
+function denial(object: unknown, more: Partial<AdmissionSettings> = {}): string | undefined {
+  const answers = [VALIDATING_AWS_PATH, VALIDATING_PATH].map((path) => ask(path, object, more));
+  const texts = answers.filter((one) => !one.allowed).map((one) => one.status.message);
+  return texts.length === 0 ? undefined : texts.join("\n");
+}
+
+function defaulted(object: Provisioner): Provisioner {
+  const answer = ask(DEFAULTING_PATH, object);
+  if (answer.patch === undefined) return object;
+  const [operation] = JSON.parse(Buffer.from(answer.patch, "base64").toString("utf8"));
+  return { ...object, spec: operation.value };
+}
+
+function provisioner(spec: object): Provisioner {
+  return {
+    apiVersion: "karpenter.sh/v1alpha5",
+    kind: "Provisioner",
+    metadata: { name: "default" },
+    spec: { providerRef: { name: "default" }, ...spec },
+  };
+}
+
+function template(spec: object): KubeObject {
+  return {
+    apiVersion: "karpenter.k8s.aws/v1alpha1",
+    kind: "AWSNodeTemplate",
+    metadata: { name: "default" },
+    spec: { subnetSelector: { a: "b" }, securityGroupSelector: { a: "b" }, ...spec },
+  } as KubeObject;
+}
+
+function keys(object: Provisioner): readonly string[] {
+  return (object.spec.requirements ?? []).map((one) => `${one.key} ${one.operator} ${one.values}`);
+}
+
+describe("defaulting of Provisioners", () => {
+  it("S0-25: adds os and capacity type beside a given instance type, and no category", () => {
+    const [object] = seedObjects("s0-04-custom_karpenter_provisioner.yaml");
+    expect(keys(defaulted(object)).slice(2)).toEqual([
+      "kubernetes.io/os In linux",
+      "karpenter.sh/capacity-type In on-demand",
+    ]);
+  });
+
+  it("adds category and generation where nothing says what instances are wanted", () => {
+    expect(keys(defaulted(provisioner({})))).toEqual([
+      "kubernetes.io/os In linux",
+      "kubernetes.io/arch In amd64",
+      "karpenter.sh/capacity-type In on-demand",
+      "karpenter.k8s.aws/instance-category In c,m,r",
+      "karpenter.k8s.aws/instance-generation Gt 2",
+    ]);
+  });
+
+  it("S1-31: gives an inline provider arch and the cluster's own subnets and groups", () => {
+    const [object] = seedObjects("s1-02-provisioner-RECONSTRUCTED.yaml");
+    const result = defaulted(object);
+    expect(keys(result)).toEqual([
+      "karpenter.sh/capacity-type In spot",
+      "kubernetes.io/arch In amd64",
+    ]);
+    expect(result.spec.provider).toMatchObject({
+      subnetSelector: { "kubernetes.io/cluster/karpenter-demo": "*" },
+      securityGroupSelector: { "kubernetes.io/cluster/karpenter-demo": "*" },
+    });
+    expect(denial(result)).toBeUndefined();
+  });
+
+  it("changes nothing when asked twice", () => {
+    const once = defaulted(provisioner({}));
+    expect(ask(DEFAULTING_PATH, once).patch).toBeUndefined();
+  });
+});
+
+describe("validation of Provisioners", () => {
+  it("S0-01: wants exactly one of provider and providerRef", () => {
+    const [object] = seedObjects("negative/s0-11-provisioner-without-providerref.yaml");
+    expect(denial(object)).toBe(
+      "validation failed: expected exactly one, got neither: spec.provider, spec.providerRef",
+    );
+    expect(denial(provisioner({ provider: { instanceProfile: "p" } }))).toContain(
+      "expected exactly one, got both: spec.provider, spec.providerRef",
+    );
+  });
+
+  it("S1-33: takes ttlSecondsAfterEmpty -1 for never and denies other negatives", () => {
+    const [object] = seedObjects("s1-05-provisioner-ttl-minus-one.yaml");
+    expect(denial(defaulted(object))).toBeUndefined();
+    expect(denial(defaulted(object), { acceptMinusOne: false })).toContain("cannot be negative");
+    expect(denial(provisioner({ ttlSecondsAfterEmpty: -2 }))).toBe(
+      "validation failed: invalid value: cannot be negative: spec.ttlSecondsAfterEmpty",
+    );
+  });
+
+  it("S1-18: wants an instance profile inline unless there is a default one", () => {
+    const inline = defaulted({ ...provisioner({}), spec: { provider: {} } });
+    expect(denial(inline)).toBe(
+      "validation failed: missing field(s): spec.provider.instanceProfile",
+    );
+    expect(denial(inline, { defaultInstanceProfile: "p" })).toBeUndefined();
+  });
+
+  it("reads the inline block strictly", () => {
+    const spec = { provider: { instanceProfile: "p", userData: "x" } };
+    const inline = defaulted({ ...provisioner({}), spec });
+    expect(denial(inline)).toBe('validation failed: json: unknown field "userData": spec.provider');
+  });
+
+  it("refuses both ways of removing nodes at once", () => {
+    const spec = { ttlSecondsAfterEmpty: 30, consolidation: { enabled: true } };
+    expect(denial(provisioner(spec))).toContain(
+      "expected exactly one, got both: spec.consolidation.enabled, spec.ttlSecondsAfterEmpty",
+    );
+  });
+
+  it("refuses restricted labels, duplicate taints and values that do not fit", () => {
+    expect(denial(provisioner({ labels: { "karpenter.sh/custom": "x" } }))).toContain(
+      'invalid key name "karpenter.sh/custom": spec.labels',
+    );
+    expect(denial(provisioner({ labels: { "node.kubernetes.io/role": "x" } }))).toBeUndefined();
+    expect(denial(provisioner({ labels: { "a.node.kubernetes.io/role": "x" } }))).toBeDefined();
+    const taints = [{ key: "a", effect: "NoSchedule" }];
+    expect(denial(provisioner({ taints, startupTaints: taints }))).toContain("duplicate taint");
+    const gt = { key: "karpenter.k8s.aws/instance-cpu", operator: "Gt", values: ["many"] };
+    expect(denial(provisioner({ requirements: [gt] }))).toContain("spec.requirements[0].values");
+  });
+
+  it("checks kubelet settings", () => {
+    const kubelet = (config: object) => denial(provisioner({ kubeletConfiguration: config }));
+    expect(kubelet({ evictionHard: { "memory.available": "5%" } })).toBeUndefined();
+    expect(kubelet({ evictionHard: { memory: "5%" } })).toContain('invalid key name "memory"');
+    expect(kubelet({ evictionSoft: { "memory.available": "5%" } })).toContain(
+      "does not have a matching evictionSoftGracePeriod",
+    );
+    expect(kubelet({ systemReserved: { cpu: "-1" } })).toContain("invalid value: -1");
+    const thresholds = { imageGCHighThresholdPercent: 10, imageGCLowThresholdPercent: 20 };
+    expect(kubelet(thresholds)).toContain("must be greater");
+  });
+});
+
+describe("validation of AWSNodeTemplates", () => {
+  it("S0-05: wants both selectors", () => {
+    const objects = seedObjects("negative/s0-12-nodetemplate-missing-selectors.yaml");
+    expect(objects.map((one) => denial(one))).toEqual([
+      "validation failed: missing field(s): spec.provider.securityGroupSelector",
+      "validation failed: missing field(s): spec.provider.subnetSelector",
+    ]);
+    expect(denial(seedObjects("s0-02-nodetemplate-default.yaml").at(-1))).toBeUndefined();
+  });
+
+  it("S0-65: refuses the tags that machines are found by, and no others", () => {
+    const objects = seedObjects("negative/s0-10-tags-restricted.yaml");
+    expect(objects.map((one) => denial(one) !== undefined)).toEqual([true, true, true]);
+    expect(denial(template({ tags: { "karpenter.sh/discovery": "x" } }))).toBeUndefined();
+  });
+
+  it("S0-09: lists the families it knows", () => {
+    expect(denial(template({ amiFamily: "Foo" }))).toContain(
+      "AL2, Bottlerocket, Ubuntu, Windows2019, Windows2022, Custom",
+    );
+    expect(denial(template({ amiFamily: "Custom" }))).toContain("spec.provider.amiSelector");
+  });
+
+  it("S0-13: keeps the hop limit in bounds", () => {
+    const options = { httpPutResponseHopLimit: 65 };
+    expect(denial(template({ metadataOptions: options }))).toBe(
+      "validation failed: expected 1 <= 65 <= 64: spec.provider.metadataOptions.httpPutResponseHopLimit",
+    );
+  });
+
+  it("checks devices", () => {
+    const device = (ebs: object) =>
+      denial(template({ blockDeviceMappings: [{ deviceName: "/dev/xvda", ebs }] }));
+    expect(device({ volumeSize: "20Gi", volumeType: "gp3" })).toBeUndefined();
+    expect(device({ snapshotID: "snap-1" })).toBeUndefined();
+    expect(device({})).toContain("missing field(s)");
+    expect(device({ volumeSize: "100Ti" })).toContain("invalid value: 100Ti");
+  });
+
+  it("leaves nothing beside a launch template that it would say itself", () => {
+    const spec = { launchTemplate: "lt", securityGroupSelector: undefined, userData: "x" };
+    expect(denial(template(spec))).toBe(
+      "validation failed: expected exactly one, got both: spec.provider.launchTemplate, spec.provider.userData",
+    );
+  });
+
+  it("S0-51: lets the curly quote of the seed pass", () => {
+    const objects = seedObjects("negative/s0-07-basic-deploy-blockdevice-curly-quote-asis.yaml");
+    expect(objects.map((one) => denial(one))).toEqual([undefined, undefined]);
+    expect(objects[1].spec.tags.intent).toBe('“apps"');
+  });
+});
+
+describe("the other webhooks", () => {
+  it("refuse a logging configuration that cannot be read", () => {
+    const [object] = seedObjects("s3-41-config-logging.yaml");
+    expect(ask(VALIDATING_CONFIG_PATH, object).allowed).toBe(true);
+    const broken = { ...object, data: { "zap-logger-config": "{", "loglevel.controller": "loud" } };
+    expect(ask(VALIDATING_CONFIG_PATH, broken).status.message).toContain(
+      "data.loglevel.controller",
+    );
+  });
+
+  it("have a path each", () => {
+    const paths = webhookConfigurations().flatMap((one) =>
+      // biome-ignore lint/suspicious/noExplicitAny: shape of admissionregistration
+      (one as any).webhooks.map((webhook: any) => webhook.clientConfig.service.path),
+    );
+    expect(paths.map((path) => answerWebhook(path, {}, settings)?.kind)).toEqual(
+      paths.map(() => "AdmissionReview"),
+    );
+    expect(answerWebhook("/elsewhere", {}, settings)).toBeUndefined();
+  });
+});

@@ -1,0 +1,174 @@
+import { describe, expect, it } from "vitest";
+import { seedObjects } from "../../testing/seed-manifests.ts";
+import type { KubeObject } from "../meta.ts";
+import { conversionReview, convertObject } from "./conversion.ts";
+import { toPool } from "./to-pool.ts";
+
+const SEEDS = [
+  "s2-01-nodepool.yaml",
+  "s2-03-ec2nodeclass.yaml",
+  "s2-04-selector-terms.yaml",
+  "s3-30-ec2nodeclass-full.yaml",
+  "s3-30b-ec2nodeclass-instanceprofile.yaml",
+  "s3-31-nodepool-full-1.yaml",
+  "s3-32-nodepool-full-2.yaml",
+  "s4-01-spot.yaml",
+];
+
+function group(object: KubeObject): string {
+  return (object.apiVersion as string).split("/")[0] as string;
+}
+
+function there(object: KubeObject) {
+  // biome-ignore lint/suspicious/noExplicitAny: results are read freely
+  return convertObject(object, `${group(object)}/v1`) as any;
+}
+
+function back(object: KubeObject) {
+  // biome-ignore lint/suspicious/noExplicitAny: results are read freely
+  return convertObject(object, `${group(object)}/v1beta1`) as any;
+}
+
+describe("v1beta1 to v1", () => {
+  it("brings every seed object there and back without loss", () => {
+    for (const object of SEEDS.flatMap((path) => seedObjects(path))) {
+      if (!String(object.apiVersion).endsWith("/v1beta1")) continue;
+      const written = { ...object };
+      // What the schema's defaults would have filled in before conversion.
+      if (written.kind === "NodePool")
+        written.spec = {
+          ...written.spec,
+          disruption: { consolidationPolicy: "WhenUnderutilized", ...written.spec.disruption },
+        };
+      const result = back(there(written));
+      expect(result, object.metadata.name).toEqual(written);
+    }
+  });
+
+  it("moves lifetime, policy, kubelet and class reference", () => {
+    const [object] = seedObjects("s2-01-nodepool.yaml");
+    const pool = there(object);
+    expect(pool.spec.template.spec).toMatchObject({
+      expireAfter: "360h",
+      nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
+    });
+    expect(pool.spec.template.spec.kubelet).toBeUndefined();
+    expect(pool.spec.disruption).toEqual({
+      consolidationPolicy: "WhenEmptyOrUnderutilized",
+      consolidateAfter: "0s",
+    });
+    expect(toPool(pool)).toMatchObject({
+      generation: "beta",
+      kubelet: { maxPods: 20 },
+      disruption: { expireMode: "voluntary", expireAfter: 360 * 3_600_000 },
+    });
+  });
+
+  it("names the family's image by alias", () => {
+    const { amiSelectorTerms: _, ...spec } = seedObjects("s3-30-ec2nodeclass-full.yaml")[0].spec;
+    const beta = {
+      apiVersion: "karpenter.k8s.aws/v1beta1",
+      kind: "EC2NodeClass",
+      metadata: { name: "x" },
+      spec,
+    } as KubeObject;
+    const v1 = there(beta);
+    expect(v1.spec.amiSelectorTerms).toEqual([{ alias: "al2@latest" }]);
+    expect(v1.spec.amiFamily).toBeUndefined();
+    expect(back(v1)).toEqual(beta);
+  });
+
+  it("carries Ubuntu as AL2 with a note", () => {
+    const beta = {
+      apiVersion: "karpenter.k8s.aws/v1beta1",
+      kind: "EC2NodeClass",
+      metadata: { name: "x" },
+      spec: { amiFamily: "Ubuntu", role: "r" },
+    } as unknown as KubeObject;
+    const v1 = there(beta);
+    expect(v1.metadata.annotations["compatibility.karpenter.k8s.aws/v1beta1-ubuntu"]).toBe(
+      "amiFamily,blockDeviceMappings,incompatible",
+    );
+    expect(v1.spec).toMatchObject({
+      amiFamily: "AL2",
+      amiSelectorTerms: [{ id: "ami-placeholder" }],
+    });
+    expect(back(v1)).toEqual(beta);
+  });
+});
+
+describe("v1 to v1beta1", () => {
+  const pool = {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodePool",
+    metadata: { name: "a" },
+    spec: {
+      template: {
+        spec: {
+          requirements: [],
+          nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "k" },
+          expireAfter: "Never",
+          terminationGracePeriod: "1h",
+        },
+      },
+      disruption: {
+        consolidationPolicy: "WhenEmptyOrUnderutilized",
+        consolidateAfter: "5m",
+        budgets: [{ nodes: "1", reasons: ["Drifted"] }],
+      },
+    },
+  } as unknown as KubeObject;
+
+  it("keeps what beta cannot say", () => {
+    const beta = back(pool);
+    expect(beta.spec.disruption).toEqual({
+      consolidationPolicy: "WhenUnderutilized",
+      expireAfter: "Never",
+      budgets: [{ nodes: "1" }],
+    });
+    expect(there(beta).spec).toEqual((pool as unknown as { spec: unknown }).spec);
+  });
+
+  it("forgets reasons of budgets that beta has rewritten", () => {
+    const beta = back(pool);
+    beta.spec.disruption = { ...beta.spec.disruption, budgets: [{ nodes: "2" }] };
+    expect(there(beta).spec.disruption.budgets).toEqual([{ nodes: "2" }]);
+  });
+
+  it("leaves a v1 claim's immutable spec as it was", () => {
+    const claim = {
+      apiVersion: "karpenter.sh/v1",
+      kind: "NodeClaim",
+      metadata: { name: "a" },
+      spec: {
+        requirements: [],
+        nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "c" },
+        expireAfter: "1h",
+        terminationGracePeriod: "5m",
+      },
+    } as unknown as KubeObject;
+    const again = there(back(claim));
+    expect(again.spec).toEqual((claim as unknown as { spec: unknown }).spec);
+    expect(again.metadata.annotations["compatibility.karpenter.sh/generation"]).toBeUndefined();
+  });
+});
+
+describe("a ConversionReview", () => {
+  const review = (desiredAPIVersion: string, ...objects: readonly KubeObject[]) =>
+    conversionReview({ request: { uid: "u", desiredAPIVersion, objects } }).response;
+
+  it("is answered in order", () => {
+    const [object] = seedObjects("s2-01-nodepool.yaml");
+    const answer = review("karpenter.sh/v1", object, object);
+    expect(answer).toMatchObject({ uid: "u", result: { status: "Success" } });
+    expect(answer["convertedObjects"]).toHaveLength(2);
+  });
+
+  it("fails with the object's name where there is no way", () => {
+    const [object] = seedObjects("s0-04-custom_karpenter_provisioner.yaml");
+    expect(review("karpenter.sh/v1", object)["result"]).toMatchObject({
+      status: "Failed",
+      message: expect.stringContaining("Provisioner custom"),
+    });
+  });
+});
