@@ -15,9 +15,11 @@ import type { ApiServer, LogSource, User } from "./api-server.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
 import { deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
+import { discoveryResponse } from "./discovery/discovery.ts";
 import type { Call, Engine } from "./engine.ts";
 import { collectGarbage } from "./garbage-collection.ts";
 import { endContainers } from "./namespace-lifecycle.ts";
+import { openapiResponse } from "./openapi/openapi.ts";
 import { patchObject } from "./patch/patch.ts";
 import { get, getObject, list } from "./read.ts";
 import { showObject, viewOf } from "./representation.ts";
@@ -223,6 +225,11 @@ function answerElsewhere(
     const found = route(target.path, request.headers ?? {});
     if (found !== undefined) return found;
   }
+  const accept = request.headers?.["accept"];
+  const document =
+    discoveryResponse(options.registry, target.path, accept) ??
+    openapiResponse(options.registry, target.path, accept);
+  if (document !== undefined) return document;
   const text = { "content-type": "text/plain; charset=utf-8" };
   if (["/healthz", "/livez", "/readyz"].some((path) => target.path.startsWith(path))) {
     return { status: 200, headers: text, body: "ok" };

@@ -60,7 +60,10 @@ class Collector {
     const { metadata } = event.object;
     const uid = metadata.uid ?? "";
     const owners = metadata.ownerReferences;
-    if (event.type === "DELETED") return this.#forget(uid, event);
+    if (event.type === "DELETED") {
+      this.#forget(uid, event);
+      return;
+    }
     if (event.type === "ADDED") {
       const { name, namespace } = metadata;
       this.#places.set(uid, { storageKey: event.storageKey, namespace, name, uid });

@@ -1,0 +1,281 @@
+/**
+ * HTTPS in front of the API server, for kubectl and everything else that is not in this process. It
+ * only turns bytes into requests and answers into bytes; what a request means is decided behind it.
+ * A state of an object is serialised once and shared by all watches that show it.
+ */
+
+import { timingSafeEqual } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import { parse as parseYaml } from "yaml";
+import type { KubeRequest, KubeStream } from "../../kube/transport.ts";
+import type { ApiServer, User } from "./api-server.ts";
+import { type Identity, identityIn } from "./certificates.ts";
+import { kubeconfigText } from "./kubeconfig.ts";
+import { decodeProtobuf, PROTOBUF } from "./protobuf.ts";
+import { ApiError, badRequest, failure, type Status } from "./status.ts";
+
+export interface HttpsOptions {
+  /** 0 = any free port. */
+  readonly port: number;
+  /** Where certificates and the token are kept. */
+  readonly directory: string;
+  /** Default 127.0.0.1: nobody else gets in. */
+  readonly host?: string;
+}
+
+export interface HttpsListener {
+  readonly url: string;
+  readonly port: number;
+  readonly caPem: string;
+  readonly token: string;
+  /** Text of a kubeconfig for this listener. */
+  readonly kubeconfig: string;
+  /** Ends all watches and connections; resolves when the port is free. */
+  close(): Promise<void>;
+}
+
+/** The port cannot be had. */
+export class PortBusyError extends Error {
+  override readonly name = "PortBusyError";
+}
+
+/** As kube-apiserver. */
+const MAX_BODY_BYTES = 3 * 1_024 * 1_024;
+const GZIP_FROM_BYTES = 128 * 1_024;
+/** Serialised states kept for the watches that have not shown them yet. */
+const MAX_SHARED_TEXTS = 512;
+const ADMIN: User = { name: "system:admin", groups: ["system:masters", "system:authenticated"] };
+const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
+const OPEN_PATHS: ReadonlySet<string> = new Set(["/healthz", "/livez", "/readyz", "/version"]);
+
+const compress = promisify(gzip);
+
+export async function startHttps(api: ApiServer, options: HttpsOptions): Promise<HttpsListener> {
+  const identity = await identityIn(options.directory);
+  const host = options.host ?? "127.0.0.1";
+  const texts = new SharedTexts();
+  const server = createServer(
+    { key: identity.keyPem, cert: identity.certificatePem },
+    (request, response) => {
+      void serve(api, identity, texts, request, response);
+    },
+  );
+  // Watches are quiet for a minute and longer.
+  server.requestTimeout = 0;
+  server.keepAliveTimeout = 60_000;
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+  });
+  await listen(server, options.port, host);
+  const { port } = server.address() as AddressInfo;
+  const url = `https://${host}:${port}`;
+  const { caPem, token } = identity;
+  return {
+    url,
+    port,
+    caPem,
+    token,
+    kubeconfig: kubeconfigText({ url, caPem, token }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EADDRINUSE") reject(error);
+      else {
+        const message = `port ${port} on ${host} is in use: stop what listens there or choose another port`;
+        reject(new PortBusyError(message, { cause: error }));
+      }
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+async function serve(
+  api: ApiServer,
+  identity: Identity,
+  texts: SharedTexts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    const path = request.url ?? "/";
+    const user = userOf(request, identity, path);
+    const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
+    if (!METHODS.has(method)) {
+      throw new ApiError(405, "MethodNotAllowed", `method ${method} is not known here`);
+    }
+    const headers = headersOf(request);
+    const body = await readBody(request, headers["content-type"] ?? "");
+    const answer = await api.handle(
+      { method: method as KubeRequest["method"], path, headers, body },
+      user,
+    );
+    if (answer.stream !== undefined) {
+      await sendStream(response, answer.headers, answer.stream, texts);
+    } else await sendBody(request, response, answer.status, answer.headers, answer.body);
+  } catch (error) {
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    const status =
+      error instanceof ApiError
+        ? error.status
+        : failure(500, "InternalError", `Internal error occurred: ${String(error)}`);
+    await sendBody(request, response, status.code ?? 500, {}, status);
+  }
+}
+
+function userOf(request: IncomingMessage, identity: Identity, path: string): User {
+  const sent = Buffer.from((request.headers.authorization ?? "").replace(/^Bearer\s+/i, ""));
+  const wanted = Buffer.from(identity.token);
+  if (sent.length === wanted.length && timingSafeEqual(sent, wanted)) return ADMIN;
+  if (sent.length === 0 && OPEN_PATHS.has(path.split("?")[0] as string)) {
+    return { name: "system:anonymous", groups: ["system:unauthenticated"] };
+  }
+  throw new ApiError(401, "Unauthorized", "Unauthorized");
+}
+
+function headersOf(request: IncomingMessage): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return headers;
+}
+
+async function readBody(request: IncomingMessage, contentType: string): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) {
+      throw new ApiError(
+        413,
+        "RequestEntityTooLarge",
+        `Request entity too large: limit is ${MAX_BODY_BYTES}`,
+      );
+    }
+    chunks.push(chunk);
+  }
+  if (size === 0) return undefined;
+  const bytes = Buffer.concat(chunks);
+  if (contentType.startsWith(PROTOBUF)) return decodeProtobuf(bytes);
+  const text = bytes.toString("utf8");
+  return contentType.includes("yaml") ? readYaml(text) : readJson(text, contentType);
+}
+
+function readJson(text: string, contentType: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // A body without a type may be YAML, as kube-apiserver recognises it.
+    if (contentType === "") return readYaml(text);
+    throw badRequest(
+      `the object provided is unrecognized (must be JSON): couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+function readYaml(text: string): unknown {
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    throw badRequest(
+      `the object provided is unrecognized (must be YAML): ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}
+
+async function sendBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+): Promise<void> {
+  const isRaw = typeof body === "string" || body instanceof Uint8Array;
+  let bytes = isRaw
+    ? Buffer.from(body as string)
+    : Buffer.from(body === undefined ? "" : `${JSON.stringify(body)}\n`);
+  const sent: Record<string, string> = {
+    "content-type": isRaw ? "text/plain; charset=utf-8" : "application/json",
+    "cache-control": "no-cache, private",
+    ...headers,
+  };
+  const accepted = String(request.headers["accept-encoding"] ?? "");
+  if (bytes.length >= GZIP_FROM_BYTES && accepted.includes("gzip")) {
+    bytes = await compress(bytes, { level: 1 });
+    sent["content-encoding"] = "gzip";
+    sent["vary"] = "Accept-Encoding";
+  }
+  sent["content-length"] = String(bytes.length);
+  // A body that was refused half read cannot be followed by another request.
+  if (status === 413) sent["connection"] = "close";
+  response.writeHead(status, sent);
+  response.end(request.method === "HEAD" ? undefined : bytes);
+}
+
+async function sendStream(
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  stream: KubeStream,
+  texts: SharedTexts,
+): Promise<void> {
+  response.writeHead(200, { "cache-control": "no-cache, private", ...headers });
+  response.flushHeaders();
+  response.on("close", () => stream.close());
+  for await (const frame of stream) {
+    if (response.destroyed) break;
+    const line = typeof frame === "string" ? frame : texts.frame(frame);
+    if (!response.write(`${line}\n`)) await drained(response);
+  }
+  response.end();
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.on("drain", done);
+    response.on("close", done);
+  });
+}
+
+/** The JSON of the last states that watches showed, by identity of the state. */
+class SharedTexts {
+  readonly #texts = new Map<object, string>();
+
+  frame(frame: unknown): string {
+    const { type, object } = frame as { type: string; object: object | Status };
+    return `{"type":${JSON.stringify(type)},"object":${this.#text(object)}}`;
+  }
+
+  #text(object: object): string {
+    const known = this.#texts.get(object);
+    if (known !== undefined) return known;
+    const text = JSON.stringify(object);
+    if (this.#texts.size >= MAX_SHARED_TEXTS) {
+      const [oldest] = this.#texts.keys();
+      if (oldest !== undefined) this.#texts.delete(oldest);
+    }
+    this.#texts.set(object, text);
+    return text;
+  }
+}
