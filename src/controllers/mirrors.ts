@@ -103,13 +103,16 @@ export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
   return world.mirrors.of(VOLUME_ATTACHMENT);
 }
 
-/** Opens every mirror above, so that all are synced before the first decision. */
-export function openMirrors(world: World): void {
+/**
+ * Opens every mirror above, so that all are synced before the first decision. To be called before anybody
+ * else opens one (a provider): the first to ask sets the options.
+ */
+export function openMirrors(world: Doors & Partial<Pick<World, "cloud">>): void {
   pods(world);
   nodes(world);
   for (const kind of CLAIM_KINDS) nativeClaims(world, kind);
   for (const kind of POOL_KINDS) nativePools(world, kind);
-  for (const kind of world.cloud.nodeClassKinds) nodeClasses(world, kind);
+  for (const kind of world.cloud?.nodeClassKinds ?? []) nodeClasses(world, kind);
   daemonSets(world);
   disruptionBudgets(world);
   namespaces(world);

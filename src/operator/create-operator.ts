@@ -92,6 +92,8 @@ export function createOperator(deps: OperatorDeps): Operator {
     log,
     events,
   };
+  // Before the provider opens any: the first to ask sets a mirror's options.
+  openMirrors(doors);
   const { cloud, controllers } = deps.createProvider(doors);
   const world: World = {
     ...doors,

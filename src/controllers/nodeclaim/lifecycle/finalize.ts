@@ -45,7 +45,8 @@ export async function finalize(
     const gone = await endInstance(world, stamped);
     const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
     if (marked === undefined) return AWAIT_CHANGE;
-    if (!gone) return requeueAfter(INSTANCE_POLL_MS);
+    // Older generations let go as soon as the cloud has taken the request.
+    if (!gone && claimGeneration(marked) === "v1") return requeueAfter(INSTANCE_POLL_MS);
     ending = marked;
   }
   const kind = claimKind(ending);

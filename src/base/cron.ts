@@ -1,0 +1,128 @@
+/**
+ * Five-field cron expressions and their `@daily` abbreviations, in UTC, with robfig/cron's grammar: lists,
+ * ranges, steps, names of months and weekdays, `?` for `*`. When day of month and weekday are both
+ * restricted, either is enough.
+ */
+
+export interface Cron {
+  readonly minutes: readonly boolean[];
+  readonly hours: readonly boolean[];
+  readonly daysOfMonth: readonly boolean[];
+  readonly months: readonly boolean[];
+  readonly weekdays: readonly boolean[];
+  /** A day must fit both fields when either is unrestricted. */
+  readonly bothDays: boolean;
+}
+
+interface Field {
+  readonly min: number;
+  readonly max: number;
+  readonly names: readonly string[];
+}
+
+const MINUTE: Field = { min: 0, max: 59, names: [] };
+const HOUR: Field = { min: 0, max: 23, names: [] };
+const DAY: Field = { min: 1, max: 31, names: [] };
+const MONTH: Field = {
+  min: 1,
+  max: 12,
+  names: ["", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+};
+const WEEKDAY: Field = { min: 0, max: 6, names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
+
+const ABBREVIATIONS: Readonly<Record<string, string>> = {
+  "@yearly": "0 0 1 1 *",
+  "@annually": "0 0 1 1 *",
+  "@monthly": "0 0 1 * *",
+  "@weekly": "0 0 * * 0",
+  "@daily": "0 0 * * *",
+  "@midnight": "0 0 * * *",
+  "@hourly": "0 * * * *",
+};
+
+/** A date that never comes (30 February) is given up after this many years, as robfig does. */
+const SEARCH_YEARS = 5;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Undefined when the text is not of the grammar. */
+export function parseCron(text: string): Cron | undefined {
+  const expanded = ABBREVIATIONS[text.trim()] ?? text;
+  const fields = expanded.trim().split(/\s+/);
+  if (fields.length !== 5) return undefined;
+  const [minutes, hours, daysOfMonth, months, weekdays] = [MINUTE, HOUR, DAY, MONTH, WEEKDAY].map(
+    (field, index) => parseField(fields[index] as string, field),
+  );
+  if (!minutes || !hours || !daysOfMonth || !months || !weekdays) return undefined;
+  return {
+    minutes: minutes.allowed,
+    hours: hours.allowed,
+    daysOfMonth: daysOfMonth.allowed,
+    months: months.allowed,
+    weekdays: weekdays.allowed,
+    bothDays: daysOfMonth.star || weekdays.star,
+  };
+}
+
+/** The first hit strictly after `ms` (epoch milliseconds); undefined when none comes in five years. */
+export function nextAfter(cron: Cron, ms: number): number | undefined {
+  let at = Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
+  const limit = at + SEARCH_YEARS * 366 * DAY_MS;
+  while (at < limit) {
+    const date = new Date(at);
+    if (!cron.months[date.getUTCMonth() + 1] || !fitsDay(cron, date)) {
+      at = Math.floor(at / DAY_MS) * DAY_MS + DAY_MS;
+    } else if (!cron.hours[date.getUTCHours()]) {
+      at = Math.floor(at / HOUR_MS) * HOUR_MS + HOUR_MS;
+    } else if (!cron.minutes[date.getUTCMinutes()]) {
+      at += MINUTE_MS;
+    } else {
+      return at;
+    }
+  }
+  return undefined;
+}
+
+function fitsDay(cron: Cron, date: Date): boolean {
+  const day = cron.daysOfMonth[date.getUTCDate()] === true;
+  const weekday = cron.weekdays[date.getUTCDay()] === true;
+  return cron.bothDays ? day && weekday : day || weekday;
+}
+
+function parseField(text: string, field: Field): { allowed: boolean[]; star: boolean } | undefined {
+  const allowed: boolean[] = new Array(field.max + 1).fill(false);
+  let star = false;
+  for (const part of text.split(",")) {
+    const range = parseRange(part, field);
+    if (range === undefined) return undefined;
+    star ||= range.star;
+    for (let value = range.from; value <= range.to; value += range.step) allowed[value] = true;
+  }
+  return { allowed, star };
+}
+
+function parseRange(
+  part: string,
+  field: Field,
+): { from: number; to: number; step: number; star: boolean } | undefined {
+  const [span = "", stepText, ...more] = part.split("/");
+  const step = stepText === undefined ? 1 : Number(stepText);
+  if (more.length > 0 || !Number.isInteger(step) || step < 1) return undefined;
+  if (span === "*" || span === "?") {
+    return { from: field.min, to: field.max, step, star: step === 1 };
+  }
+  const [low = "", high, ...rest] = span.split("-");
+  const from = parseValue(low, field);
+  // `5/15` means from 5 to the end in steps.
+  const end =
+    high === undefined ? (stepText === undefined ? from : field.max) : parseValue(high, field);
+  if (rest.length > 0 || from === undefined || end === undefined || from > end) return undefined;
+  return { from, to: end, step, star: false };
+}
+
+function parseValue(text: string, { min, max, names }: Field): number | undefined {
+  const named = text === "" ? -1 : names.indexOf(text.toLowerCase());
+  const value = named >= 0 ? named : /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  return value >= min && value <= max ? value : undefined;
+}

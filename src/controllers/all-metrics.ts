@@ -1,0 +1,15 @@
+/** Every metric that a controller moves: what the operator registers. */
+import { DISRUPTION_METRICS } from "./disruption/metrics.ts";
+import type { MetricSpec } from "./metric.ts";
+import { NODE_METRICS } from "./node/metrics.ts";
+import { NODECLAIM_METRICS } from "./nodeclaim/metrics.ts";
+import { NODEPOOL_METRICS } from "./nodepool/metrics.ts";
+import { PROVISIONING_METRICS } from "./provisioning/metrics.ts";
+
+export const ALL_METRICS: readonly MetricSpec[] = [
+  ...PROVISIONING_METRICS,
+  ...NODECLAIM_METRICS,
+  ...NODE_METRICS,
+  ...NODEPOOL_METRICS,
+  ...DISRUPTION_METRICS,
+];

@@ -1,0 +1,68 @@
+/**
+ * Every controller, in the order of the walk of one pod (ARCHITECTURE.md). The first four feed our
+ * picture and must stay first: others read it in the same turn. What two of them share is made here.
+ */
+import type { Controller } from "../kube/controller.ts";
+import { createCommandQueue } from "./disruption/command-queue.ts";
+import { disruption } from "./disruption/controller.ts";
+import { openMirrors } from "./mirrors.ts";
+import { createEvictionQueue } from "./node/eviction-queue.ts";
+import { termination } from "./node/termination.ts";
+import { nodeClaimDisruption } from "./nodeclaim/disruption.ts";
+import { expiration } from "./nodeclaim/expiration.ts";
+import {
+  claimGarbageCollection,
+  instanceGarbageCollection,
+} from "./nodeclaim/garbage-collection.ts";
+import { lifecycle } from "./nodeclaim/lifecycle/controller.ts";
+import { podEvents } from "./nodeclaim/podevents.ts";
+import { nodePoolCounter } from "./nodepool/counter.ts";
+import { nodePoolHash } from "./nodepool/hash.ts";
+import { nodePoolReadiness } from "./nodepool/readiness.ts";
+import { registrationHealth } from "./nodepool/registration-health.ts";
+import { nodePoolValidation } from "./nodepool/validation.ts";
+import { createBatcher } from "./provisioning/batcher.ts";
+import { createClaims } from "./provisioning/create-claims.ts";
+import { provisioner } from "./provisioning/provisioner.ts";
+import { nodeTrigger, podTrigger } from "./provisioning/triggers.ts";
+import { stateDaemonSet, stateNode, stateNodeClaim, statePod } from "./state/feed.ts";
+import type { World } from "./world.ts";
+
+export function allControllers(world: World): readonly Controller[] {
+  openMirrors(world);
+  const batcher = createBatcher(world);
+  const evictions = createEvictionQueue(world);
+  const commands = createCommandQueue(world, (log, { replacements, reason }) =>
+    createClaims(world, log, replacements, reason.toLowerCase()),
+  );
+  return [
+    /** The picture: Nodes, claims, pods, DaemonSets. */
+    stateNode(world),
+    stateNodeClaim(world),
+    stateDaemonSet(world),
+    statePod(world),
+    /** Pools: template hash, validation, class readiness, health of registration, usage. */
+    nodePoolHash(world),
+    nodePoolValidation(world),
+    nodePoolReadiness(world),
+    registrationHealth(world),
+    nodePoolCounter(world),
+    /** Pods in, claims out. */
+    podTrigger(world, batcher),
+    nodeTrigger(world, batcher),
+    provisioner(world, batcher),
+    /** Claims: launch, registration, initialization, end; and what else is written on them. */
+    lifecycle(world),
+    podEvents(world),
+    nodeClaimDisruption(world),
+    expiration(world),
+    claimGarbageCollection(world),
+    instanceGarbageCollection(world),
+    /** Is a node worth it? */
+    disruption(world, commands),
+    commands.controller,
+    /** Drain and end. */
+    termination(world, evictions),
+    evictions.controller,
+  ];
+}

@@ -1,0 +1,54 @@
+/** Metrics of voluntary disruption. upstream: pkg/controllers/disruption/metrics.go */
+import { DURATION_BUCKETS, type MetricSpec } from "../metric.ts";
+
+export const DISRUPTION_METRICS: readonly MetricSpec[] = [
+  {
+    name: "voluntary_disruption_decision_evaluation_duration_seconds",
+    type: "histogram",
+    help: "Time it took to look for something to disrupt, by method.",
+    labels: ["reason", "consolidation_type"],
+    buckets: DURATION_BUCKETS,
+  },
+  {
+    name: "voluntary_disruption_decisions_total",
+    type: "counter",
+    help: "Number of disruption commands carried out.",
+    labels: ["decision", "reason", "consolidation_type"],
+  },
+  {
+    name: "voluntary_disruption_eligible_nodes",
+    type: "gauge",
+    help: "Number of nodes a method could disrupt if budgets allowed.",
+    labels: ["reason"],
+  },
+  {
+    name: "voluntary_disruption_failed_validations_total",
+    type: "counter",
+    help: "Number of commands that no longer held when their wait was over.",
+    labels: ["consolidation_type"],
+  },
+  {
+    name: "voluntary_disruption_queue_failures_total",
+    type: "counter",
+    help: "Number of commands that could not be carried out.",
+    labels: ["decision", "reason", "consolidation_type"],
+  },
+  {
+    name: "nodepools_allowed_disruptions",
+    type: "gauge",
+    help: "Number of nodes of a nodepool that its budgets allow to disrupt now.",
+    labels: ["nodepool", "reason"],
+  },
+  {
+    name: "nodepools_nodes_consuming_budgets",
+    type: "gauge",
+    help: "Number of nodes of a nodepool that are not ready or leaving.",
+    labels: ["nodepool", "reason"],
+  },
+  {
+    name: "pods_disruption_initiated_total",
+    type: "counter",
+    help: "Number of pods on nodes that were taken out of service, by reason.",
+    labels: ["reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"],
+  },
+];

@@ -1,0 +1,66 @@
+/** Events of draining. Deduplicated by namespace and name. upstream: node/termination/terminator/events */
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import type { EventToPublish } from "../../kube/events.ts";
+
+/** Reason and text of a pod moved for `reason` (`Empty`, `Forceful Termination`, …). */
+export function evicted(pod: Pod, reason: string): EventToPublish {
+  return {
+    object: pod,
+    type: "Normal",
+    reason: "Evicted",
+    message: `Evicted pod: ${reason}`,
+    dedupeValues: [keyOf(pod)],
+  };
+}
+
+export function disrupted(pod: Pod, deadlineMs: number, grantedSeconds: number): EventToPublish {
+  const at = toRfc3339(deadlineMs).replace("T", " ").replace("Z", " +0000 UTC");
+  const asked = pod.spec.terminationGracePeriodSeconds ?? 30;
+  return {
+    object: pod,
+    type: "Normal",
+    reason: "Disrupted",
+    message:
+      `Deleting the pod to accommodate the terminationTime ${at} of the node. ` +
+      `The pod was granted ${grantedSeconds} seconds of grace-period of its ${asked} terminationGracePeriodSeconds. ` +
+      "This bypasses the PDB of the pod and the do-not-disrupt annotation.",
+    dedupeValues: [keyOf(pod)],
+  };
+}
+
+export function failedDraining(node: Node, why: string): EventToPublish {
+  return {
+    object: node,
+    type: "Warning",
+    reason: "FailedDraining",
+    message: `Failed to drain node, ${why}`,
+    dedupeValues: [node.metadata.name],
+  };
+}
+
+export function awaitingVolumeDetachment(
+  node: Node,
+  attachments: readonly string[],
+): EventToPublish {
+  const shown = attachments.slice(0, 5).join(", ");
+  return {
+    object: node,
+    type: "Normal",
+    reason: "AwaitingVolumeDetachment",
+    message: `Awaiting deletion of bound volumeattachments (${shown})`,
+    dedupeValues: [node.metadata.name],
+  };
+}
+
+export function deadlineNear(node: Node, at: string): EventToPublish {
+  return {
+    object: node,
+    type: "Warning",
+    reason: "TerminationGracePeriodExpiring",
+    message: `All pods will be deleted by ${at}`,
+    dedupeValues: [node.metadata.name],
+  };
+}

@@ -1,0 +1,179 @@
+/**
+ * Moves pods off nodes that leave, one request a pod: the eviction API while there is time (a 429 comes
+ * back with growing delay and says so on the Node), deletion with the grace that is left once the node's
+ * deadline is near. Filled by node.termination.
+ * upstream: pkg/controllers/node/termination/terminator/eviction.go
+ */
+import type { Node } from "../../apis/core/node.ts";
+import { isTerminal, isTerminating, POD, type Pod } from "../../apis/core/pod.ts";
+import { hasDoNotDisrupt } from "../../apis/core/pod-predicates.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { Logger } from "../../base/log.ts";
+import { mustDelete } from "../../core/termination/drain.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { isConflict, isNotFound, isTooManyRequests, KubeError } from "../../kube/errors.ts";
+import { concurrency } from "../concurrency.ts";
+import { pods } from "../mirrors.ts";
+import type { World } from "../world.ts";
+import { disrupted, evicted, failedDraining } from "./events.ts";
+
+const BACKOFF_MS = { base: 100, max: 10_000 } as const;
+
+interface Waiting {
+  readonly pod: Pod;
+  readonly node: Node;
+  readonly deadlineMs: number | undefined;
+  readonly reason: string;
+  readonly failures: number;
+}
+
+export interface EvictionQueue {
+  readonly controller: Controller;
+  /** Pods already in the queue keep their place; the earlier deadline counts. */
+  add(
+    node: Node,
+    pods: readonly Pod[],
+    options: { readonly deadlineMs: number | undefined; readonly reason: string },
+  ): void;
+}
+
+export function createEvictionQueue(world: World): EvictionQueue {
+  const waiting = new Map<string, Waiting>();
+  const log = world.log.with({ controller: "eviction-queue" });
+  let ask: ((request: Request) => void) | undefined;
+  return {
+    add: (node, added, { deadlineMs, reason }) => {
+      for (const pod of added) {
+        const key = keyOf(pod);
+        const known = waiting.get(key);
+        const same = known !== undefined && known.pod.metadata.uid === pod.metadata.uid;
+        const sooner = earlier(same ? known.deadlineMs : undefined, deadlineMs);
+        const failures = same ? known.failures : 0;
+        waiting.set(key, { pod, node, deadlineMs: sooner, reason, failures });
+        if (!same || sooner !== known.deadlineMs) ask?.(requestOf(pod));
+      }
+    },
+    controller: {
+      name: "eviction-queue",
+      watches: [],
+      concurrency: concurrency(world, 100, 5_000),
+      listen: (handler) => {
+        ask = handler;
+        return () => {
+          ask = undefined;
+        };
+      },
+      reconcile: (request) => reconcile(world, waiting, log, request),
+    },
+  };
+}
+
+function requestOf(pod: Pod): Request {
+  return { kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name };
+}
+
+function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
+}
+
+async function reconcile(
+  world: World,
+  waiting: Map<string, Waiting>,
+  log: Logger,
+  request: Request,
+): Promise<Outcome> {
+  const key = `${request.namespace}/${request.name}`;
+  const entry = waiting.get(key);
+  if (entry === undefined) return AWAIT_CHANGE;
+  const pod = pods(world).get(key);
+  const replaced = pod?.metadata.uid !== entry.pod.metadata.uid;
+  const result = pod === undefined || replaced ? "done" : await move(world, log, entry, pod);
+  if (result === "done") {
+    waiting.delete(key);
+    return AWAIT_CHANGE;
+  }
+  const delayMs = Math.min(BACKOFF_MS.max, BACKOFF_MS.base * 2 ** Math.min(entry.failures, 20));
+  waiting.set(key, { ...entry, failures: entry.failures + 1 });
+  return requeueAfter(delayMs);
+}
+
+async function move(
+  world: World,
+  log: Logger,
+  entry: Waiting,
+  pod: Pod,
+): Promise<"done" | "again"> {
+  const nowMs = world.clock.now();
+  if (mustDelete(pod, entry.deadlineMs, nowMs)) return remove(world, log, entry, pod, nowMs);
+  if (isTerminal(pod) || isTerminating(pod)) return "done";
+  // Waited for, not evicted: it ends by itself or its time comes with the deadline.
+  if (hasDoNotDisrupt(pod, nowMs)) return "again";
+  return evict(world, entry, pod);
+}
+
+async function remove(
+  world: World,
+  log: Logger,
+  { deadlineMs = 0, reason }: Waiting,
+  pod: Pod,
+  nowMs: number,
+): Promise<"done"> {
+  const graceSeconds = Math.max(Math.floor((deadlineMs - nowMs) / 1_000), 1);
+  const { name, namespace, uid } = pod.metadata;
+  try {
+    await world.kube.delete(
+      POD,
+      { name, namespace },
+      {
+        gracePeriodSeconds: graceSeconds,
+        ...(uid === undefined ? {} : { preconditions: { uid } }),
+      },
+    );
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+    return "done";
+  }
+  log.debug("deleting pod", { Pod: { name, namespace }, "grace-period": graceSeconds });
+  world.events.publish(disrupted(pod, deadlineMs, graceSeconds));
+  world.metrics.count("pods_drained_total", { reason });
+  return "done";
+}
+
+async function evict(world: World, { node, reason }: Waiting, pod: Pod): Promise<"done" | "again"> {
+  const { name, namespace, uid } = pod.metadata;
+  const count = (code: number): void =>
+    world.metrics.count("pods_eviction_requests_total", { code: String(code) });
+  try {
+    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+    await world.kube.evict({ name, namespace }, preconditions);
+  } catch (error) {
+    if (error instanceof KubeError) count(error.status);
+    if (isNotFound(error) || isConflict(error)) return "done";
+    const refused = refusalOf(error);
+    if (refused === undefined) throw error;
+    const who = `${namespace}/${name}`;
+    world.events.publish(failedDraining(node, `evicting pod "${who}" ${refused}`));
+    return "again";
+  }
+  count(200);
+  world.events.publish(evicted(pod, reason));
+  world.metrics.count("pods_drained_total", { reason });
+  return "done";
+}
+
+/** Why the eviction API says "not now"; undefined for other failures. */
+function refusalOf(error: unknown): string | undefined {
+  if (isTooManyRequests(error)) return "violates a PDB";
+  const several =
+    error instanceof KubeError &&
+    error.status === 500 &&
+    (error.body?.message ?? "").includes("more than one PodDisruptionBudget");
+  return several ? "eviction does not support multiple PDBs" : undefined;
+}

@@ -1,0 +1,52 @@
+/** Metrics of nodes that end and pods that are moved. upstream: pkg/controllers/node/termination/metrics.go */
+import { doubling, type MetricSpec } from "../metric.ts";
+
+const HOUR = 3_600;
+
+export const NODE_METRICS: readonly MetricSpec[] = [
+  {
+    name: "nodes_terminated_total",
+    type: "counter",
+    help: "Number of nodes that have ended, by owning nodepool.",
+    labels: ["nodepool", "zone"],
+  },
+  {
+    name: "nodes_drained_total",
+    type: "counter",
+    help: "Number of nodes drained, by owning nodepool.",
+    labels: ["nodepool"],
+  },
+  {
+    name: "nodes_termination_duration_seconds",
+    type: "summary",
+    help: "Time from a node's deletion until its finalizer is off.",
+    labels: ["nodepool"],
+  },
+  {
+    name: "nodes_lifetime_duration_seconds",
+    type: "histogram",
+    help: "Lifetime of nodes at their end.",
+    labels: ["nodepool"],
+    buckets: [
+      0.25 * HOUR,
+      0.5 * HOUR,
+      ...doubling(HOUR, 6),
+      48 * HOUR,
+      96 * HOUR,
+      360 * HOUR,
+      720 * HOUR,
+    ],
+  },
+  {
+    name: "pods_eviction_requests_total",
+    type: "counter",
+    help: "Number of eviction requests, by the code of the answer.",
+    labels: ["code"],
+  },
+  {
+    name: "pods_drained_total",
+    type: "counter",
+    help: "Number of pods evicted or deleted by draining, by reason.",
+    labels: ["reason"],
+  },
+];

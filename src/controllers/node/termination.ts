@@ -1,0 +1,267 @@
+/**
+ * The end of a node: closes it, drains it in tiers, waits for its volumes, ends the instance and takes
+ * the finalizer off. Woken by the deletion of one of our Nodes, whoever asked for it. Moving a pod is the
+ * eviction queue's work; what to move next and when is decided in core/termination.
+ * upstream: pkg/controllers/node/termination/controller.go
+ */
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
+import {
+  EXCLUDE_BALANCERS_LABEL_KEY,
+  NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY,
+  TERMINATION_FINALIZER,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { cordonedForTermination, cordonTaint } from "../../core/termination/cordon.ts";
+import { drain } from "../../core/termination/drain.ts";
+import { blockingAttachments } from "../../core/termination/volumes.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { hasFinalizer, removeFinalizer } from "../../kube/finalizer.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import {
+  changeClaim,
+  claimOfNode,
+  claimRequest,
+  createdAtMs,
+  deleteClaim,
+  isDeleting,
+  isManagedNode,
+  nodeGeneration,
+  readClaim,
+} from "../claims.ts";
+import { concurrency } from "../concurrency.ts";
+import { endInstance, instanceExists } from "../instance.ts";
+import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
+import { claimFields, nodeFields, poolLabel } from "../words.ts";
+import type { World } from "../world.ts";
+import { awaitingVolumeDetachment, deadlineNear, failedDraining } from "./events.ts";
+import type { EvictionQueue } from "./eviction-queue.ts";
+
+const WAIT_MS = 1_000;
+const INSTANCE_POLL_MS = 5_000;
+/** v1: endpoints and load balancers need a moment to let go of a node, even an empty one. */
+const MIN_DRAIN_MS = 5_000;
+const UNTIL_DELETED = "Forceful Termination";
+
+/** One node on its way out, as each step sees it. */
+interface Leaving {
+  readonly node: Node;
+  readonly claim: NodeClaim | undefined;
+  readonly deadlineMs: number | undefined;
+  readonly log: Logger;
+}
+
+export function termination(world: World, queue: EvictionQueue): Controller {
+  return {
+    name: "node.termination",
+    watches: [
+      source(NODE, (node, event) =>
+        event !== "removed" && isDeleting(node) ? [requestOf(node.metadata.name)] : [],
+      ),
+      // A drained pod may be the last one: do not wait for the poll.
+      source(POD, (pod, event) => {
+        const name = pod.spec.nodeName;
+        const node = event === "removed" && name !== undefined ? nodes(world).get(name) : undefined;
+        return node !== undefined && isDeleting(node) ? [requestOf(node.metadata.name)] : [];
+      }),
+      source(VOLUME_ATTACHMENT, (attachment, event) => {
+        const node = nodes(world).get(attachment.spec.nodeName);
+        const detached = event === "removed" && node !== undefined && isDeleting(node);
+        return detached ? [requestOf(node.metadata.name)] : [];
+      }),
+    ],
+    concurrency: concurrency(world, 100, 5_000),
+    reconcile: (request) => reconcile(world, queue, request),
+  };
+}
+
+function requestOf(name: string): Request {
+  return { kind: "Node", name };
+}
+
+async function reconcile(world: World, queue: EvictionQueue, request: Request): Promise<Outcome> {
+  const stored = nodes(world).get(request.name);
+  if (stored === undefined || !isDeleting(stored)) return AWAIT_CHANGE;
+  if (!hasFinalizer(stored, TERMINATION_FINALIZER) || !isManagedNode(world, stored))
+    return AWAIT_CHANGE;
+  const claim = claimOfNode(world, stored);
+  if (claim !== undefined && !isDeleting(claim)) await deleteClaim(world, claim);
+  const leaving = leavingNode(world, stored, claim);
+  if (await hasLostItsInstance(world, stored)) return release(world, leaving);
+  if (leaving.deadlineMs !== undefined) {
+    const at = claim?.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY] ?? "";
+    world.events.publish(deadlineNear(stored, at));
+  }
+  const node = await close(world, leaving);
+  if (node === undefined) return AWAIT_CHANGE;
+  const closed = { ...leaving, node };
+  return (
+    (await drained(world, queue, closed)) ??
+    (await detached(world, closed)) ??
+    (await ended(world, closed)) ??
+    release(world, closed)
+  );
+}
+
+function leavingNode(world: World, node: Node, claim: NodeClaim | undefined): Leaving {
+  const generation = nodeGeneration(node, claim);
+  const log = world.log.with({
+    controller: generation === "alpha" ? "termination" : "node.termination",
+    ...nodeFields(generation, node),
+    ...(claim === undefined || generation !== "v1" ? {} : claimFields(claim)),
+  });
+  const at = claim?.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
+  return { node, claim, deadlineMs: fromRfc3339(at), log };
+}
+
+/** A node that is not Ready and whose instance the cloud does not know: nothing is left to drain. */
+async function hasLostItsInstance(world: World, node: Node): Promise<boolean> {
+  const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
+  const providerId = node.spec?.providerID;
+  if (ready === "True" || providerId === undefined || providerId === "") return false;
+  return !(await instanceExists(world, providerId));
+}
+
+async function close(world: World, { node, claim, log }: Leaving): Promise<Node | undefined> {
+  const words = vocabulary(nodeGeneration(node, claim));
+  const after = cordonedForTermination(node, words);
+  const taint = cordonTaint(words);
+  // A disruption command may have closed it before; it leaves the load balancers only now.
+  const open = node.metadata.labels?.[EXCLUDE_BALANCERS_LABEL_KEY] === undefined;
+  const closed = await patchObject(world.kube, NODE, node, after);
+  if (open && closed !== undefined) {
+    if (taint === undefined) log.info("cordoned node");
+    else
+      log.info("tainted node", {
+        "taint.Key": taint.key,
+        "taint.Value": taint.value ?? "",
+        "taint.Effect": taint.effect,
+      });
+  }
+  return closed;
+}
+
+/** Undefined once nothing is waited for. */
+async function drained(
+  world: World,
+  queue: EvictionQueue,
+  { node, claim, deadlineMs }: Leaving,
+): Promise<Outcome | undefined> {
+  if (claim !== undefined && condition(claim, "Drained")?.status === "True") return undefined;
+  const nowMs = world.clock.now();
+  const plan = drain({ nowMs, deadlineMs, pods: pods(world).byIndex("node", node.metadata.name) });
+  const marked = await mark(world, claim, "Drained", "Unknown", "Draining");
+  if (plan.waiting > 0) {
+    const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
+    queue.add(node, plan.evict, { deadlineMs, reason });
+    const what = `${plan.waiting} pods are waiting to be evicted`;
+    world.events.publish(failedDraining(node, what));
+    return requeueAfter(WAIT_MS);
+  }
+  if (marked !== undefined) {
+    const since = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
+    const leftMs = since + (isV1(marked) ? MIN_DRAIN_MS : 0) - nowMs;
+    if (leftMs > 0) return requeueAfter(leftMs);
+    await mark(world, marked, "Drained", "True");
+    world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
+  }
+  return undefined;
+}
+
+async function detached(
+  world: World,
+  { node, claim, deadlineMs }: Leaving,
+): Promise<Outcome | undefined> {
+  const nowMs = world.clock.now();
+  const nodeName = node.metadata.name;
+  const blocking = blockingAttachments({
+    nowMs,
+    nodeName,
+    pods: pods(world).byIndex("node", nodeName),
+    attachments: volumeAttachments(world).list(),
+    claims: volumeClaims(world).list(),
+  });
+  if (blocking.length === 0) {
+    await mark(world, claim, "VolumesDetached", "True");
+    return undefined;
+  }
+  if (deadlineMs !== undefined && nowMs >= deadlineMs) {
+    await mark(world, claim, "VolumesDetached", "False", "TerminationGracePeriodElapsed");
+    return undefined;
+  }
+  await mark(world, claim, "VolumesDetached", "Unknown", "AwaitingVolumeDetachment");
+  const names = blocking.map(({ metadata }) => metadata.name);
+  world.events.publish(awaitingVolumeDetachment(node, names));
+  return requeueAfter(WAIT_MS);
+}
+
+async function ended(world: World, { node, claim }: Leaving): Promise<Outcome | undefined> {
+  const instance = claim ?? standIn(node);
+  if (instance === undefined) return undefined;
+  const gone = await endInstance(world, instance);
+  await mark(world, claim, "InstanceTerminating", "True");
+  // Older generations let go of the node as soon as the cloud has taken the request.
+  return gone || !isV1(instance) ? undefined : requeueAfter(INSTANCE_POLL_MS);
+}
+
+function isV1(claim: NodeClaim): boolean {
+  return claimGeneration(claim) === "v1";
+}
+
+/** A node whose claim is gone still has an instance to end. */
+function standIn(node: Node): NodeClaim | undefined {
+  const providerID = node.spec?.providerID;
+  if (providerID === undefined || providerID === "") return undefined;
+  return {
+    metadata: { name: node.metadata.name, labels: node.metadata.labels ?? {} },
+    spec: { requirements: [], nodeClassRef: { group: "", kind: "", name: "" } },
+    status: { providerID, nodeName: node.metadata.name },
+  };
+}
+
+/** Nothing for nodes without a claim. Resolves the claim as it is now. */
+async function mark(
+  world: World,
+  claim: NodeClaim | undefined,
+  type: string,
+  status: "True" | "False" | "Unknown",
+  reason?: string,
+): Promise<NodeClaim | undefined> {
+  if (claim === undefined) return undefined;
+  const nowMs = world.clock.now();
+  // `claim` may be older than what an earlier step stored: always change the newest.
+  const latest = readClaim(world, claimRequest(claim)) ?? claim;
+  return changeClaim(world, latest, (one) =>
+    withCondition(one, { type, status, ...(reason === undefined ? {} : { reason }) }, nowMs),
+  );
+}
+
+async function release(world: World, { node, log }: Leaving): Promise<Outcome> {
+  await removeFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
+  log.info("deleted node");
+  const nowMs = world.clock.now();
+  const nodepool = poolLabel(node.metadata);
+  const seconds = (sinceMs: number): number => Math.max(0, nowMs - sinceMs) / 1_000;
+  const deletedMs = fromRfc3339(node.metadata.deletionTimestamp) ?? nowMs;
+  world.metrics.observe("nodes_termination_duration_seconds", { nodepool }, seconds(deletedMs));
+  const createdMs = createdAtMs(node as KubeObject);
+  world.metrics.observe("nodes_lifetime_duration_seconds", { nodepool }, seconds(createdMs));
+  const zone = node.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
+  world.metrics.count("nodes_terminated_total", { nodepool, zone });
+  return AWAIT_CHANGE;
+}

@@ -1,0 +1,115 @@
+/**
+ * Keeps the conditions that voluntary disruption goes by: `Consolidatable` for v1 claims, `Empty` for
+ * alpha and beta ones. Woken by the claim, its pool, its node and the pods there. Drifted joins here.
+ * upstream: pkg/controllers/nodeclaim/disruption/controller.go
+ */
+import { NODE } from "../../apis/core/node.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import { condition, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Kind } from "../../apis/meta.ts";
+import { consolidatable, empty, type Verdict } from "../../core/nodeclaim/empty.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  source,
+} from "../../kube/controller.ts";
+import {
+  changeClaim,
+  claimOfNode,
+  claimRequest,
+  claimRequestsOfNode,
+  claimSources,
+  isDeleting,
+  isManagedClaim,
+  listClaims,
+  readClaim,
+} from "../claims.ts";
+import { concurrency } from "../concurrency.ts";
+import { nodes } from "../mirrors.ts";
+import { poolById } from "../pools.ts";
+import { claimLog } from "../words.ts";
+import type { World } from "../world.ts";
+
+export function nodeClaimDisruption(world: World): Controller {
+  return {
+    name: "nodeclaim.disruption",
+    watches: [
+      ...claimSources(),
+      source(NODE, claimRequestsOfNode(world)),
+      source(POD, (pod, event, before) => requestsOfPod(world, pod, event, before)),
+      ...POOL_KINDS.map((kind) =>
+        source(kind as Kind, (pool) => {
+          const id = `${kind.kind.toLowerCase()}/${pool.metadata.name}`;
+          return listClaims(world)
+            .filter((claim) => poolIdOfClaim(claim) === id)
+            .map(claimRequest);
+        }),
+      ),
+    ],
+    concurrency: concurrency(world, 100, 1_000),
+    reconcile: (request) => reconcile(world, request),
+  };
+}
+
+/** Only what can make a node empty or not: binding, ending, going. */
+function requestsOfPod(
+  world: World,
+  pod: Pod,
+  event: string,
+  before: Pod | undefined,
+): readonly Request[] {
+  const nodeName = pod.spec.nodeName;
+  const same =
+    event === "updated" &&
+    before?.spec.nodeName === nodeName &&
+    before?.status?.phase === pod.status?.phase &&
+    before?.metadata.deletionTimestamp === pod.metadata.deletionTimestamp;
+  const node = nodeName === undefined || same ? undefined : nodes(world).get(nodeName);
+  const claim = node === undefined ? undefined : claimOfNode(world, node);
+  return claim === undefined ? [] : [claimRequest(claim)];
+}
+
+async function reconcile(world: World, request: Request): Promise<Outcome> {
+  const claim = readClaim(world, request);
+  if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim))
+    return AWAIT_CHANGE;
+  const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
+  if (pool === undefined) return AWAIT_CHANGE;
+  const nowMs = world.clock.now();
+  if (claimGeneration(claim) === "v1") {
+    return settle(world, claim, "Consolidatable", consolidatable(claim, pool, nowMs));
+  }
+  const providerId = claim.status?.providerID;
+  const view = world.cluster.nodes().find((one) => one.providerId === providerId);
+  return settle(world, claim, "Empty", empty(claim, pool, view, nowMs));
+}
+
+async function settle(
+  world: World,
+  claim: NodeClaim,
+  type: "Consolidatable" | "Empty",
+  verdict: Verdict,
+): Promise<Outcome> {
+  const log = claimLog(world.log, "nodeclaim.disruption", claim);
+  const set = condition(claim, type)?.status === "True";
+  if (verdict.state === "set") {
+    if (!set) {
+      await changeClaim(world, claim, (one) =>
+        withCondition(one, { type, status: "True" }, world.clock.now()),
+      );
+      log.debug(type === "Empty" ? "marking empty" : "marking consolidatable");
+    }
+    return AWAIT_CHANGE;
+  }
+  if (condition(claim, type) !== undefined) {
+    await changeClaim(world, claim, (one) => withoutCondition(one, type));
+    const what = type === "Empty" ? "emptiness" : "consolidatable";
+    log.debug(`removing ${what} status condition`);
+  }
+  return { requeueAfterMs: verdict.checkAfterMs };
+}

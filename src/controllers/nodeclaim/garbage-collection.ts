@@ -1,0 +1,87 @@
+/**
+ * Sweeps up what has lost its other half: claims whose instance is gone, every two minutes; instances
+ * that no claim names, more often at first, because a crash between launch and status leaves them.
+ * upstream: pkg/controllers/nodeclaim/garbagecollection (core), and the AWS provider's of that name
+ */
+
+import { NODE } from "../../apis/core/node.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { leakedInstances, orphanedClaims } from "../../core/nodeclaim/garbage.ts";
+import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { deleteClaim, isManagedClaim, listClaims } from "../claims.ts";
+import { endInstance } from "../instance.ts";
+import { nodes } from "../mirrors.ts";
+import { claimLog } from "../words.ts";
+import type { World } from "../world.ts";
+import { countDisrupted } from "./disrupted.ts";
+
+const SWEEP_MS = 120_000;
+/** The first sweeps for leaked instances come sooner. */
+const EARLY_SWEEP_MS = 10_000;
+const EARLY_SWEEPS = 20;
+
+/** `nodeclaim.garbagecollection`: claims without an instance. */
+export function claimGarbageCollection(world: World): Controller {
+  return {
+    name: "nodeclaim.garbagecollection",
+    watches: [],
+    concurrency: 1,
+    initialRequests: [{ kind: "", name: "garbage" }],
+    reconcile: async (): Promise<Outcome> => {
+      const instances = await world.cloud.list();
+      const claims = listClaims(world).filter((claim) => isManagedClaim(world, claim));
+      const input = { nowMs: world.clock.now(), claims, nodes: nodes(world).list(), instances };
+      for (const claim of orphanedClaims(input)) {
+        await deleteClaim(world, claim);
+        const noun = vocabulary(claimGeneration(claim)).claimNoun;
+        claimLog(world.log, "nodeclaim.garbagecollection", claim).debug(
+          `garbage collecting ${noun} with no cloudprovider representation`,
+          { "provider-id": claim.status?.providerID },
+        );
+        countDisrupted(world, claim, "garbage_collected");
+      }
+      return requeueAfter(SWEEP_MS);
+    },
+  };
+}
+
+/** `instance.garbagecollection`: instances without a claim, with the Node they may have. */
+export function instanceGarbageCollection(world: World): Controller {
+  let sweeps = 0;
+  return {
+    name: "instance.garbagecollection",
+    watches: [],
+    concurrency: 1,
+    initialRequests: [{ kind: "", name: "garbage" }],
+    reconcile: async (): Promise<Outcome> => {
+      // The cloud first: a claim stored meanwhile is then seen.
+      const instances = await world.cloud.list();
+      const input = {
+        nowMs: world.clock.now(),
+        claims: listClaims(world),
+        nodes: nodes(world).list(),
+        instances,
+      };
+      for (const instance of leakedInstances(input)) await endLeaked(world, instance);
+      return requeueAfter(++sweeps <= EARLY_SWEEPS ? EARLY_SWEEP_MS : SWEEP_MS);
+    },
+  };
+}
+
+async function endLeaked(world: World, instance: NodeClaim): Promise<void> {
+  const providerId = instance.status?.providerID ?? "";
+  await endInstance(world, instance);
+  world.log
+    .with({ controller: "instance.garbagecollection" })
+    .debug("garbage collected cloudprovider instance", { "provider-id": providerId });
+  for (const { metadata } of nodes(world).byIndex("providerId", providerId)) {
+    try {
+      await world.kube.delete(NODE, { name: metadata.name });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}

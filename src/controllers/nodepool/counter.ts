@@ -1,0 +1,61 @@
+/**
+ * Writes what each pool's nodes have into its status, every five seconds: `kubectl get nodepools` and
+ * people's limits read it. Zeros are written too. Moves the usage and limit gauges.
+ * upstream: pkg/controllers/nodepool/counter/controller.go
+ */
+import type { KubeObject } from "../../apis/meta.ts";
+import { formatResources, type Resources } from "../../apis/resources.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { isManagedPool, poolSources, readPool } from "../pools.ts";
+import type { World } from "../world.ts";
+
+const POLL_MS = 5_000;
+const UNSYNCED_RETRY_MS = 1_000;
+
+/** Always shown, also when there is nothing. */
+const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, nodes: 0 };
+
+type Counted = KubeObject & { status?: { resources?: unknown; nodes?: number } };
+
+export function nodePoolCounter(world: World): Controller {
+  return {
+    name: "nodepool.counter",
+    watches: [...poolSources()],
+    concurrency: 10,
+    reconcile: (request) => reconcile(world, request),
+  };
+}
+
+async function reconcile(world: World, request: Request): Promise<Outcome> {
+  const stored = readPool(world, request);
+  if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
+  const { cluster, metrics } = world;
+  metrics.set("cluster_state_synced", {}, cluster.synced ? 1 : 0);
+  metrics.set("cluster_state_node_count", {}, cluster.nodes().length);
+  if (!cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
+  const { pool, kind } = stored;
+  const native = stored.native as Counted;
+  const usage = { ...ZEROS, ...cluster.poolUsage(pool.id) };
+  // A Provisioner's status has no count of its own.
+  const nodes = pool.generation === "alpha" ? {} : { nodes: usage["nodes"] ?? 0 };
+  const status = { ...native.status, resources: formatResources(usage), ...nodes };
+  await patchObject(world.kube, kind, native, { ...native, status } as Counted);
+  for (const [gauge, amounts] of [
+    ["nodepools_usage", usage],
+    ["nodepools_limit", pool.limits],
+  ] as const) {
+    for (const name of Object.keys(amounts)) {
+      const value = (amounts[name] ?? 0) / (name === "cpu" ? 1_000 : 1);
+      const labels = { resource_type: name.replaceAll("-", "_"), nodepool: pool.name };
+      metrics.set(gauge, labels, value);
+    }
+  }
+  return requeueAfter(POLL_MS);
+}

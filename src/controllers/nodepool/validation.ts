@@ -1,0 +1,52 @@
+/**
+ * Checks of a pool what its schema cannot, into ValidationSucceeded. A pool that fails is not Ready, and
+ * planning passes it over. upstream: pkg/controllers/nodepool/validation/controller.go
+ */
+import { withCondition } from "../../apis/karpenter/conditions.ts";
+import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
+import {
+  NODE_POOL_VALIDATION_FAILED,
+  nodePoolProblems,
+} from "../../apis/karpenter/nodepool-validation.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  source,
+} from "../../kube/controller.ts";
+import { isManagedPool, readPool } from "../pools.ts";
+import type { World } from "../world.ts";
+import { changePool } from "./change-pool.ts";
+
+export function nodePoolValidation(world: World): Controller {
+  return {
+    name: "nodepool.validation",
+    watches: [source(NODE_POOL)],
+    concurrency: 10,
+    reconcile: (request) => reconcile(world, request),
+  };
+}
+
+async function reconcile(world: World, request: Request): Promise<Outcome> {
+  const stored = readPool(world, request);
+  if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
+  const nowMs = world.clock.now();
+  const type = "ValidationSucceeded";
+  const problems = nodePoolProblems(stored.native as NodePool, world.cloud.wellKnownLabels);
+  await changePool(world, stored, (native) =>
+    problems.length === 0
+      ? withCondition(native, { type, status: "True" }, nowMs)
+      : withCondition(
+          native,
+          {
+            type,
+            status: "False",
+            reason: NODE_POOL_VALIDATION_FAILED,
+            message: problems.join("; "),
+          },
+          nowMs,
+        ),
+  );
+  return AWAIT_CHANGE;
+}

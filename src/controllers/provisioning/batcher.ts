@@ -1,0 +1,39 @@
+/**
+ * Pods that ask for a place, and the provisioner waiting for them: core's batch window joined to the
+ * clock. Also remembers when each pod was first seen, for the decision's duration.
+ */
+import { BatchWindow } from "../../core/provisioning/batch-window.ts";
+import type { World } from "../world.ts";
+
+export interface Batcher {
+  /** Something (a pod, a leaving node) needs a pass. */
+  trigger(uid: string): void;
+  /** Milliseconds until planning may begin; undefined while nobody has triggered. */
+  readonly waitMs: number | undefined;
+  /** Planning begins: what comes from now on is for the next pass. */
+  close(): void;
+  /** Called at each trigger that opened a window; returns "stop". */
+  onOpen(handler: () => void): () => void;
+}
+
+export function createBatcher(world: Pick<World, "clock" | "settings">): Batcher {
+  const { clock, settings } = world;
+  const window = new BatchWindow({ idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });
+  const handlers = new Set<() => void>();
+  return {
+    trigger: (uid) => {
+      const opened = window.closesAtMs === undefined;
+      window.trigger(uid, clock.now());
+      if (opened) for (const handler of handlers) handler();
+    },
+    get waitMs() {
+      const closesAtMs = window.closesAtMs;
+      return closesAtMs === undefined ? undefined : Math.max(0, closesAtMs - clock.now());
+    },
+    close: () => window.close(),
+    onOpen: (handler) => {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+  };
+}

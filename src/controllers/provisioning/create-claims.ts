@@ -1,0 +1,65 @@
+/**
+ * Sends planned claims: one object each, after a last look at the pool's limits. Used by the provisioner
+ * and, for replacements, by disruption. One that is refused does not hold up the others.
+ */
+import { claimGeneration, claimKind, toClaim } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { formatResources } from "../../apis/resources.ts";
+import type { Logger } from "../../base/log.ts";
+import { limitExceeded } from "../../core/nodepool/limits.ts";
+import { claimManifest } from "../../core/provisioning/manifest.ts";
+import type { PlannedClaim } from "../../core/provisioning/result.ts";
+import { poolById } from "../pools.ts";
+import { claimFields, poolFields, some } from "../words.ts";
+import type { World } from "../world.ts";
+
+/** The claim created for each plan, in order; an Error where that failed. */
+export async function createClaims(
+  world: World,
+  log: Logger,
+  planned: readonly PlannedClaim[],
+  reason: string,
+): Promise<readonly (NodeClaim | Error)[]> {
+  // Names are drawn before anything waits: their order never depends on answers.
+  const manifests = planned.map((plan) => claimManifest(plan, world.random.suffix()));
+  return Promise.all(
+    planned.map(async (plan, index) => {
+      try {
+        return await createClaim(world, log, plan, manifests[index] as KubeObject, reason);
+      } catch (error) {
+        return error instanceof Error ? error : new Error(String(error));
+      }
+    }),
+  );
+}
+
+async function createClaim(
+  world: World,
+  log: Logger,
+  plan: PlannedClaim,
+  manifest: KubeObject,
+  reason: string,
+): Promise<NodeClaim> {
+  const { pool } = plan;
+  const current = poolById(world, pool.id)?.pool;
+  if (current === undefined) throw new Error(`${pool.id} is gone`);
+  const exceeded = limitExceeded(current.limits, world.cluster.poolUsage(pool.id));
+  if (exceeded !== undefined) throw new Error(exceeded);
+  const created = toClaim(await world.kube.create(claimKind(manifest), manifest));
+  // Known at once, without waiting for the watch: the next pass must not plan for the same pods.
+  world.cluster.updateClaim(created);
+  log.info(`created ${vocabulary(claimGeneration(created)).claimNoun}`, {
+    ...poolFields(pool),
+    ...claimFields(created),
+    requests: formatResources(plan.requests),
+    "instance-types": some(plan.instanceTypes.map(({ name }) => name)),
+  });
+  world.metrics.count("nodeclaims_created_total", {
+    reason,
+    nodepool: pool.name,
+    min_values_relaxed: String(plan.minValuesRelaxed),
+  });
+  return created;
+}

@@ -1,0 +1,27 @@
+/** Events of planning, on the pods it is about. upstream: pkg/controllers/provisioning/scheduling/events.go */
+import type { Pod } from "../../apis/core/pod.ts";
+import type { EventToPublish } from "../../kube/events.ts";
+
+const FAILED_DEDUPE_MS = 5 * 60_000;
+
+/** `targets`: `nodeclaim/x`, `machine/x`, `node/y`. */
+export function nominated(pod: Pod, targets: readonly string[]): EventToPublish {
+  return {
+    object: pod,
+    type: "Normal",
+    reason: "Nominated",
+    message: `Pod should schedule on: ${targets.join(", ")}`,
+    dedupeValues: [pod.metadata.uid ?? pod.metadata.name],
+  };
+}
+
+export function failedScheduling(pod: Pod, why: string): EventToPublish {
+  return {
+    object: pod,
+    type: "Warning",
+    reason: "FailedScheduling",
+    message: `Failed to schedule pod, ${why}`,
+    dedupeValues: [pod.metadata.uid ?? pod.metadata.name],
+    dedupeMs: FAILED_DEDUPE_MS,
+  };
+}

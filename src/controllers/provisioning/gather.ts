@@ -1,0 +1,119 @@
+/**
+ * The reads of one planning pass: which pods need a place, which pools may give one and what they can
+ * launch, the nodes, the volumes. A pool that cannot be used is said so and left out; others go on.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { isProvisionable } from "../../apis/core/pod.ts";
+import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { isFullyBlocked } from "../../apis/policy/pdb.ts";
+import type { Logger } from "../../base/log.ts";
+import { UnevaluatedNodePoolError } from "../../core/cloudprovider/errors.ts";
+import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import {
+  csiNodes,
+  disruptionBudgets,
+  namespaces,
+  storageClasses,
+  volumeClaims,
+  volumes,
+} from "../mirrors.ts";
+import { listPools } from "../pools.ts";
+import { poolFields } from "../words.ts";
+import type { World } from "../world.ts";
+
+/** Most instance types one claim names. upstream: MaxInstanceTypes */
+const MAX_INSTANCE_TYPES = 600;
+
+/** Pods without a place, and those of nodes that are leaving. By key. */
+export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: readonly Pod[] } {
+  const nowMs = world.clock.now();
+  const guards = disruptionBudgets(world).list();
+  // Nodes first, then pods: what changes in between errs towards planning too little.
+  const leaving = world.cluster
+    .nodes()
+    .filter(({ deleting }) => deleting)
+    .flatMap(({ pods }) =>
+      pods.filter((pod) => isReschedulable(pod) && mayLeave(pod, guards, nowMs)),
+    )
+    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  return { pending: world.cluster.unboundPods().filter(isProvisionable), leaving };
+}
+
+/** A pod that will not be evicted yet needs no new place yet. */
+function mayLeave(pod: Pod, guards: readonly PodDisruptionBudget[], nowMs: number): boolean {
+  return !hasDoNotDisrupt(pod, nowMs) && !isFullyBlocked(pod, guards);
+}
+
+/** Pools a pass may use, each with what its class can launch. Order does not matter. */
+export async function usablePools(world: World, log: Logger): Promise<readonly PoolInput[]> {
+  const inputs: PoolInput[] = [];
+  for (const pool of listPools(world)) {
+    if (pool.deleting || pool.replicas !== undefined) continue;
+    if (!pool.ready) {
+      log.error(`ignoring ${noun(pool)}, not ready`, poolFields(pool));
+      continue;
+    }
+    const input = await withInstanceTypes(world, pool, log);
+    if (input !== undefined) inputs.push(input);
+  }
+  return inputs;
+}
+
+async function withInstanceTypes(
+  world: World,
+  pool: Pool,
+  log: Logger,
+): Promise<PoolInput | undefined> {
+  try {
+    const instanceTypes = await world.cloud.getInstanceTypes(pool);
+    if (instanceTypes.length === 0) {
+      log.info("skipping, no resolved instance types found", poolFields(pool));
+      return undefined;
+    }
+    return { pool, instanceTypes, usage: world.cluster.poolUsage(pool.id) };
+  } catch (error) {
+    if (error instanceof UnevaluatedNodePoolError) {
+      log.debug("skipping, awaiting nodeoverlay evaluation", poolFields(pool));
+    } else {
+      const text = error instanceof Error ? error.message : String(error);
+      log.error("skipping, unable to resolve instance types", { ...poolFields(pool), error: text });
+    }
+    return undefined;
+  }
+}
+
+function noun(pool: Pool): string {
+  return pool.generation === "alpha" ? "provisioner" : "nodepool";
+}
+
+/** Everything a pass may know. The pods and pools are chosen by the caller. */
+export function schedulingInput(
+  world: World,
+  pods: readonly Pod[],
+  pools: readonly PoolInput[],
+): SchedulingInput {
+  const { cluster, settings, cloud, clock } = world;
+  return {
+    nowMs: clock.now(),
+    pods,
+    pools,
+    nodes: cluster.nodes(),
+    daemonPods: cluster.daemonPods(),
+    namespaces: namespaces(world).list(),
+    volumes: {
+      claims: volumeClaims(world).list(),
+      volumes: volumes(world).list(),
+      classes: storageClasses(world).list(),
+      csiNodes: csiNodes(world).list(),
+    },
+    options: {
+      preferencePolicy: settings.preferencePolicy,
+      minValuesPolicy: settings.minValuesPolicy,
+      maxInstanceTypes: MAX_INSTANCE_TYPES,
+      wellKnownLabels: cloud.wellKnownLabels,
+    },
+  };
+}

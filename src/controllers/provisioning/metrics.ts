@@ -1,0 +1,37 @@
+/** Metrics of planning. upstream: pkg/controllers/provisioning/scheduling/metrics.go */
+import { DURATION_BUCKETS, type MetricSpec } from "../metric.ts";
+
+export const PROVISIONING_METRICS: readonly MetricSpec[] = [
+  {
+    name: "nodeclaims_created_total",
+    type: "counter",
+    help: "Number of nodeclaims created, by reason and owning nodepool.",
+    labels: ["reason", "nodepool", "min_values_relaxed"],
+  },
+  {
+    name: "scheduler_scheduling_duration_seconds",
+    type: "histogram",
+    help: "Duration of planning passes.",
+    labels: ["controller"],
+    buckets: DURATION_BUCKETS,
+  },
+  {
+    name: "scheduler_queue_depth",
+    type: "gauge",
+    help: "Number of pods a planning pass is looking at.",
+    labels: ["controller", "scheduling_id"],
+  },
+  {
+    name: "scheduler_unschedulable_pods_count",
+    type: "gauge",
+    help: "Number of pods the last pass found no place for.",
+    labels: ["controller"],
+  },
+  {
+    name: "pods_scheduling_decision_duration_seconds",
+    type: "histogram",
+    help: "Time from first seeing a pending pod until a decision for it.",
+    labels: [],
+    buckets: DURATION_BUCKETS,
+  },
+];

@@ -1,0 +1,180 @@
+/**
+ * Pods in, claims out: waits for the batch, gathers, lets `solve` decide, and sends what it says: claims,
+ * nominations, events. One pass at a time. Woken by the triggers; leaves launching to
+ * nodeclaim.lifecycle and binding to the scheduler. upstream: pkg/controllers/provisioning/provisioner.go
+ */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { Logger } from "../../base/log.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import { solve } from "../../core/provisioning/solve.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { listPools } from "../pools.ts";
+import { poolFields, some } from "../words.ts";
+import type { World } from "../world.ts";
+import type { Batcher } from "./batcher.ts";
+import { createClaims } from "./create-claims.ts";
+import { failedScheduling, nominated } from "./events.ts";
+import { podsToPlace, schedulingInput, usablePools } from "./gather.ts";
+
+/** How soon to look again while the picture of the cluster is incomplete. */
+const UNSYNCED_RETRY_MS = 1_000;
+/** A nomination holds at least this long, or two batch windows. */
+const MIN_NOMINATION_MS = 10_000;
+
+const SELF: Request = { kind: "", name: "provisioner" };
+
+export function provisioner(world: World, batcher: Batcher): Controller {
+  const log = world.log.with({ controller: "provisioner" });
+  return {
+    name: "provisioner",
+    watches: [],
+    concurrency: 1,
+    listen: (ask) => batcher.onOpen(() => ask(SELF)),
+    reconcile: () => reconcile(world, batcher, log),
+  };
+}
+
+async function reconcile(world: World, batcher: Batcher, log: Logger): Promise<Outcome> {
+  const { waitMs } = batcher;
+  if (waitMs === undefined) return AWAIT_CHANGE;
+  if (waitMs > 0) return requeueAfter(waitMs);
+  if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
+  batcher.close();
+  const startMs = world.clock.now();
+  const { pending, leaving } = podsToPlace(world);
+  if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
+  const pools = await usablePools(world, log);
+  if (pools.length === 0) return withoutPools(world, log, pending);
+  const pods = [...pending, ...leaving];
+  const result = solve(schedulingInput(world, pods, pools));
+  await apply(world, log, { result, pods, startMs, pools: pools.map(({ pool }) => pool) });
+  // Triggers that came while planning opened the next window.
+  return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
+}
+
+function withoutPools(world: World, log: Logger, pending: readonly Pod[]): Outcome {
+  const message = nothingFound(listPools(world));
+  log.info(message);
+  for (const pod of pending) world.events.publish(failedScheduling(pod, message));
+  world.metrics.set(
+    "scheduler_unschedulable_pods_count",
+    { controller: "provisioner" },
+    pending.length,
+  );
+  return AWAIT_CHANGE;
+}
+
+/** In the words of the pools there are; v1's when there is none. */
+function nothingFound(pools: readonly Pool[]): string {
+  if (pools.some(({ generation }) => generation === "v1") || pools.length === 0)
+    return "no dynamic nodepools found";
+  return pools.some(({ generation }) => generation === "beta")
+    ? "no nodepools found"
+    : "no provisioners found";
+}
+
+interface Pass {
+  readonly result: SchedulingResult;
+  readonly pods: readonly Pod[];
+  readonly pools: readonly Pool[];
+  readonly startMs: number;
+}
+
+async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
+  const { result } = pass;
+  report(world, log, pass);
+  const untilMs = world.clock.now() + Math.max(2 * world.settings.batchMaxMs, MIN_NOMINATION_MS);
+  for (const { nodeName, pods } of result.existing) {
+    world.cluster.nominate(nodeName, untilMs);
+    const targets = targetsOf(world, nodeName);
+    for (const pod of pods) world.events.publish(nominated(pod, targets));
+  }
+  const created = await createClaims(world, log, result.newClaims, "provisioned");
+  for (const [index, claim] of created.entries()) {
+    const plan = result.newClaims[index] as SchedulingResult["newClaims"][number];
+    if (claim instanceof Error) {
+      log.error(`failed creating ${vocabulary(plan.pool.generation).claimNoun}`, {
+        ...poolFields(plan.pool),
+        error: claim.message,
+      });
+      for (const pod of plan.pods) world.events.publish(failedScheduling(pod, claim.message));
+      continue;
+    }
+    world.cluster.nominate(claim.metadata.name, untilMs);
+    const target = `${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`;
+    for (const pod of plan.pods) world.events.publish(nominated(pod, [target]));
+  }
+}
+
+/** `nodeclaim/x, node/y` of a node that is there or on its way. */
+function targetsOf(world: World, name: string): readonly string[] {
+  const view = world.cluster.nodes().find((one) => one.name === name);
+  const claim: NodeClaim | undefined = view?.claim;
+  const claimed =
+    claim === undefined
+      ? []
+      : [`${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`];
+  return view?.node === undefined ? claimed : [...claimed, `node/${view.node.metadata.name}`];
+}
+
+function report(world: World, log: Logger, { result, pods, pools, startMs }: Pass): void {
+  for (const { poolId, excluded, total } of result.excludedByLimits) {
+    const pool = pools.find(({ id }) => id === poolId);
+    if (pool === undefined || excluded === 0) continue;
+    log.debug(
+      `${excluded} out of ${total} instance types were excluded because they would breach limits`,
+      poolFields(pool),
+    );
+  }
+  for (const { pod, message } of result.unschedulable) {
+    log.error("could not schedule pod", {
+      [word(pools, "Pod", "pod")]: keyOf(pod),
+      error: message,
+    });
+    world.events.publish(failedScheduling(pod, message));
+  }
+  const durationMs = world.clock.now() - startMs;
+  const labels = { controller: "provisioner" };
+  world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
+  world.metrics.set("scheduler_unschedulable_pods_count", labels, result.unschedulable.length);
+  log.info("found provisionable pod(s)", {
+    [word(pools, "Pods", "pods")]: some(pods.map(keyOf)),
+    duration: formatDuration(durationMs),
+  });
+  reportPlan(log, result);
+}
+
+function reportPlan(log: Logger, { newClaims, existing }: SchedulingResult): void {
+  if (newClaims.length > 0) {
+    const placed = newClaims.reduce((sum, { pods }) => sum + pods.length, 0);
+    const alpha = newClaims.every(({ pool }) => pool.generation === "alpha");
+    const noun = alpha ? "machine" : "nodeclaim";
+    log.info(`computed new ${noun}(s) to fit pod(s)`, {
+      [`${noun}s`]: newClaims.length,
+      pods: placed,
+    });
+  }
+  const taking = existing.filter(({ pods }) => pods.length > 0);
+  if (taking.length > 0) {
+    const placed = taking.reduce((sum, { pods }) => sum + pods.length, 0);
+    log.info("computed unready node(s) will fit pod(s)", { nodes: taking.length, pods: placed });
+  }
+}
+
+/** Field names of v1 where a v1 pool is in play, else the older ones. */
+function word(pools: readonly Pool[], v1: string, older: string): string {
+  return pools.some(({ generation }) => generation === "v1") ? v1 : older;
+}

@@ -1,0 +1,62 @@
+/**
+ * What makes the provisioner plan: a pod that cannot be placed, or a node that leaves with pods on it.
+ * Either asks again every ten seconds while that stays so.
+ * upstream: pkg/controllers/provisioning/controller.go
+ */
+import { NODE } from "../../apis/core/node.ts";
+import { isProvisionable, POD } from "../../apis/core/pod.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import { isCordoned } from "../../core/termination/cordon.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/controller.ts";
+import { claimOfNode, isDeleting, nodeGeneration } from "../claims.ts";
+import { nodes, pods } from "../mirrors.ts";
+import type { World } from "../world.ts";
+import type { Batcher } from "./batcher.ts";
+
+/** How long a pod may stay without a place before a new pass is asked for. */
+const RETRY_MS = 10_000;
+
+/** `provisioner.trigger.pod` */
+export function podTrigger(world: World, batcher: Batcher): Controller {
+  return {
+    name: "provisioner.trigger.pod",
+    watches: [
+      source(POD, (pod, event): readonly Request[] =>
+        event !== "removed" && isProvisionable(pod)
+          ? [{ kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name }]
+          : [],
+      ),
+    ],
+    concurrency: 10,
+    reconcile: async ({ namespace, name }) => {
+      const pod = pods(world).get(`${namespace}/${name}`);
+      if (pod === undefined || !isProvisionable(pod)) return AWAIT_CHANGE;
+      batcher.trigger(pod.metadata.uid ?? name);
+      return requeueAfter(RETRY_MS);
+    },
+  };
+}
+
+/** `provisioner.trigger.node`: nodes that are closed or deleting; their pods need places elsewhere. */
+export function nodeTrigger(world: World, batcher: Batcher): Controller {
+  return {
+    name: "provisioner.trigger.node",
+    watches: [source(NODE)],
+    concurrency: 10,
+    reconcile: async ({ name }) => {
+      const node = nodes(world).get(name);
+      if (node === undefined) return AWAIT_CHANGE;
+      const words = vocabulary(nodeGeneration(node, claimOfNode(world, node)));
+      const leaving = isDeleting(node) || (words.cordon.by === "taint" && isCordoned(node, words));
+      if (!leaving) return AWAIT_CHANGE;
+      batcher.trigger(node.metadata.uid ?? name);
+      return requeueAfter(RETRY_MS);
+    },
+  };
+}

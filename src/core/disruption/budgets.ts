@@ -1,0 +1,92 @@
+/**
+ * How many nodes of each pool may be disrupted now: the strictest budget that is active and about the
+ * reason, less what is already down. A budget that cannot be read allows nothing.
+ * upstream: pkg/controllers/disruption/helpers.go (BuildDisruptionBudgetMapping), pkg/apis/v1/nodepool.go
+ */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
+import type { Budget, DisruptionReason } from "../../apis/karpenter/nodepool.ts";
+import { nextAfter, parseCron } from "../../base/cron.ts";
+import { parseDuration } from "../../base/duration.ts";
+import type { NodeView } from "../state/node-view.ts";
+
+export interface PoolAllowance {
+  readonly pool: Pool;
+  /** Nodes that count: ours, initialized, not ending already. */
+  readonly nodes: number;
+  /** Of those: not Ready, or leaving. */
+  readonly disrupting: number;
+  /** What may still be disrupted. */
+  readonly allowed: number;
+}
+
+const UNLIMITED = 2 ** 31 - 1;
+
+/** By pool id. */
+export function allowances(
+  pools: readonly Pool[],
+  nodes: readonly NodeView[],
+  reason: DisruptionReason,
+  nowMs: number,
+): ReadonlyMap<string, PoolAllowance> {
+  const result = new Map<string, PoolAllowance>();
+  for (const pool of pools) {
+    const own = nodes.filter((node) => node.poolId === pool.id && counts(node));
+    const disrupting = own.filter((node) => node.deleting || !isReady(node)).length;
+    const allowed = allowedDisruptions(pool, reason, own.length, nowMs) ?? 0;
+    result.set(pool.id, {
+      pool,
+      nodes: own.length,
+      disrupting,
+      allowed: Math.max(0, allowed - disrupting),
+    });
+  }
+  return result;
+}
+
+/** The strictest budget of a pool with `nodes` nodes; undefined when one of its budgets is broken. */
+export function allowedDisruptions(
+  pool: Pool,
+  reason: DisruptionReason,
+  nodes: number,
+  nowMs: number,
+): number | undefined {
+  let allowed = UNLIMITED;
+  for (const budget of pool.disruption.budgets) {
+    if (budget.reasons !== undefined && !budget.reasons.includes(reason)) continue;
+    const active = isActive(budget, nowMs);
+    const most = amount(budget.nodes, nodes);
+    if (active === undefined || most === undefined) return undefined;
+    if (active) allowed = Math.min(allowed, most);
+  }
+  return allowed;
+}
+
+/** Whether the budget's window is open; undefined when schedule or duration cannot be read. */
+export function isActive(budget: Budget, nowMs: number): boolean | undefined {
+  if (budget.schedule === undefined && budget.duration === undefined) return true;
+  const cron = parseCron(budget.schedule ?? "");
+  const durationMs = parseDuration(budget.duration ?? "");
+  if (cron === undefined || durationMs === undefined) return undefined;
+  // A hit exactly `duration` ago has just closed.
+  const hitMs = nextAfter(cron, nowMs - durationMs);
+  return hitMs !== undefined && hitMs <= nowMs;
+}
+
+/** `"10%"` of the nodes, rounded up, or a plain count. */
+function amount(text: string, nodes: number): number | undefined {
+  if (/^\d+%$/.test(text)) return Math.ceil((Number(text.slice(0, -1)) * nodes) / 100);
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function counts(node: NodeView): boolean {
+  if (!node.managed || !node.initialized) return false;
+  return node.claim === undefined || !isTrue(node.claim, "InstanceTerminating");
+}
+
+function isReady(node: NodeView): boolean {
+  return (
+    node.node?.status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ??
+    false
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * What the disruption loop has decided to do: which nodes go, what comes first, and why. Plain data, so
+ * that the queue, the log and people see the same thing. upstream: pkg/controllers/disruption/types.go
+ */
+import type { Generation } from "../../apis/hub/generation.ts";
+import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
+import type { PlannedClaim } from "../provisioning/result.ts";
+import type { Candidate } from "./candidates.ts";
+
+export interface Command {
+  readonly reason: DisruptionReason;
+  /** Label of metrics: `empty`, `multi`, `single`, or nothing. */
+  readonly consolidationType: "empty" | "multi" | "single" | "";
+  /** Older generations' name of the way that was taken: `emptiness`, `consolidation`, … */
+  readonly via: string;
+  /** All of one generation: its words are used for the whole. */
+  readonly generation: Generation;
+  readonly candidates: readonly Candidate[];
+  readonly replacements: readonly PlannedClaim[];
+  /** Looked at again this much later before anything is done. 0: done at once. */
+  readonly validateAfterMs: number;
+}
+
+export type Decision = "no-op" | "delete" | "replace";
+
+export function decisionOf(command: Command): Decision {
+  if (command.candidates.length === 0) return "no-op";
+  return command.replacements.length === 0 ? "delete" : "replace";
+}
+
+/** What is saved an hour, in micro-dollars. */
+export function savingsMicroUsd({ candidates, replacements }: Command): number {
+  const before = candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
+  return replacements.reduce((left, { cheapest }) => left - cheapest.priceMicroUsd, before);
+}
+
+/** `Empty/<id>: delete: nodepools=[a]: [x, y] (savings: $0.20)`. */
+export function describeCommand(command: Command, id: string): string {
+  const pools = [...new Set(command.candidates.map(({ pool }) => pool.name))].sort().join(",");
+  const names = command.candidates.map(({ node }) => node.name).join(", ");
+  const count = command.replacements.length;
+  const arrow = count === 0 ? "" : ` -> [${count} replacement${count === 1 ? "" : "s"}]`;
+  const savings = (savingsMicroUsd(command) / 1_000_000).toFixed(2);
+  const what = `${decisionOf(command)}: nodepools=[${pools}]: [${names}]${arrow}`;
+  return `${command.reason}/${id}: ${what} (savings: $${savings})`;
+}
+
+/** Older generations' text: `delete, terminating 1 machines ip-1/m5.large/spot`. */
+export function describeOlder(command: Command): string {
+  const noun = command.generation === "alpha" ? "machines" : "candidates";
+  const gone = command.candidates.map(
+    ({ node, instanceType, capacityType }) =>
+      `${node.name}/${instanceType?.name ?? ""}/${capacityType}`,
+  );
+  const text = `${decisionOf(command)}, terminating ${gone.length} ${noun} ${gone.join(", ")}`;
+  const plan = command.replacements[0];
+  if (plan === undefined) return text;
+  const types = plan.instanceTypes.map(({ name }) => name);
+  const shown = types.slice(0, 5).join(", ");
+  const others = types.length > 5 ? ` and ${types.length - 5} other(s)` : "";
+  const claim = command.generation === "alpha" ? "machine" : "node";
+  return `${text} and replacing with ${plan.cheapest.capacityType} ${claim} from types ${shown}${others}`;
+}

@@ -1,0 +1,88 @@
+/**
+ * Emptiness: nodes with nothing but daemons go, as many as the budgets allow. v1 waits consolidateAfter
+ * (the Consolidatable condition) and looks again after 15 s. Alpha's ttlSecondsAfterEmpty and beta's
+ * WhenEmpty count from the Empty condition and do not look again; their consolidation takes empty nodes
+ * at once, and does. upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
+ */
+import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
+import { bySavings, type Candidate } from "../candidates.ts";
+import type { Command } from "../command.ts";
+import type { Method, MethodInput } from "./method.ts";
+
+/** Pods come and go: an empty node must still be empty after this. */
+const VALIDATION_MS = 15_000;
+
+export const emptiness: Method = {
+  name: "emptiness",
+  reason: "Empty",
+  consolidationType: "empty",
+  disruptionClass: "graceful",
+  isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
+  commands,
+  validate,
+};
+
+/** How a candidate goes; undefined when it stays. */
+interface Way {
+  readonly via: "emptiness" | "consolidation";
+  readonly validateAfterMs: number;
+}
+
+function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
+  const { pool, claim, generation, reschedulablePods } = candidate;
+  const { policy, consolidateAfter } = pool.disruption;
+  if (reschedulablePods.length > 0 || pool.replicas !== undefined) return undefined;
+  if (policy === "none" || consolidateAfter === "Never") return undefined;
+  if (generation === "v1") {
+    if (!isTrue(claim, "Consolidatable")) return undefined;
+    return { via: "emptiness", validateAfterMs: VALIDATION_MS };
+  }
+  if (policy !== "WhenEmpty") {
+    if (candidate.doNotConsolidate) return undefined;
+    return { via: "consolidation", validateAfterMs: VALIDATION_MS };
+  }
+  const empty = condition(claim, "Empty");
+  const sinceMs = fromRfc3339(empty?.lastTransitionTime);
+  if (empty?.status !== "True" || sinceMs === undefined) return undefined;
+  if (nowMs - sinceMs < consolidateAfter) return undefined;
+  return { via: "emptiness", validateAfterMs: 0 };
+}
+
+/** One command for each generation and way: its words and its wait are the command's. */
+function commands({ nowMs, candidates, allowances }: MethodInput): readonly Command[] {
+  const left = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
+  const groups = new Map<string, { way: Way; candidates: Candidate[] }>();
+  for (const candidate of candidates.toSorted(bySavings)) {
+    const way = wayOf(candidate, nowMs);
+    const allowed = left.get(candidate.pool.id) ?? 0;
+    if (way === undefined || allowed <= 0) continue;
+    left.set(candidate.pool.id, allowed - 1);
+    const key = `${candidate.generation}/${way.via}`;
+    const group = groups.get(key) ?? { way, candidates: [] };
+    group.candidates.push(candidate);
+    groups.set(key, group);
+  }
+  return [...groups.keys()].sort().map((key) => {
+    const { way, candidates: chosen } = groups.get(key) as { way: Way; candidates: Candidate[] };
+    return {
+      reason: "Empty",
+      consolidationType: "empty",
+      via: way.via,
+      generation: (chosen[0] as Candidate).generation,
+      candidates: chosen,
+      replacements: [],
+      validateAfterMs: way.validateAfterMs,
+    };
+  });
+}
+
+/** Keeps the nodes that are still empty and still allowed. */
+function validate(command: Command, input: MethodInput): Command | undefined {
+  const names = new Set(command.candidates.map(({ node }) => node.name));
+  const still = input.candidates.filter(({ node }) => names.has(node.name));
+  const again = commands({ ...input, candidates: still }).find(
+    ({ generation, via }) => generation === command.generation && via === command.via,
+  );
+  return again === undefined ? undefined : { ...again, validateAfterMs: 0 };
+}
