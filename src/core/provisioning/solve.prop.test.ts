@@ -1,0 +1,445 @@
+/**
+ * Plans for random clusters, checked from first principles. The checker shares no code with the engine:
+ * it looks at labels, taints and amounts as the kubelet and the scheduler would when the nodes are there.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  poolInput,
+  schedulingInput,
+  ZONES,
+} from "../../testing/builders.ts";
+import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
+import type { PlannedClaim, SchedulingResult } from "./result.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const HOSTNAME = "kubernetes.io/hostname";
+const ARCH = "kubernetes.io/arch";
+const CAPACITY_TYPE = "karpenter.sh/capacity-type";
+
+type Labels = Readonly<Record<string, string>>;
+type Topology = "none" | "zoneSpread" | "hostSpread" | "hostApart" | "zoneApart" | "zoneTogether";
+
+interface Deployment {
+  readonly app: string;
+  readonly replicas: number;
+  readonly cpuMilli: number;
+  readonly memoryMi: number;
+  readonly topology: Topology;
+  readonly selector: Labels;
+  readonly hostPort: number;
+  readonly tolerant: boolean;
+}
+
+const deployment = (app: string): fc.Arbitrary<Deployment> =>
+  fc.record({
+    app: fc.constant(app),
+    replicas: fc.integer({ min: 1, max: 6 }),
+    cpuMilli: fc.constantFrom(100, 500, 1_500, 3_000, 9_000),
+    memoryMi: fc.constantFrom(64, 512, 4_096, 20_000),
+    topology: fc.constantFrom<Topology>(
+      "none",
+      "none",
+      "zoneSpread",
+      "hostSpread",
+      "hostApart",
+      "zoneApart",
+      "zoneTogether",
+    ),
+    selector: fc.constantFrom<Labels>(
+      {},
+      {},
+      { [ZONE]: "zone-b" },
+      { [ARCH]: "arm64" },
+      { [CAPACITY_TYPE]: "spot" },
+      { team: "red" },
+    ),
+    hostPort: fc.constantFrom(0, 0, 0, 80),
+    tolerant: fc.boolean(),
+  });
+
+const type = fc
+  .record({
+    cpu: fc.constantFrom(1, 2, 4, 8, 16),
+    arch: fc.constantFrom("amd64", "arm64"),
+    zones: fc.subarray([...ZONES], { minLength: 1 }),
+    capacityTypes: fc.subarray<Offering["capacityType"]>(["on-demand", "spot"], { minLength: 1 }),
+    pods: fc.constantFrom(4, 110),
+  })
+  .map((shape) => ({ ...shape, name: `${shape.arch}-${shape.cpu}-${shape.pods}` }));
+
+const scenario = fc
+  .record({
+    deployments: fc.tuple(deployment("a"), deployment("b"), deployment("c")),
+    types: fc.uniqueArray(type, { minLength: 1, maxLength: 6, selector: (one) => one.name }),
+    pools: fc.array(
+      fc.record({
+        weight: fc.integer({ min: 0, max: 2 }),
+        tainted: fc.boolean(),
+        team: fc.boolean(),
+        nodes: fc.constantFrom(undefined, undefined, 1, 3),
+        cpu: fc.constantFrom(undefined, undefined, 12_000),
+      }),
+      { minLength: 1, maxLength: 2 },
+    ),
+    nodes: fc.array(
+      fc.record({
+        zone: fc.constantFrom(...ZONES),
+        cpu: fc.constantFrom(1, 4),
+        runs: fc.constantFrom("", "a", "b"),
+        tainted: fc.boolean(),
+      }),
+      { maxLength: 3 },
+    ),
+    daemonCpuMilli: fc.constantFrom(0, 0, 250),
+  })
+  .map(toInput);
+
+interface Scenario {
+  readonly input: SchedulingInput;
+  readonly deployments: readonly Deployment[];
+}
+
+interface Drawn {
+  readonly deployments: readonly Deployment[];
+  readonly types: readonly Parameters<typeof instanceType>[0][];
+  readonly pools: readonly {
+    readonly weight: number;
+    readonly tainted: boolean;
+    readonly team: boolean;
+    readonly nodes: number | undefined;
+    readonly cpu: number | undefined;
+  }[];
+  readonly nodes: readonly { zone: string; cpu: number; runs: string; tainted: boolean }[];
+  readonly daemonCpuMilli: number;
+}
+
+const TAINT = { key: "dedicated", effect: "NoSchedule" as const };
+
+function toInput(drawn: Drawn): Scenario {
+  const types = drawn.types.map((one) => instanceType(one));
+  const daemon = pod({
+    name: "agent",
+    cpu: `${drawn.daemonCpuMilli}m`,
+    memory: "64Mi",
+    owner: { kind: "DaemonSet", name: "agent" },
+    spec: { tolerations: [{ operator: "Exists" }] },
+  });
+  const input = schedulingInput({
+    pods: drawn.deployments.flatMap(podsOf),
+    pools: drawn.pools.map((one, index) =>
+      poolInput(
+        {
+          name: `pool-${index}`,
+          weight: one.weight,
+          taints: one.tainted ? [TAINT] : [],
+          labels: one.team ? { team: "red" } : {},
+          limits: {
+            ...(one.nodes === undefined ? {} : { nodes: one.nodes }),
+            ...(one.cpu === undefined ? {} : { cpu: one.cpu }),
+          },
+        },
+        types,
+      ),
+    ),
+    nodes: drawn.nodes.map((one, index) =>
+      nodeView({
+        node: {
+          name: `node-${index}`,
+          labels: { [ZONE]: one.zone },
+          capacity: { cpu: String(one.cpu), memory: "8Gi" },
+          taints: one.tainted ? [TAINT] : [],
+        },
+        pods:
+          one.runs === ""
+            ? []
+            : [pod({ name: `old-${index}`, labels: { app: one.runs }, nodeName: `node-${index}` })],
+      }),
+    ),
+    daemonPods: drawn.daemonCpuMilli > 0 ? [daemon] : [],
+  });
+  return { input, deployments: drawn.deployments };
+}
+
+function podsOf(of: Deployment): Pod[] {
+  const labelSelector = { matchLabels: { app: of.app } };
+  const near = (topologyKey: string) => ({
+    requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector }],
+  });
+  const spread = (topologyKey: string) => [
+    { maxSkew: 1, topologyKey, whenUnsatisfiable: "DoNotSchedule" as const, labelSelector },
+  ];
+  const wishes = {
+    none: {},
+    zoneSpread: { topologySpreadConstraints: spread(ZONE) },
+    hostSpread: { topologySpreadConstraints: spread(HOSTNAME) },
+    hostApart: { affinity: { podAntiAffinity: near(HOSTNAME) } },
+    zoneApart: { affinity: { podAntiAffinity: near(ZONE) } },
+    zoneTogether: { affinity: { podAffinity: near(ZONE) } },
+  }[of.topology];
+  const ports = of.hostPort > 0 ? [{ containerPort: 80, hostPort: of.hostPort }] : [];
+  return Array.from({ length: of.replicas }, (_, index) => {
+    const made = pod({
+      name: `${of.app}-${index}`,
+      labels: { app: of.app },
+      cpu: `${of.cpuMilli}m`,
+      memory: `${of.memoryMi}Mi`,
+      spec: {
+        nodeSelector: of.selector,
+        ...(of.tolerant ? { tolerations: [{ operator: "Exists" as const }] } : {}),
+        ...wishes,
+      },
+    });
+    const [container] = made.spec.containers;
+    const containers = [{ ...container, name: "main", ports }];
+    return { ...made, spec: { ...made.spec, containers } };
+  });
+}
+
+/** A node as it may come out: of every type, zone and capacity type that the claim leaves open. */
+interface Outcome {
+  readonly labels: Labels;
+  readonly cpuMilli: number;
+  readonly memoryBytes: number;
+  readonly pods: number;
+}
+
+function outcomes(claim: PlannedClaim): Outcome[] {
+  const open = (key: string, value: string) => {
+    const of = claim.requirements.filter((one) => one.key === key);
+    return of.every((one) => one.operator !== "In" || one.values?.includes(value));
+  };
+  return claim.instanceTypes.flatMap((each) => {
+    const [arch = ""] = each.labels[ARCH] ?? [];
+    return each.offerings
+      .filter((one) => open(ZONE, one.zone) && open(CAPACITY_TYPE, one.capacityType))
+      .map((one) => ({
+        labels: {
+          ...claim.pool.labels,
+          [ZONE]: one.zone,
+          [CAPACITY_TYPE]: one.capacityType,
+          [ARCH]: arch,
+        },
+        cpuMilli: each.capacity["cpu"] ?? 0,
+        memoryBytes: each.capacity["memory"] ?? 0,
+        pods: each.capacity["pods"] ?? 0,
+      }));
+  });
+}
+
+function cpuOf(one: Pod): number {
+  return Number(String(one.spec.containers[0]?.resources?.requests?.["cpu"]).replace("m", ""));
+}
+
+function memoryOf(one: Pod): number {
+  const text = String(one.spec.containers[0]?.resources?.requests?.["memory"]);
+  return Number(text.replace("Mi", "")) * 2 ** 20;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
+}
+
+function checkClaim(claim: PlannedClaim, input: SchedulingInput): void {
+  const all = [...claim.pods, ...input.daemonPods];
+  const possible = outcomes(claim);
+  expect(possible.length).toBeGreaterThan(0);
+  expect(new Set(claim.instanceTypes).size).toBe(claim.instanceTypes.length);
+  for (const one of possible) {
+    expect(sum(all.map(cpuOf))).toBeLessThanOrEqual(one.cpuMilli);
+    expect(sum(all.map(memoryOf))).toBeLessThanOrEqual(one.memoryBytes);
+    expect(all.length).toBeLessThanOrEqual(one.pods);
+    for (const each of claim.pods) expect(one.labels).toMatchObject(each.spec.nodeSelector ?? {});
+  }
+  if (claim.pool.taints.length > 0) {
+    for (const each of claim.pods) expect(each.spec.tolerations).toBeDefined();
+  }
+  expect(hostPortsClash(claim.pods)).toBe(false);
+}
+
+function hostPortsClash(on: readonly Pod[]): boolean {
+  const ports = on.flatMap((one) => (one.spec.containers[0]?.ports ?? []).map((p) => p.hostPort));
+  return new Set(ports).size !== ports.length;
+}
+
+function checkExisting(input: SchedulingInput, result: SchedulingResult): void {
+  for (const { nodeName, pods: placed } of result.existing) {
+    const view = input.nodes.find((one) => one.name === nodeName);
+    expect(sum(placed.map(cpuOf))).toBeLessThanOrEqual(view?.available["cpu"] ?? 0);
+    expect(sum(placed.map(memoryOf))).toBeLessThanOrEqual(view?.available["memory"] ?? 0);
+    for (const one of placed) {
+      expect(view?.labels).toMatchObject(one.spec.nodeSelector ?? {});
+      if (view?.taints.length !== 0) expect(one.spec.tolerations).toBeDefined();
+    }
+    expect(hostPortsClash(placed)).toBe(false);
+  }
+}
+
+interface Spot {
+  /** The zones it may be in. */
+  readonly zones: ReadonlySet<string>;
+  /** Pods of the app, and those of them that this plan put there. */
+  readonly count: number;
+  readonly placed: number;
+  /** Whether the deployment's own selector would let it go there: a spread looks at no other nodes. */
+  readonly eligible: boolean;
+}
+
+function spots(of: Deployment, input: SchedulingInput, result: SchedulingResult): Spot[] {
+  const ofApp = (list: readonly Pod[]) =>
+    list.filter((one) => one.metadata.labels?.["app"] === of.app).length;
+  const existing = input.nodes.map((view) => {
+    const placed = result.existing.find((one) => one.nodeName === view.name)?.pods ?? [];
+    const zones = new Set([view.labels[ZONE] as string]);
+    const eligible = Object.entries(of.selector).every(
+      ([key, value]) => view.labels[key] === value,
+    );
+    return { zones, count: ofApp(view.pods) + ofApp(placed), placed: ofApp(placed), eligible };
+  });
+  const planned = result.newClaims.map((claim) => {
+    const zones = new Set(outcomes(claim).map((one) => one.labels[ZONE] as string));
+    return { zones, count: ofApp(claim.pods), placed: ofApp(claim.pods), eligible: true };
+  });
+  return [...existing, ...planned].filter((one) => one.count > 0);
+}
+
+function checkTopology(of: Deployment, input: SchedulingInput, result: SchedulingResult): void {
+  const at = spots(of, input, result);
+  const fresh = at.filter((one) => one.placed > 0);
+  if (of.topology === "hostSpread" || of.topology === "hostApart") {
+    for (const one of fresh) expect(one.count).toBe(1);
+  }
+  if (of.topology === "zoneApart") {
+    for (const one of fresh) {
+      expect(one.count).toBe(1);
+      for (const other of at) {
+        if (other !== one) expect([...one.zones].some((zone) => other.zones.has(zone))).toBe(false);
+      }
+    }
+  }
+  if (of.topology === "zoneTogether" && fresh.length > 0) {
+    const settled = at.filter((one) => one.zones.size === 1);
+    expect(settled.length).toBeGreaterThan(0);
+    for (const one of fresh) {
+      const covered = [...one.zones].every((zone) =>
+        at.some((other) => other.zones.size === 1 && other.zones.has(zone)),
+      );
+      expect(covered).toBe(true);
+    }
+  }
+  if (of.topology === "zoneSpread") {
+    const counts = new Map<string, number>();
+    const grown = new Set<string>();
+    for (const one of at.filter(({ eligible }) => eligible)) {
+      expect(one.zones.size).toBe(1);
+      const [zone] = [...one.zones] as [string];
+      counts.set(zone, (counts.get(zone) ?? 0) + one.count);
+      if (one.placed > 0) grown.add(zone);
+    }
+    const least = Math.min(...eligibleZones(of, input).map((zone) => counts.get(zone) ?? 0));
+    for (const zone of grown) expect((counts.get(zone) ?? 0) - least).toBeLessThanOrEqual(1);
+  }
+}
+
+/** Zones with a node that meets the pods' selector, or where a pool could put one. */
+function eligibleZones(of: Deployment, input: SchedulingInput): string[] {
+  return ZONES.filter((zone) => {
+    const fits = (labels: Labels) =>
+      Object.entries(of.selector).every(([key, value]) => labels[key] === value);
+    if (input.nodes.some((view) => view.labels[ZONE] === zone && fits(view.labels))) return true;
+    return input.pools.some(({ pool, instanceTypes }) =>
+      instanceTypes.some((each) =>
+        offers(each, zone, (labels) => fits({ ...pool.labels, ...labels })),
+      ),
+    );
+  });
+}
+
+function offers(each: InstanceType, zone: string, fits: (labels: Labels) => boolean): boolean {
+  const [arch = ""] = each.labels[ARCH] ?? [];
+  return each.offerings.some(
+    (one) =>
+      one.zone === zone && fits({ [ZONE]: zone, [CAPACITY_TYPE]: one.capacityType, [ARCH]: arch }),
+  );
+}
+
+function checkLimits(input: SchedulingInput, result: SchedulingResult): void {
+  for (const { pool } of input.pools) {
+    const claims = result.newClaims.filter((claim) => claim.pool === pool);
+    expect(claims.length).toBeLessThanOrEqual(pool.limits["nodes"] ?? Number.POSITIVE_INFINITY);
+    const cpu = claims.map((claim) =>
+      Math.max(...claim.instanceTypes.map((each) => each.capacity["cpu"] ?? 0)),
+    );
+    expect(sum(cpu)).toBeLessThanOrEqual(pool.limits["cpu"] ?? Number.POSITIVE_INFINITY);
+  }
+}
+
+/** A pod without neighbours to mind is only left over when no unlimited pool has a type for it. */
+function checkLeftOver(input: SchedulingInput, result: SchedulingResult): void {
+  for (const { pod: left, message } of result.unschedulable) {
+    expect(message).not.toBe("");
+    if (left.spec.affinity !== undefined || left.spec.topologySpreadConstraints !== undefined)
+      continue;
+    for (const { pool, instanceTypes } of input.pools) {
+      if (Object.keys(pool.limits).length > 0) continue;
+      if (pool.taints.length > 0 && left.spec.tolerations === undefined) continue;
+      const alone = [left, ...input.daemonPods];
+      const fit = instanceTypes.some(
+        (each) =>
+          sum(alone.map(cpuOf)) <= (each.capacity["cpu"] ?? 0) &&
+          sum(alone.map(memoryOf)) <= (each.capacity["memory"] ?? 0) &&
+          ZONES.some((zone) =>
+            offers(each, zone, (labels) =>
+              Object.entries(left.spec.nodeSelector ?? {}).every(
+                ([key, value]) => ({ ...pool.labels, ...labels })[key] === value,
+              ),
+            ),
+          ),
+      );
+      expect(fit).toBe(false);
+    }
+  }
+}
+
+describe("solve, on random clusters", () => {
+  it("plans only what will hold when the nodes are there, and leaves nothing out", () => {
+    fc.assert(
+      fc.property(scenario, ({ input, deployments }) => {
+        const result = solve(input);
+        const placed = [...result.newClaims, ...result.existing].flatMap((one) => one.pods);
+        const left = result.unschedulable.map((one) => one.pod);
+        const names = [...placed, ...left].map((one) => one.metadata.name).sort();
+        expect(names).toEqual(input.pods.map((one) => one.metadata.name).sort());
+        for (const claim of result.newClaims) checkClaim(claim, input);
+        checkExisting(input, result);
+        for (const one of deployments) checkTopology(one, input, result);
+        checkLimits(input, result);
+        checkLeftOver(input, result);
+      }),
+      { seed: 1, numRuns: 400 },
+    );
+  });
+
+  it("makes the same plan from the same cluster told in another order", () => {
+    fc.assert(
+      fc.property(scenario, ({ input }) => {
+        const turned = solve({
+          ...input,
+          pods: input.pods.toReversed(),
+          pools: input.pools
+            .toReversed()
+            .map((one) => ({ ...one, instanceTypes: one.instanceTypes.toReversed() })),
+          nodes: input.nodes.toReversed(),
+        });
+        expect(JSON.stringify(turned)).toBe(JSON.stringify(solve(input)));
+      }),
+      { seed: 2, numRuns: 100 },
+    );
+  });
+});
