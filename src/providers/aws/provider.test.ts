@@ -1,0 +1,463 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
+import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+import { formatResources, subtractResources } from "../../apis/resources.ts";
+import {
+  CreateError,
+  InsufficientCapacityError,
+  NodeClaimNotFoundError,
+  NodeClassNotReadyError,
+} from "../../core/cloudprovider/errors.ts";
+import {
+  type AwsWorld,
+  awsClaim,
+  awsWorld,
+  CLUSTER,
+  ec2NodeClass,
+} from "../../testing/aws-world.ts";
+import { pool } from "../../testing/builders.ts";
+import type { CreateFleetInput } from "./api.ts";
+import type { AwsSettings } from "./provider.ts";
+import { fromTagList } from "./tags/tags.ts";
+
+const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+const TEMPLATE_REF = { group: "karpenter.k8s.aws", kind: "AWSNodeTemplate", name: "default" };
+const SMALL: readonly RequirementSpec[] = [
+  { key: "node.kubernetes.io/instance-type", operator: "In", values: ["m5.large", "m5.xlarge"] },
+  { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+];
+
+function onlyType(name: string): readonly RequirementSpec[] {
+  return [{ ...SMALL[0], values: [name] } as RequirementSpec, SMALL[1] as RequirementSpec];
+}
+
+let world: AwsWorld;
+
+async function begin(
+  spec: Partial<EC2NodeClass["spec"]> = {},
+  settings: Partial<AwsSettings> = {},
+): Promise<void> {
+  world = await awsWorld(settings);
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass(spec));
+  await world.clock.advance(1_000);
+}
+
+async function beginAlpha(
+  spec: Partial<AWSNodeTemplate["spec"]> = {},
+  settings: Partial<AwsSettings> = { defaultInstanceProfile: "P1" },
+): Promise<void> {
+  world = await awsWorld(settings);
+  await world.kube.create(AWS_NODE_TEMPLATE, {
+    metadata: { name: "default" },
+    spec: {
+      subnetSelector: { "alpha.eksctl.io/cluster-name": CLUSTER },
+      securityGroupSelector: { [`kubernetes.io/cluster/${CLUSTER}`]: "owned" },
+      ...spec,
+    },
+  } as AWSNodeTemplate);
+  await world.clock.advance(1_000);
+}
+
+function machine(requirements: readonly RequirementSpec[] = SMALL): NodeClaim {
+  const claim = awsClaim(requirements, {
+    nodeClassRef: TEMPLATE_REF,
+    metadata: { labels: { "karpenter.sh/provisioner-name": "default" } },
+  });
+  return { ...claim, apiVersion: "karpenter.sh/v1alpha5", kind: "Machine" };
+}
+
+function launch(claim: NodeClaim = awsClaim(SMALL)): Promise<NodeClaim> {
+  return world.settle(world.cloud.create(claim));
+}
+
+function fleets(): readonly CreateFleetInput[] {
+  return world.aws.journal.inputs<CreateFleetInput>("CreateFleet");
+}
+
+async function tagsOf(claim: NodeClaim): Promise<Readonly<Record<string, string>>> {
+  const id = claim.status?.providerID?.split("/").at(-1) ?? "";
+  const { Reservations } = await world.api.ec2.describeInstances({ InstanceIds: [id] });
+  return fromTagList(Reservations[0]?.Instances[0]?.Tags ?? []);
+}
+
+function nodeClass(): EC2NodeClass {
+  return world.kube.find(EC2_NODE_CLASS, "default") as EC2NodeClass;
+}
+
+afterEach(() => world.stop());
+
+describe("instance types", () => {
+  it("have the capacity and allocatable that upstream documents", async () => {
+    await begin();
+    const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
+    expect(types.length).toBeGreaterThan(1_300);
+    const shown = Object.fromEntries(
+      types
+        .filter(({ name }) =>
+          ["m5.large", "p5.48xlarge", "inf2.24xlarge", "a1.2xlarge"].includes(name),
+        )
+        .map((one) => [one.name, formatResources(subtractResources(one.capacity, one.overhead))]),
+    );
+    expect(shown).toMatchInlineSnapshot(`
+      {
+        "a1.2xlarge": {
+          "cpu": "7910m",
+          "ephemeral-storage": "17Gi",
+          "memory": "14103Mi",
+          "pods": "58",
+          "vpc.amazonaws.com/pod-eni": "38",
+        },
+        "inf2.24xlarge": {
+          "aws.amazon.com/neuron": "6",
+          "aws.amazon.com/neuroncore": "12",
+          "cpu": "95690m",
+          "ephemeral-storage": "17Gi",
+          "memory": "355262Mi",
+          "pods": "737",
+          "vpc.amazonaws.com/pod-eni": "107",
+        },
+        "m5.large": {
+          "cpu": "1930m",
+          "ephemeral-storage": "17Gi",
+          "memory": "6903Mi",
+          "pods": "29",
+          "vpc.amazonaws.com/pod-eni": "9",
+        },
+        "p5.48xlarge": {
+          "cpu": "191450m",
+          "ephemeral-storage": "17Gi",
+          "memory": "1938410Mi",
+          "nvidia.com/gpu": "8",
+          "pods": "100",
+          "vpc.amazonaws.com/efa": "32",
+          "vpc.amazonaws.com/pod-eni": "120",
+        },
+      }
+    `);
+  });
+
+  it("are the very same objects while nothing changed, and only lose what ran out", async () => {
+    await begin();
+    const ask = () => world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
+    const before = await ask();
+    expect(await ask()).toBe(before);
+    world.aws.faults.limitCapacity({ instanceType: "m5.large", capacityType: "on-demand" });
+    const asked = launch(awsClaim(onlyType("m5.large")));
+    await expect(asked).rejects.toThrow("InsufficientInstanceCapacity");
+    const after = await ask();
+    const changed = after.filter((type, at) => type !== before[at]).map(({ name }) => name);
+    expect(changed).toEqual(["m5.large"]);
+    await world.clock.advance(180_000);
+    const m5 = (await ask()).find(({ name }) => name === "m5.large");
+    expect(m5?.offerings.every((one) => one.available)).toBe(true);
+  });
+
+  it("fail with upstream's words when nothing is selected", async () => {
+    await begin({ subnetSelectorTerms: [{ id: "subnet-none" }] });
+    const asked = world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF }));
+    await expect(world.settle(asked)).rejects.toThrow("no subnets exist given constraints");
+  });
+
+  it("fail with the class' name when the class is missing", async () => {
+    await begin();
+    const asked = world.cloud.getInstanceTypes(pool({ classRef: { ...CLASS_REF, name: "x" } }));
+    await expect(asked).rejects.toThrow('ec2nodeclasses.karpenter.k8s.aws "x" not found');
+  });
+});
+
+describe("launching", () => {
+  it("S1-08 S1-12 asks for an instant fleet with an override for each type and zone", async () => {
+    await begin();
+    const claim = await launch();
+    const [fleet] = fleets();
+    expect(fleet?.Type).toBe("instant");
+    expect(fleet?.TargetCapacitySpecification).toEqual({
+      TotalTargetCapacity: 1,
+      DefaultTargetCapacityType: "on-demand",
+    });
+    expect(fleet?.LaunchTemplateConfigs.flatMap((one) => one.Overrides)).toHaveLength(6);
+    expect(claim.status?.providerID).toMatch(/^aws:\/\/\/us-east-1[abc]\/i-/);
+    expect(claim.metadata.labels).toMatchObject({
+      "node.kubernetes.io/instance-type": "m5.large",
+      "karpenter.sh/capacity-type": "on-demand",
+      "karpenter.k8s.aws/instance-category": "m",
+      "kubernetes.io/arch": "amd64",
+    });
+    expect(claim.status?.allocatable).toMatchObject({ cpu: "1930m", pods: "29" });
+    await world.clock.advance(10_000);
+    const joined = world.instances.find((event) => event.type === "running");
+    expect(joined?.kubelet?.taints).toContainEqual({
+      key: "karpenter.sh/unregistered",
+      effect: "NoExecute",
+    });
+  });
+
+  it("S3-68 S4-04 asks for spot when allowed, with price-capacity-optimized", async () => {
+    await begin();
+    const claim = await launch(
+      awsClaim([
+        SMALL[0] as RequirementSpec,
+        { key: "karpenter.sh/capacity-type", operator: "In", values: ["spot", "on-demand"] },
+      ]),
+    );
+    expect(fleets()[0]?.TargetCapacitySpecification.DefaultTargetCapacityType).toBe("spot");
+    expect(fleets()[0]?.SpotOptions?.AllocationStrategy).toBe("price-capacity-optimized");
+    expect(claim.metadata.labels?.["karpenter.sh/capacity-type"]).toBe("spot");
+  });
+
+  it("S1-13 S3-67 gives each architecture its image and launch template", async () => {
+    await begin();
+    await launch(
+      awsClaim([
+        {
+          key: "node.kubernetes.io/instance-type",
+          operator: "In",
+          values: ["m6g.large", "m5.large"],
+        },
+        { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+      ]),
+    );
+    expect(new Set(world.templates().map((one) => one.ImageId)).size).toBe(2);
+    expect(fleets()[0]?.LaunchTemplateConfigs).toHaveLength(2);
+  });
+
+  it("joins equal launches into one fleet call", async () => {
+    await begin();
+    const claims = await world.settle(
+      Promise.all(["a", "b", "c"].map((name) => world.cloud.create(awsClaim(SMALL, { name })))),
+    );
+    expect(new Set(claims.map((claim) => claim.status?.providerID)).size).toBe(3);
+    expect(fleets().map((one) => one.TargetCapacitySpecification.TotalTargetCapacity)).toEqual([3]);
+  });
+
+  it("takes another type after EC2 ran out of one, and says so when all are out", async () => {
+    await begin();
+    world.aws.faults.limitCapacity({ instanceType: "m5.large" });
+    const first = await launch();
+    expect(first.metadata.labels?.["node.kubernetes.io/instance-type"]).toBe("m5.xlarge");
+    world.aws.faults.limitCapacity({ instanceType: "m5.xlarge" });
+    await expect(launch()).rejects.toThrow(InsufficientCapacityError);
+    expect(world.lines).toContain("removing offering from offerings");
+  });
+
+  it("makes a launch template anew when somebody deleted it", async () => {
+    await begin();
+    await launch();
+    const [name] = fleets().map(
+      (one) => one.LaunchTemplateConfigs[0]?.LaunchTemplateSpecification.LaunchTemplateName ?? "",
+    );
+    await world.api.ec2.deleteLaunchTemplate({ LaunchTemplateName: name ?? "" });
+    await expect(launch()).resolves.toBeDefined();
+  });
+
+  it("S3-23 S3-03 deletes launch templates that are no longer used, and only its own", async () => {
+    await begin();
+    await world.api.ec2.createLaunchTemplate({
+      LaunchTemplateName: "foreign",
+      LaunchTemplateData: {},
+    });
+    await launch();
+    await world.clock.advance(600_000);
+    const { LaunchTemplates } = await world.api.ec2.describeLaunchTemplates({});
+    expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual(["foreign"]);
+  });
+
+  it("S0-16 prefers the subnet with most free addresses, less those in flight", async () => {
+    await begin({ subnetSelectorTerms: [{ id: "subnet-a" }, { id: "subnet-b" }] });
+    const zone = "us-east-1a";
+    world.aws.controls.addSubnet({ id: "subnet-a", zone, cidr: "10.1.0.0/24", freeAddresses: 40 });
+    world.aws.controls.addSubnet({ id: "subnet-b", zone, cidr: "10.2.0.0/24", freeAddresses: 60 });
+    await world.clock.advance(120_000);
+    for (let i = 0; i < 2; i++) await launch(awsClaim(onlyType("m5.large")));
+    const used = fleets().map((fleet) => fleet.LaunchTemplateConfigs[0]?.Overrides[0]?.SubnetId);
+    expect(used).toEqual(["subnet-b", "subnet-a"]);
+  });
+
+  it("turns a refusal into a condition a person can read", async () => {
+    await begin();
+    world.aws.faults.deny("CreateFleet");
+    const failed = await launch().catch((error) => error);
+    expect(failed).toBeInstanceOf(CreateError);
+    expect(failed.conditionReason).toBe("Unauthorized");
+  });
+
+  it("waits for a class that is not ready", async () => {
+    await begin({ securityGroupSelectorTerms: [{ id: "sg-none" }] });
+    await expect(launch()).rejects.toThrow(NodeClassNotReadyError);
+  });
+});
+
+describe("alpha machines", () => {
+  it("S0-60 S0-61 S0-62 S0-64 carry alpha's tags, of which only Name is the user's", async () => {
+    await beginAlpha({ tags: { team: "a", "karpenter.sh/managed-by": "me" } });
+    world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);
+    expect(await tagsOf(await launch(machine()))).toMatchObject({
+      Name: "karpenter.sh/provisioner-name/default",
+      "karpenter.sh/provisioner-name": "default",
+      [`kubernetes.io/cluster/${CLUSTER}`]: "owned",
+      "karpenter.sh/managed-by": CLUSTER,
+      team: "a",
+    });
+  });
+
+  it("S0-08 use the template's profile, else the settings', else fail naming both", async () => {
+    await beginAlpha();
+    world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);
+    await launch(machine());
+    expect(world.templates()[0]?.IamInstanceProfile?.Name).toBe("P1");
+    await world.stop();
+    await beginAlpha({}, {});
+    await expect(launch(machine())).rejects.toThrow(
+      "neither spec.provider.instanceProfile nor --aws-default-instance-profile is specified",
+    );
+  });
+
+  it("S0-11 S0-13 S0-15 S0-38 get user data, devices and options of the template", async () => {
+    const script = "#!/bin/bash -xe\necho $HOME > /data$N\n";
+    await beginAlpha({
+      instanceProfile: `KarpenterNodeInstanceProfile-${CLUSTER}`,
+      userData: script,
+      detailedMonitoring: true,
+      blockDeviceMappings: [
+        { deviceName: "/dev/xvda", ebs: { volumeSize: "20Gi", volumeType: "gp3" } },
+        { deviceName: "/dev/xvdb", ebs: { volumeSize: "100Gi", deleteOnTermination: true } },
+      ],
+    });
+    const claim = await launch(machine());
+    const [data] = world.templates();
+    const text = Buffer.from(data?.UserData ?? "", "base64").toString();
+    expect(text.split("--//")[1]).toBe(
+      `\nContent-Type: text/x-shellscript; charset="us-ascii"\n\n${script}\n`,
+    );
+    expect(text).toContain(`/etc/eks/bootstrap.sh '${CLUSTER}'`);
+    expect(data?.Monitoring).toEqual({ Enabled: true });
+    expect(data?.MetadataOptions).toMatchObject({ HttpPutResponseHopLimit: 2 });
+    expect(data?.BlockDeviceMappings?.map((one) => one.Ebs?.VolumeSize)).toEqual([20, 100]);
+    expect(claim.status?.capacity?.["ephemeral-storage"]).toBe("20Gi");
+  });
+
+  it("S0-06 S0-07 S0-10 show on the template what its selectors match", async () => {
+    await beginAlpha();
+    const template = world.kube.find(AWS_NODE_TEMPLATE, "default");
+    expect(template?.status?.subnets).toHaveLength(3);
+    expect(template?.status?.securityGroups).toHaveLength(2);
+    expect(template?.status?.amis?.length).toBeGreaterThan(2);
+  });
+
+  it("S0-44 say in the log which selector matches nothing", async () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the seed's forgotten substitution
+    await beginAlpha({ subnetSelector: { "alpha.eksctl.io/cluster-name": "${CLUSTER_NAME}" } });
+    expect(world.lines.join("\n")).toContain("no subnets exist given constraints");
+  });
+});
+
+describe("EC2NodeClass", () => {
+  it("S2-19 S3-20 S3-21 becomes Ready with what it found, and owns a profile for its role", async () => {
+    await begin();
+    const { status, metadata } = nodeClass();
+    expect(status?.conditions?.map((one) => `${one.type}=${one.status}`).sort()).toEqual([
+      "AMIsReady=True",
+      "InstanceProfileReady=True",
+      "Ready=True",
+      "SecurityGroupsReady=True",
+      "SubnetsReady=True",
+      "ValidationSucceeded=True",
+    ]);
+    expect(metadata.finalizers).toEqual(["karpenter.k8s.aws/termination"]);
+    expect(status?.subnets).toHaveLength(3);
+    expect(status?.instanceProfile).toMatch(new RegExp(`^${CLUSTER}_\\d+$`));
+    const name = status?.instanceProfile ?? "";
+    const { InstanceProfile } = await world.api.iam.getInstanceProfile({
+      InstanceProfileName: name,
+    });
+    expect(InstanceProfile.Roles.map((role) => role.RoleName)).toEqual([
+      `KarpenterNodeRole-${CLUSTER}`,
+    ]);
+  });
+
+  it("S3-12 makes no IAM call for a named profile", async () => {
+    const name = `KarpenterNodeInstanceProfile-${CLUSTER}`;
+    world = await awsWorld();
+    const { role: _, ...spec } = ec2NodeClass().spec;
+    await world.kube.create(EC2_NODE_CLASS, {
+      ...ec2NodeClass(),
+      spec: { ...spec, instanceProfile: name },
+    });
+    await world.clock.advance(1_000);
+    expect(nodeClass().status?.instanceProfile).toBe(name);
+    expect(world.aws.journal.calls({ service: "iam" })).toEqual([]);
+  });
+
+  it("says which selector found nothing", async () => {
+    await begin({ amiSelectorTerms: [{ id: "ami-none" }], amiFamily: "AL2023" });
+    const conditions = nodeClass().status?.conditions ?? [];
+    expect(conditions.find((one) => one.type === "AMIsReady")).toMatchObject({
+      status: "False",
+      reason: "AMINotFound",
+    });
+    expect(conditions.find((one) => one.type === "Ready")?.status).toBe("False");
+  });
+
+  it("S4-03 waits for its claims, then removes profile and templates and goes", async () => {
+    await begin();
+    const profile = nodeClass().status?.instanceProfile ?? "";
+    await launch();
+    await world.kube.create(NODE_CLAIM, awsClaim([]));
+    await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
+    await world.clock.advance(5_000);
+    expect(nodeClass()).toBeDefined();
+    expect(world.events.map((event) => event.reason)).toContain("WaitingOnNodeClaimTermination");
+    world.kube.vanish(NODE_CLAIM, "claim");
+    await world.clock.advance(5_000);
+    expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
+    await expect(
+      world.api.iam.getInstanceProfile({ InstanceProfileName: profile }),
+    ).rejects.toMatchObject({ code: "NoSuchEntity" });
+    const { LaunchTemplates } = await world.api.ec2.describeLaunchTemplates({});
+    expect(LaunchTemplates).toEqual([]);
+  });
+});
+
+describe("instances", () => {
+  it("S3-29 get the claim's and the node's name as tags once registered", async () => {
+    await begin();
+    const claim = await launch();
+    expect(await tagsOf(claim)).not.toHaveProperty("karpenter.sh/nodeclaim");
+    const status = { ...claim.status, nodeName: "ip-10-0-0-1" };
+    await world.kube.create(NODE_CLAIM, { ...claim, status });
+    await world.clock.advance(5_000);
+    expect(await tagsOf(claim)).toMatchObject({
+      Name: "ip-10-0-0-1",
+      "karpenter.sh/nodeclaim": "claim",
+      "karpenter.sh/nodepool": "default",
+      "eks:eks-cluster-name": CLUSTER,
+    });
+    const stored = world.kube.find(NODE_CLAIM, "claim");
+    expect(stored?.metadata.annotations?.["karpenter.k8s.aws/tagged"]).toBe("true");
+  });
+
+  it("are listed, found and ended; the node group's are not ours", async () => {
+    await begin();
+    const claim = await launch();
+    const listed = await world.cloud.list();
+    expect(listed.map((one) => one.status?.providerID)).toEqual([claim.status?.providerID]);
+    expect(listed[0]?.metadata.labels?.["karpenter.sh/nodepool"]).toBe("default");
+    await world.settle(world.cloud.delete(claim));
+    const going = await world.settle(world.cloud.get(claim.status?.providerID ?? ""));
+    expect(going.metadata.deletionTimestamp).toBeDefined();
+    await world.clock.advance(120_000);
+    await expect(world.settle(world.cloud.delete(claim))).rejects.toThrow(NodeClaimNotFoundError);
+    expect(await world.cloud.list()).toEqual([]);
+  });
+
+  it("drift when the class selects other security groups", async () => {
+    await begin();
+    const claim = await launch();
+    expect(await world.settle(world.cloud.isDrifted(claim))).toBeUndefined();
+    world.kube.change(EC2_NODE_CLASS, "default", { spec: { userData: "echo changed" } });
+    await world.clock.advance(1_000);
+    expect(await world.settle(world.cloud.isDrifted(claim))).toBe("NodeClassDrift");
+  });
+});

@@ -1,0 +1,142 @@
+/**
+ * The AWS provider in a small world for its tests: a fake API server, the simulated AWS in process, one
+ * virtual clock. Nothing else of the product runs; tests act as the planner would.
+ */
+import { EC2_NODE_CLASS, type EC2NodeClass } from "../apis/aws/ec2nodeclass.ts";
+import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
+import type { RequirementSpec } from "../apis/karpenter/nodepool.ts";
+import { Random } from "../base/random.ts";
+import { VirtualClock } from "../base/virtual-clock.ts";
+import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { EventToPublish } from "../kube/events.ts";
+import { createManager } from "../kube/manager.ts";
+import { LiveMirrors } from "../kube/mirrors.ts";
+import type { AwsApi, LaunchTemplateData } from "../providers/aws/api.ts";
+import { type AwsSettings, createAwsProvider } from "../providers/aws/provider.ts";
+import {
+  createSimulatedAws,
+  type InstanceEvent,
+  type SimulatedAws,
+} from "../sandbox/ec2/simulated-aws.ts";
+import { nodeClaim } from "./builders.ts";
+import { type FakeKube, fakeKube } from "./fake-kube.ts";
+
+export const REGION = "us-east-1";
+export const CLUSTER = "karpenter-demo";
+
+export interface AwsWorld {
+  readonly clock: VirtualClock;
+  readonly kube: FakeKube;
+  readonly aws: SimulatedAws;
+  readonly api: AwsApi;
+  readonly cloud: CloudProvider;
+  readonly instances: InstanceEvent[];
+  readonly events: EventToPublish[];
+  readonly lines: string[];
+  /** Time passes until the promise is settled. */
+  settle<T>(promise: Promise<T>): Promise<T>;
+  /** Data of every launch template made so far. */
+  templates(): readonly LaunchTemplateData[];
+  stop(): Promise<void>;
+}
+
+export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<AwsWorld> {
+  const clock = new VirtualClock();
+  const kube = fakeKube(clock);
+  const version = { status: 200, headers: {}, body: { major: "1", minor: "34" } };
+  const client = { ...kube, raw: async () => version };
+  const random = new Random("aws");
+  const lines: string[] = [];
+  const say = (message: string): void => {
+    lines.push(message);
+  };
+  const log = { debug: say, info: say, warn: say, error: say, with: () => log, named: () => log };
+  const instances: InstanceEvent[] = [];
+  const events: EventToPublish[] = [];
+  const aws = createSimulatedAws({
+    clock,
+    random,
+    region: REGION,
+    clusterName: CLUSTER,
+    kubernetesVersion: "1.34",
+    onInstance: (event) => instances.push(event),
+  });
+  const mirrors = new LiveMirrors({ client, clock, random, log });
+  const { cloud, controllers } = createAwsProvider({
+    api: aws.api,
+    kube: mirrors.client,
+    mirrors,
+    clock,
+    log,
+    events: { publish: (...published) => events.push(...published) },
+    settings: {
+      clusterName: CLUSTER,
+      clusterEndpoint: "https://cluster.example",
+      region: REGION,
+      ...settings,
+    },
+  });
+  const manager = createManager({ mirrors, clock, random, log });
+  for (const controller of controllers) manager.add(controller);
+  const started = manager.start();
+  await clock.settle();
+  await started;
+  await clock.settle();
+  return {
+    clock,
+    kube,
+    aws,
+    api: aws.api,
+    cloud,
+    instances,
+    events,
+    lines,
+    settle: async (promise) => {
+      let done = false;
+      const end = (): void => {
+        done = true;
+      };
+      promise.then(end, end);
+      await clock.advanceUntil(() => done, 60_000);
+      return promise;
+    },
+    templates: () =>
+      aws.journal
+        .inputs<{ LaunchTemplateData: LaunchTemplateData }>("CreateLaunchTemplate")
+        .map((input) => input.LaunchTemplateData),
+    stop: async () => {
+      await manager.stop();
+      mirrors.close();
+    },
+  };
+}
+
+/** A class that selects what the simulated account has, AL2023 by default. */
+export function ec2NodeClass(spec: Partial<EC2NodeClass["spec"]> = {}): EC2NodeClass {
+  const terms = [{ tags: { "karpenter.sh/discovery": CLUSTER } }];
+  return {
+    apiVersion: "karpenter.k8s.aws/v1",
+    kind: EC2_NODE_CLASS.kind,
+    metadata: { name: "default" },
+    spec: {
+      amiSelectorTerms: [{ alias: "al2023@latest" }],
+      subnetSelectorTerms: terms,
+      securityGroupSelectorTerms: terms,
+      role: `KarpenterNodeRole-${CLUSTER}`,
+      ...spec,
+    },
+  };
+}
+
+/** A claim that asks for these requirements of class `default`. */
+export function awsClaim(
+  requirements: readonly RequirementSpec[],
+  options: Parameters<typeof nodeClaim>[0] = {},
+): NodeClaim {
+  const { status: _, ...claim } = nodeClaim({
+    requirements,
+    nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
+    ...options,
+  });
+  return claim;
+}
