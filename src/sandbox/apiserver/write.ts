@@ -5,7 +5,7 @@
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
-import { clone } from "../../base/json.ts";
+import { clone, deepEqual } from "../../base/json.ts";
 import { mutate, review } from "./admission.ts";
 import { fromStorage, toStorage } from "./conversion.ts";
 import { type Call, isDryRun } from "./engine.ts";
@@ -83,13 +83,19 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
     if (before === undefined) throw notFound(definition, name);
     const current = await fromStorage(engine, definition, before);
     const next = await nextState(call, change, current);
-    if (isNoOp(next, current)) return current;
+    if (isNoOp(next, current) && !changesOwnership(change, next, current)) return current;
     const stored = await toStorage(engine, definition, next);
     if (engine.store.get(definition.storageKey, path.namespace, name) !== before) continue;
     if (isDryRun(call)) return next;
     return fromStorage(engine, definition, storeUpdate(call, stored));
   }
   throw conflict(definition, name, STALE_WRITE);
+}
+
+/** An apply that only takes a share in fields is worth storing; any other write is not. */
+function changesOwnership(change: Change, next: KubeObject, current: KubeObject): boolean {
+  if (change.managedFields === undefined) return false;
+  return !deepEqual(next.metadata.managedFields, current.metadata.managedFields);
 }
 
 async function nextState(call: Call, change: Change, current: KubeObject): Promise<KubeObject> {

@@ -1,9 +1,211 @@
+/**
+ * Server-side apply: the applier says what it wants of an object. Fields of others that it would
+ * change are conflicts, unless it insists; fields it wanted last time and no more are removed when
+ * nobody else wants them.
+ * upstream: structured-merge-diff merge/update.go, apiserver pkg/endpoints/handlers/patch.go
+ */
+
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { Call } from "../engine.ts";
-import { ApiError } from "../status.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { clone, isObject } from "../../../base/json.ts";
+import { type Call, groupVersionOf } from "../engine.ts";
+import { objectOf } from "../object-meta.ts";
+import { ApiError, badRequest, invalid, notFound, type StatusCause } from "../status.ts";
+import { create, readStrictly, update } from "../write.ts";
+import {
+  difference,
+  EMPTY,
+  type FieldSet,
+  fromFieldsV1,
+  intersection,
+  isEmpty,
+  members,
+  pathText,
+  union,
+} from "./field-set.ts";
+import {
+  entriesOf,
+  entryFor,
+  type Identity,
+  isEntryOf,
+  type ManagedEntry,
+  ownable,
+  sorted,
+  withFields,
+} from "./managed-fields.ts";
+import { compare, fieldsOf, merge, without } from "./typed-value.ts";
+
 export async function apply(
-  _call: Call,
-  _subresource: string | undefined,
+  call: Call,
+  subresource: string | undefined,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
-  throw new ApiError(501, "NotImplemented", "server-side apply is not built yet");
+  const { definition, engine, path } = call;
+  const config = configOf(call, subresource ?? "");
+  const identity = identityOf(call, subresource ?? "");
+  const owned = fieldsOf(ownable(config), definition.schema);
+  const time = toRfc3339(engine.clock.now());
+  const stored = engine.store.get(definition.storageKey, path.namespace, path.name as string);
+  if (stored === undefined) {
+    if (subresource !== undefined) throw notFound(definition, path.name as string);
+    if (config.metadata.uid) throw notFound(definition, path.name as string);
+    const named = { ...config, metadata: { ...config.metadata, name: path.name as string } };
+    const object = await create(call, named, () => [entryFor(identity, owned, time)]);
+    return { object, created: true };
+  }
+  let applied: Applied | undefined;
+  const object = await update(call, {
+    subresource,
+    next: (current) => {
+      applied = applyTo(call, current, config, identity, owned);
+      return applied.object;
+    },
+    managedFields: (_next, current) => {
+      const before = entriesOf(current).find((entry) => isEntryOf(entry, identity));
+      const mine = entryFor(identity, owned, time);
+      const isSame =
+        before !== undefined && JSON.stringify(before.fieldsV1) === JSON.stringify(mine.fieldsV1);
+      return sorted([...(applied?.others ?? []), isSame ? before : mine]);
+    },
+  });
+  return { object, created: false };
+}
+
+interface Applied {
+  readonly object: KubeObject;
+  readonly others: readonly ManagedEntry[];
+}
+
+function applyTo(
+  call: Call,
+  current: KubeObject,
+  config: KubeObject,
+  identity: Identity,
+  owned: FieldSet,
+): Applied {
+  const { schema } = call.definition;
+  const live = ownable(current);
+  const merged = merge(live, ownable(config), schema);
+  const { changed } = compare(live, merged, schema);
+  const entries = entriesOf(current).filter((entry) => !isEntryOf(entry, identity));
+  const clashes = entries
+    .map((entry) => ({ entry, fields: intersection(fromFieldsV1(entry.fieldsV1), changed) }))
+    .filter(({ fields }) => !isEmpty(fields));
+  if (clashes.length > 0 && call.query.get("force") !== "true") throw conflictOf(clashes);
+  const others = entries.flatMap((entry) =>
+    withFields(entry, difference(fromFieldsV1(entry.fieldsV1), changed)),
+  );
+  const last = entriesOf(current).find((entry) => isEntryOf(entry, identity));
+  const wantedBefore = last === undefined ? EMPTY : fromFieldsV1(last.fieldsV1);
+  const wantedElsewhere = others.reduce(
+    (set, entry) => union(set, fromFieldsV1(entry.fieldsV1)),
+    owned,
+  );
+  const gone = unwanted(wantedBefore, wantedElsewhere);
+  const pruned = (without(merged, gone, schema) ?? {}) as Record<string, unknown>;
+  return { object: reassembled(current, config, pruned), others };
+}
+
+/** What was wanted and is not any more: a path stays while anything below it is wanted. */
+function unwanted(before: FieldSet, wanted: FieldSet): FieldSet {
+  const children = new Map<string, FieldSet>();
+  for (const [edge, child] of before.children) {
+    const other = wanted.children.get(edge);
+    const left = other === undefined ? child : unwanted(child, other);
+    if (!isEmpty(left)) children.set(edge, left);
+  }
+  const isMember = before.isMember && isEmpty(wanted);
+  return { isMember, children };
+}
+
+function reassembled(
+  current: KubeObject,
+  config: KubeObject,
+  fields: Record<string, unknown>,
+): KubeObject {
+  const { metadata, ...rest } = fields;
+  const {
+    labels: _l,
+    annotations: _a,
+    finalizers: _f,
+    ownerReferences: _o,
+    ...fixed
+  } = current.metadata;
+  const { resourceVersion, uid } = config.metadata;
+  return {
+    apiVersion: current.apiVersion,
+    kind: current.kind,
+    metadata: {
+      ...fixed,
+      ...(isObject(metadata) ? metadata : {}),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(uid === undefined ? {} : { uid }),
+    },
+    ...rest,
+  } as KubeObject;
+}
+
+function configOf(call: Call, subresource: string): KubeObject {
+  const object = objectOf(call, clone(call.body));
+  const { managedFields, name } = object.metadata;
+  if (managedFields !== undefined && managedFields !== null && managedFields.length > 0) {
+    throw badRequest("metadata.managedFields must be nil");
+  }
+  if (name !== undefined && name !== call.path.name) {
+    throw badRequest(
+      `the name of the object (${name}) does not match the name on the URL (${call.path.name})`,
+    );
+  }
+  const read = readStrictly(call, object);
+  if (!call.definition.hasStatus) return read;
+  const { status, ...base } = read as KubeObject & { status?: unknown };
+  if (subresource !== "status") return base;
+  const { apiVersion, kind, metadata } = base;
+  const part = { apiVersion, kind, metadata: { name: metadata.name } };
+  return { ...part, ...(status === undefined ? {} : { status }) } as KubeObject;
+}
+
+function identityOf(call: Call, subresource: string): Identity {
+  const manager = call.query.get("fieldManager") ?? "";
+  if (manager === "") {
+    throw invalid({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
+      {
+        field: "fieldManager",
+        reason: "FieldValueRequired",
+        message: "Required value: is required for apply patch",
+      },
+    ]);
+  }
+  return {
+    manager,
+    operation: "Apply",
+    apiVersion: groupVersionOf(call.definition),
+    subresource,
+  };
+}
+
+function conflictOf(
+  clashes: readonly { readonly entry: ManagedEntry; readonly fields: FieldSet }[],
+): ApiError {
+  const causes: StatusCause[] = [];
+  const blocks: string[] = [];
+  for (const { entry, fields } of clashes) {
+    const who = managerText(entry);
+    const paths = [...members(fields)].map(pathText);
+    for (const field of paths) {
+      causes.push({ reason: "FieldManagerConflict", message: `conflict with ${who}`, field });
+    }
+    blocks.push(`conflicts with ${who}:\n${paths.map((path) => `- ${path}`).join("\n")}`);
+  }
+  const [first] = causes;
+  const text =
+    causes.length === 1
+      ? `Apply failed with 1 conflict: ${first?.message}: ${first?.field}`
+      : `Apply failed with ${causes.length} conflicts: ${blocks.join("\n")}`;
+  return new ApiError(409, "Conflict", text, { causes });
+}
+
+function managerText({ manager, operation, apiVersion, subresource, time }: ManagedEntry): string {
+  const part = subresource === undefined ? "" : ` with subresource "${subresource}"`;
+  const when = operation === "Update" && time !== undefined ? ` at ${time}` : "";
+  return `"${manager}"${part} using ${apiVersion}${when}`;
 }

@@ -1,12 +1,181 @@
-/** Placeholder until the ownership notes are written. */
-import type { KubeObject } from "../../../apis/meta.ts";
-import type { Call } from "../engine.ts";
+/**
+ * managedFields: who set which field last. Each write gives its manager the fields it changed and
+ * takes them from all others; fields that are gone belong to nobody.
+ * upstream: apimachinery pkg/util/managedfields, structured-merge-diff merge
+ */
 
+import type { KubeObject } from "../../../apis/meta.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { type Call, groupVersionOf, managerOf } from "../engine.ts";
+import {
+  difference,
+  EMPTY,
+  type FieldSet,
+  fromFieldsV1,
+  isEmpty,
+  toFieldsV1,
+  union,
+} from "./field-set.ts";
+import { compare } from "./typed-value.ts";
+
+export interface ManagedEntry {
+  readonly manager: string;
+  readonly operation: "Apply" | "Update";
+  readonly apiVersion: string;
+  readonly time?: string;
+  readonly fieldsType: "FieldsV1";
+  readonly fieldsV1: Record<string, unknown>;
+  readonly subresource?: string;
+}
+
+/** Beyond this many updaters the oldest are joined into one. */
+const MAX_UPDATE_MANAGERS = 10;
+const ANCIENT = "ancient-changes";
+/** Metadata the server keeps itself belongs to nobody. */
+const SERVER_METADATA: ReadonlySet<string> = new Set([
+  "name",
+  "namespace",
+  "generateName",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "managedFields",
+  "selfLink",
+]);
+
+/** The entries an object carries; what is not readable is dropped. */
+export function entriesOf(object: KubeObject | undefined): readonly ManagedEntry[] {
+  return (object?.metadata.managedFields ?? []) as readonly ManagedEntry[];
+}
+
+/** The object without what nobody can own. */
+export function ownable(object: KubeObject | undefined): Record<string, unknown> {
+  if (object === undefined) return {};
+  const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(metadata)) {
+    if (!SERVER_METADATA.has(key)) kept[key] = value;
+  }
+  return Object.keys(kept).length === 0 ? rest : { metadata: kept, ...rest };
+}
+
+/** The entries after a create, update or patch by the manager of the call. */
 export function ownedAfterWrite(
-  _call: Call,
-  _next: KubeObject,
+  call: Call,
+  next: KubeObject,
   current: KubeObject | undefined,
-  _subresource: string,
-): readonly unknown[] {
-  return current?.metadata.managedFields ?? [];
+  subresource: string,
+): readonly ManagedEntry[] {
+  const asked = next.metadata.managedFields as readonly Partial<ManagedEntry>[] | undefined;
+  // An explicit empty entry is how clients throw all notes away.
+  const isReset = asked?.length === 1 && asked[0]?.manager === undefined;
+  const before = isReset ? [] : entriesOf(current);
+  const after = ownable(next);
+  // A new object's status is the server's; nobody wrote it.
+  if (current === undefined && call.definition.hasStatus) delete after["status"];
+  const { changed, removed } = compare(ownable(current), after, call.definition.schema);
+  if (isEmpty(changed) && isEmpty(removed)) return before;
+  return takeOver(before, {
+    changed,
+    removed,
+    identity: {
+      manager: managerOf(call),
+      operation: "Update",
+      apiVersion: groupVersionOf(call.definition),
+      subresource,
+    },
+    time: toRfc3339(call.engine.clock.now()),
+  });
+}
+
+interface Takeover {
+  readonly changed: FieldSet;
+  readonly removed: FieldSet;
+  readonly identity: Identity;
+  readonly time: string;
+}
+
+export interface Identity {
+  readonly manager: string;
+  readonly operation: ManagedEntry["operation"];
+  readonly apiVersion: string;
+  readonly subresource: string;
+}
+
+function takeOver(
+  entries: readonly ManagedEntry[],
+  { changed, removed, identity, time }: Takeover,
+): readonly ManagedEntry[] {
+  const lost = union(changed, removed);
+  const result: ManagedEntry[] = [];
+  let own: FieldSet = EMPTY;
+  for (const entry of entries) {
+    const fields = fromFieldsV1(entry.fieldsV1);
+    if (isEntryOf(entry, identity)) own = difference(fields, removed);
+    else result.push(...withFields(entry, difference(fields, lost)));
+  }
+  const mine = union(own, changed);
+  if (!isEmpty(mine)) result.push(entryFor(identity, mine, time));
+  return sorted(capped(result));
+}
+
+export function isEntryOf(entry: ManagedEntry, identity: Identity): boolean {
+  return (
+    entry.manager === identity.manager &&
+    entry.operation === identity.operation &&
+    entry.apiVersion === identity.apiVersion &&
+    (entry.subresource ?? "") === identity.subresource
+  );
+}
+
+export function entryFor(identity: Identity, fields: FieldSet, time: string): ManagedEntry {
+  const { manager, operation, apiVersion, subresource } = identity;
+  return {
+    manager,
+    operation,
+    apiVersion,
+    time,
+    fieldsType: "FieldsV1",
+    fieldsV1: toFieldsV1(fields),
+    ...(subresource === "" ? {} : { subresource }),
+  };
+}
+
+/** The entry with other fields; none when nothing is left. */
+export function withFields(entry: ManagedEntry, fields: FieldSet): readonly ManagedEntry[] {
+  if (isEmpty(fields)) return [];
+  if (fields === fromFieldsV1(entry.fieldsV1)) return [entry];
+  return [{ ...entry, fieldsV1: toFieldsV1(fields) }];
+}
+
+function capped(entries: ManagedEntry[]): ManagedEntry[] {
+  const updates = entries.filter(({ operation }) => operation === "Update");
+  if (updates.length <= MAX_UPDATE_MANAGERS) return entries;
+  const byAge = updates.toSorted((a, b) => compareText(a.time ?? "", b.time ?? ""));
+  const old = byAge.slice(0, updates.length - MAX_UPDATE_MANAGERS + 1);
+  const last = old.at(-1) as ManagedEntry;
+  const joined = old.reduce((set, entry) => union(set, fromFieldsV1(entry.fieldsV1)), EMPTY);
+  const identity: Identity = {
+    manager: ANCIENT,
+    operation: "Update",
+    apiVersion: last.apiVersion,
+    subresource: "",
+  };
+  const kept = entries.filter((entry) => !old.includes(entry));
+  return [...kept, entryFor(identity, joined, last.time ?? "")];
+}
+
+/** In kube-apiserver's order: operation, time, manager, version, subresource. */
+export function sorted(entries: readonly ManagedEntry[]): readonly ManagedEntry[] {
+  const keyOf = (entry: ManagedEntry): string =>
+    [entry.operation, entry.time, entry.manager, entry.apiVersion, entry.subresource].join("\n");
+  return entries.toSorted((a, b) => compareText(keyOf(a), keyOf(b)));
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }

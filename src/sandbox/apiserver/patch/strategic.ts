@@ -1,6 +1,127 @@
-import type { KubeObject } from "../../../apis/meta.ts";
-import { applyMergePatch } from "../../../base/json.ts";
+/**
+ * Strategic merge patch: a merge patch that knows, from the schema, which lists are keyed and may be
+ * merged item by item, and that understands the directives `$patch`, `$retainKeys`,
+ * `$setElementOrder/<list>` and `$deleteFromPrimitiveList/<list>`.
+ * upstream: apimachinery pkg/util/strategicpatch
+ */
+import { canonicalJson, clone, isObject } from "../../../base/json.ts";
 import type { Schema } from "../schema/schema.ts";
-export function applyStrategicPatch(current: KubeObject, body: unknown, _schema: Schema): unknown {
-  return applyMergePatch(current, body);
+import { badRequest } from "../status.ts";
+
+type Item = Record<string, unknown>;
+
+const SET_ORDER = "$setElementOrder/";
+const DELETE_PRIMITIVES = "$deleteFromPrimitiveList/";
+
+/** What `patch` makes of `target`. Neither is changed. Throws 400 for items without their merge key. */
+export function applyStrategicPatch(target: unknown, patch: unknown, schema: Schema): unknown {
+  if (!isObject(patch)) return clone(patch);
+  return mergeObject(isObject(target) ? target : {}, patch, schema);
+}
+
+function mergeObject(target: Item, patch: Item, schema: Schema | undefined): Item {
+  const directive = patch["$patch"];
+  if (directive === "replace") return withoutDirectives(patch, schema);
+  if (directive === "delete") return {};
+  const result: Item = { ...target };
+  const retained = patch["$retainKeys"];
+  if (Array.isArray(retained)) {
+    for (const key of Object.keys(result)) if (!retained.includes(key)) delete result[key];
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (key === "$patch" || key === "$retainKeys") continue;
+    if (key.startsWith(SET_ORDER)) continue;
+    if (key.startsWith(DELETE_PRIMITIVES)) {
+      removePrimitives(result, key.slice(DELETE_PRIMITIVES.length), value);
+    } else if (value === null) delete result[key];
+    else result[key] = mergeValue(result[key], value, childSchema(schema, key));
+  }
+  for (const [key, order] of Object.entries(patch)) {
+    if (!key.startsWith(SET_ORDER) || !Array.isArray(order)) continue;
+    const field = key.slice(SET_ORDER.length);
+    const list = result[field];
+    if (Array.isArray(list)) result[field] = reordered(list, order, childSchema(schema, field));
+  }
+  return result;
+}
+
+function mergeValue(target: unknown, patch: unknown, schema: Schema | undefined): unknown {
+  const strategies = (schema?.["x-kubernetes-patch-strategy"] ?? "").split(",");
+  if (isObject(patch)) {
+    const isReplaced = strategies.includes("replace");
+    return mergeObject(isObject(target) && !isReplaced ? target : {}, patch, schema);
+  }
+  if (!Array.isArray(patch)) return patch;
+  if (!strategies.includes("merge")) return clone(patch);
+  const list = Array.isArray(target) ? target : [];
+  if ([...list, ...patch].every((item) => !isObject(item))) {
+    return [...list, ...patch.filter((item) => !list.includes(item))];
+  }
+  return mergeItems(list as Item[], patch as Item[], schema);
+}
+
+function mergeItems(
+  list: readonly Item[],
+  patch: readonly Item[],
+  schema: Schema | undefined,
+): Item[] {
+  const mergeKey = schema?.["x-kubernetes-patch-merge-key"] ?? "name";
+  const additions = patch.filter((item) => item["$patch"] !== "delete" && !isReplaceMark(item));
+  if (patch.some(isReplaceMark)) {
+    return additions.map((item) => withoutDirectives(item, schema?.items));
+  }
+  const result = [...list];
+  for (const item of patch) {
+    const key = item[mergeKey];
+    if (key === undefined) {
+      throw badRequest(
+        `map: ${canonicalJson(item)} does not contain declared merge key: ${mergeKey}`,
+      );
+    }
+    const at = result.findIndex((candidate) => candidate[mergeKey] === key);
+    if (item["$patch"] === "delete") {
+      if (at >= 0) result.splice(at, 1);
+    } else if (at < 0) result.push(mergeObject({}, item, schema?.items));
+    else result[at] = mergeObject(result[at] as Item, item, schema?.items);
+  }
+  return result;
+}
+
+/** An item that is nothing but `$patch: replace` empties the list first. */
+function isReplaceMark(item: Item): boolean {
+  return item["$patch"] === "replace" && Object.keys(item).length === 1;
+}
+
+function withoutDirectives(patch: Item, schema: Schema | undefined): Item {
+  const { $patch: _directive, ...rest } = patch;
+  return mergeObject({}, rest, schema);
+}
+
+function removePrimitives(result: Item, field: string, values: unknown): void {
+  const list = result[field];
+  if (!Array.isArray(list) || !Array.isArray(values)) return;
+  result[field] = list.filter((item) => !values.includes(item));
+}
+
+/** Listed items in the listed order, on the places that listed items have now; others stay. */
+function reordered(
+  list: readonly unknown[],
+  order: readonly unknown[],
+  schema: Schema | undefined,
+): unknown[] {
+  const mergeKey = schema?.["x-kubernetes-patch-merge-key"] ?? "name";
+  const keyOf = (item: unknown): unknown => (isObject(item) ? item[mergeKey] : item);
+  const positions = new Map(order.map((item, index) => [keyOf(item), index]));
+  const listed = list
+    .filter((item) => positions.has(keyOf(item)))
+    .sort((a, b) => (positions.get(keyOf(a)) as number) - (positions.get(keyOf(b)) as number));
+  let next = 0;
+  return list.map((item) => (positions.has(keyOf(item)) ? listed[next++] : item));
+}
+
+function childSchema(schema: Schema | undefined, key: string): Schema | undefined {
+  const property = schema?.properties?.[key];
+  if (property !== undefined) return property;
+  const extra = schema?.additionalProperties;
+  return typeof extra === "object" ? extra : undefined;
 }

@@ -1,0 +1,140 @@
+/**
+ * Sets of field paths, as managedFields keep them: a tree whose edges are `f:<field>`, `k:<keys>` and
+ * `v:<value>`. Immutable; operations share what they do not change.
+ * upstream: structured-merge-diff fieldpath
+ */
+import { canonicalJson, isObject } from "../../../base/json.ts";
+
+export interface FieldSet {
+  /** The path that ends here belongs to the set. */
+  readonly isMember: boolean;
+  readonly children: ReadonlyMap<string, FieldSet>;
+}
+
+const NO_CHILDREN: ReadonlyMap<string, FieldSet> = new Map();
+
+export const EMPTY: FieldSet = { isMember: false, children: NO_CHILDREN };
+export const LEAF: FieldSet = { isMember: true, children: NO_CHILDREN };
+
+export function isEmpty(set: FieldSet): boolean {
+  return !set.isMember && set.children.size === 0;
+}
+
+/** A node, or EMPTY when nothing is in it. Empty children are left out. */
+export function nodeOf(isMember: boolean, children: Map<string, FieldSet>): FieldSet {
+  for (const [edge, child] of children) if (isEmpty(child)) children.delete(edge);
+  if (children.size > 0) return { isMember, children };
+  return isMember ? LEAF : EMPTY;
+}
+
+export function union(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b || isEmpty(b)) return a;
+  if (isEmpty(a)) return b;
+  const children = new Map(a.children);
+  for (const [edge, child] of b.children) {
+    const other = children.get(edge);
+    children.set(edge, other === undefined ? child : union(other, child));
+  }
+  return { isMember: a.isMember || b.isMember, children };
+}
+
+/** What is in `a` and not in `b`, path by path. */
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return a;
+  const children = new Map<string, FieldSet>();
+  for (const [edge, child] of a.children) {
+    const other = b.children.get(edge);
+    children.set(edge, other === undefined ? child : difference(child, other));
+  }
+  return nodeOf(a.isMember && !b.isMember, children);
+}
+
+/** As `difference`, but a member of `b` takes everything below it along. */
+export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return a;
+  if (b.isMember) return EMPTY;
+  const children = new Map<string, FieldSet>();
+  for (const [edge, child] of a.children) {
+    const other = b.children.get(edge);
+    children.set(edge, other === undefined ? child : recursiveDifference(child, other));
+  }
+  return nodeOf(a.isMember, children);
+}
+
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return EMPTY;
+  const children = new Map<string, FieldSet>();
+  for (const [edge, child] of a.children) {
+    const other = b.children.get(edge);
+    if (other !== undefined) children.set(edge, intersection(child, other));
+  }
+  return nodeOf(a.isMember && b.isMember, children);
+}
+
+/** Every member, as the list of its edges, in order. */
+export function* members(
+  set: FieldSet,
+  path: readonly string[] = [],
+): Generator<readonly string[], void, undefined> {
+  if (set.isMember) yield path;
+  for (const edge of [...set.children.keys()].sort()) {
+    yield* members(set.children.get(edge) as FieldSet, [...path, edge]);
+  }
+}
+
+/** `.spec.containers[name="main"].image`, as conflicts print it. */
+export function pathText(path: readonly string[]): string {
+  return path
+    .map((edge) => {
+      const rest = edge.slice(2);
+      if (edge.startsWith("f:")) return `.${rest}`;
+      if (edge.startsWith("v:")) return `[=${rest}]`;
+      const keys = JSON.parse(rest) as Record<string, unknown>;
+      const pairs = Object.entries(keys).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+      return `[${pairs.join(",")}]`;
+    })
+    .join("");
+}
+
+const read = new WeakMap<object, FieldSet>();
+
+/** Reads `fieldsV1`. What is no such tree reads as empty. Kept by identity of the value. */
+export function fromFieldsV1(value: unknown): FieldSet {
+  if (!isObject(value)) return EMPTY;
+  const known = read.get(value);
+  if (known !== undefined) return known;
+  const set = nodeFrom(value, true);
+  read.set(value, set);
+  return set;
+}
+
+function nodeFrom(value: Record<string, unknown>, isRoot = false): FieldSet {
+  const children = new Map<string, FieldSet>();
+  let isMember = false;
+  let isLeaf = true;
+  for (const [edge, child] of Object.entries(value)) {
+    isLeaf = false;
+    if (edge === ".") isMember = true;
+    else if (isObject(child)) children.set(edge, nodeFrom(child));
+  }
+  return nodeOf(isMember || (isLeaf && !isRoot), children);
+}
+
+export function toFieldsV1(set: FieldSet): Record<string, unknown> {
+  const result: Record<string, unknown> = {};
+  if (set.isMember && set.children.size > 0) result["."] = {};
+  for (const edge of [...set.children.keys()].sort()) {
+    result[edge] = toFieldsV1(set.children.get(edge) as FieldSet);
+  }
+  return result;
+}
+
+/** The edge of one item of a keyed list. */
+export function keyEdge(keys: Readonly<Record<string, unknown>>): string {
+  return `k:${canonicalJson(keys)}`;
+}
+
+/** The edge of one value of a set. */
+export function valueEdge(value: unknown): string {
+  return `v:${canonicalJson(value)}`;
+}

@@ -1,0 +1,244 @@
+import { describe, expect, it } from "vitest";
+import { Random } from "../../../base/random.ts";
+import { VirtualClock } from "../../../base/virtual-clock.ts";
+import type { KubeResponse } from "../../../kube/transport.ts";
+import { createApiServer } from "../create-api-server.ts";
+import { createRegistry } from "../registry/create-registry.ts";
+import { applyStrategicPatch } from "./strategic.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+type Answer = KubeResponse & { readonly body?: any };
+
+const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
+
+function start() {
+  const clock = new VirtualClock();
+  const server = createApiServer({
+    clock,
+    random: new Random("test"),
+    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
+    webhooks: () => Promise.reject(new Error("no webhooks here")),
+    kubernetesVersion: "v1.34.4",
+  });
+  const send = (
+    method: "GET" | "POST" | "PATCH",
+    path: string,
+    body?: unknown,
+    type = "application/json",
+    agent = "tester",
+  ) =>
+    server.handle(
+      { method, path, body, headers: { "content-type": type, "user-agent": `${agent}/1` } },
+      { name: agent, groups: ["system:masters"] },
+    ) as Promise<Answer>;
+  const apply = (manager: string, body: unknown, options = "") =>
+    send(
+      "PATCH",
+      `${DEPLOYMENTS}/web?fieldManager=${manager}${options}`,
+      body,
+      "application/apply-patch+yaml",
+    );
+  return { clock, send, apply };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+function deployment(spec: Record<string, any> = {}, labels?: Record<string, string>) {
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web", ...(labels === undefined ? {} : { labels }) },
+    spec: {
+      selector: { matchLabels: { app: "web" } },
+      template: {
+        metadata: { labels: { app: "web" } },
+        spec: { containers: [{ name: "main", image: "v1" }] },
+      },
+      ...spec,
+    },
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+function owners(body: any): Record<string, any> {
+  return Object.fromEntries(
+    // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+    body.metadata.managedFields.map((entry: any) => [
+      `${entry.manager} ${entry.operation}${entry.subresource ? ` ${entry.subresource}` : ""}`,
+      entry.fieldsV1,
+    ]),
+  );
+}
+
+describe("a strategic merge patch", () => {
+  const item = { type: "object", properties: { name: { type: "string" } } } as const;
+  const schema = {
+    type: "object",
+    properties: {
+      list: {
+        type: "array",
+        items: item,
+        "x-kubernetes-patch-strategy": "merge",
+        "x-kubernetes-patch-merge-key": "name",
+      },
+      words: { type: "array", items: { type: "string" }, "x-kubernetes-patch-strategy": "merge" },
+      plain: { type: "array", items: { type: "string" } },
+    },
+  } as const;
+  const target = {
+    list: [
+      { name: "a", x: 1 },
+      { name: "b", x: 2 },
+    ],
+    words: ["p", "q"],
+    plain: ["1", "2"],
+  };
+  const cases: readonly [string, unknown, unknown][] = [
+    [
+      "merges items by key",
+      { list: [{ name: "b", y: 3 }] },
+      {
+        list: [
+          { name: "a", x: 1 },
+          { name: "b", x: 2, y: 3 },
+        ],
+      },
+    ],
+    [
+      "deletes an item",
+      { list: [{ name: "a", $patch: "delete" }] },
+      { list: [{ name: "b", x: 2 }] },
+    ],
+    [
+      "replaces a list",
+      { list: [{ $patch: "replace" }, { name: "c" }] },
+      { list: [{ name: "c" }] },
+    ],
+    ["joins sets of words", { words: ["r", "p"] }, { words: ["p", "q", "r"] }],
+    ["deletes words", { "$deleteFromPrimitiveList/words": ["p"] }, { words: ["q"] }],
+    ["replaces plain lists", { plain: ["9"] }, { plain: ["9"] }],
+    [
+      "keeps only named keys",
+      { $retainKeys: ["plain"], plain: ["9"] },
+      { list: undefined, words: undefined, plain: ["9"] },
+    ],
+    [
+      "orders items",
+      { "$setElementOrder/list": [{ name: "b" }, { name: "a" }], list: [{ name: "a", x: 5 }] },
+      {
+        list: [
+          { name: "b", x: 2 },
+          { name: "a", x: 5 },
+        ],
+      },
+    ],
+    ["removes by null", { plain: null }, { plain: undefined }],
+  ];
+  it.each(cases)("%s", (_title, patch, expected) => {
+    const result = applyStrategicPatch(target, patch, schema) as Record<string, unknown>;
+    for (const [key, value] of Object.entries(expected as object)) {
+      expect(result[key]).toEqual(value);
+    }
+  });
+});
+
+describe("server-side apply", () => {
+  it("creates, and applying the same again changes nothing", async () => {
+    const { apply } = start();
+    const first = await apply("ci", deployment());
+    expect(first.status).toBe(201);
+    const fields = owners(first.body)["ci Apply"];
+    const containers = fields["f:spec"]["f:template"]["f:spec"]["f:containers"];
+    expect(containers).toEqual({ 'k:{"name":"main"}': { ".": {}, "f:image": {}, "f:name": {} } });
+    const again = await apply("ci", deployment());
+    expect(again.status).toBe(200);
+    expect(again.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
+  });
+
+  it("names the owner of a field it may not take, and takes it when forced", async () => {
+    const { apply, send } = start();
+    await apply("ci", deployment({ replicas: 2 }));
+    const clash = await apply("ops", deployment({ replicas: 5 }));
+    expect(clash.body).toMatchObject({
+      code: 409,
+      reason: "Conflict",
+      message: 'Apply failed with 1 conflict: conflict with "ci" using apps/v1: .spec.replicas',
+      details: {
+        causes: [
+          {
+            reason: "FieldManagerConflict",
+            message: 'conflict with "ci" using apps/v1',
+            field: ".spec.replicas",
+          },
+        ],
+      },
+    });
+    const forced = await apply("ops", deployment({ replicas: 5 }), "&force=true");
+    expect(forced.body.spec.replicas).toBe(5);
+    expect(owners(forced.body)["ci Apply"]["f:spec"]["f:replicas"]).toBeUndefined();
+    await send(
+      "PATCH",
+      `${DEPLOYMENTS}/web`,
+      { spec: { replicas: 7 } },
+      "application/merge-patch+json",
+      "hand",
+    );
+    const late = await apply("ops", deployment({ replicas: 5 }));
+    expect(late.body.message).toMatch(
+      /conflict with "hand" using apps\/v1 at .*: \.spec\.replicas/,
+    );
+  });
+
+  it("removes what the applier wants no more, unless somebody else does", async () => {
+    const { apply } = start();
+    await apply("ci", deployment({ paused: true }, { mine: "1", ours: "1" }));
+    await apply("ops", { ...deployment(), metadata: { name: "web", labels: { ours: "1" } } });
+    const containers = [
+      { name: "main", image: "v1" },
+      { name: "side", image: "v1" },
+    ];
+    const template = { ...deployment().spec.template, spec: { containers } };
+    const grown = await apply("ci", deployment({ template }, { ours: "1" }));
+    expect(grown.body.metadata.labels).toEqual({ ours: "1" });
+    expect(grown.body.spec.paused).toBeUndefined();
+    expect(grown.body.spec.template.spec.containers).toHaveLength(2);
+    const shrunk = await apply("ci", deployment());
+    expect(shrunk.body.metadata.labels).toEqual({ ours: "1" });
+    // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+    expect(shrunk.body.spec.template.spec.containers.map((one: any) => one.name)).toEqual(["main"]);
+  });
+
+  it("wants to know who applies", async () => {
+    const { send } = start();
+    const answer = await send(
+      "PATCH",
+      `${DEPLOYMENTS}/web`,
+      deployment(),
+      "application/apply-patch+yaml",
+    );
+    expect(answer.body).toMatchObject({ code: 422, reason: "Invalid" });
+    expect(answer.body.message).toContain(
+      "fieldManager: Required value: is required for apply patch",
+    );
+  });
+});
+
+describe("ordinary writes", () => {
+  it("note their manager by name, kind of write and subresource", async () => {
+    const { send } = start();
+    await send("POST", DEPLOYMENTS, deployment({ replicas: 1 }), undefined, "maker");
+    const status = { status: { observedGeneration: 1 } };
+    const merge = "application/merge-patch+json";
+    await send("PATCH", `${DEPLOYMENTS}/web/status`, status, merge, "controller");
+    const scaled = await send(
+      "PATCH",
+      `${DEPLOYMENTS}/web`,
+      { spec: { replicas: 2 } },
+      merge,
+      "hand",
+    );
+    const all = owners(scaled.body);
+    expect(all["controller Update status"]).toEqual({ "f:status": { "f:observedGeneration": {} } });
+    expect(all["hand Update"]).toEqual({ "f:spec": { "f:replicas": {} } });
+    expect(all["maker Update"]["f:spec"]["f:replicas"]).toBeUndefined();
+  });
+});
