@@ -92,12 +92,21 @@ export class ClusterView {
     const reasons = [...this.#changedFor];
     this.#changedNodes.clear();
     this.#changedFor.clear();
+    // A thousand pods of one Deployment ask the same of a node: it is asked once.
+    const roomFor = new Map<string, boolean>();
+    const hasRoom = (pod: PodInfo): boolean => {
+      let known = roomFor.get(pod.shape);
+      if (known === undefined) {
+        known = nodes.some((name) => {
+          const node = this.snapshot.node(name);
+          return node?.node !== undefined && mayFit(pod, node, this.snapshot);
+        });
+        roomFor.set(pod.shape, known);
+      }
+      return known;
+    };
     const helps = ({ pod, rejectedBy }: Waiting): boolean =>
-      reasons.some((name) => rejectedBy.has(name)) ||
-      nodes.some((name) => {
-        const node = this.snapshot.node(name);
-        return node?.node !== undefined && mayFit(pod, node, this.snapshot);
-      });
+      reasons.some((name) => rejectedBy.has(name)) || hasRoom(pod);
     this.queue.wake(helps, nowMs);
   }
 

@@ -51,10 +51,13 @@ export interface PodInfo {
   readonly antiAffinity: readonly Term[];
   readonly preferredAffinity: readonly WeightedTerm[];
   readonly preferredAntiAffinity: readonly WeightedTerm[];
+  /** Pods with equal text get equal answers from the filters that look at one node by itself. */
+  readonly shape: string;
 }
 
 export function podInfo(pod: Pod): PodInfo {
   const { pods: _, ...requests } = podRequests(pod);
+  const ports = hostPorts(pod);
   const nonZero = nonZeroRequests(pod);
   const affinity = pod.spec.affinity;
   const required = (terms: readonly PodAffinityTerm[] | undefined): Term[] =>
@@ -79,7 +82,7 @@ export function podInfo(pod: Pod): PodInfo {
     requests,
     nonZeroMilliCpu: nonZero.milliCpu,
     nonZeroMemoryBytes: nonZero.memoryBytes,
-    ports: hostPorts(pod),
+    ports,
     claims: claimNames(pod),
     affinity: required(affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
     antiAffinity: required(
@@ -91,6 +94,13 @@ export function podInfo(pod: Pod): PodInfo {
     preferredAntiAffinity: preferred(
       affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution,
     ),
+    shape: canonicalJson([
+      requests,
+      ports,
+      pod.spec.nodeSelector ?? null,
+      affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? null,
+      pod.spec.tolerations ?? null,
+    ]),
   };
 }
 

@@ -214,3 +214,34 @@ export function withWorkloadCondition(
     ? [...conditions, changed]
     : conditions.map((one) => (one === known ? changed : one));
 }
+
+/**
+ * Spaces out the work on one object whose pods change in crowds: with many pods, changes of the same
+ * few milliseconds are looked at once. Counting a thousand pods at each of their thousand changes
+ * would be most of a burst's cost.
+ */
+export class Pacer {
+  readonly #lastMs = new Map<string, { atMs: number; version: string | undefined }>();
+  readonly #msPerPod: number;
+
+  constructor(msPerPod: number) {
+    this.#msPerPod = msPerPod;
+  }
+
+  /** How long to wait before looking at `object` again; 0 = now. A changed object never waits. */
+  waitMs(object: KubeObject, pods: number, nowMs: number): number {
+    const key = object.metadata.uid ?? keyOf(object);
+    const version = String(object.metadata.generation);
+    const last = this.#lastMs.get(key);
+    const spacing = Math.floor(pods * this.#msPerPod);
+    if (last !== undefined && last.version === version && nowMs < last.atMs + spacing) {
+      return last.atMs + spacing - nowMs;
+    }
+    this.#lastMs.set(key, { atMs: nowMs, version });
+    return 0;
+  }
+
+  forget(object: KubeObject): void {
+    this.#lastMs.delete(object.metadata.uid ?? keyOf(object));
+  }
+}

@@ -19,10 +19,12 @@ import {
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { controllerOf, type PartDeps, podMirror } from "../parts.ts";
-import { scaledValue } from "./controls.ts";
+import { Pacer, scaledValue } from "./controls.ts";
 
 /** An eviction that the pod's deletion has not followed by then is forgotten. */
 const DISRUPTED_TIMEOUT_MS = 120_000;
+/** A budget over 1,000 pods is looked at every tenth of a second at most; over a few, at once. */
+const PACE_MS_PER_POD = 0.1;
 
 export function pdbStatusController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
@@ -35,6 +37,10 @@ export function pdbStatusController(deps: PartDeps): Controller {
     ["DaemonSet", mirrors.of(DAEMON_SET)],
     ["Job", mirrors.of(JOB)],
   ]);
+  const pacer = new Pacer(PACE_MS_PER_POD);
+  budgets.on((event, budget) => {
+    if (event === "removed") pacer.forget(budget);
+  });
   /** Pods of a namespace are looked through once a change, not the whole cluster's. */
   const byNamespace = new Map<string, Map<string, Pod>>();
   pods.on((event, pod) => {
@@ -48,6 +54,8 @@ export function pdbStatusController(deps: PartDeps): Controller {
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const budget = budgets.get(`${namespace}/${name}`);
     if (budget === undefined) return AWAIT_CHANGE;
+    const waitMs = pacer.waitMs(budget, budget.status?.expectedPods ?? 0, clock.now());
+    if (waitMs > 0) return requeueAfter(waitMs);
     const selected = podsOf(budget);
     const now = clock.now();
     const disrupted = stillDisrupted(budget, selected, now);

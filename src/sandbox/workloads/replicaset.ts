@@ -24,6 +24,7 @@ import {
   createPod,
   isAvailable,
   ownerReference,
+  Pacer,
   podOf,
   podsOwnedBy,
   removePod,
@@ -33,6 +34,8 @@ import {
 
 /** At most so many pods are created or deleted in one go. upstream of behaviour: BurstReplicas */
 const BURST = 500;
+/** A set of 1,000 pods is looked at every quarter of a second at most. */
+const PACE_MS_PER_POD = 0.25;
 const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
 
 export function replicaSetController(deps: PartDeps): Controller {
@@ -40,11 +43,17 @@ export function replicaSetController(deps: PartDeps): Controller {
   const sets = mirrors.of(REPLICA_SET);
   const random = deps.random.fork("replicaset");
   const recorder = createPartRecorder(deps, "replicaset-controller");
+  const pacer = new Pacer(PACE_MS_PER_POD);
   podMirror(mirrors);
+  sets.on((event, set) => {
+    if (event === "removed") pacer.forget(set);
+  });
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const set = sets.get(`${namespace}/${name}`);
     if (set === undefined) return AWAIT_CHANGE;
+    const waitMs = pacer.waitMs(set, set.status?.replicas ?? 0, clock.now());
+    if (waitMs > 0) return requeueAfter(waitMs);
     if (set.metadata.deletionTimestamp === undefined) await adopt(set);
     const owned = podsOwnedBy(deps, set);
     const active = activePods(owned);
