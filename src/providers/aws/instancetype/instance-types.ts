@@ -80,8 +80,9 @@ export class InstanceTypes {
     const region = await this.#region.get("", () => this.#read());
     const settings = this.#settings(nodeClass, kubelet);
     const zones = zonesOf(subnets);
-    const key = canonicalJson([settings, [...zones]]);
-    const kept = this.#keep(key, region, () => this.#bare(region, settings, zones));
+    const alpha = nodeClass.generation === "alpha";
+    const key = canonicalJson([settings, [...zones], alpha]);
+    const kept = this.#keep(key, region, () => this.#bare(region, settings, zones, alpha));
     const { prices, unavailable } = this.#deps;
     const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
     const version = `${prices.version}/${unavailable.version}/${imageKey}`;
@@ -135,6 +136,7 @@ export class InstanceTypes {
     region: Region,
     settings: CapacitySettings,
     zones: ReadonlyMap<string, string>,
+    alpha: boolean,
   ): readonly Bare[] {
     return region.infos.map((info) => {
       const row = this.#catalogue.types[info.InstanceType];
@@ -147,7 +149,7 @@ export class InstanceTypes {
         zones: reachable,
         zoneIds,
         family: settings.family,
-        pods: capacity["pods"] ?? 0,
+        pods: alpha ? (capacity["pods"] ?? 0) : undefined,
       });
       const overhead = overheadOf(info, capacity, settings);
       return {

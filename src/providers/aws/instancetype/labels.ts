@@ -24,7 +24,8 @@ export interface Place {
   /** Their ids, where known. */
   readonly zoneIds: readonly string[];
   readonly family: AmiFamily;
-  readonly pods: number;
+  /** Alpha's label for pod density; later generations have none. */
+  readonly pods: number | undefined;
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
@@ -78,7 +79,7 @@ export function labelsOf(
     [aws.LABEL_INSTANCE_SIZE]: one(size),
     "karpenter.k8s.aws/instance-capability-flex": [String(family.includes("-flex"))],
     [aws.LABEL_INSTANCE_LOCAL_NVME]: number(localNvme(info)),
-    [aws.LABEL_INSTANCE_PODS]: number(place.pods),
+    ...(place.pods === undefined ? {} : { [aws.LABEL_INSTANCE_PODS]: number(place.pods) }),
     [aws.LABEL_INSTANCE_HYPERVISOR]: [info.Hypervisor ?? ""],
     [aws.LABEL_INSTANCE_ENCRYPTION_IN_TRANSIT]: [
       String(info.NetworkInfo.EncryptionInTransitSupported ?? false),
