@@ -1,6 +1,7 @@
 /** Every generated file and its content: the list that `generate` writes and the tests compare. */
 import { stringify } from "yaml";
 import { customResourceDefinitions, fileNameOf } from "../src/apis/crds/all.ts";
+import { fieldsPage } from "../src/apis/hub/not-acted-on.ts";
 import { settingsPage } from "../src/operator/settings-page.ts";
 
 export interface GeneratedFile {
@@ -10,7 +11,11 @@ export interface GeneratedFile {
 }
 
 export function generatedFiles(): readonly GeneratedFile[] {
-  return [...crdFiles(), { path: "docs/reference/settings.md", content: settingsPage() }];
+  return [
+    ...crdFiles(),
+    { path: "docs/reference/fields.md", content: fieldsPage() },
+    { path: "docs/reference/settings.md", content: settingsPage() },
+  ];
 }
 
 function crdFiles(): readonly GeneratedFile[] {

@@ -85,50 +85,8 @@ function v1Spec(): JsonSchema {
         ],
       }),
       amiSelectorTerms: v1AmiTerms(),
-      capacityReservationSelectorTerms: list(
-        "Which capacity reservations are used.",
-        object("One choice; its fields are ANDed.", {
-          id: text("Reservation id.", { pattern: "^cr-[0-9a-z]+$" }),
-          instanceMatchCriteria: text("open or targeted.", { enum: ["open", "targeted"] }),
-          ownerID: text("Account of the reservation.", { pattern: "^[0-9]{12}$" }),
-          tags: tags("Tags of the reservation."),
-        }),
-        { maxItems: 30 },
-      ),
-      connectionTracking: object("Idle time-outs of tracked connections, in seconds.", {
-        tcpEstablishedTimeout: integer("TCP.", { format: "int32", minimum: 60, maximum: 432000 }),
-        udpStreamTimeout: integer("UDP streams.", { format: "int32", minimum: 60, maximum: 180 }),
-        udpTimeout: integer("UDP.", { format: "int32", minimum: 30, maximum: 60 }),
-      }),
-      cpuOptions: object("Processor options.", {
-        nestedVirtualization: text("enabled or disabled.", { enum: ["enabled", "disabled"] }),
-      }),
-      ipPrefixCount: integer("Address prefixes of the first interface.", {
-        format: "int32",
-        minimum: 0,
-      }),
+      ...newFields(),
       kubelet: kubeletSchema("cel"),
-      networkInterfaces: list(
-        "Interfaces of the instances.",
-        object(
-          "One interface.",
-          {
-            deviceIndex: integer("Device index.", { format: "int32", minimum: 0 }),
-            interfaceType: text("interface or efa-only.", { enum: ["interface", "efa-only"] }),
-            networkCardIndex: integer("Card index.", { format: "int32", minimum: 0 }),
-          },
-          { required: ["deviceIndex", "interfaceType", "networkCardIndex"] },
-        ),
-        { maxItems: 150 },
-      ),
-      placementGroupSelector: object(
-        "The placement group of the instances.",
-        {
-          id: text("Group id.", { pattern: "^pg-[0-9a-z]+$" }),
-          name: text("Group name.", { minLength: 1 }),
-        },
-        rules(["has(self.id) != has(self.name)", "expected exactly one of ['name', 'id']"]),
-      ),
     },
     {
       required: ["amiSelectorTerms", "securityGroupSelectorTerms", "subnetSelectorTerms"],
@@ -138,6 +96,55 @@ function v1Spec(): JsonSchema {
       ]),
     },
   );
+}
+
+/** What came after v1.0. */
+function newFields(): Record<string, JsonSchema> {
+  return {
+    capacityReservationSelectorTerms: list(
+      "Which capacity reservations are used.",
+      object("One choice; its fields are ANDed.", {
+        id: text("Reservation id.", { pattern: "^cr-[0-9a-z]+$" }),
+        instanceMatchCriteria: text("open or targeted.", { enum: ["open", "targeted"] }),
+        ownerID: text("Account of the reservation.", { pattern: "^[0-9]{12}$" }),
+        tags: tags("Tags of the reservation."),
+      }),
+      { maxItems: 30 },
+    ),
+    connectionTracking: object("Idle time-outs of tracked connections, in seconds.", {
+      tcpEstablishedTimeout: integer("TCP.", { format: "int32", minimum: 60, maximum: 432000 }),
+      udpStreamTimeout: integer("UDP streams.", { format: "int32", minimum: 60, maximum: 180 }),
+      udpTimeout: integer("UDP.", { format: "int32", minimum: 30, maximum: 60 }),
+    }),
+    cpuOptions: object("Processor options.", {
+      nestedVirtualization: text("enabled or disabled.", { enum: ["enabled", "disabled"] }),
+    }),
+    ipPrefixCount: integer("Address prefixes of the first interface.", {
+      format: "int32",
+      minimum: 0,
+    }),
+    networkInterfaces: list(
+      "Interfaces of the instances.",
+      object(
+        "One interface.",
+        {
+          deviceIndex: integer("Device index.", { format: "int32", minimum: 0 }),
+          interfaceType: text("interface or efa-only.", { enum: ["interface", "efa-only"] }),
+          networkCardIndex: integer("Card index.", { format: "int32", minimum: 0 }),
+        },
+        { required: ["deviceIndex", "interfaceType", "networkCardIndex"] },
+      ),
+      { maxItems: 150 },
+    ),
+    placementGroupSelector: object(
+      "The placement group of the instances.",
+      {
+        id: text("Group id.", { pattern: "^pg-[0-9a-z]+$" }),
+        name: text("Group name.", { minLength: 1 }),
+      },
+      rules(["has(self.id) != has(self.name)", "expected exactly one of ['name', 'id']"]),
+    ),
+  };
 }
 
 function betaSpec(): JsonSchema {

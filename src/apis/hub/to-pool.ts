@@ -31,11 +31,19 @@ export function poolKind(pool: Pool): Kind<any> {
   return pool.generation === "alpha" ? PROVISIONER : NODE_POOL;
 }
 
+/** Objects are immutable and the hash costs something: one form for one object. */
+const poolOf = new WeakMap<KubeObject, Pool>();
+
 /** A NodePool (v1 shape) or Provisioner as read → hub form. */
 export function toPool(native: NodePool | Provisioner): Pool {
-  return native.kind === PROVISIONER.kind
-    ? fromProvisioner(native as Provisioner)
-    : fromNodePool(native as NodePool);
+  const known = poolOf.get(native);
+  if (known !== undefined) return known;
+  const pool =
+    native.kind === PROVISIONER.kind
+      ? fromProvisioner(native as Provisioner)
+      : fromNodePool(native as NodePool);
+  poolOf.set(native, pool);
+  return pool;
 }
 
 /**
