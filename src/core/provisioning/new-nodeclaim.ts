@@ -10,7 +10,7 @@ import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import { type Bits, intersectBits, isEmptyBits } from "../scheduling/bits.ts";
-import { allows, exists, type Requirement } from "../scheduling/requirement.ts";
+import { allows, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { Verdict } from "./existing-node.ts";
@@ -25,7 +25,7 @@ import {
 } from "./topology.ts";
 
 /** A way the planned node could be once the pod is on it. */
-interface Fit {
+export interface Fit {
   readonly set: SetId;
   readonly types: Bits;
   readonly minValuesRelaxed: boolean;
@@ -61,6 +61,8 @@ export class NewNodeClaim implements Place {
   readonly #ports: HostPort[] = [];
   /** Groups that will count pods here once the label they look at is settled. */
   #uncounted: TopologyGroup[] = [];
+  /** What the node would be, while topology is asked about it. */
+  #considered: SetId | undefined;
 
   /** `types`: those of the template that its limits still allow. */
   constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
@@ -77,13 +79,12 @@ export class NewNodeClaim implements Place {
   }
 
   domains(key: string): Requirement {
-    const own = this.#context.space.get(this.set);
-    return own.has(key) ? own.get(key) : exists(key);
+    return this.#context.space.get(this.#considered ?? this.set).get(key);
   }
 
   canMeet(requirements: Requirements): boolean {
     const { space } = this.#context;
-    return space.join(this.set, space.intern(requirements)) !== undefined;
+    return space.join(this.#considered ?? this.set, space.intern(requirements)) !== undefined;
   }
 
   /** Whether the variant could go here, and what the node would then be. Changes nothing. */
@@ -171,15 +172,11 @@ export class NewNodeClaim implements Place {
   }
 
   #options(rule: Rule, variant: Variant, set: SetId): readonly Narrowing[] {
-    const { space, topology } = this.#context;
-    const place: Place = {
-      hostname: this.hostname,
-      taints: this.template.taints,
-      domains: (key) => space.get(set).get(key),
-      canMeet: (requirements) => space.join(set, space.intern(requirements)) !== undefined,
-    };
+    this.#considered = set;
     const podDomains = variant.strict.get(rule.group.key);
-    return topology.options(rule.group, place, rule.self, podDomains);
+    const options = this.#context.topology.options(rule.group, this, rule.self, podDomains);
+    this.#considered = undefined;
+    return options;
   }
 
   /** The last word: types that no longer offer the set's minValues are not enough. */

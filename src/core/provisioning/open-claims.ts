@@ -22,7 +22,7 @@ export class OpenClaims {
     this.#bucket(claim.pods.length).push(claim);
   }
 
-  /** The claim is about to get one more pod. Ends any walk in progress. */
+  /** The claim is about to get one more pod. */
   moveUp(claim: NewNodeClaim): void {
     const from = this.#bucket(claim.pods.length);
     from.splice(position(from, claim.id), 1);
@@ -30,8 +30,12 @@ export class OpenClaims {
     to.splice(position(to, claim.id), 0, claim);
   }
 
-  *byPodCount(): Iterable<NewNodeClaim> {
-    for (const bucket of this.#byCount) if (bucket !== undefined) yield* bucket;
+  /** The first claim in the walk that `takes` says yes to. */
+  find(takes: (claim: NewNodeClaim) => boolean): NewNodeClaim | undefined {
+    for (const bucket of this.#byCount) {
+      for (const claim of bucket) if (takes(claim)) return claim;
+    }
+    return undefined;
   }
 
   #bucket(count: number): NewNodeClaim[] {

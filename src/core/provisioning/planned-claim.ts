@@ -7,36 +7,58 @@ import { addResources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { cheapestOffering } from "../cloudprovider/offerings.ts";
-import { bitIndices } from "../scheduling/bits.ts";
+import { hasBit } from "../scheduling/bits.ts";
 import { allows } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
-import { leastDaemonRequests, SIMULATED_KEYS } from "./pool-template.ts";
+import { leastDaemonRequests, SIMULATED_KEYS, type Template } from "./pool-template.ts";
 import type { PlannedClaim } from "./result.ts";
 import type { SchedulingOptions } from "./scheduling-input.ts";
 
 interface Candidate {
+  /** Bit of the type in its table. */
+  readonly index: number;
   readonly type: InstanceType;
   readonly offering: Offering;
 }
 
 const LEFT_OUT: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY, ...SIMULATED_KEYS]);
 
-export function plannedClaim(
-  claim: NewNodeClaim,
+/** The planned nodes in the order in which they were opened. */
+export function planClaims(
+  claims: readonly NewNodeClaim[],
   space: RequirementSpace,
+  options: SchedulingOptions,
+): PlannedClaim[] {
+  /** Template and requirements → its types by price: many nodes of a batch are alike. */
+  const byPrice = new Map<string, readonly Candidate[]>();
+  return claims.map((claim) => {
+    const requirements = space.get(claim.set).without(LEFT_OUT);
+    const key = `${claim.template.index} ${claim.set}`;
+    const priced = byPrice.get(key) ?? pricedTypes(claim.template, requirements);
+    byPrice.set(key, priced);
+    const candidates = priced.filter(({ index }) => hasBit(claim.types, index));
+    return plannedClaim(claim, requirements, candidates, options);
+  });
+}
+
+function pricedTypes(template: Template, requirements: Requirements): Candidate[] {
+  const candidates: Candidate[] = [];
+  template.table.types.forEach((type, index) => {
+    const offering = cheapestOffering(type, requirements);
+    if (offering !== undefined) candidates.push({ index, type, offering });
+  });
+  return candidates.sort(cheapestFirst);
+}
+
+function plannedClaim(
+  claim: NewNodeClaim,
+  requirements: Requirements,
+  candidates: readonly Candidate[],
   options: SchedulingOptions,
 ): PlannedClaim {
   const { template } = claim;
-  const requirements = space.get(claim.set).without(LEFT_OUT);
-  const candidates: Candidate[] = [];
-  for (const index of bitIndices(claim.types)) {
-    const type = template.table.types[index] as InstanceType;
-    const offering = cheapestOffering(type, requirements);
-    if (offering !== undefined) candidates.push({ type, offering });
-  }
-  candidates.sort(cheapestFirst);
   const cheapest = candidates[0];
   assert(cheapest !== undefined, "a planned node has a type that can be launched");
   const { zone, capacityType, priceMicroUsd } = cheapest.offering;

@@ -8,6 +8,7 @@ import type { Pod, Toleration } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
+import { Marks } from "../scheduling/bits.ts";
 import type { Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
@@ -34,9 +35,9 @@ export interface Variant {
   readonly wishes: Wishes;
   /** All existing nodes before this index are dead. */
   firstNode: number;
-  readonly deadNodes: Set<number>;
-  readonly deadClaims: Set<number>;
-  readonly deadTemplates: Set<number>;
+  readonly deadNodes: Marks;
+  readonly deadClaims: Marks;
+  readonly deadTemplates: Marks;
 }
 
 export interface PodClass {
@@ -168,9 +169,9 @@ export class PodClasses {
       rules: [...rules, ...guards],
       wishes,
       firstNode: 0,
-      deadNodes: new Set(),
-      deadClaims: new Set(),
-      deadTemplates: new Set(),
+      deadNodes: new Marks(),
+      deadClaims: new Marks(),
+      deadTemplates: new Marks(),
     };
   }
 }

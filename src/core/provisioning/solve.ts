@@ -18,9 +18,9 @@ import { VolumeIndex } from "../scheduling/volumes.ts";
 import { refusal } from "./eligibility.ts";
 import { ExistingNode, targetNodes } from "./existing-node.ts";
 import { explain } from "./explain.ts";
-import { NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
+import { type Fit, NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
-import { plannedClaim } from "./planned-claim.ts";
+import { planClaims } from "./planned-claim.ts";
 import { type PodClass, PodClasses, type Variant } from "./pod-class.ts";
 import { chargeLimits, createTemplate, type Template } from "./pool-template.ts";
 import { Queue, type QueuedPod } from "./queue.ts";
@@ -65,9 +65,7 @@ export function solve(input: SchedulingInput): SchedulingResult {
   failed.push(...queue.rest());
   unschedulable.push(...explain(failed, pass));
   return {
-    newClaims: pass.claims.all.map((claim) =>
-      plannedClaim(claim, pass.context.space, input.options),
-    ),
+    newClaims: planClaims(pass.claims.all, pass.context.space, input.options),
     existing: pass.nodes
       .filter((node) => node.pods.length > 0)
       .map((node) => ({ nodeName: node.view.name, pods: node.pods })),
@@ -181,16 +179,18 @@ function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Varia
 }
 
 function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
-  for (const claim of pass.claims.byPodCount()) {
-    if (variant.deadClaims.has(claim.id)) continue;
-    const trial = claim.accepts(podClass, variant);
-    if (trial.verdict === "never") variant.deadClaims.add(claim.id);
-    if (trial.fit === undefined) continue;
-    pass.claims.moveUp(claim);
-    claim.add(pod, podClass, trial.fit);
-    return true;
-  }
-  return false;
+  let fit: Fit | undefined;
+  const claim = pass.claims.find((candidate) => {
+    if (variant.deadClaims.has(candidate.id)) return false;
+    const trial = candidate.accepts(podClass, variant);
+    if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
+    fit = trial.fit;
+    return fit !== undefined;
+  });
+  if (claim === undefined || fit === undefined) return false;
+  pass.claims.moveUp(claim);
+  claim.add(pod, podClass, fit);
+  return true;
 }
 
 function onNewClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {

@@ -56,3 +56,22 @@ export function bitIndices(bits: Bits): number[] {
   }
   return indices;
 }
+
+/** A set of small integers that grows as it is added to. */
+export class Marks {
+  #words: Bits = new Uint32Array(4);
+
+  has(index: number): boolean {
+    const word = this.#words[index >>> 5];
+    return word !== undefined && (word & (1 << (index & 31))) !== 0;
+  }
+
+  add(index: number): void {
+    if (index >>> 5 >= this.#words.length) {
+      const grown = new Uint32Array(Math.max(this.#words.length * 2, (index >>> 5) + 1));
+      grown.set(this.#words);
+      this.#words = grown;
+    }
+    setBit(this.#words, index);
+  }
+}

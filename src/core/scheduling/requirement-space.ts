@@ -2,7 +2,7 @@
  * Requirement sets by number. A planning pass meets few different sets very often: each is kept once,
  * and joining two of them is worked out once. What depends only on a set can be remembered by its number.
  */
-import { type Requirement, toRequirement } from "./requirement.ts";
+import { oneOf } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
 /** Number of an interned set. 0 = no requirements. */
@@ -17,6 +17,7 @@ const MOST_SETS = 2 ** 26;
 export class RequirementSpace {
   readonly #sets: Requirements[] = [];
   readonly #idByText = new Map<string, SetId>();
+  readonly #narrowings = new Map<string, SetId>();
   readonly #joined = new Map<number, SetId>();
   readonly #mayBeUndefined: ReadonlySet<string>;
 
@@ -61,7 +62,12 @@ export class RequirementSpace {
 
   /** The same node with one key narrowed to these values. */
   narrow(node: SetId, key: string, values: readonly string[]): SetId | undefined {
-    const wanted: Requirement = toRequirement({ key, operator: "In", values });
-    return this.join(node, this.intern(Requirements.of([wanted])));
+    const text = `${key}=${values.join(",")}`;
+    let wanted = this.#narrowings.get(text);
+    if (wanted === undefined) {
+      wanted = this.intern(Requirements.of([oneOf(key, values)]));
+      this.#narrowings.set(text, wanted);
+    }
+    return this.join(node, wanted);
   }
 }
