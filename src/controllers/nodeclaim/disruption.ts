@@ -80,13 +80,13 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return AWAIT_CHANGE;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   if (pool === undefined) return AWAIT_CHANGE;
-  const nowMs = world.clock.now();
   if (claimGeneration(claim) === "v1") {
-    return settle(world, claim, "Consolidatable", consolidatable(claim, pool, nowMs));
+    const verdict = consolidatable(claim, pool, world.clock.now());
+    return settle(world, claim, "Consolidatable", verdict);
   }
   const providerId = claim.status?.providerID;
   const view = world.cluster.nodes().find((one) => one.providerId === providerId);
-  return settle(world, claim, "Empty", empty(claim, pool, view, nowMs));
+  return settle(world, claim, "Empty", empty(claim, pool, view));
 }
 
 async function settle(

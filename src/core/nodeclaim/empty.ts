@@ -18,7 +18,7 @@ export type Verdict =
 
 const CLEAR: Verdict = { state: "clear", checkAfterMs: undefined };
 
-/** Whether nothing but daemons and mirror pods is there, and nothing is on its way. */
+/** Whether nothing but daemons and mirror pods is there. */
 export function isEmpty(node: NodeView): boolean {
   return !node.pods.some(isReschedulable);
 }
@@ -35,18 +35,13 @@ export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Ver
   return leftMs <= 0 ? { state: "set" } : { state: "clear", checkAfterMs: leftMs };
 }
 
-/** Alpha's and beta's `Empty`; kept only where emptiness is what removes nodes. */
-export function empty(
-  claim: NodeClaim,
-  pool: Pool,
-  node: NodeView | undefined,
-  nowMs: number,
-): Verdict {
+/**
+ * Alpha's and beta's `Empty`; kept only where emptiness is what removes nodes. A nomination does not clear
+ * it: a nominated node is no candidate anyway, and the time since its last pod went is what counts.
+ */
+export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): Verdict {
   const { policy, consolidateAfter } = pool.disruption;
   if (policy !== "WhenEmpty" || consolidateAfter === "Never") return CLEAR;
   if (!isTrue(claim, "Initialized") || node === undefined || !isEmpty(node)) return CLEAR;
-  if (node.nominatedUntilMs > nowMs) {
-    return { state: "clear", checkAfterMs: node.nominatedUntilMs - nowMs };
-  }
   return { state: "set" };
 }

@@ -1,5 +1,5 @@
 /** Keeps KWOKNodeClasses Ready: there is nothing to discover, so a class that exists can be used. */
-import { initializeConditions } from "../../apis/karpenter/conditions.ts";
+import { withCondition } from "../../apis/karpenter/conditions.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
@@ -15,7 +15,7 @@ export function kwokNodeClass(deps: KwokDeps): Controller {
       const before = classes.get(request.name);
       if (before === undefined || before.metadata.deletionTimestamp !== undefined)
         return AWAIT_CHANGE;
-      const after = initializeConditions(before, deps.clock.now());
+      const after = withCondition(before, { type: "Ready", status: "True" }, deps.clock.now());
       await patchObject(deps.kube, KWOK_NODE_CLASS, before, after);
       return AWAIT_CHANGE;
     },
