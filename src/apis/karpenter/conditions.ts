@@ -34,7 +34,7 @@ export interface Conditioned extends KubeObject {
 export interface ConditionChange {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
-  /** Defaults to the type for True. */
+  /** Defaults to the type: schemas want a reason that is not empty. */
   readonly reason?: string;
   readonly message?: string;
 }
@@ -123,7 +123,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
   const after: Condition = {
     type: change.type,
     status: change.status,
-    reason: change.reason ?? (change.status === "True" ? change.type : ""),
+    reason: change.reason ?? change.type,
     message: change.message ?? "",
     lastTransitionTime: sameStatus ? (before.lastTransitionTime as string) : toRfc3339(nowMs),
     observedGeneration: object.metadata.generation ?? 0,
