@@ -177,18 +177,14 @@ export class Topology {
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
-    const allowed = (domain: string) => allows(podDomains, domain) && allows(node, domain);
-    if (group.type === "spread") return spreadOptions(group, self, podDomains, allowed);
-    const reachable = [...group.counts.keys()].filter(allowed).sort();
-    const taken = reachable.filter((domain) => (group.counts.get(domain) ?? 0) > 0);
+    if (group.type === "spread") return spreadOptions(group, self, podDomains, node);
+    const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
       if (taken.length > 0) return [taken];
       const first = self && !anyCounted(group, podDomains);
-      return first ? reachable.map((domain) => [domain]) : [];
+      return first ? empty.map((domain) => [domain]) : [];
     }
-    const empty = reachable.filter((domain) => !taken.includes(domain));
-    if (taken.length === 0 && group.inverse) return [undefined];
-    if (reachable.length === 0) return [undefined];
+    if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
     if (group.inverse) return empty.length > 0 ? [empty] : [];
     return empty.map((domain) => [domain]);
   }
@@ -291,6 +287,21 @@ export function selects(group: TopologyGroup, namespace: string, labels: Labels)
   return matchesLabelSelector(group.selector, labels);
 }
 
+/** Domains both sides allow, by name: those with pods and those without. */
+function reachable(
+  group: TopologyGroup,
+  podDomains: Requirement,
+  node: Requirement,
+): [taken: string[], empty: string[]] {
+  const taken: string[] = [];
+  const empty: string[] = [];
+  for (const [domain, count] of group.counts) {
+    if (!allows(node, domain) || !allows(podDomains, domain)) continue;
+    (count > 0 ? taken : empty).push(domain);
+  }
+  return [taken.sort(), empty.sort()];
+}
+
 /**
  * Domains that keep the skew, the emptiest first. A new node may always be made, so the smallest count
  * is over all domains the pod may use, not only those this node can be in.
@@ -299,20 +310,26 @@ function spreadOptions(
   group: TopologyGroup,
   self: boolean,
   podDomains: Requirement,
-  allowed: (domain: string) => boolean,
+  node: Requirement,
 ): readonly Narrowing[] {
   let least = Number.POSITIVE_INFINITY;
   let usable = 0;
   for (const [domain, count] of group.counts) {
     if (!allows(podDomains, domain)) continue;
     usable++;
-    least = Math.min(least, count);
+    if (count < least) least = count;
   }
   if (usable < group.minDomains) least = 0;
-  return [...group.counts]
-    .filter(([domain, count]) => allowed(domain) && count + (self ? 1 : 0) - least <= group.maxSkew)
-    .sort(([a, m], [b, n]) => m - n || (a < b ? -1 : 1))
-    .map(([domain]) => [domain]);
+  const most = least + group.maxSkew - (self ? 1 : 0);
+  const domains: string[] = [];
+  for (const [domain, count] of group.counts) {
+    if (count <= most && allows(node, domain) && allows(podDomains, domain)) domains.push(domain);
+  }
+  if (domains.length > 1) {
+    const count = (domain: string) => group.counts.get(domain) as number;
+    domains.sort((a, b) => count(a) - count(b) || (a < b ? -1 : 1));
+  }
+  return domains.map((domain) => [domain]);
 }
 
 function anyCounted(group: TopologyGroup, podDomains: Requirement): boolean {

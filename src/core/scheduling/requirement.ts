@@ -50,7 +50,14 @@ export function toRequirement(spec: RequirementSpec): Requirement {
 
 /** Any value at all: what a key that nobody mentions stands for. */
 export function exists(key: string): Requirement {
-  return toRequirement({ key, operator: "Exists" });
+  return {
+    key,
+    complement: true,
+    values: [],
+    gte: undefined,
+    lte: undefined,
+    minValues: undefined,
+  };
 }
 
 /** One of these values; none = the label must be absent. */
