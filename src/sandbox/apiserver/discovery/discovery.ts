@@ -164,10 +164,11 @@ function aggregated(
   groups: readonly Group[],
   accept: string | undefined,
 ): DocumentResponse | undefined {
-  const wanted = /as=APIGroupDiscoveryList[^,]*/.exec(accept ?? "")?.[0];
-  if (wanted === undefined || !wanted.includes("g=apidiscovery.k8s.io")) return undefined;
-  const asked = (accept ?? "").split(",").map((range) => /;v=(v2(?:beta1)?)\b/.exec(range)?.[1]);
-  const version = asked.includes("v2") ? "v2" : "v2beta1";
+  const version = (accept ?? "")
+    .split(",")
+    .map(aggregatedVersion)
+    .find((found) => found !== undefined);
+  if (version === undefined) return undefined;
   return {
     status: 200,
     headers: {
@@ -189,6 +190,17 @@ function aggregated(
       })),
     },
   };
+}
+
+/** `v2` or `v2beta1` when this media range asks for the aggregated form. */
+function aggregatedVersion(range: string): string | undefined {
+  const parameters = range.split(";").map((part) => part.trim());
+  const isAggregated =
+    parameters[0] === "application/json" &&
+    parameters.includes("g=apidiscovery.k8s.io") &&
+    parameters.includes("as=APIGroupDiscoveryList");
+  if (!isAggregated) return undefined;
+  return ["v2", "v2beta1"].find((version) => parameters.includes(`v=${version}`));
 }
 
 function aggregatedResource(group: string, version: string, resource: Served): unknown {

@@ -30,6 +30,9 @@ interface Documents {
   readonly v3: Map<string, Record<string, unknown>>;
 }
 
+/** Documents of built-in group versions: the same for every registry. */
+const builtinV3 = new Map<string, Record<string, unknown>>();
+
 /** By the registry's list: a new list is a new set of resources. */
 const documents = new WeakMap<readonly ResourceDefinition[], Documents>();
 
@@ -111,8 +114,9 @@ function mapValues(properties: Record<string, unknown>): Record<string, unknown>
 function v3Index(registry: Registry): unknown {
   const paths: Record<string, unknown> = {};
   for (const key of groupVersionPaths(registry)) {
-    // The hash lets clients keep a document until it changes.
-    const hash = hashOf(v3Document(registry, key));
+    // The hash lets clients keep a document until it changes. Those of built-in groups never do.
+    const isFixed = isBuiltinGroup(groupOf(key));
+    const hash = hashOf(isFixed ? key : v3Document(registry, key));
     paths[key] = { serverRelativeURL: `/openapi/v3/${key}?hash=${hash}` };
   }
   return { paths };
@@ -126,8 +130,14 @@ function pathOf({ group, version }: { group: string; version: string }): string 
   return group === "" ? `api/${version}` : `apis/${group}/${version}`;
 }
 
+/** `apis/apps/v1` → `apps`. */
+function groupOf(key: string): string {
+  return key.startsWith("api/") ? "" : (key.split("/")[1] ?? "");
+}
+
 function v3Document(registry: Registry, key: string): Record<string, unknown> | undefined {
-  const kept = documentsOf(registry).v3;
+  const isFixed = isBuiltinGroup(groupOf(key));
+  const kept = isFixed ? builtinV3 : documentsOf(registry).v3;
   const known = kept.get(key);
   if (known !== undefined) return known;
   const resources = registry.list().filter((definition) => pathOf(definition) === key);

@@ -161,7 +161,7 @@ function readAmount(schema: Schema, value: unknown, goPath: string, struct: stri
 
 /** Go drops empty maps and lists that are `omitempty`; empty structs stay (`emptyDir: {}`). */
 function isEmptyContainer(schema: Schema, value: unknown): boolean {
-  if (Array.isArray(value)) return value.length === 0;
+  if (Array.isArray(value)) return schema.type === "array" && value.length === 0;
   if (!isObject(value) || schema.properties !== undefined) return false;
   return typeof schema.additionalProperties === "object" && Object.keys(value).length === 0;
 }

@@ -1,6 +1,7 @@
 /**
  * Drops what a structural schema does not know and reports it by path. Objects with
  * `x-kubernetes-preserve-unknown-fields` keep their unknown fields; known ones below are still pruned.
+ * A null where null is not allowed means that the field was not written, and goes too.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
  */
 import { isObject } from "../../../base/json.ts";
@@ -23,9 +24,15 @@ export function prune(schema: Schema, value: unknown, path: string, unknown: str
       properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
     const child = own ?? (typeof each === "object" ? each : undefined);
     const childPath = path === "" ? key : `${path}.${key}`;
+    if (value[key] === null && own !== undefined && isNothing(own)) continue;
     if (child !== undefined) result[key] = prune(child, value[key], childPath, unknown);
     else if (keepsUnknown) result[key] = value[key];
     else unknown.push(childPath);
   }
   return result;
+}
+
+/** Defaulting replaces a null itself where there is a default. */
+function isNothing(schema: Schema): boolean {
+  return schema.nullable !== true && schema.default === undefined;
 }

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { createRegistry } from "../registry/create-registry.ts";
+import { canonicalQuantity } from "./canonical-quantity.ts";
+
+const registry = createRegistry({ kubernetesVersion: "1.34" });
+const deployments = registry.find("apps", "v1", "deployments")!;
+const read = (fields: object) => deployments.prune({ metadata: { name: "web" }, ...fields });
+
+describe("reading a body as a built-in kind", () => {
+  it("refuses an annotation that is no text in Go's words (S3-87)", () => {
+    const metadata = { name: "x", annotations: { "karpenter.sh/do-not-disrupt": true } };
+    expect(read({ metadata }).malformed).toBe(
+      'Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal bool ' +
+        "into Go struct field ObjectMeta.metadata.annotations of type string",
+    );
+  });
+
+  it.each([
+    [{ replicas: "2" }, "string into Go struct field DeploymentSpec.spec.replicas of type int32"],
+    [
+      { replicas: 1.5 },
+      "number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+    ],
+    [
+      { template: { spec: { containers: {} } } },
+      "object into Go struct field PodSpec.spec.template.spec.containers of type []v1.Container",
+    ],
+    [
+      { template: [] },
+      "array into Go struct field DeploymentSpec.spec.template of type v1.PodTemplateSpec",
+    ],
+    [
+      { template: { spec: { containers: [{ name: 5 }] } } },
+      "number into Go struct field Container.spec.template.spec.containers.name of type string",
+    ],
+  ])("names struct, field and type for %j", (spec, text) => {
+    expect(read({ spec }).malformed).toContain(`json: cannot unmarshal ${text}`);
+  });
+
+  it("refuses amounts that are no quantities", () => {
+    const containers = [{ name: "a", resources: { requests: { cpu: "two" } } }];
+    expect(read({ spec: { template: { spec: { containers } } } }).malformed).toContain(
+      "quantities must match the regular expression",
+    );
+  });
+
+  it("drops unknown fields, nulls and empty maps, and reports the unknown ones by path", () => {
+    const template = { spec: { containers: [{ name: "a", imagee: "b" }], nodeSelector: {} } };
+    const { value, unknown } = read({
+      metadata: { name: "x", labels: null },
+      spec: { template, replica: 1 },
+    });
+    expect(unknown).toEqual(["spec.template.spec.containers[0].imagee", "spec.replica"]);
+    expect(value).toEqual({
+      metadata: { name: "x" },
+      spec: { template: { spec: { containers: [{ name: "a" }] } } },
+    });
+  });
+
+  it("keeps empty structs, which mean something", () => {
+    const volumes = [{ name: "tmp", emptyDir: {} }];
+    const { value } = read({ spec: { template: { spec: { volumes } } } });
+    expect(value).toMatchObject({ spec: { template: { spec: { volumes } } } });
+  });
+});
+
+describe("canonical quantities", () => {
+  it.each([
+    ["1000m", "1"],
+    [0.5, "500m"],
+    ["1500m", "1500m"],
+    ["1024Mi", "1Gi"],
+    ["1.5Gi", "1536Mi"],
+    ["0.5Gi", "512Mi"],
+    ["1000", "1k"],
+    ["2e3", "2e3"],
+    ["0", "0"],
+    ["100M", "100M"],
+    ["-1", "-1"],
+    ["1Ki", "1Ki"],
+    ["12345678", "12345678"],
+  ])("spells %s as %s", (text, canonical) => {
+    expect(canonicalQuantity(text)).toBe(canonical);
+  });
+
+  it("knows what is no quantity", () => {
+    for (const text of ["", "abc", "1.2.3", "1 Gi", "5X"])
+      expect(canonicalQuantity(text)).toBeUndefined();
+  });
+});
