@@ -67,7 +67,9 @@ class PodRunner {
   readonly #kubelets: Kubelets;
   readonly #recorder: EventRecorder;
   readonly #ips = new Map<string, string>();
-  readonly #stopping = new Set<string>();
+  /** Times on objects are whole seconds; these are exact. Epoch milliseconds by UID. */
+  readonly #takenAt = new Map<string, number>();
+  readonly #stoppingSince = new Map<string, number>();
   #nextIp = 2;
 
   constructor(kubelets: Kubelets) {
@@ -83,7 +85,8 @@ class PodRunner {
   forget(pod: Pod): void {
     const uid = pod.metadata.uid ?? "";
     this.#ips.delete(uid);
-    this.#stopping.delete(uid);
+    this.#takenAt.delete(uid);
+    this.#stoppingSince.delete(uid);
     this.#kubelets.logs.forget(keyOf(pod));
   }
 
@@ -106,8 +109,10 @@ class PodRunner {
     const { clock } = this.#kubelets.deps;
     const place = this.#placeOf(pod, node);
     const startMs = this.#span(pod, START_AFTER_ANNOTATION) ?? this.#kubelets.options.podStartMs;
-    const takenAt = fromRfc3339(pod.status?.startTime);
+    const uid = pod.metadata.uid ?? "";
+    const takenAt = this.#takenAt.get(uid) ?? fromRfc3339(pod.status?.startTime);
     if (takenAt === undefined) {
+      this.#takenAt.set(uid, clock.now());
       await this.#report(pod, creatingStatus(pod, place, clock.now()));
       return requeueAfter(startMs);
     }
@@ -140,13 +145,13 @@ class PodRunner {
   /** Stops the containers within the grace period, then takes the pod off the API server. */
   async #stop(pod: Pod): Promise<Outcome> {
     const { clock, kube } = this.#kubelets.deps;
-    const { namespace, name, uid, deletionTimestamp, deletionGracePeriodSeconds } = pod.metadata;
+    const { namespace, name, uid, deletionGracePeriodSeconds } = pod.metadata;
     const graceMs = (deletionGracePeriodSeconds ?? 0) * 1_000;
-    const askedAt = (fromRfc3339(deletionTimestamp) ?? clock.now()) - graceMs;
     const stopMs = this.#span(pod, STOP_AFTER_ANNOTATION) ?? this.#kubelets.options.podStopMs;
     const runs = pod.status?.phase === "Running";
+    if (runs && !this.#stoppingSince.has(uid ?? "")) this.#announceStop(pod);
+    const askedAt = this.#stoppingSince.get(uid ?? "") ?? clock.now();
     const dueMs = askedAt + (runs ? Math.min(graceMs, stopMs) : 0);
-    if (runs && !this.#stopping.has(uid ?? "")) this.#announceStop(pod);
     if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
     try {
       await kube.delete(
@@ -209,7 +214,7 @@ class PodRunner {
   }
 
   #announceStop(pod: Pod): void {
-    this.#stopping.add(pod.metadata.uid ?? "");
+    this.#stoppingSince.set(pod.metadata.uid ?? "", this.#kubelets.deps.clock.now());
     for (const { name } of pod.spec.containers) {
       this.#publish(pod, "Killing", `Stopping container ${name}`);
     }

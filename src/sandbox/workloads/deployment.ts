@@ -9,6 +9,7 @@ import {
   REPLICA_SET,
   type ReplicaSet,
 } from "../../apis/apps/kinds.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import {
@@ -238,9 +239,21 @@ export function deploymentController(deps: PartDeps): Controller {
     return untilDeadline(deployment, conditions, now);
   }
 
+  function deploymentOf(pod: Pod): readonly Request[] {
+    const owner = controllerOf(pod);
+    if (owner?.kind !== "ReplicaSet") return [];
+    const set = sets.get(`${pod.metadata.namespace}/${owner.name}`);
+    return set === undefined ? [] : requestsToOwner("Deployment")(set);
+  }
+
   return {
     name: "deployment",
-    watches: [source(DEPLOYMENT), source(REPLICA_SET, requestsToOwner("Deployment"))],
+    watches: [
+      source(DEPLOYMENT),
+      source(REPLICA_SET, requestsToOwner("Deployment")),
+      // Recreate waits for the last old pod to be gone.
+      source(POD, (pod, event) => (event === "removed" ? deploymentOf(pod) : [])),
+    ],
     concurrency: 8,
     reconcile,
   };
