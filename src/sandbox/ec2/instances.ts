@@ -67,8 +67,8 @@ export function instanceCalls(state: AwsState): InstanceCalls {
           terminate(state, record, "User initiated");
           return {
             InstanceId: record.id,
-            PreviousState: { Name: before },
-            CurrentState: { Name: record.state },
+            PreviousState: stateOf(before),
+            CurrentState: stateOf(record.state),
           };
         }),
       };
@@ -117,17 +117,41 @@ function filterFields(
   };
 }
 
-function reservations(
-  state: AwsState,
-  records: readonly InstanceRecord[],
-): { readonly Instances: readonly Instance[] }[] {
-  const groups = new Map<string, Instance[]>();
+interface ReservationView {
+  readonly ReservationId: string;
+  readonly OwnerId: string;
+  readonly Instances: Instance[];
+}
+
+function reservations(state: AwsState, records: readonly InstanceRecord[]): ReservationView[] {
+  const groups = new Map<string, ReservationView>();
   for (const record of records) {
-    const group = groups.get(record.reservationId);
-    if (group === undefined) groups.set(record.reservationId, [toInstance(state, record)]);
-    else group.push(toInstance(state, record));
+    const { reservationId: ReservationId } = record;
+    let group = groups.get(ReservationId);
+    if (group === undefined) {
+      group = { ReservationId, OwnerId: state.accountId, Instances: [] };
+      groups.set(ReservationId, group);
+    }
+    group.Instances.push(toInstance(state, record));
   }
-  return [...groups.values()].map((Instances) => ({ Instances }));
+  return [...groups.values()];
+}
+
+const STATE_CODES: Readonly<Record<InstanceStateName, number>> = {
+  pending: 0,
+  running: 16,
+  "shutting-down": 32,
+  terminated: 48,
+  stopping: 64,
+  stopped: 80,
+};
+
+/** The state with EC2's number of it, which the provider does not read but people see. */
+function stateOf(Name: InstanceStateName): {
+  readonly Code: number;
+  readonly Name: InstanceStateName;
+} {
+  return { Code: STATE_CODES[Name], Name };
 }
 
 function isGone(record: InstanceRecord): boolean {
@@ -144,7 +168,7 @@ export function toInstance(state: AwsState, record: InstanceRecord): Instance {
     InstanceId: record.id,
     InstanceType: record.type,
     ImageId: record.imageId,
-    State: { Name: record.state },
+    State: stateOf(record.state),
     LaunchTime: awsTime(record.launchedMs),
     Placement: {
       AvailabilityZone: record.zone,

@@ -137,14 +137,14 @@ FleetError: LaunchTemplateAndOverrides:TemplateAndOverrides Lifecycle ErrorCode 
 TemplateAndOverrides: LaunchTemplateSpecification:TemplateReference Overrides:FleetOverride
 TemplateReference: LaunchTemplateId LaunchTemplateName Version
 FleetOverride: InstanceType SubnetId AvailabilityZone Priority:n ImageId
-Reservation: Instances=instancesSet:[Instance]
+Reservation: ReservationId OwnerId Instances=instancesSet:[Instance]
 Instance: Architecture BlockDeviceMappings=blockDeviceMapping:[InstanceDevice]
     IamInstanceProfile:IamInstanceProfile InstanceLifecycle
     NetworkInterfaces=networkInterfaceSet:[InstanceInterface]
     SecurityGroups=groupSet:[GroupIdentifier] SpotInstanceRequestId Tags=tagSet:[Tag] InstanceId
     ImageId State=instanceState:InstanceState PrivateDnsName InstanceType LaunchTime:t
     Placement:Placement Monitoring:Monitoring SubnetId VpcId PrivateIpAddress
-InstanceState: Name
+InstanceState: Code:n Name
 Placement: Tenancy AvailabilityZone
 GroupIdentifier: GroupId GroupName
 IamInstanceProfile: Arn Id
