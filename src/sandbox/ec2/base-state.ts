@@ -1,7 +1,7 @@
 /**
- * The account every simulation begins with: a VPC with three private subnets and two security groups
- * under the usual discovery tags, stock images, the node role and profile, the EKS cluster and two
- * machines of a node group that Karpenter does not manage.
+ * The account every simulation begins with: a VPC with three private subnets and two security
+ * groups under the usual discovery tags, stock images, the node role and profile, the EKS cluster
+ * and two machines of a node group that Karpenter does not manage.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
@@ -221,8 +221,8 @@ function addIdentities(state: AwsState): void {
 const UNMANAGED_TYPE = "m5.large";
 
 /**
- * Starts the node group's machines in the first two zones, as running since an hour, and returns what
- * their kubelets report.
+ * Starts the node group's machines in the first two zones, as running since an hour, and returns
+ * what their kubelets report.
  */
 export function startNodeGroup(state: AwsState): readonly KubeletFacts[] {
   const nodeGroup = `${state.clusterName}-ng`;

@@ -1,7 +1,7 @@
 /**
- * The instance types that the simulated EC2 sells: the embedded catalogue, read once, and its answer
- * to DescribeInstanceTypes. Prices are us-east-1's whatever the region; a type without one is not sold
- * by GetProducts.
+ * The instance types that the simulated EC2 sells: the embedded catalogue, read once, and its
+ * answer to DescribeInstanceTypes. Prices are us-east-1's whatever the region; a type without one
+ * is not sold by GetProducts.
  */
 import { readFileSync } from "node:fs";
 import { deepFreeze } from "../../base/json.ts";

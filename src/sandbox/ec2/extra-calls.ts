@@ -1,6 +1,6 @@
 /**
- * Calls that the provider never makes but people and the acceptance rows do, with the AWS CLI: look at
- * tags, volumes and launch template versions, and take tags off.
+ * Calls that the provider never makes but people and the acceptance rows do, with the AWS CLI:
+ * look at tags, volumes and launch template versions, and take tags off.
  */
 import type { Filter, Tag } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";

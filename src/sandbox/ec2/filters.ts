@@ -1,6 +1,7 @@
 /**
- * EC2's filters and pages. Values of one filter are ORed, filters are ANDed, `*` and `?` are wildcards
- * and a backslash takes their meaning away. A filter that a call does not know is refused, as EC2 does.
+ * EC2's filters and pages. Values of one filter are ORed, filters are ANDed, `*` and `?` are
+ * wildcards and a backslash takes their meaning away. A filter that a call does not know is
+ * refused, as EC2 does.
  */
 import type { Filter } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
@@ -8,7 +9,9 @@ import { AwsError } from "../../providers/aws/api.ts";
 /** The values an item has for each filter name; a filter matches when one of them does. */
 export type FilterFields = Readonly<Record<string, readonly string[] | string | undefined>>;
 
-/** What filtering needs to know about one item. Tags serve `tag:<key>`, `tag-key` and `tag-value`. */
+/**
+ * What filtering needs to know about one item. Tags serve `tag:<key>`, `tag-key` and `tag-value`.
+ */
 export interface Filterable {
   readonly fields: FilterFields;
   readonly tags: ReadonlyMap<string, string> | undefined;
@@ -17,8 +20,8 @@ export interface Filterable {
 type Test = (item: Filterable) => boolean;
 
 /**
- * The items that all filters match. `known` lists the filter names of this call beside the tag ones;
- * any other name rejects with `InvalidParameterValue`.
+ * The items that all filters match. `known` lists the filter names of this call beside the tag
+ * ones; any other name rejects with `InvalidParameterValue`.
  */
 export function applyFilters<T>(
   items: Iterable<T>,
@@ -83,8 +86,9 @@ export interface PageRequest {
 }
 
 /**
- * One page of `items`, which must come in the same order at each call. Without `MaxResults` the page
- * holds `defaultSize` items (everything, where EC2 gives everything); a larger wish is cut to `limit`.
+ * One page of `items`, which must come in the same order at each call. Without `MaxResults` the
+ * page holds `defaultSize` items (everything, where EC2 gives everything); a larger wish is cut
+ * to `limit`.
  */
 export function pageOf<T>(
   items: readonly T[],

@@ -162,7 +162,9 @@ const STRATEGIES: Readonly<Record<"on-demand" | "spot", readonly string[]>> = {
   ],
 };
 
-/** The pools in the order the strategy tries them; ties fall by price, type, zone, then position. */
+/**
+ * The pools in the order the strategy tries them; ties fall by price, type, zone, then position.
+ */
 function orderPools(
   pools: readonly Pool[],
   capacityType: "on-demand" | "spot",

@@ -1,4 +1,6 @@
-/** IAM roles and instance profiles, the EKS cluster's description and STS's answer to "who am I". */
+/**
+ * IAM roles and instance profiles, the EKS cluster's description and STS's answer to "who am I".
+ */
 import type { EksApi, IamApi, InstanceProfile, Role, StsApi } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
 import type { Answers, AwsState, ProfileRecord, RoleRecord } from "./state.ts";

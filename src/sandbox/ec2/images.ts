@@ -128,8 +128,8 @@ const CANONICAL_ACCOUNT = "099720109477";
 const DAY_MS = 86_400_000;
 
 /**
- * Publishes the stock images for a Kubernetes minor (`1.34`). Ids follow from the random stream; the
- * images are ten days old.
+ * Publishes the stock images for a Kubernetes minor (`1.34`). Ids follow from the random stream;
+ * the images are ten days old.
  */
 export function publishStockImages(state: AwsState, kubernetesVersion: string): void {
   const random = state.random.fork("images");

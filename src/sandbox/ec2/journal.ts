@@ -1,6 +1,7 @@
 /**
- * Every call that reached the simulated AWS, with its parsed input, in order: what tests and scenarios
- * look at to say what the product really asked for. Bounded, the oldest entries go first.
+ * Every call that reached the simulated AWS, with its parsed input, in order: what tests and
+ * scenarios look at to say what the product really asked for. Bounded, the oldest entries go
+ * first.
  */
 
 /** The output is kept of calls that change something; what describe calls answered is not. */
@@ -56,7 +57,9 @@ export class Journal {
     );
   }
 
-  /** The inputs of all calls of one action, oldest first, as the type the caller knows them to be. */
+  /**
+   * The inputs of all calls of one action, oldest first, as the type the caller knows them to be.
+   */
   inputs<Input>(action: string): readonly Input[] {
     return this.calls({ action }).map((entry) => entry.input as Input);
   }

@@ -126,7 +126,10 @@ function cloudLabels(
 /** A kubelet without any setting takes 110 pods. */
 const KUBELET_DEFAULT_PODS = 110;
 
-/** Pods that the VPC network plugin can give an address without prefixes: the operating systems' table. */
+/**
+ * Pods that the VPC network plugin can give an address without prefixes: the operating systems'
+ * table.
+ */
 function networkPods(facts: TypeFacts): number {
   const perInterface = facts.ipv4PerInterface - 1;
   if (facts.defaultCardInterfaces === 0 || perInterface <= 0) return KUBELET_DEFAULT_PODS;
@@ -152,15 +155,19 @@ function rootBytes(record: InstanceRecord, image: ImageRecord): number {
 }
 
 /**
- * Memory that the kernel sees of what the type promises. Firmware, page tables and the hypervisor keep
- * roughly 2.85 % and 240 MiB (read off m5 and c5 nodes), at most 7 % so that small types stay usable.
+ * Memory that the kernel sees of what the type promises. Firmware, page tables and the hypervisor
+ * keep roughly 2.85 % and 240 MiB (read off m5 and c5 nodes), at most 7 % so that small types
+ * stay usable.
  */
 function memoryBytes(facts: TypeFacts): number {
   const lostMib = Math.min(0.0285 * facts.memoryMib + 240, 0.07 * facts.memoryMib);
   return Math.floor(facts.memoryMib - lostMib) * MIB;
 }
 
-/** CPU kept for the system, in milli-CPU: falling shares of the first, second, third and fourth, further cores. */
+/**
+ * CPU kept for the system, in milli-CPU: falling shares of the first, second, third and fourth,
+ * further cores.
+ */
 function reservedMilliCpu(vcpus: number): number {
   const bands = [
     [1, 60],

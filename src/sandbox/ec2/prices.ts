@@ -61,7 +61,10 @@ export function isOffered(state: AwsState, type: string, zone: string): boolean 
   );
 }
 
-/** DescribeSpotPriceHistory: the current price of each pool, as of the beginning of the simulation. */
+/**
+ * DescribeSpotPriceHistory: the current price of each pool, as of the beginning of the
+ * simulation.
+ */
 export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describeSpotPriceHistory"> {
   return {
     describeSpotPriceHistory(input) {

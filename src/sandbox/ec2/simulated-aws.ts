@@ -1,7 +1,7 @@
 /**
  * The simulated AWS put together: one account on a clock, the calls as an in-process `AwsApi`, a
- * journal of them, faults, and controls to seed and change the account. Each call runs whole between
- * two instants: checks for faults, answers or refuses, and is written down.
+ * journal of them, faults, and controls to seed and change the account. Each call runs whole
+ * between two instants: checks for faults, answers or refuses, and is written down.
  */
 import { clone, isObject } from "../../base/json.ts";
 import type { AwsApi, Image, Instance, Tag } from "../../providers/aws/api.ts";

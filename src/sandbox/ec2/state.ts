@@ -1,6 +1,7 @@
 /**
- * What the simulated account holds: plain records by id, changed only by the calls in this folder.
- * Tags live in one table, as in EC2, so that every resource is tagged, filtered and described alike.
+ * What the simulated account holds: plain records by id, changed only by the calls in this
+ * folder. Tags live in one table, as in EC2, so that every resource is tagged, filtered and
+ * described alike.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
@@ -35,7 +36,10 @@ export interface SubnetRecord {
   readonly firstAddress: number;
   readonly size: number;
   readonly isPublic: boolean;
-  /** Addresses in use, as offsets from the first; EC2 keeps four at the beginning and one at the end. */
+  /**
+   * Addresses in use, as offsets from the first; EC2 keeps four at the beginning and one at the
+   * end.
+   */
   readonly used: Set<number>;
   /** A fixed answer for the free addresses, for tests; launches count it down. */
   freeOverride: number | undefined;

@@ -1,8 +1,9 @@
 /**
- * What a booting machine makes of its user data: the part of each operating system's bootstrap that
- * reaches the kubelet. Amazon Linux 2 and Ubuntu run `bootstrap.sh`, Amazon Linux 2023 merges
- * NodeConfig documents, Bottlerocket reads TOML settings, Windows runs a PowerShell script. Written
- * from the operating systems' side, so that a wrong script of the product fails here as it would there.
+ * What a booting machine makes of its user data: the part of each operating system's bootstrap
+ * that reaches the kubelet. Amazon Linux 2 and Ubuntu run `bootstrap.sh`, Amazon Linux 2023
+ * merges NodeConfig documents, Bottlerocket reads TOML settings, Windows runs a PowerShell
+ * script. Written from the operating systems' side, so that a wrong script of the product fails
+ * here as it would there.
  */
 import { parse as parseToml } from "smol-toml";
 import { parseAllDocuments } from "yaml";
@@ -58,8 +59,8 @@ interface Draft {
 class BootError extends Error {}
 
 /**
- * Decodes user data (base64 as in a launch template, or absent) for an image family. A `Custom` image
- * is taken for whatever system its user data is written for.
+ * Decodes user data (base64 as in a launch template, or absent) for an image family. A `Custom`
+ * image is taken for whatever system its user data is written for.
  */
 export function decodeUserData(family: ImageFamily, base64: string | undefined): BootResult {
   const text = base64 === undefined ? "" : Buffer.from(base64, "base64").toString("utf8");

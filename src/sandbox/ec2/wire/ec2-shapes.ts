@@ -1,8 +1,9 @@
 /**
- * EC2's query protocol as tables: for each structure its members, the name of each on the wire and its
- * type. One line a structure; `Tags=tagSet:[Tag]` is member `Tags`, on the wire `tagSet`, a list of
- * `Tag`. Types: none is text, `n` number, `b` boolean, `t` time (RFC 3339 text), a structure's name, or
- * one of these in brackets (behind them the items' element, if not `item`). What stands in no table is refused as an unknown parameter.
+ * EC2's query protocol as tables: for each structure its members, the name of each on the wire
+ * and its type. One line a structure; `Tags=tagSet:[Tag]` is member `Tags`, on the wire `tagSet`,
+ * a list of `Tag`. Types: none is text, `n` number, `b` boolean, `t` time (RFC 3339 text), a
+ * structure's name, or one of these in brackets (behind them the items' element, if not `item`).
+ * What stands in no table is refused as an unknown parameter.
  */
 import { capitalised, compileShapes, uncapitalised } from "./shape.ts";
 

@@ -14,8 +14,8 @@ interface Node {
 const ENVELOPE: ReadonlySet<string> = new Set(["Action", "Version", "SignatureVersion"]);
 
 /**
- * Decodes a form along a request shape. `listInfix` is `member` where lists are `Tags.member.1`, and
- * empty where they are `Tag.1`.
+ * Decodes a form along a request shape. `listInfix` is `member` where lists are `Tags.member.1`,
+ * and empty where they are `Tag.1`.
  */
 export function decodeQuery(
   form: URLSearchParams,

@@ -1,8 +1,8 @@
 /**
- * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's, IAM's and
- * STS's query protocols, JSON 1.1 for SSM and Pricing, REST for EKS. The service is told by the
- * target header, by the path, or by the API version in the form. Signatures are not checked. It only
- * translates; what a call does is `SimulatedAws.call`'s business.
+ * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's,
+ * IAM's and STS's query protocols, JSON 1.1 for SSM and Pricing, REST for EKS. The service is
+ * told by the target header, by the path, or by the API version in the form. Signatures are not
+ * checked. It only translates; what a call does is `SimulatedAws.call`'s business.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";

@@ -1,6 +1,7 @@
 /**
- * Shape tables: a few lines of text that say how the members of AWS's structures are called and typed
- * on the wire. The codecs walk values along them, so that a new call is a new line and no new code.
+ * Shape tables: a few lines of text that say how the members of AWS's structures are called and
+ * typed on the wire. The codecs walk values along them, so that a new call is a new line and no
+ * new code.
  */
 
 export type Scalar = "text" | "number" | "boolean" | "time";
@@ -26,8 +27,9 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
 };
 
 /**
- * Reads a table: `Structure: Member=wire:type Member …`, continued on lines that begin with a blank.
- * `wireName` makes the wire name where the table gives none. Throws on a name that is not defined.
+ * Reads a table: `Structure: Member=wire:type Member …`, continued on lines that begin with a
+ * blank. `wireName` makes the wire name where the table gives none. Throws on a name that is not
+ * defined.
  */
 export function compileShapes(table: string, wireName: (member: string) => string): Shapes {
   const shapes = new Map<string, Member[]>();
