@@ -199,5 +199,9 @@ export function toAwsError(error: unknown): AwsError {
   if (!(error instanceof Error)) return new AwsError("Unknown", String(error), 0, error);
   const metadata = (error as { $metadata?: { httpStatusCode?: number } }).$metadata;
   const code = SUFFIXED.has(error.name) ? error.name.replace(/Exception$/, "") : error.name;
-  return new AwsError(code, error.message, metadata?.httpStatusCode ?? 0, error);
+  // The SDK's error holds request and answer, signature included: none of it may reach a log.
+  const cause = new Error(error.message);
+  cause.name = error.name;
+  if (error.stack !== undefined) cause.stack = error.stack;
+  return new AwsError(code, error.message, metadata?.httpStatusCode ?? 0, cause);
 }

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { createSimulatedAws, type SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
+import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
+import { type AwsApi, AwsError, allPages } from "./api.ts";
+import { createSdkApi, pricingRegion } from "./sdk.ts";
+
+let aws: SimulatedAws;
+let api: AwsApi;
+let close: () => Promise<void>;
+
+beforeAll(async () => {
+  aws = createSimulatedAws({
+    clock: new VirtualClock(),
+    random: new Random("sdk"),
+    region: "us-east-1",
+    clusterName: "demo",
+    kubernetesVersion: "1.34",
+    onInstance: () => undefined,
+  });
+  const endpoint = await startAwsEndpoint(aws, { port: 0 });
+  close = () => endpoint.close();
+  const credentials = { accessKeyId: "a", secretAccessKey: "b" };
+  api = createSdkApi({ region: "us-east-1", endpoint: endpoint.url, credentials });
+});
+
+afterAll(() => close());
+
+describe("the SDK's answers", () => {
+  it("equal the in-process ones, call by call", async () => {
+    const LaunchTemplateName = "karpenter.k8s.aws/1";
+    const calls: readonly ((one: AwsApi) => Promise<unknown>)[] = [
+      (one) => one.ec2.describeSubnets({ Filters: [{ Name: "tag-key", Values: ["Name"] }] }),
+      (one) => one.ec2.describeSecurityGroups({}),
+      (one) => one.ec2.describeAvailabilityZones({}),
+      (one) => one.ec2.describeImages({ Owners: ["amazon"], IncludeDeprecated: true }),
+      (one) => one.ec2.describeInstanceTypes({ InstanceTypes: ["m5.large", "p5.48xlarge"] }),
+      (one) => one.ec2.describeInstances({ MaxResults: 1_000 }),
+      (one) =>
+        one.ec2.describeSpotPriceHistory({
+          InstanceTypes: ["m5.large"],
+          StartTime: "2026-01-05T08:00:00Z",
+        }),
+      (one) => one.ec2.describeLaunchTemplates({ LaunchTemplateNames: [LaunchTemplateName] }),
+      (one) => one.eks.describeCluster({ name: "demo" }),
+      (one) =>
+        one.iam.getInstanceProfile({ InstanceProfileName: "KarpenterNodeInstanceProfile-demo" }),
+      (one) => one.pricing.getProducts({ ServiceCode: "AmazonEC2", Filters: [], MaxResults: 2 }),
+      (one) => one.sts.getCallerIdentity({}),
+    ];
+    const { Images } = await aws.api.ec2.describeImages({ Owners: ["amazon"] });
+    const ImageId = Images[0]?.ImageId ?? "";
+    await api.ec2.createLaunchTemplate({ LaunchTemplateName, LaunchTemplateData: { ImageId } });
+    for (const call of calls) expect(await call(api)).toEqual(await call(aws.api));
+  });
+
+  it("join their pages", async () => {
+    const pages = await allPages((token) =>
+      api.ec2.describeInstanceTypes({ MaxResults: 100, ...token }),
+    );
+    expect(pages.length).toBeGreaterThan(10);
+    expect(pages.flatMap((page) => page.InstanceTypes).length).toBeGreaterThan(1_300);
+  });
+});
+
+describe("the SDK's errors", () => {
+  it("carry AWS's own codes", async () => {
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => api.iam.getInstanceProfile({ InstanceProfileName: "none" }),
+      () => api.ssm.getParameter({ Name: "/none" }),
+      () => api.ec2.describeInstances({ InstanceIds: ["i-0123456789abcdef0"] }),
+      () => api.ec2.describeLaunchTemplates({ LaunchTemplateNames: ["none"] }),
+      () => api.eks.describeCluster({ name: "none" }),
+    ];
+    const codes: unknown[] = [];
+    for (const call of calls) {
+      const error = await call().catch((e) => e);
+      expect(error).toBeInstanceOf(AwsError);
+      expect(JSON.stringify([error, error.cause])).not.toContain("Signature");
+      codes.push(error.code);
+    }
+    expect(codes).toEqual([
+      "NoSuchEntity",
+      "ParameterNotFound",
+      "InvalidInstanceID.NotFound",
+      "InvalidLaunchTemplateName.NotFoundException",
+      "ResourceNotFoundException",
+    ]);
+  });
+});
+
+describe("the Pricing API", () => {
+  it("is asked where it exists", () => {
+    expect(["us-west-2", "eu-west-1", "ap-northeast-1", "cn-north-1"].map(pricingRegion)).toEqual([
+      "us-east-1",
+      "eu-central-1",
+      "ap-south-1",
+      "cn-northwest-1",
+    ]);
+  });
+});

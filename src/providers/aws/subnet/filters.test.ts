@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { filterSets } from "./filters.ts";
+
+function show(terms: Parameters<typeof filterSets>[0]): string[] {
+  return filterSets(terms, "group-id", "group-name").map((filters) =>
+    filters.map(({ Name, Values }) => `${Name}=${Values.join("|")}`).join(" & "),
+  );
+}
+
+describe("selector terms", () => {
+  it("S2-26 are ORed as queries, their tags ANDed as filters", () => {
+    expect(show([{ tags: { b: "2", a: "1" } }, { tags: { c: "*" } }])).toEqual([
+      "tag:a=1 & tag:b=2",
+      "tag-key=c",
+    ]);
+  });
+
+  it("share one query when they are only ids, or only names", () => {
+    expect(show([{ id: "sg-2" }, { name: "n" }, { id: "sg-1" }])).toEqual([
+      "group-id=sg-1|sg-2",
+      "group-name=n",
+    ]);
+  });
+
+  it("S0-06 keep an id beside tags in one query, as alpha selectors ask", () => {
+    expect(show([{ id: "sg-1", tags: { a: "x*" } }])).toEqual(["group-id=sg-1 & tag:a=x*"]);
+  });
+
+  it("without anything select nothing", () => {
+    expect(show([{}])).toEqual([]);
+  });
+});
