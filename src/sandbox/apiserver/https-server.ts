@@ -45,6 +45,8 @@ export class PortBusyError extends Error {
 
 /** As kube-apiserver. */
 const MAX_BODY_BYTES = 3 * 1_024 * 1_024;
+/** A body that goes on beyond this is cut off. */
+const MAX_DISCARDED_BYTES = 64 * 1_024 * 1_024;
 const GZIP_FROM_BYTES = 128 * 1_024;
 /** Serialised states kept for the watches that have not shown them yet. */
 const MAX_SHARED_TEXTS = 512;
@@ -140,7 +142,7 @@ async function serve(
 }
 
 function userOf(request: IncomingMessage, identity: Identity, path: string): User {
-  const sent = Buffer.from((request.headers.authorization ?? "").replace(/^Bearer\s+/i, ""));
+  const sent = Buffer.from((request.headers.authorization ?? "").replace(/^Bearer\s*/i, ""));
   const wanted = Buffer.from(identity.token);
   if (sent.length === wanted.length && timingSafeEqual(sent, wanted)) return ADMIN;
   if (sent.length === 0 && OPEN_PATHS.has(path.split("?")[0] as string)) {
@@ -162,14 +164,16 @@ async function readBody(request: IncomingMessage, contentType: string): Promise<
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) {
-      throw new ApiError(
-        413,
-        "RequestEntityTooLarge",
-        `Request entity too large: limit is ${MAX_BODY_BYTES}`,
-      );
-    }
-    chunks.push(chunk);
+    // Read to the end even so: a client that is still sending would miss the answer.
+    if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+    else if (size > MAX_DISCARDED_BYTES) request.destroy();
+  }
+  if (size > MAX_BODY_BYTES) {
+    throw new ApiError(
+      413,
+      "RequestEntityTooLarge",
+      `Request entity too large: limit is ${MAX_BODY_BYTES}`,
+    );
   }
   if (size === 0) return undefined;
   const bytes = Buffer.concat(chunks);
@@ -223,8 +227,6 @@ async function sendBody(
     sent["vary"] = "Accept-Encoding";
   }
   sent["content-length"] = String(bytes.length);
-  // A body that was refused half read cannot be followed by another request.
-  if (status === 413) sent["connection"] = "close";
   response.writeHead(status, sent);
   response.end(request.method === "HEAD" ? undefined : bytes);
 }

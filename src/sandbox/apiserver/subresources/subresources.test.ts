@@ -1,0 +1,219 @@
+import { describe, expect, it } from "vitest";
+import { Random } from "../../../base/random.ts";
+import { VirtualClock } from "../../../base/virtual-clock.ts";
+import type { KubeResponse } from "../../../kube/transport.ts";
+import { createApiServer } from "../create-api-server.ts";
+import { createRegistry } from "../registry/create-registry.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+type Answer = KubeResponse & { readonly body?: any };
+
+const PODS = "/api/v1/namespaces/default/pods";
+const BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+const MERGE = "application/merge-patch+json";
+
+function start() {
+  const server = createApiServer({
+    clock: new VirtualClock(),
+    random: new Random("test"),
+    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
+    webhooks: () => Promise.reject(new Error("no webhooks here")),
+    kubernetesVersion: "v1.34.4",
+  });
+  const send = (method: "GET" | "POST" | "PUT" | "PATCH", path: string, body?: unknown) =>
+    server.handle(
+      { method, path, body, headers: { "content-type": MERGE } },
+      { name: "tester", groups: [] },
+    ) as Promise<Answer>;
+  return { server, send };
+}
+
+async function withPod(ready: boolean) {
+  const world = start();
+  const { send } = world;
+  await send("POST", PODS, {
+    metadata: { name: "p", labels: { app: "x" } },
+    spec: { nodeName: "n1", containers: [{ name: "main", image: "pause" }] },
+  });
+  const conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
+  await send("PATCH", `${PODS}/p/status`, { status: { phase: "Running", conditions } });
+  const evict = (query = "") =>
+    send("POST", `${PODS}/p/eviction${query}`, {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name: "p", namespace: "default" },
+    });
+  const budget = async (name: string, status: object, spec: object = {}) => {
+    await send("POST", BUDGETS, {
+      metadata: { name },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: "x" } }, ...spec },
+    });
+    const full = { observedGeneration: 1, expectedPods: 2, ...status };
+    await send("PATCH", `${BUDGETS}/${name}/status`, { status: full });
+  };
+  return { ...world, evict, budget };
+}
+
+describe("an eviction", () => {
+  it("deletes a pod that no budget guards", async () => {
+    const { evict, send } = await withPod(true);
+    expect((await evict()).status).toBe(201);
+    const pod = await send("GET", `${PODS}/p`);
+    expect(pod.body.metadata.deletionTimestamp).toBeDefined();
+    expect(pod.body.status.conditions).toContainEqual(
+      expect.objectContaining({ type: "DisruptionTarget", reason: "EvictionByEvictionAPI" }),
+    );
+  });
+
+  it("is refused when the budget is used up, and says why", async () => {
+    const { budget, evict, send } = await withPod(true);
+    await budget("pdb", { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 });
+    const answer = await evict();
+    expect(answer.body).toMatchObject({
+      code: 429,
+      reason: "TooManyRequests",
+      message: "Cannot evict pod as it would violate the pod's disruption budget.",
+      details: {
+        causes: [
+          {
+            reason: "DisruptionBudget",
+            message: "The disruption budget pdb needs 1 healthy pods and has 1 currently",
+          },
+        ],
+      },
+    });
+    const pod = await send("GET", `${PODS}/p`);
+    expect(pod.body.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it("is counted in the budget at once, but not when it is a dry run", async () => {
+    const { budget, evict, send } = await withPod(true);
+    await budget("pdb", { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 });
+    expect((await evict("?dryRun=All")).status).toBe(201);
+    expect((await send("GET", `${BUDGETS}/pdb`)).body.status.disruptionsAllowed).toBe(1);
+    expect((await evict()).status).toBe(201);
+    const { status } = (await send("GET", `${BUDGETS}/pdb`)).body;
+    expect(status.disruptionsAllowed).toBe(0);
+    expect(status.disruptedPods).toEqual({ p: "2026-01-05T08:00:00Z" });
+  });
+
+  it("asks to wait while the budget has not seen its own last change", async () => {
+    const { budget, evict } = await withPod(true);
+    await budget("pdb", { disruptionsAllowed: 1, observedGeneration: 0 });
+    const answer = await evict();
+    expect(answer.status).toBe(429);
+    expect(answer.body.details.retryAfterSeconds).toBe(10);
+    expect(answer.headers["retry-after"]).toBe("10");
+  });
+
+  it("fails for a pod under two budgets", async () => {
+    const { budget, evict } = await withPod(true);
+    await budget("one", { disruptionsAllowed: 1 });
+    await budget("two", { disruptionsAllowed: 1 });
+    const answer = await evict();
+    expect(answer.status).toBe(500);
+    expect(answer.body.message).toBe(
+      "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+    );
+  });
+
+  const unready: readonly [string, object, object, number][] = [
+    [
+      "passes when the budget is kept without it",
+      { currentHealthy: 1, desiredHealthy: 1 },
+      {},
+      201,
+    ],
+    ["is refused when the budget is broken", { currentHealthy: 0, desiredHealthy: 1 }, {}, 429],
+    [
+      "passes always when the policy says so",
+      { currentHealthy: 0, desiredHealthy: 1 },
+      { unhealthyPodEvictionPolicy: "AlwaysAllow" },
+      201,
+    ],
+  ];
+  it.each(unready)("of an unready pod %s", async (_title, status, spec, expected) => {
+    const { budget, evict } = await withPod(false);
+    await budget("pdb", { disruptionsAllowed: 0, ...status }, spec);
+    expect((await evict()).status).toBe(expected);
+  });
+});
+
+describe("a binding", () => {
+  it("assigns a pod once", async () => {
+    const { send } = start();
+    await send("POST", PODS, {
+      metadata: { name: "p" },
+      spec: { containers: [{ name: "main", image: "pause" }] },
+    });
+    const bind = (name: string) =>
+      send("POST", `${PODS}/p/binding`, {
+        metadata: { name: "p" },
+        target: { kind: "Node", name },
+      });
+    expect((await bind("n1")).status).toBe(201);
+    const pod = (await send("GET", `${PODS}/p`)).body;
+    expect(pod.spec.nodeName).toBe("n1");
+    expect(pod.status.conditions[0]).toMatchObject({ type: "PodScheduled", status: "True" });
+    const again = await bind("n2");
+    expect(again.body).toMatchObject({
+      code: 409,
+      message:
+        'Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n1"',
+    });
+  });
+});
+
+describe("a scale", () => {
+  it("reads and writes one number", async () => {
+    const { send } = start();
+    const deployments = "/apis/apps/v1/namespaces/default/deployments";
+    await send("POST", deployments, {
+      metadata: { name: "web" },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: "web" } },
+        template: {
+          metadata: { labels: { app: "web" } },
+          spec: { containers: [{ name: "main", image: "pause" }] },
+        },
+      },
+    });
+    const patched = await send("PATCH", `${deployments}/web/scale`, { spec: { replicas: 4 } });
+    expect(patched.body).toMatchObject({
+      kind: "Scale",
+      apiVersion: "autoscaling/v1",
+      spec: { replicas: 4 },
+      status: { selector: "app=web" },
+    });
+    const deployment = await send("GET", `${deployments}/web`);
+    expect(deployment.body.metadata.generation).toBe(2);
+    const bad = await send("PATCH", `${deployments}/web/scale`, { spec: { replicas: -1 } });
+    expect(bad.status).toBe(422);
+  });
+});
+
+describe("a log", () => {
+  it("shows the last lines and follows new ones", async () => {
+    const { send, server } = await withPod(true);
+    const listeners = new Set<(line: string) => void>();
+    server.setLogSource({
+      lines: (key) => (key === "default/p" ? ["one", "two", "three"] : undefined),
+      follow: (_key, onLine) => {
+        listeners.add(onLine);
+        return () => listeners.delete(onLine);
+      },
+    });
+    expect((await send("GET", `${PODS}/p/log?tailLines=2`)).body).toBe("two\nthree\n");
+    expect((await send("GET", `${PODS}/p/log?container=nope`)).status).toBe(400);
+    const { stream } = await send("GET", `${PODS}/p/log?follow=true&tailLines=1`);
+    const seen: unknown[] = [];
+    for await (const line of stream ?? []) {
+      seen.push(line);
+      if (seen.length === 1) for (const tell of listeners) tell("four");
+      if (seen.length === 2) stream?.close();
+    }
+    expect(seen).toEqual(["three", "four"]);
+    expect(listeners.size).toBe(0);
+  });
+});
