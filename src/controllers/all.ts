@@ -5,6 +5,7 @@
 import type { Controller } from "../kube/controller.ts";
 import { createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
+import { STATUS_EVENT_KINDS, statusEvents } from "./metrics/status-events.ts";
 import { openMirrors } from "./mirrors.ts";
 import { createEvictionQueue } from "./node/eviction-queue.ts";
 import { termination } from "./node/termination.ts";
@@ -25,11 +26,13 @@ import { createBatcher } from "./provisioning/batcher.ts";
 import { createClaims } from "./provisioning/create-claims.ts";
 import { provisioner } from "./provisioning/provisioner.ts";
 import { nodeTrigger, podTrigger } from "./provisioning/triggers.ts";
+import { createRegistrationTracker } from "./registration-tracker.ts";
 import { stateDaemonSet, stateNode, stateNodeClaim, statePod } from "./state/feed.ts";
 import type { World } from "./world.ts";
 
 export function allControllers(world: World): readonly Controller[] {
   openMirrors(world);
+  const tracker = createRegistrationTracker();
   const batcher = createBatcher(world);
   const evictions = createEvictionQueue(world);
   const commands = createCommandQueue(world, (log, { replacements, reason }) =>
@@ -45,14 +48,14 @@ export function allControllers(world: World): readonly Controller[] {
     nodePoolHash(world),
     nodePoolValidation(world),
     nodePoolReadiness(world),
-    registrationHealth(world),
+    registrationHealth(world, tracker),
     nodePoolCounter(world),
     /** Pods in, claims out. */
     podTrigger(world, batcher),
     nodeTrigger(world, batcher),
     provisioner(world, batcher),
     /** Claims: launch, registration, initialization, end; and what else is written on them. */
-    lifecycle(world),
+    lifecycle(world, tracker),
     podEvents(world),
     nodeClaimDisruption(world),
     expiration(world),
@@ -64,5 +67,7 @@ export function allControllers(world: World): readonly Controller[] {
     /** Drain and end. */
     termination(world, evictions),
     evictions.controller,
+    /** What people see: conditions that change, finalizers that come off. */
+    ...STATUS_EVENT_KINDS.map((kind) => statusEvents(world, kind)),
   ];
 }

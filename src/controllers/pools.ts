@@ -5,6 +5,8 @@ import type { NodePool } from "../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { type Request, type Source, source } from "../kube/controller.ts";
+import { isConflict, isNotFound } from "../kube/errors.ts";
+import { patchObject } from "../kube/patch-object.ts";
 import { nativePools } from "./mirrors.ts";
 import type { World } from "./world.ts";
 
@@ -64,4 +66,29 @@ export function poolRequest(pool: Pool): Request {
 
 export function poolSources(): readonly Source[] {
   return POOL_KINDS.map((kind) => source(kind as Kind));
+}
+
+/**
+ * A small change of a pool that may meet other writers: made anew on the newest object. Resolves
+ * `undefined` when the pool is gone; rejects after the third lost race.
+ */
+export async function changePool(
+  world: Pick<World, "kube">,
+  { kind, native }: StoredPool,
+  change: (native: KubeObject) => KubeObject,
+): Promise<KubeObject | undefined> {
+  let latest = native;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await patchObject(world.kube, kind, latest, change(latest));
+    } catch (error) {
+      if (!isConflict(error) || attempt === 2) throw error;
+    }
+    try {
+      latest = await world.kube.get(kind, { name: native.metadata.name });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
 }

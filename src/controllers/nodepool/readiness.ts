@@ -21,9 +21,15 @@ import {
   source,
 } from "../../kube/controller.ts";
 import { nodeClasses } from "../mirrors.ts";
-import { isManagedPool, listPools, poolRequest, poolSources, readPool } from "../pools.ts";
+import {
+  changePool,
+  isManagedPool,
+  listPools,
+  poolRequest,
+  poolSources,
+  readPool,
+} from "../pools.ts";
 import type { World } from "../world.ts";
-import { changePool } from "./change-pool.ts";
 
 export function nodePoolReadiness(world: World): Controller {
   return {

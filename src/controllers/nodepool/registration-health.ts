@@ -1,11 +1,10 @@
 /**
- * Says in NodeRegistrationHealthy whether a pool's last nodes joined: True after one that did, False
- * after two of the last four that did not. Informational: it is no part of Ready. Counted anew when the
- * pool or its class changes. upstream: pkg/controllers/nodepool/registrationhealth, pkg/state/nodepoolhealth
+ * Says in NodeRegistrationHealthy whether a pool's last nodes joined. Informational: no part of Ready.
+ * Starts over when the pool or its class changes, and after a restart from what the condition says.
+ * upstream: pkg/controllers/nodepool/registrationhealth/controller.go
  */
-
 import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
-import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -13,29 +12,56 @@ import {
   type Request,
   source,
 } from "../../kube/controller.ts";
-import { isManagedPool, readPool } from "../pools.ts";
+import { changePool, isManagedPool, readPool, type StoredPool } from "../pools.ts";
+import type { RegistrationTracker } from "../registration-tracker.ts";
 import type { World } from "../world.ts";
-import { changePool } from "./change-pool.ts";
 
-export function registrationHealth(world: World): Controller {
+const TYPE = "NodeRegistrationHealthy";
+
+export function registrationHealth(world: World, tracker: RegistrationTracker): Controller {
+  /** Generations of pool and class that the tracker's attempts are about, by pool UID. */
+  const seen = new Map<string, string>();
   return {
     name: "nodepool.registrationhealth",
     watches: [source(NODE_POOL)],
     concurrency: 10,
-    reconcile: (request) => reconcile(world, request),
+    reconcile: (request) => reconcile(world, tracker, seen, request),
   };
 }
 
-async function reconcile(world: World, request: Request): Promise<Outcome> {
+async function reconcile(
+  world: World,
+  tracker: RegistrationTracker,
+  seen: Map<string, string>,
+  request: Request,
+): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
-  const known = condition(stored.native, "NodeRegistrationHealthy");
-  if (known?.observedGeneration === stored.pool.observedGeneration) return AWAIT_CHANGE;
-  await changePool(world, stored, (native) =>
+  const { uid, observedGeneration } = stored.pool;
+  const classGeneration = (stored.native as NodePool).status?.nodeClassObservedGeneration ?? 0;
+  const about = `${observedGeneration}/${classGeneration}`;
+  const known = condition(stored.native, TYPE);
+  const before = seen.get(uid);
+  seen.set(uid, about);
+  if (before === undefined && known?.observedGeneration === observedGeneration) {
+    if (known.status === "True") tracker.reset(uid, "healthy");
+    if (known.status === "False") tracker.reset(uid, "unhealthy");
+    return AWAIT_CHANGE;
+  }
+  // A class seen for the first time is no change of it.
+  const changed = before !== undefined && before !== about && !before.endsWith("/0");
+  if (known !== undefined && !changed) return AWAIT_CHANGE;
+  tracker.reset(uid);
+  await setUnknown(world, stored);
+  return AWAIT_CHANGE;
+}
+
+function setUnknown(world: World, stored: StoredPool): Promise<unknown> {
+  return changePool(world, stored, (native) =>
     withCondition(
       native,
       {
-        type: "NodeRegistrationHealthy",
+        type: TYPE,
         status: "Unknown",
         reason: "AwaitingReconciliation",
         message: "object is awaiting reconciliation",
@@ -43,5 +69,4 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       world.clock.now(),
     ),
   );
-  return AWAIT_CHANGE;
 }

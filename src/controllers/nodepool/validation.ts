@@ -15,9 +15,8 @@ import {
   type Request,
   source,
 } from "../../kube/controller.ts";
-import { isManagedPool, readPool } from "../pools.ts";
+import { changePool, isManagedPool, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
-import { changePool } from "./change-pool.ts";
 
 export function nodePoolValidation(world: World): Controller {
   return {

@@ -27,35 +27,37 @@ import {
   readClaim,
 } from "../../claims.ts";
 import { concurrency } from "../../concurrency.ts";
+import type { RegistrationTracker } from "../../registration-tracker.ts";
 import type { World } from "../../world.ts";
 import { finalize } from "./finalize.ts";
 import { initialize } from "./initialization.ts";
-import { type LaunchCache, launch } from "./launch.ts";
+import { launch } from "./launch.ts";
 import { giveUpIfLate } from "./liveness.ts";
 import { register } from "./registration.ts";
+import type { Memory } from "./step.ts";
 
-export function lifecycle(world: World): Controller {
-  const cache: LaunchCache = new Map();
+export function lifecycle(world: World, tracker: RegistrationTracker): Controller {
+  const memory: Memory = { launches: new Map(), tracker };
   return {
     name: "nodeclaim.lifecycle",
     watches: [...claimSources(), source(NODE, claimRequestsOfNode(world))],
     concurrency: concurrency(world, 1_000, 5_000),
-    reconcile: (request) => reconcile(world, cache, request),
+    reconcile: (request) => reconcile(world, memory, request),
   };
 }
 
-async function reconcile(world: World, cache: LaunchCache, request: Request): Promise<Outcome> {
+async function reconcile(world: World, memory: Memory, request: Request): Promise<Outcome> {
   const stored = readClaim(world, request);
   if (stored === undefined || !isManagedClaim(world, stored)) return AWAIT_CHANGE;
   const uid = stored.metadata.uid ?? stored.metadata.name;
-  if (isDeleting(stored)) return finalize(world, stored, cache.get(uid)?.launched);
+  if (isDeleting(stored)) return finalize(world, stored, memory.launches.get(uid)?.launched);
   const before = await withFinalizer(world, stored);
   if (before === undefined) return AWAIT_CHANGE;
   let claim = initializeConditions(before, world.clock.now());
   const outcomes: Outcome[] = [];
   const errors: unknown[] = [];
   for (const step of [launch, register, initialize, giveUpIfLate]) {
-    const result = await step(world, claim, cache);
+    const result = await step(world, claim, memory);
     claim = result.claim;
     outcomes.push(result.outcome);
     if (result.error !== undefined) errors.push(result.error);

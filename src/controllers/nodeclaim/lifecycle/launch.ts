@@ -24,19 +24,16 @@ import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
 import { insufficientCapacity } from "../events.ts";
-import { done, type StepResult } from "./step.ts";
+import { done, type Memory, type StepResult } from "./step.ts";
 
 /** How long a launched instance is remembered; by then its status is stored or the claim is gone. */
 const REMEMBER_MS = 60 * 60_000;
 const MESSAGE_LENGTH = 300;
 
-/** Instances launched in this process, by claim UID. */
-export type LaunchCache = Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
-
 export async function launch(
   world: World,
   claim: NodeClaim,
-  cache: LaunchCache,
+  { launches: cache }: Memory,
 ): Promise<StepResult> {
   const uid = claim.metadata.uid ?? claim.metadata.name;
   if (condition(claim, "Launched")?.status !== "Unknown") {

@@ -6,6 +6,7 @@ import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts
 import type { KubeObject } from "../../../apis/meta.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
+import { createRegistrationTracker } from "../../registration-tracker.ts";
 import { lifecycle } from "./controller.ts";
 
 const CLAIM = {
@@ -24,7 +25,7 @@ async function start(
   kind: never = NODE_CLAIM as never,
 ): Promise<FakeWorld> {
   const world = fakeWorld();
-  await world.run(lifecycle(world));
+  await world.run(lifecycle(world, createRegistrationTracker()));
   await world.api.create(kind, claim as never);
   await world.clock.settle();
   return world;
@@ -79,7 +80,7 @@ describe("the life of a claim", () => {
   it("gives a claim up when the cloud is out of capacity, so that its pods are planned anew", async () => {
     const world = fakeWorld();
     world.cloud.refusals.push(new InsufficientCapacityError("no c-4x in zone-a"));
-    await world.run(lifecycle(world));
+    await world.run(lifecycle(world, createRegistrationTracker()));
     await world.api.create(NODE_CLAIM, CLAIM);
     await world.clock.advance(2_000);
     expect(claimOf(world)).toBeUndefined();
@@ -92,7 +93,7 @@ describe("the life of a claim", () => {
     const refusal = new CreateError("boom", { reason: "NoSubnets", message: "none matched" });
     // The stored reason brings the claim back once at once; the next failure waits.
     world.cloud.refusals.push(refusal, refusal);
-    await world.run(lifecycle(world));
+    await world.run(lifecycle(world, createRegistrationTracker()));
     await world.api.create(NODE_CLAIM, CLAIM);
     await world.clock.settle();
     expect(statusOf(world, "Launched")).toBe("Unknown NoSubnets");
@@ -104,7 +105,7 @@ describe("the life of a claim", () => {
 
   it("never launches twice when the status could not be stored", async () => {
     const world = fakeWorld();
-    await world.run(lifecycle(world));
+    await world.run(lifecycle(world, createRegistrationTracker()));
     const patch = world.api.patch;
     let failures = 0;
     Object.assign(world.kube, {

@@ -3,6 +3,7 @@
  * with the claim; its pods are planned anew.
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
+import { condition } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { formatDuration } from "../../../base/duration.ts";
 import {
@@ -15,9 +16,14 @@ import { deleteClaim } from "../../claims.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
-import { done, type StepResult } from "./step.ts";
+import { tellPool } from "./pool-health.ts";
+import { done, type Memory, type StepResult } from "./step.ts";
 
-export async function giveUpIfLate(world: World, claim: NodeClaim): Promise<StepResult> {
+export async function giveUpIfLate(
+  world: World,
+  claim: NodeClaim,
+  { tracker }: Memory,
+): Promise<StepResult> {
   const verdict = liveness(claim, world.clock.now());
   if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
   const timeoutMs =
@@ -27,6 +33,15 @@ export async function giveUpIfLate(world: World, claim: NodeClaim): Promise<Step
     reason: verdict.reason,
     "provider-id": claim.status?.providerID,
   });
+  const launched = condition(claim, "Launched");
+  await tellPool(
+    world,
+    tracker,
+    claim,
+    verdict.reason === "registration_timeout"
+      ? { reason: "RegistrationFailed", message: "Failed to register node" }
+      : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" },
+  );
   await deleteClaim(world, claim);
   countDisrupted(world, claim, verdict.reason);
   return { claim, outcome: AWAIT_CHANGE, ended: true };

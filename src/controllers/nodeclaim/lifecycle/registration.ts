@@ -15,9 +15,14 @@ import { nodes } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { unregisteredTaintMissing } from "../events.ts";
-import { done, type StepResult } from "./step.ts";
+import { tellPool } from "./pool-health.ts";
+import { done, type Memory, type StepResult } from "./step.ts";
 
-export async function register(world: World, claim: NodeClaim): Promise<StepResult> {
+export async function register(
+  world: World,
+  claim: NodeClaim,
+  { tracker }: Memory,
+): Promise<StepResult> {
   const providerId = claim.status?.providerID;
   if (condition(claim, "Registered")?.status !== "Unknown" || providerId === undefined) {
     return done(claim);
@@ -49,6 +54,7 @@ export async function register(world: World, claim: NodeClaim): Promise<StepResu
     nodepool: poolLabel(claim.metadata),
     zone: claim.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
   });
+  await tellPool(world, tracker, claim);
   const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
   return done(withCondition(named, { type: "Registered", status: "True" }, nowMs));
 }

@@ -1,6 +1,14 @@
 /** What the steps of the claim's life hand to each other: the claim so far, and what went wrong. */
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { AWAIT_CHANGE, type Outcome } from "../../../kube/controller.ts";
+import type { RegistrationTracker } from "../../registration-tracker.ts";
+
+/** What the steps remember between reconciles, in this process only. */
+export interface Memory {
+  /** Instances launched, by claim UID, until that is stored in the claim. */
+  readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
+  readonly tracker: RegistrationTracker;
+}
 
 export interface StepResult {
   /** The claim with what this step found out; not sent yet. */

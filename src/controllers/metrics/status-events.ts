@@ -1,0 +1,67 @@
+/**
+ * Tells people in `kubectl describe` of every condition that changes on NodePools and NodeClaims, and of
+ * finalizers that come off. The mapping of a change does the work; nothing is asked for.
+ * upstream: operatorpkg/status/controller.go
+ */
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import type { Condition, Kind, KubeObject } from "../../apis/meta.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
+import type { EventToPublish } from "../../kube/events.ts";
+import type { World } from "../world.ts";
+
+type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
+
+export function statusEvents(world: World, kind: Kind): Controller {
+  return {
+    name: `operatorpkg.${kind.kind.toLowerCase()}.status`,
+    watches: [
+      source(kind, (object, event, before) => {
+        if (before !== undefined) {
+          world.events.publish(...transitions(before, object));
+          world.events.publish(...finalized(before, event === "removed" ? undefined : object));
+        }
+        return [];
+      }),
+    ],
+    concurrency: 1,
+    reconcile: async () => AWAIT_CHANGE,
+  };
+}
+
+/** The kinds whose conditions are told of. */
+export const STATUS_EVENT_KINDS: readonly Kind[] = [NODE_POOL as Kind, NODE_CLAIM as Kind];
+
+/** One event a condition that was there before with another status. */
+export function transitions(before: Conditioned, after: Conditioned): readonly EventToPublish[] {
+  const known = new Map((before.status?.conditions ?? []).map((one) => [one.type, one]));
+  return (after.status?.conditions ?? []).flatMap((now) => {
+    const was = known.get(now.type);
+    if (was === undefined || was.status === now.status) return [];
+    const why = now.message ? `, Message: ${now.message}` : "";
+    const change = `Status: ${was.status} -> ${now.status}, Reason: ${now.reason ?? ""}${why}`;
+    return [normal(after, now.type, `Status condition transitioned, Type: ${now.type}, ${change}`)];
+  });
+}
+
+/** One event a finalizer that was there before. `after` undefined: the object is gone. */
+export function finalized(
+  before: KubeObject,
+  after: KubeObject | undefined,
+): readonly EventToPublish[] {
+  if (before.metadata.deletionTimestamp === undefined) return [];
+  const left = after?.metadata.finalizers ?? [];
+  return (before.metadata.finalizers ?? [])
+    .filter((name) => !left.includes(name))
+    .map((name) => normal(before, "Finalized", `Finalized ${name}`));
+}
+
+function normal(object: KubeObject, reason: string, message: string): EventToPublish {
+  return {
+    object,
+    type: "Normal",
+    reason,
+    message,
+    dedupeValues: [object.metadata.name, message],
+  };
+}

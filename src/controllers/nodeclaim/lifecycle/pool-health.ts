@@ -1,0 +1,31 @@
+/** Tells a claim's NodePool how its attempt to join went. upstream: lifecycle/liveness.go, registration.go */
+import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
+import { condition, withCondition } from "../../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { changePool, poolById } from "../../pools.ts";
+import type { RegistrationTracker } from "../../registration-tracker.ts";
+import type { World } from "../../world.ts";
+
+/** `failure`: why the claim was given up; undefined when its node joined. */
+export async function tellPool(
+  world: World,
+  tracker: RegistrationTracker,
+  claim: NodeClaim,
+  failure?: { readonly reason: string; readonly message: string },
+): Promise<void> {
+  const stored = poolById(world, poolIdOfClaim(claim) ?? "");
+  if (stored === undefined || stored.pool.generation === "alpha") return;
+  const { uid } = stored.pool;
+  // Claims of an earlier pool of that name say nothing about this one.
+  if (!claim.metadata.ownerReferences?.some((owner) => owner.uid === uid)) return;
+  tracker.record(uid, failure === undefined);
+  const verdict = tracker.verdict(uid);
+  const type = "NodeRegistrationHealthy";
+  const known = condition(stored.native, type)?.status;
+  if (verdict === "unknown" || known === (verdict === "healthy" ? "True" : "False")) return;
+  const change =
+    verdict === "healthy"
+      ? ({ type, status: "True" } as const)
+      : ({ type, status: "False", ...failure } as const);
+  await changePool(world, stored, (native) => withCondition(native, change, world.clock.now()));
+}

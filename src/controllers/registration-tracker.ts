@@ -1,0 +1,37 @@
+/**
+ * The last four attempts of each pool to get a node to join, in memory: what NodeRegistrationHealthy says.
+ * Two failures among them make a pool unhealthy. upstream: pkg/state/nodepoolhealth/tracker.go
+ */
+
+const SIZE = 4;
+const UNHEALTHY_FAILURES = 2;
+
+export type RegistrationVerdict = "healthy" | "unhealthy" | "unknown";
+
+export interface RegistrationTracker {
+  /** Counts one attempt of the pool with that UID. */
+  record(poolUid: string, joined: boolean): void;
+  verdict(poolUid: string): RegistrationVerdict;
+  /** The pool or its class has changed: old attempts say nothing any more. */
+  reset(poolUid: string, to?: RegistrationVerdict): void;
+}
+
+export function createRegistrationTracker(): RegistrationTracker {
+  const attempts = new Map<string, readonly boolean[]>();
+  return {
+    record: (uid, joined) => {
+      attempts.set(uid, [...(attempts.get(uid) ?? []), joined].slice(-SIZE));
+    },
+    verdict: (uid) => {
+      const last = attempts.get(uid) ?? [];
+      if (last.length === 0) return "unknown";
+      const failures = last.filter((joined) => !joined).length;
+      if (failures >= UNHEALTHY_FAILURES) return "unhealthy";
+      return last.some((joined) => joined) ? "healthy" : "unknown";
+    },
+    reset: (uid, to = "unknown") => {
+      if (to === "unknown") attempts.delete(uid);
+      else attempts.set(uid, to === "healthy" ? [true] : [false, false]);
+    },
+  };
+}
