@@ -75,7 +75,7 @@ describe("the SDK's errors", () => {
     ];
     const codes: unknown[] = [];
     for (const call of calls) {
-      const error = await call().catch((e) => e);
+      const error = (await call().catch((e) => e)) as AwsError;
       expect(error).toBeInstanceOf(AwsError);
       expect(JSON.stringify([error, error.cause])).not.toContain("Signature");
       codes.push(error.code);
