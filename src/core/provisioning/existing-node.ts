@@ -22,16 +22,50 @@ import { Requirements } from "../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
 import type { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
-import type { PodClass, Variant } from "./pod-class.ts";
+import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import { isPermanent, type Place, type Topology } from "./topology.ts";
 
 /** `never`: also no other pod of this variant, for the rest of the pass. */
 export type Verdict = "yes" | "notNow" | "never";
 
+/**
+ * One pod looking for a node, as one variant. Nodes of one zone get one answer from a rule about zones:
+ * nothing is placed meanwhile.
+ */
+export class Attempt {
+  readonly space: RequirementSpace;
+  readonly volumes: VolumeIndex;
+  readonly #topology: Topology;
+  readonly #answers = new Map<Rule, Map<string, boolean>>();
+
+  constructor(context: { space: RequirementSpace; topology: Topology }, volumes: VolumeIndex) {
+    this.space = context.space;
+    this.volumes = volumes;
+    this.#topology = context.topology;
+  }
+
+  allows(rule: Rule, variant: Variant, node: ExistingNode): boolean {
+    const { group, self } = rule;
+    const domain = group.key === HOSTNAME_LABEL_KEY ? undefined : node.domain(group.key);
+    let answers = this.#answers.get(rule);
+    const known = domain === undefined ? undefined : answers?.get(domain);
+    if (known !== undefined) return known;
+    const podDomains = variant.strict.get(group.key);
+    const allowed = this.#topology.options(group, node, self, podDomains).length > 0;
+    if (domain === undefined) return allowed;
+    answers ??= new Map();
+    answers.set(domain, allowed);
+    this.#answers.set(rule, answers);
+    return allowed;
+  }
+}
+
 const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 
 /** A node that exists defines all its labels: what it does not have, it does not have. */
 export class ExistingNode implements Place {
+  /** Position among the targets. */
+  readonly index: number;
   readonly view: NodeView;
   readonly hostname: string;
   readonly taints: readonly Taint[];
@@ -41,7 +75,8 @@ export class ExistingNode implements Place {
   readonly #ports: HostPort[];
   #attached: Map<string, Set<string>> | undefined;
 
-  constructor(view: NodeView, daemonPods: readonly Pod[]) {
+  constructor(view: NodeView, daemonPods: readonly Pod[], index = 0) {
+    this.index = index;
     this.view = view;
     this.hostname = view.labels[HOSTNAME_LABEL_KEY] ?? view.name;
     this.taints = view.taints;
@@ -54,31 +89,33 @@ export class ExistingNode implements Place {
     return this.labels.has(key) ? this.labels.get(key) : undefined;
   }
 
+  /** The one value of a label; undefined when the node does not have it. */
+  domain(key: string): string | undefined {
+    return this.domains(key)?.values[0];
+  }
+
   canMeet(requirements: Requirements): boolean {
     return this.labels.accepts(requirements, NOTHING_UNDEFINED);
   }
 
-  /** Whether the pod may go here as the variant stands. upstream's order: cheap and lasting first. */
-  accepts(
-    pod: Pod,
-    podClass: PodClass,
-    variant: Variant,
-    context: { space: RequirementSpace; topology: Topology; volumes: VolumeIndex },
-  ): Verdict {
+  /** Whether the pod may go here as the variant stands. What fits no more comes first: it is cheap. */
+  accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
     if (!fits(podClass.requests, this.#remaining)) return "never";
-    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return "never";
-    if (!this.canMeet(variant.requirements)) return "never";
+    if (!variant.metNodes.has(this.index)) {
+      if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return "never";
+      if (!this.canMeet(variant.requirements)) return "never";
+      const sets = podClass.volumeSets;
+      if (sets.length > 0 && !sets.some((set) => this.canMeet(attempt.space.get(set))))
+        return "never";
+      variant.metNodes.add(this.index);
+    }
     const { ports } = podClass;
     if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port))))
       return "never";
-    if (podClass.hasVolumes && !this.#canAttach(pod, context.volumes)) return "notNow";
-    const sets = podClass.volumeSets;
-    if (sets.length > 0 && !sets.some((set) => this.canMeet(context.space.get(set))))
-      return "never";
-    for (const { group, self } of variant.rules) {
-      const podDomains = variant.strict.get(group.key);
-      if (context.topology.options(group, this, self, podDomains).length > 0) continue;
-      return isPermanent(group) ? "never" : "notNow";
+    if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return "notNow";
+    for (const rule of variant.rules) {
+      if (attempt.allows(rule, variant, this)) continue;
+      return isPermanent(rule.group) ? "never" : "notNow";
     }
     return "yes";
   }
@@ -143,5 +180,5 @@ export function targetNodes(
   return views
     .filter((view) => !view.deleting)
     .toSorted((a, b) => Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1))
-    .map((view) => new ExistingNode(view, daemonPods));
+    .map((view, index) => new ExistingNode(view, daemonPods, index));
 }

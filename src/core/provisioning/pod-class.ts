@@ -35,6 +35,8 @@ export interface Variant {
   readonly wishes: Wishes;
   /** All existing nodes before this index are dead. */
   firstNode: number;
+  /** Nodes whose labels and taints are known to do: those do not change within a pass. */
+  readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
   readonly deadTemplates: Marks;
@@ -169,6 +171,7 @@ export class PodClasses {
       rules: [...rules, ...guards],
       wishes,
       firstNode: 0,
+      metNodes: new Marks(),
       deadNodes: new Marks(),
       deadClaims: new Marks(),
       deadTemplates: new Marks(),

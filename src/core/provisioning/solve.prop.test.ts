@@ -422,7 +422,7 @@ describe("solve, on random clusters", () => {
         checkLimits(input, result);
         checkLeftOver(input, result);
       }),
-      { seed: 1, numRuns: 400 },
+      { seed: 1, numRuns: 200 },
     );
   });
 
@@ -439,7 +439,7 @@ describe("solve, on random clusters", () => {
         });
         expect(JSON.stringify(turned)).toBe(JSON.stringify(solve(input)));
       }),
-      { seed: 2, numRuns: 100 },
+      { seed: 2, numRuns: 50 },
     );
   });
 });

@@ -16,7 +16,7 @@ import { bitIndices } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { refusal } from "./eligibility.ts";
-import { ExistingNode, targetNodes } from "./existing-node.ts";
+import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { type Fit, NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
@@ -163,12 +163,12 @@ function place(pass: Pass, item: QueuedPod): Outcome {
 
 function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
   const { nodes, volumes } = pass;
-  const context = { ...pass.context, volumes };
+  const attempt = new Attempt(pass.context, volumes);
   while (variant.deadNodes.has(variant.firstNode)) variant.firstNode++;
   for (let index = variant.firstNode; index < nodes.length; index++) {
     if (variant.deadNodes.has(index)) continue;
     const node = nodes[index] as ExistingNode;
-    const verdict = node.accepts(pod, podClass, variant, context);
+    const verdict = node.accepts(pod, podClass, variant, attempt);
     if (verdict === "never") variant.deadNodes.add(index);
     if (verdict !== "yes") continue;
     node.add(pod, podClass, volumes);

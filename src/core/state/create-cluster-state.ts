@@ -7,6 +7,7 @@ import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminal } from "../../apis/core/pod-predicates.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
@@ -35,6 +36,8 @@ class Cluster implements ClusterState {
   readonly #nominated = new Map<string, number>();
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
+  /** Quantities are parsed once a pod, not once a view. */
+  readonly #requests = new WeakMap<Pod, Resources>();
   #nodesCache: readonly NodeView[] | undefined;
   #usageCache: Map<string, Resources> | undefined;
   #unboundCache: readonly Pod[] | undefined;
@@ -227,7 +230,14 @@ class Cluster implements ClusterState {
       pods: [...(this.#podsByNode.get(node?.metadata.name ?? "")?.values() ?? [])],
       marked: names.some((name) => name !== undefined && this.#marked.has(name)),
       nominatedUntilMs: Math.max(...nominations),
+      requestsOf: (pod) => this.#requestsOf(pod),
     });
+  }
+
+  #requestsOf(pod: Pod): Resources {
+    const requests = this.#requests.get(pod) ?? podRequests(pod);
+    this.#requests.set(pod, requests);
+    return requests;
   }
 
   #mark(name: string, marked: boolean): void {
