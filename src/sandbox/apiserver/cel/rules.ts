@@ -108,11 +108,10 @@ function check(node: Node, place: Place, errors: FieldError[]): void {
   const { path, value, old } = place;
   if (value === undefined || value === null) return;
   const isUnchanged = old !== undefined && deepEqual(old, value);
-  if (!isUnchanged) {
-    for (const rule of node.rules) {
-      const error = judge(node.schema, rule, place);
-      if (error !== undefined) errors.push(error);
-    }
+  for (const rule of node.rules) {
+    if (isUnchanged && !rule.isTransition) continue;
+    const error = judge(node.schema, rule, place);
+    if (error !== undefined) errors.push(error);
   }
   if (Array.isArray(value)) checkItems(node, place, value, errors);
   else if (isObject(value)) {

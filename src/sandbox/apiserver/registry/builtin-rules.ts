@@ -1,19 +1,21 @@
 /** Which rules belong to which built-in kind, by `group/Kind`. A kind that is not listed has none. */
 import {
   ANY_NAME_RULES,
+  AUTOSCALER_RULES,
+  BINDING_RULES,
   BUDGET_RULES,
-  CONFIG_MAP_RULES,
-  CRD_RULES,
+  CSI_DRIVER_RULES,
   LEASE_RULES,
   NAMESPACE_RULES,
-  NODE_RULES,
   PRIORITY_CLASS_RULES,
-  SECRET_RULES,
-  SERVICE_RULES,
   WEBHOOK_RULES,
 } from "./cluster-rules.ts";
+import { CONFIG_MAP_RULES, SECRET_RULES } from "./config-rules.ts";
+import { CRD_RULES } from "./crd-rules.ts";
 import type { KindRules } from "./kind-rules.ts";
+import { NODE_RULES } from "./node-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";
+import { SERVICE_RULES } from "./service-rules.ts";
 import { CLAIM_RULES, STORAGE_CLASS_RULES, VOLUME_RULES } from "./storage-rules.ts";
 import {
   CRON_JOB_RULES,
@@ -42,14 +44,16 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "apps/Deployment": DEPLOYMENT_RULES,
   "apps/ReplicaSet": REPLICA_SET_RULES,
   "apps/StatefulSet": STATEFUL_SET_RULES,
+  "autoscaling/HorizontalPodAutoscaler": AUTOSCALER_RULES,
   "batch/CronJob": CRON_JOB_RULES,
   "batch/Job": JOB_RULES,
   "coordination.k8s.io/Lease": LEASE_RULES,
   "policy/PodDisruptionBudget": BUDGET_RULES,
   "rbac.authorization.k8s.io/ClusterRole": ANY_NAME_RULES,
-  "rbac.authorization.k8s.io/ClusterRoleBinding": ANY_NAME_RULES,
+  "rbac.authorization.k8s.io/ClusterRoleBinding": BINDING_RULES,
   "rbac.authorization.k8s.io/Role": ANY_NAME_RULES,
-  "rbac.authorization.k8s.io/RoleBinding": ANY_NAME_RULES,
+  "rbac.authorization.k8s.io/RoleBinding": BINDING_RULES,
   "scheduling.k8s.io/PriorityClass": PRIORITY_CLASS_RULES,
+  "storage.k8s.io/CSIDriver": CSI_DRIVER_RULES,
   "storage.k8s.io/StorageClass": STORAGE_CLASS_RULES,
 };
