@@ -49,7 +49,18 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
     return requeueAfter(Math.max(1, renewed + graceMs + 1 - now));
   }
 
-  return { name: "node-lifecycle", watches: [source(NODE)], concurrency: 32, reconcile };
+  return {
+    name: "node-lifecycle",
+    watches: [
+      source(NODE),
+      // From its first Lease on a node is watched; renewals are read when the grace has passed.
+      source(LEASE, ({ metadata: { namespace, name } }, event) =>
+        event === "added" && namespace === LEASE_NAMESPACE ? [{ kind: "Node", name }] : [],
+      ),
+    ],
+    concurrency: 32,
+    reconcile,
+  };
 }
 
 /** Every condition becomes Unknown; the same object when that is so already. */

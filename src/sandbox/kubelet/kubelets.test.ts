@@ -1,0 +1,224 @@
+import { describe, expect, it } from "vitest";
+import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
+import { EVENT } from "../../apis/core/kinds.ts";
+import { NODE } from "../../apis/core/node.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { LEASE } from "../../apis/policy/kinds.ts";
+import { deploymentOf, type PartsCluster, startParts } from "../testing/parts-cluster.ts";
+
+async function createPod(
+  cluster: PartsCluster,
+  spec: object = {},
+  annotations: Record<string, string> = {},
+): Promise<Pod> {
+  return cluster.create(POD, {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "p", namespace: "default", annotations },
+    spec: { containers: [{ name: "main", image: "pause" }], ...spec },
+  });
+}
+
+async function look(cluster: PartsCluster): Promise<Pod | undefined> {
+  return (await cluster.pods())[0];
+}
+
+describe("a simulated machine", () => {
+  it("registers a node that is not ready, and makes it ready and free of taints later", async () => {
+    const cluster = await startParts();
+    cluster.node("n", { joinMs: 20_000, readyMs: 10_000 });
+    await cluster.clock.advance(19_900);
+    await expect(cluster.get(NODE, "n")).rejects.toMatchObject({ status: 404 });
+    await cluster.clock.advance(200);
+    const joined = await cluster.get(NODE, "n");
+    expect(joined.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`)).toEqual([
+      "node.kubernetes.io/not-ready:NoSchedule",
+      "node.kubernetes.io/not-ready:NoExecute",
+    ]);
+    expect(joined.status?.conditions?.at(-1)).toMatchObject({ type: "Ready", status: "False" });
+    await cluster.clock.advance(10_100);
+    const ready = await cluster.get(NODE, "n");
+    expect(ready.spec?.taints ?? []).toEqual([]);
+    expect(ready.status?.conditions?.find(({ type }) => type === "Ready")).toMatchObject({
+      status: "True",
+      reason: "KubeletReady",
+    });
+    await cluster.stop();
+  });
+
+  it("renews its lease while it runs", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await cluster.clock.advance(1_000);
+    const first = await cluster.get(LEASE, "n", "kube-node-lease");
+    await cluster.clock.advance(30_000);
+    const later = await cluster.get(LEASE, "n", "kube-node-lease");
+    expect(later.spec.renewTime).not.toBe(first.spec.renewTime);
+    await cluster.stop();
+  });
+
+  it("that never gets ready stays tainted", async () => {
+    const cluster = await startParts();
+    cluster.node("n", { readyMs: "never" });
+    await cluster.clock.advance(600_000);
+    const node = await cluster.get(NODE, "n");
+    expect(node.spec?.taints).toHaveLength(2);
+    await cluster.stop();
+  });
+
+  it("that ends takes its node and its pods with it", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await cluster.clock.advance(1_000);
+    await createPod(cluster);
+    await cluster.clock.advance(5_000);
+    cluster.kubelets.leave("n");
+    await cluster.clock.advance(31_000);
+    await expect(cluster.get(NODE, "n")).rejects.toMatchObject({ status: 404 });
+    expect((await look(cluster))?.status?.phase).toBe("Running");
+    await cluster.clock.advance(45_000);
+    expect(await cluster.pods()).toEqual([]);
+    await cluster.stop();
+  });
+
+  it("that falls silent is marked unreachable, and its pods are evicted after five minutes", async () => {
+    const cluster = await startParts({ kubelets: { nodeRemovalMs: 10_000_000 } });
+    cluster.node("n");
+    await cluster.clock.advance(1_000);
+    await createPod(cluster);
+    await cluster.clock.advance(5_000);
+    cluster.kubelets.leave("n");
+    await cluster.clock.advance(60_000);
+    const node = await cluster.get(NODE, "n");
+    expect(node.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`)).toEqual([
+      "node.kubernetes.io/unreachable:NoSchedule",
+      "node.kubernetes.io/unreachable:NoExecute",
+    ]);
+    const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
+    expect(ready).toMatchObject({ status: "Unknown", reason: "NodeStatusUnknown" });
+    expect((await look(cluster))?.metadata.deletionTimestamp).toBeUndefined();
+    await cluster.clock.advance(300_000);
+    expect((await look(cluster))?.metadata.deletionTimestamp).toBeDefined();
+    await cluster.stop();
+  });
+});
+
+describe("a pod on a simulated kubelet", () => {
+  it("goes from creating its containers to running and ready", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await cluster.clock.advance(1_000);
+    await createPod(cluster);
+    await cluster.clock.advance(1_000);
+    const creating = await look(cluster);
+    expect(creating?.status?.phase).toBe("Pending");
+    expect(creating?.status?.containerStatuses?.[0]).toMatchObject({
+      ready: false,
+      state: { waiting: { reason: "ContainerCreating" } },
+    });
+    await cluster.clock.advance(2_000);
+    const running = await look(cluster);
+    expect(running?.status).toMatchObject({ phase: "Running", hostIP: "10.0.0.10" });
+    expect(running?.status?.["podIP"]).toMatch(/^10\./);
+    expect(running?.status?.conditions?.map(({ type, status }) => `${type}=${status}`)).toEqual([
+      "PodReadyToStartContainers=True",
+      "Initialized=True",
+      "Ready=True",
+      "ContainersReady=True",
+      "PodScheduled=True",
+    ]);
+    expect(cluster.kubelets.logs.lines("default/p")).toHaveLength(1);
+    const reasons = (await cluster.kube.list(EVENT)).items
+      .filter(({ involvedObject }) => involvedObject.name === "p")
+      .map(({ reason }) => reason);
+    expect(reasons.sort()).toEqual(["Created", "Pulled", "Scheduled", "Started"]);
+    await cluster.stop();
+  });
+
+  it("ends after the annotated time, and is not started again when it should not be", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await createPod(cluster, { restartPolicy: "Never" }, { "karpenter-ts.sandbox/run-for": "30s" });
+    await cluster.clock.advance(20_000);
+    expect((await look(cluster))?.status?.phase).toBe("Running");
+    await cluster.clock.advance(20_000);
+    expect((await look(cluster))?.status?.phase).toBe("Succeeded");
+    await cluster.stop();
+  });
+
+  it("counts restarts when it is started again", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await createPod(cluster, {}, { "karpenter-ts.sandbox/run-for": "10s" });
+    await cluster.clock.advance(35_000);
+    const pod = await look(cluster);
+    expect(pod?.status?.phase).toBe("Running");
+    expect(pod?.status?.containerStatuses?.[0]).toMatchObject({ restartCount: 3 });
+    await cluster.stop();
+  });
+
+  it("stops within its grace, however long it would like to take", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await createPod(
+      cluster,
+      { terminationGracePeriodSeconds: 10 },
+      { "karpenter-ts.sandbox/stop-after": "60s" },
+    );
+    await cluster.clock.advance(5_000);
+    await cluster.kube.delete(POD, { name: "p", namespace: "default" });
+    await cluster.clock.advance(9_500);
+    expect(await cluster.pods()).toHaveLength(1);
+    await cluster.clock.advance(1_000);
+    expect(await cluster.pods()).toHaveLength(0);
+    await cluster.stop();
+  });
+
+  it("waits for its node's network unless it uses the host's", async () => {
+    const cluster = await startParts();
+    cluster.node("n", { readyMs: "never" });
+    const tolerations = [{ operator: "Exists" }];
+    await createPod(cluster, { tolerations });
+    await cluster.clock.advance(60_000);
+    expect((await look(cluster))?.spec.nodeName).toBe("n");
+    expect((await look(cluster))?.status?.phase).toBe("Pending");
+    await cluster.stop();
+  });
+});
+
+describe("the parts together", () => {
+  it("place pods that waited as soon as a node joins, and tell why they waited", async () => {
+    const cluster = await startParts();
+    await cluster.create(DEPLOYMENT, deploymentOf("web", 3, "1500m"));
+    await cluster.clock.advance(1_000);
+    const [waiting] = await cluster.pods();
+    expect(waiting?.status?.conditions).toContainEqual(
+      expect.objectContaining({
+        type: "PodScheduled",
+        status: "False",
+        reason: "Unschedulable",
+        message: "no nodes available to schedule pods",
+      }),
+    );
+    cluster.node("a", { joinMs: 5_000, readyMs: 5_000 });
+    cluster.node("b", { joinMs: 5_000, readyMs: 5_000 });
+    await cluster.clock.advance(30_000);
+    const pods = await cluster.pods();
+    expect(pods.map(({ status }) => status?.phase)).toEqual(["Running", "Running", "Running"]);
+    await cluster.stop();
+  });
+
+  it("do the same again from the same seed", async () => {
+    const run = async (): Promise<string> => {
+      const cluster = await startParts({ seed: "again" });
+      for (const name of ["a", "b", "c"]) cluster.node(name, { joinMs: 3_000, readyMs: 2_000 });
+      await cluster.create(DEPLOYMENT, deploymentOf("web", 30, "250m"));
+      await cluster.clock.advance(60_000);
+      await cluster.stop();
+      return cluster.trace.map((event) => JSON.stringify(event)).join("\n");
+    };
+    const first = await run();
+    expect(first.split("\n").length).toBeGreaterThan(90);
+    expect(await run()).toBe(first);
+  });
+});
