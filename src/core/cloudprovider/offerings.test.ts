@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { instanceType } from "../../testing/builders.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+import { cheapestOffering, NO_PRICE_MICRO_USD, worstLaunchPriceMicroUsd } from "./offerings.ts";
+
+const offering = (
+  zone: string,
+  capacityType: "spot" | "on-demand" | "reserved",
+  price: number,
+) => ({
+  zone,
+  capacityType,
+  priceMicroUsd: price,
+  available: true,
+});
+
+const type = instanceType({
+  offerings: [
+    offering("b", "spot", 30),
+    offering("a", "spot", 30),
+    offering("c", "spot", 40),
+    offering("a", "on-demand", 100),
+    offering("a", "reserved", 1),
+    { ...offering("d", "spot", 5), available: false },
+  ],
+});
+
+const only = (key: string, value: string) => Requirements.fromLabels({ [key]: value });
+
+describe("offerings", () => {
+  it("finds the cheapest that can be launched, equals by zone", () => {
+    expect(cheapestOffering(type, Requirements.NONE)).toMatchObject({
+      zone: "a",
+      priceMicroUsd: 30,
+    });
+    const onDemand = only("karpenter.sh/capacity-type", "on-demand");
+    expect(cheapestOffering(type, onDemand)?.priceMicroUsd).toBe(100);
+    expect(cheapestOffering(type, only("topology.kubernetes.io/zone", "d"))).toBe(undefined);
+  });
+
+  it("fears the dearest of what the cloud would launch first", () => {
+    expect(worstLaunchPriceMicroUsd(type, Requirements.NONE)).toBe(40);
+    const nowhere = only("topology.kubernetes.io/zone", "mars");
+    expect(worstLaunchPriceMicroUsd(type, nowhere)).toBe(NO_PRICE_MICRO_USD);
+  });
+});

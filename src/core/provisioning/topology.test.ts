@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import type { Pod, TopologySpreadConstraint } from "../../apis/core/pod.ts";
+import {
+  instanceType,
+  nodeView,
+  type PodOptions,
+  pod,
+  pods,
+  poolInput,
+  SCHEDULING_OPTIONS,
+  schedulingInput,
+} from "../../testing/builders.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const HOSTNAME = "kubernetes.io/hostname";
+const WEB = { labelSelector: { matchLabels: { app: "web" } } };
+
+/** Pods by zone of their planned node (or node name), with `?` for an open zone; then the failures. */
+function placed(input: Partial<SchedulingInput>): string[] {
+  const result = solve(schedulingInput(input));
+  const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name).join(" ");
+  const claims = result.newClaims.map((claim) => {
+    const zone = claim.requirements.find((one) => one.key === ZONE)?.values?.join("/");
+    return `${zone ?? "?"}: ${names(claim.pods)}`;
+  });
+  const existing = result.existing.map((one) => `${one.nodeName}: ${names(one.pods)}`);
+  const left = result.unschedulable.map((one) => `left: ${one.pod.metadata.name}`);
+  return [...claims, ...existing, ...left].sort();
+}
+
+function spread(
+  constraint: Partial<TopologySpreadConstraint>,
+  labels = { app: "web" },
+): PodOptions {
+  const rule = { maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: "DoNotSchedule" as const };
+  return { labels, spec: { topologySpreadConstraints: [{ ...rule, ...WEB, ...constraint }] } };
+}
+
+const running = (name: string, on: string, labels = { app: "web" }) =>
+  pod({ name, nodeName: on, labels });
+
+const full = (name: string, zone: string, on: readonly Pod[], labels = {}) =>
+  nodeView({
+    node: { name, labels: { [ZONE]: zone, ...labels }, capacity: { cpu: "100m" } },
+    pods: on,
+  });
+
+describe("topology spread", () => {
+  it("lets minDomains ask for zones that are not used yet", () => {
+    const options = spread({ minDomains: 4 });
+    expect(placed({ pods: pods(4, options) })).toEqual([
+      "left: pod-3",
+      "zone-a: pod-0",
+      "zone-b: pod-1",
+      "zone-c: pod-2",
+    ]);
+  });
+
+  it("gives a ScheduleAnyway spread up when it cannot be kept", () => {
+    const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", topologyKey: "rack" });
+    expect(placed({ pods: [pod(soft)] })).toEqual(["?: pod"]);
+    const hard = spread({ topologyKey: "rack" });
+    expect(placed({ pods: [pod(hard)] })).toEqual(["left: pod"]);
+  });
+
+  it("does not look at ScheduleAnyway at all under policy Ignore", () => {
+    const soft = spread({ whenUnsatisfiable: "ScheduleAnyway" });
+    const options = { ...SCHEDULING_OPTIONS, preferencePolicy: "Ignore" as const };
+    expect(placed({ pods: pods(2, soft), options })).toEqual(["?: pod-0 pod-1"]);
+  });
+
+  it("counts each revision of a Deployment by itself with matchLabelKeys", () => {
+    const nodes = [
+      full("n", "zone-a", [running("old", "n", { app: "web", hash: "1" } as { app: string })]),
+    ];
+    const options = spread({ matchLabelKeys: ["hash"] }, { app: "web", hash: "2" } as {
+      app: string;
+    });
+    expect(placed({ pods: [pod(options)], nodes })).toEqual(["zone-a: pod"]);
+    expect(placed({ pods: [pod(spread({}))], nodes })).toEqual(["zone-b: pod"]);
+  });
+
+  it("looks only at nodes the pod could be on, unless nodeAffinityPolicy is Ignore", () => {
+    const nodes = [full("n", "zone-a", [running("old", "n")], { "kubernetes.io/arch": "arm64" })];
+    const selector = { nodeSelector: { "kubernetes.io/arch": "amd64" } };
+    const made = (constraint: Partial<TopologySpreadConstraint>) => {
+      const options = spread(constraint);
+      return [pod({ ...options, spec: { ...options.spec, ...selector } })];
+    };
+    expect(placed({ pods: made({}), nodes })).toEqual(["zone-a: pod"]);
+    expect(placed({ pods: made({ nodeAffinityPolicy: "Ignore" }), nodes })).toEqual([
+      "zone-b: pod",
+    ]);
+  });
+
+  it("leaves zones out that only a tainted pool reaches when nodeTaintsPolicy is Honor", () => {
+    const only = (zone: string) => [instanceType({ zones: [zone] })];
+    const taints = [{ key: "gpu", effect: "NoSchedule" as const }];
+    const pools = [
+      poolInput({ name: "a" }, only("zone-a")),
+      poolInput({ name: "b", taints }, only("zone-b")),
+    ];
+    const honor = spread({ nodeTaintsPolicy: "Honor" });
+    expect(placed({ pods: pods(2, honor), pools })).toEqual(["zone-a: pod-0 pod-1"]);
+    expect(placed({ pods: pods(2, spread({})), pools })).toEqual(["left: pod-1", "zone-a: pod-0"]);
+  });
+
+  it("counts a pod that was placed before its node's zone was known", () => {
+    const plain = pod({ name: "plain", cpu: "1", labels: { app: "web" } });
+    const pinned = pod({ name: "pinned", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
+    const spreading = pod({ ...spread({}), name: "spreading", cpu: "10m" });
+    expect(placed({ pods: [plain, pinned, spreading] })).toEqual([
+      "zone-a: plain pinned",
+      "zone-b: spreading",
+    ]);
+  });
+});
+
+describe("pod affinity", () => {
+  const near = (topologyKey: string, extra = {}) => ({
+    affinity: {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, ...WEB, ...extra }],
+      },
+    },
+  });
+
+  it("joins the zone where the others run", () => {
+    const nodes = [full("n", "zone-c", [running("old", "n")])];
+    expect(placed({ pods: [pod({ spec: near(ZONE) })], nodes })).toEqual(["zone-c: pod"]);
+  });
+
+  it("joins the host where the others go", () => {
+    const leader = pod({ name: "leader", cpu: "1", labels: { app: "web" } });
+    const follower = pod({ name: "follower", spec: near(HOSTNAME) });
+    expect(placed({ pods: [leader, follower] })).toEqual(["?: leader follower"]);
+  });
+
+  it("waits for a pod that is not there", () => {
+    expect(placed({ pods: [pod({ spec: near(ZONE) })] })).toEqual(["left: pod"]);
+  });
+
+  it("looks into other namespaces by name and by label", () => {
+    const nodes = [
+      full("n", "zone-c", [
+        pod({ name: "old", namespace: "shop", nodeName: "n", labels: { app: "web" } }),
+      ]),
+    ];
+    const namespaces = [{ metadata: { name: "shop", labels: { tier: "front" } } }];
+    const by = (extra: object) =>
+      placed({ pods: [pod({ spec: near(ZONE, extra) })], nodes, namespaces });
+    expect(by({})).toEqual(["left: pod"]);
+    expect(by({ namespaces: ["shop"] })).toEqual(["zone-c: pod"]);
+    expect(by({ namespaceSelector: { matchLabels: { tier: "front" } } })).toEqual(["zone-c: pod"]);
+    expect(by({ namespaceSelector: {} })).toEqual(["zone-c: pod"]);
+    expect(by({ namespaceSelector: { matchLabels: { tier: "back" } } })).toEqual(["left: pod"]);
+  });
+
+  it("gives a preferred affinity up when nobody is there", () => {
+    const preferred = {
+      affinity: {
+        podAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, podAffinityTerm: { topologyKey: ZONE, ...WEB } },
+          ],
+        },
+      },
+    };
+    expect(placed({ pods: [pod({ spec: preferred })] })).toEqual(["?: pod"]);
+  });
+});
+
+describe("pod anti-affinity", () => {
+  const apart = (topologyKey: string) => ({
+    affinity: {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, ...WEB }],
+      },
+    },
+  });
+
+  it("keeps out of zones where the others run", () => {
+    const nodes = ["zone-a", "zone-b"].map((zone, index) =>
+      full(`n${index}`, zone, [running(`old-${index}`, `n${index}`)]),
+    );
+    expect(placed({ pods: [pod({ spec: apart(ZONE) })], nodes })).toEqual(["zone-c: pod"]);
+  });
+
+  it("does not count pods that are leaving or being moved", () => {
+    const old = running("old", "n");
+    const leaving = {
+      ...old,
+      metadata: { ...old.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+    };
+    const nodes = [nodeView({ node: { name: "n" }, pods: [leaving] })];
+    expect(placed({ pods: [pod({ spec: apart(HOSTNAME) })], nodes })).toEqual(["n: pod"]);
+    const moved = [nodeView({ node: { name: "n" }, pods: [old], deleting: true })];
+    const moving = pod({ name: "old", labels: { app: "web" }, spec: apart(ZONE) });
+    expect(placed({ pods: [moving], nodes: moved })).toEqual(["zone-a: old"]);
+  });
+
+  it("is kept both ways between pods of one batch", () => {
+    const hermit = pod({ name: "hermit", cpu: "1", spec: apart(HOSTNAME) });
+    const web = pod({ name: "web", labels: { app: "web" } });
+    expect(placed({ pods: [hermit, web] })).toEqual(["?: hermit", "?: web"]);
+  });
+});

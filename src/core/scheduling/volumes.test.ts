@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { StorageClass } from "../../apis/storage/kinds.ts";
+import { nodeView, pod, pods, schedulingInput } from "../../testing/builders.ts";
+import { solve } from "../provisioning/solve.ts";
+import { VolumeIndex, type VolumeObjects } from "./volumes.ts";
+
+const BOUND = { "pv.kubernetes.io/bind-completed": "yes" };
+const NOTHING: VolumeObjects = { claims: [], volumes: [], classes: [], csiNodes: [] };
+
+function claim(
+  name: string,
+  spec: PersistentVolumeClaim["spec"],
+  metadata = {},
+): PersistentVolumeClaim {
+  return { metadata: { name, namespace: "default", annotations: BOUND, ...metadata }, spec };
+}
+
+function volume(name: string, zones: readonly string[][], spec = {}): PersistentVolume {
+  const nodeSelectorTerms = zones.map((values) => ({
+    matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In" as const, values }],
+  }));
+  return {
+    metadata: { name },
+    spec: { csi: { driver: "ebs" }, nodeAffinity: { required: { nodeSelectorTerms } }, ...spec },
+  };
+}
+
+function storageClass(name: string, extra: Partial<StorageClass> = {}): StorageClass {
+  return {
+    metadata: { name },
+    provisioner: "kubernetes.io/aws-ebs",
+    volumeBindingMode: "WaitForFirstConsumer",
+    ...extra,
+  };
+}
+
+const using = (...claims: string[]) =>
+  pod({
+    spec: {
+      volumes: claims.map((claimName) => ({
+        name: claimName,
+        persistentVolumeClaim: { claimName },
+      })),
+    },
+  });
+
+describe("VolumeIndex", () => {
+  it("says why a pod's volumes keep it from being planned for", () => {
+    const index = new VolumeIndex({
+      ...NOTHING,
+      claims: [
+        claim("lost", { volumeName: "x" }, {}),
+        claim("unbound", {}),
+        claim("classless", { storageClassName: "gone" }),
+        claim("immediate", { storageClassName: "immediate" }),
+        claim("good", { storageClassName: "wait" }),
+        claim("half", { volumeName: "x" }, { annotations: {} }),
+        claim("leaving", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+      ],
+      classes: [
+        storageClass("wait"),
+        storageClass("immediate", { volumeBindingMode: "Immediate" }),
+      ],
+    });
+    const reasons = ["lost", "unbound", "classless", "immediate", "good", "half", "leaving"].map(
+      (name) => index.refusal(using(name)),
+    );
+    expect(reasons).toEqual([
+      'persistentvolume "x" not found',
+      "unbound pvc must define a storage class",
+      "failed to validate pvc, failed to get storage class",
+      "failed to validate pvc, pvc with immediate volume binding mode must be bound",
+      undefined,
+      "pvc is considered unbound because it does not contain annotation",
+      "persistentvolumeclaim is being deleted",
+    ]);
+  });
+
+  it("combines the choices of several volumes and leaves contradictions out", () => {
+    const index = new VolumeIndex({
+      ...NOTHING,
+      claims: [claim("a", { volumeName: "pa" }), claim("b", { volumeName: "pb" })],
+      volumes: [volume("pa", [["zone-a"], ["zone-b"]]), volume("pb", [["zone-b", "zone-c"]])],
+    });
+    const texts = index.alternatives(using("a", "b")).map(String);
+    expect(texts).toEqual(["topology.kubernetes.io/zone In [zone-b]"]);
+  });
+
+  it("takes a class's allowed topologies for a volume that is not there yet", () => {
+    const allowedTopologies = [
+      { matchLabelExpressions: [{ key: "topology.kubernetes.io/zone", values: ["zone-b"] }] },
+    ];
+    const index = new VolumeIndex({
+      ...NOTHING,
+      classes: [storageClass("wait", { allowedTopologies })],
+    });
+    const ephemeral = pod({
+      spec: {
+        volumes: [
+          {
+            name: "tmp",
+            ephemeral: { volumeClaimTemplate: { spec: { storageClassName: "wait" } } },
+          },
+        ],
+      },
+    });
+    expect(index.refusal(ephemeral)).toBe(undefined);
+    expect(index.alternatives(ephemeral).map(String)).toEqual([
+      "topology.kubernetes.io/zone In [zone-b]",
+    ]);
+    expect([...index.usage(ephemeral)]).toEqual([
+      ["ebs.csi.aws.com", new Set(["default/pod-tmp"])],
+    ]);
+  });
+
+  it("does not attach more volumes to a node than it has slots for", () => {
+    const names = ["a", "b", "c"];
+    const volumes: VolumeObjects = {
+      claims: names.map((name) => claim(name, { volumeName: `pv-${name}` })),
+      volumes: names.map((name) => volume(`pv-${name}`, [])),
+      classes: [],
+      csiNodes: [
+        {
+          metadata: { name: "n" },
+          spec: { drivers: [{ name: "ebs", allocatable: { count: 2 } }] },
+        },
+      ],
+    };
+    const batch = pods(3).map((one, index) => ({
+      ...one,
+      spec: { ...one.spec, volumes: using(names[index] as string).spec.volumes ?? [] },
+    }));
+    const nodes = [nodeView({ node: { name: "n" } })];
+    const result = solve(schedulingInput({ pods: batch, nodes, volumes }));
+    expect(result.existing[0]?.pods).toHaveLength(2);
+    expect(result.newClaims).toHaveLength(1);
+  });
+});
