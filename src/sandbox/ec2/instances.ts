@@ -337,7 +337,7 @@ export function terminate(state: AwsState, record: InstanceRecord, reason: strin
   if (ENDING.has(record.state)) return;
   record.state = "shutting-down";
   record.stateReason = reason;
-  announce(state, record, "shutting-down", record.type, reason);
+  announce(state, record, "terminating", record.type, reason);
   state.notify(record, "shutting-down");
   state.clock.after(state.timings.shuttingDownMs, () => end(state, record));
 }
