@@ -17,6 +17,7 @@ import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
 import { deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
 import { discoveryResponse } from "./discovery/discovery.ts";
 import type { Call, Engine } from "./engine.ts";
+import { expireEvents } from "./event-expiry.ts";
 import { collectGarbage } from "./garbage-collection.ts";
 import { endContainers } from "./namespace-lifecycle.ts";
 import { openapiResponse } from "./openapi/openapi.ts";
@@ -66,8 +67,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     webhooks,
     logs: { source: undefined },
     everyMinute: minutes.everyMinute,
+    open: new Set(),
   };
-  const stops = [collectGarbage(engine, log), endContainers(engine, log), bootstrap(engine)];
+  const stops = [
+    collectGarbage(engine, log),
+    endContainers(engine, log),
+    expireEvents(engine),
+    bootstrap(engine),
+  ];
   const { setCrds } = registry;
   if (setCrds !== undefined) stops.push(serveCustomResources(engine, { setCrds }));
   const handle = (request: KubeRequest, user: User): Promise<KubeResponse> =>
@@ -83,6 +90,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     close: () => {
       for (const stop of stops) stop();
+      for (const stream of [...engine.open]) stream.close();
       minutes.close();
     },
   };

@@ -19,6 +19,8 @@ export interface Engine {
   readonly logs: { source: LogSource | undefined };
   /** Calls `onMinute` once a minute until stopped: one timer for all watches' bookmarks. */
   readonly everyMinute: (onMinute: () => void) => () => void;
+  /** Open streams; all are closed with the server. */
+  readonly open: Set<{ close(): void }>;
 }
 
 /** One request for a resource that is served. */

@@ -150,3 +150,26 @@ describe("a custom resource definition", () => {
     expect((await send("GET", `${crds}/widgets.example.com`)).status).toBe(404);
   });
 });
+
+describe("an event", () => {
+  it("lives for an hour after its last write", async () => {
+    const { clock, names, send } = start();
+    const events = "/api/v1/namespaces/default/events";
+    const event = (name: string) => ({
+      metadata: { name },
+      involvedObject: { kind: "Pod", name: "p", namespace: "default" },
+      reason: "Testing",
+      type: "Normal",
+    });
+    await send("POST", events, event("quiet"));
+    await send("POST", events, event("busy"));
+    await clock.advance(1_800_000);
+    await send("PATCH", `${events}/busy`, { count: 2 }, MERGE);
+    await clock.advance(1_800_000);
+    expect(await names(events)).toEqual(["busy"]);
+    const again = await send("GET", "/apis/events.k8s.io/v1/namespaces/default/events/busy");
+    expect(again.body).toMatchObject({ regarding: { name: "p" }, deprecatedCount: 2 });
+    await clock.advance(1_800_000);
+    expect(await names(events)).toEqual([]);
+  });
+});

@@ -62,14 +62,11 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   return { apiVersion, kind, metadata, ...rest };
 }
 
-/** The namespace of the object must be the URL's. */
+/** The namespace of the object must be the URL's; cluster-scoped objects have none, whatever they say. */
 function checkNamespace(call: Call, object: KubeObject): void {
   const { namespace } = object.metadata;
-  const asked = call.path.namespace;
-  if (namespace === undefined || namespace === "" || namespace === asked) return;
-  if (!call.definition.namespaced && asked === undefined) {
-    throw badRequest("namespace is not allowed on this type");
-  }
+  if (!call.definition.namespaced || namespace === undefined || namespace === "") return;
+  if (namespace === call.path.namespace) return;
   throw badRequest(
     "the namespace of the provided object does not match the namespace sent on the request",
   );

@@ -130,7 +130,9 @@ class WatchStream implements KubeStream {
 
   #follow(): void {
     const { engine, definition, query } = this.#call;
+    engine.open.add(this);
     this.#stops.push(
+      () => engine.open.delete(this),
       engine.store.subscribe(definition.storageKey, (event) => {
         this.#take(event);
         this.#notify();

@@ -7,9 +7,9 @@ import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../apis/meta.ts";
 import { clone, isObject } from "../../base/json.ts";
 import type { Admission } from "./admission.ts";
-import { type Call, groupVersionOf, isDryRun } from "./engine.ts";
+import { type Call, isDryRun } from "./engine.ts";
 import type { WebhookClientConfig } from "./resource-definition.ts";
-import { ApiError } from "./status.ts";
+import { ApiError, type StatusDetails } from "./status.ts";
 
 interface Webhook {
   readonly name: string;
@@ -28,7 +28,12 @@ interface Webhook {
 
 interface Answer {
   readonly allowed?: boolean;
-  readonly status?: { readonly code?: number; readonly message?: string; readonly reason?: string };
+  readonly status?: {
+    readonly code?: number;
+    readonly message?: string;
+    readonly reason?: string;
+    readonly details?: StatusDetails;
+  };
   readonly patch?: string;
   readonly patchType?: string;
   readonly warnings?: readonly string[];
@@ -163,7 +168,7 @@ async function ask(
   }
   call.warnings.push(...(answer.warnings ?? []));
   if (answer.allowed === true) return answer;
-  throw denial(webhook.name, answer, groupVersionOf(definition));
+  throw denial(webhook.name, answer);
 }
 
 function answerOf(review: unknown): Answer {
@@ -172,17 +177,14 @@ function answerOf(review: unknown): Answer {
   return response as Answer;
 }
 
-/** Kubernetes' code for a denial without one is 400; below 400 counts as none. */
-function denial(name: string, answer: Answer, _where: string): ApiError {
+/** The webhook's own Status with who denied in front; a code that is no refusal counts as 400. */
+function denial(name: string, { status = {} }: Answer): ApiError {
   const prefix = `admission webhook "${name}" denied the request`;
-  const { code = 0, message = "", reason = "" } = answer.status ?? {};
+  const { code = 0, details, message = "", reason = "" } = status;
   let text = `${prefix} without explanation`;
   if (message !== "") text = `${prefix}: ${message}`;
   else if (reason !== "") text = `${prefix}: ${reason}`;
-  const status = Math.max(code, 400);
-  const why =
-    reason !== "" ? reason : status === 403 ? "Forbidden" : status === 400 ? "BadRequest" : "";
-  return new ApiError(status, why, text, {});
+  return new ApiError(Math.max(code, 400), reason, text, details);
 }
 
 function patched(call: Call, webhook: Webhook, object: KubeObject, patch: string): KubeObject {
