@@ -3,7 +3,7 @@
  * Kubernetes' types: whole numbers are int by schema, date-times are timestamps, and field names that are no
  * CEL words are escaped (`__namespace__`).
  */
-import { Environment, type ParseResult } from "@marcbachmann/cel-js";
+import { Environment, Optional, type ParseResult } from "@marcbachmann/cel-js";
 import { isObject } from "../../../base/json.ts";
 import type { Schema } from "../schema/schema.ts";
 import { registerKubernetesLibrary } from "./library.ts";
@@ -69,6 +69,11 @@ export function toCel(schema: Schema, value: unknown): unknown {
     return new Date(value);
   }
   return value;
+}
+
+/** An optional value, as `oldSelf` is under `optionalOldSelf`. */
+export function toOptional(value: unknown): unknown {
+  return value === undefined ? Optional.none() : Optional.of(value);
 }
 
 /** How a declared field is written in expressions. upstream: apiserver pkg/cel/escaping.go */

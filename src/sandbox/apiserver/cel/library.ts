@@ -1,63 +1,23 @@
 /**
- * Kubernetes' additions to CEL: regular expressions in Go's dialect, lists, quantities, URLs, IP
- * addresses and networks. Registered once; `format` and `authorizer` are not offered (a rule that uses them does
- * not compile, and the CRD is refused with that message).
+ * Kubernetes' additions to CEL: regular expressions in Go's dialect, lists, sets and formats here,
+ * quantities and networks in files of their own. `authorizer` is not offered: it belongs to admission
+ * policies, which are not served.
  * upstream: apiserver pkg/cel/library
  */
 
-import { isIP } from "node:net";
-import type { Environment } from "@marcbachmann/cel-js";
+import { type Environment, Optional } from "@marcbachmann/cel-js";
 import { deepEqual } from "../../../base/json.ts";
-import { parseNano } from "../../../base/quantity.ts";
+import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import { compilePattern } from "../schema/validate.ts";
-
-const NANO = 1_000_000_000n;
-
-class Quantity {
-  readonly nano: bigint;
-  constructor(nano: bigint) {
-    this.nano = nano;
-  }
-}
-
-class Url {
-  readonly url: URL;
-  constructor(url: URL) {
-    this.url = url;
-  }
-}
-
-class Ip {
-  readonly family: number;
-  readonly bits: bigint;
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-    this.family = isIP(text);
-    this.bits = this.family === 4 ? bitsOf4(text) : bitsOf6(text);
-  }
-}
-
-class Cidr {
-  readonly ip: Ip;
-  readonly prefix: number;
-  constructor(ip: Ip, prefix: number) {
-    this.ip = ip;
-    this.prefix = prefix;
-  }
-
-  /** Same network for `other` under this prefix. */
-  contains(other: Ip): boolean {
-    if (other.family !== this.ip.family) return false;
-    const shift = BigInt((this.ip.family === 4 ? 32 : 128) - this.prefix);
-    return other.bits >> shift === this.ip.bits >> shift;
-  }
-}
+import { registerNetworks, registerUrls } from "./networks.ts";
+import { registerQuantities } from "./quantities.ts";
 
 /** Registers everything on `environment`. */
 export function registerKubernetesLibrary(environment: Environment): void {
   registerStrings(environment);
   registerLists(environment);
+  registerSets(environment);
+  registerFormats(environment);
   registerQuantities(environment);
   registerUrls(environment);
   registerNetworks(environment);
@@ -128,127 +88,67 @@ function registerLists(environment: Environment): void {
     });
 }
 
-function registerQuantities(environment: Environment): void {
-  const type = "kubernetes.Quantity";
-  const isWhole = ({ nano }: Quantity): boolean => nano % NANO === 0n;
+/** Stand for the names `sets` and `format`, which have functions but no value. */
+class Sets {}
+class Formats {}
+
+class Format {
+  readonly problems: (text: string) => readonly string[];
+  constructor(problems: (text: string) => readonly string[]) {
+    this.problems = problems;
+  }
+}
+
+function registerSets(environment: Environment): void {
+  const type = "kubernetes.Sets";
+  type List = readonly unknown[];
+  const has = (list: List, item: unknown): boolean => list.some((one) => deepEqual(one, item));
+  const contains = (a: List, b: List): boolean => b.every((item) => has(a, item));
   environment
-    .registerType(type, { ctor: Quantity, fields: {} })
-    .registerFunction("isQuantity(string): bool", (text: string) => parseNano(text) !== undefined)
-    .registerFunction(`quantity(string): ${type}`, (text: string) => {
-      const nano = parseNano(text);
-      if (nano === undefined) {
-        throw new Error(
-          "quantities must match the regular expression " +
-            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-        );
-      }
-      return new Quantity(nano);
+    .registerType(type, { ctor: Sets, fields: {} })
+    .registerConstant("sets", type, new Sets())
+    .registerFunction(`${type}.contains(list, list): bool`, (_sets: Sets, a: List, b: List) =>
+      contains(a, b),
+    )
+    .registerFunction(`${type}.equivalent(list, list): bool`, (_sets: Sets, a: List, b: List) => {
+      return contains(a, b) && contains(b, a);
     })
-    .registerFunction(`${type}.isInteger(): bool`, isWhole)
-    .registerFunction(`${type}.asInteger(): int`, (quantity: Quantity) => {
-      if (!isWhole(quantity)) throw new Error("cannot convert value to integer");
-      return quantity.nano / NANO;
-    })
-    .registerFunction(`${type}.asApproximateFloat(): double`, ({ nano }: Quantity) => {
-      return Number(nano) / 1e9;
-    })
-    .registerFunction(`${type}.sign(): int`, ({ nano }: Quantity) => signOf(nano))
-    .registerFunction(`${type}.add(${type}): ${type}`, (a: Quantity, b: Quantity) => {
-      return new Quantity(a.nano + b.nano);
-    })
-    .registerFunction(`${type}.sub(${type}): ${type}`, (a: Quantity, b: Quantity) => {
-      return new Quantity(a.nano - b.nano);
-    })
-    .registerFunction(`${type}.isLessThan(${type}): bool`, (a: Quantity, b: Quantity) => {
-      return a.nano < b.nano;
-    })
-    .registerFunction(`${type}.isGreaterThan(${type}): bool`, (a: Quantity, b: Quantity) => {
-      return a.nano > b.nano;
-    })
-    .registerFunction(`${type}.compareTo(${type}): int`, (a: Quantity, b: Quantity) => {
-      return signOf(a.nano - b.nano);
+    .registerFunction(`${type}.intersects(list, list): bool`, (_sets: Sets, a: List, b: List) => {
+      return a.some((item) => has(b, item));
     });
 }
 
-function registerUrls(environment: Environment): void {
-  const type = "kubernetes.URL";
+/** `format.dns1123Label().validate(self)` is none when the text is good, else the complaints. */
+function registerFormats(environment: Environment): void {
+  const namespace = "kubernetes.Formats";
+  const type = "kubernetes.NamedFormat";
+  const isGood = (expression: RegExp) => (text: string) =>
+    expression.test(text) ? [] : [`must match ${expression.source}`];
+  const formats: Readonly<Record<string, (text: string) => readonly string[]>> = {
+    dns1123Label: (text) => nameProblems(text, "label"),
+    dns1123Subdomain: (text) => nameProblems(text, "subdomain"),
+    qualifiedName: qualifiedNameProblems,
+    labelValue: labelValueProblems,
+    uuid: isGood(/^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/),
+    byte: isGood(/^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/),
+    date: isGood(/^\d{4}-\d{2}-\d{2}$/),
+    datetime: isGood(/^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/),
+    uri: (text) => (URL.canParse(text) ? [] : ["must be a URI"]),
+  };
   environment
-    .registerType(type, { ctor: Url, fields: {} })
-    .registerFunction("isURL(string): bool", (text: string) => URL.canParse(text))
-    .registerFunction(`url(string): ${type}`, (text: string) => {
-      if (!URL.canParse(text))
-        throw new Error(`URL parse error during conversion from string: ${text}`);
-      return new Url(new URL(text));
-    })
-    .registerFunction(`${type}.getScheme(): string`, ({ url }: Url) => url.protocol.slice(0, -1))
-    .registerFunction(`${type}.getHost(): string`, ({ url }: Url) => url.host)
-    .registerFunction(`${type}.getHostname(): string`, ({ url }: Url) => url.hostname)
-    .registerFunction(`${type}.getPort(): string`, ({ url }: Url) => url.port)
-    .registerFunction(`${type}.getEscapedPath(): string`, ({ url }: Url) => url.pathname);
-}
-
-function registerNetworks(environment: Environment): void {
-  const ip = "net.IP";
-  const cidr = "net.CIDR";
-  environment
-    .registerType(ip, { ctor: Ip, fields: {} })
-    .registerType(cidr, { ctor: Cidr, fields: {} })
-    .registerFunction("isIP(string): bool", (text: string) => isIP(text) !== 0)
-    .registerFunction(`ip(string): ${ip}`, (text: string) => {
-      if (isIP(text) === 0) throw new Error(`IP Address ${JSON.stringify(text)} parse error`);
-      return new Ip(text);
-    })
-    .registerFunction(`${ip}.family(): int`, ({ family }: Ip) => BigInt(family))
-    .registerFunction("isCIDR(string): bool", (text: string) => parseCidr(text) !== undefined)
-    .registerFunction(`cidr(string): ${cidr}`, (text: string) => {
-      const parsed = parseCidr(text);
-      if (parsed === undefined) {
-        throw new Error(`network address parse error during conversion from string: ${text}`);
-      }
-      return parsed;
-    })
-    .registerFunction(`${cidr}.ip(): ${ip}`, (network: Cidr) => network.ip)
-    .registerFunction(`${cidr}.prefixLength(): int`, ({ prefix }: Cidr) => BigInt(prefix))
-    .registerFunction(`${cidr}.containsIP(${ip}): bool`, (network: Cidr, other: Ip) => {
-      return network.contains(other);
-    })
-    .registerFunction(`${cidr}.containsIP(string): bool`, (network: Cidr, other: string) => {
-      return isIP(other) !== 0 && network.contains(new Ip(other));
-    })
-    .registerFunction(`${cidr}.containsCIDR(${cidr}): bool`, (network: Cidr, other: Cidr) => {
-      return other.prefix >= network.prefix && network.contains(other.ip);
+    .registerType(namespace, { ctor: Formats, fields: {} })
+    .registerType(type, { ctor: Format, fields: {} })
+    .registerConstant("format", namespace, new Formats())
+    .registerFunction(`${type}.validate(string): optional`, (format: Format, text: string) => {
+      const problems = format.problems(text);
+      return problems.length === 0 ? Optional.none() : Optional.of(problems);
     });
+  for (const [name, problems] of Object.entries(formats)) {
+    const format = new Format(problems);
+    environment.registerFunction(`${namespace}.${name}(): ${type}`, () => format);
+  }
 }
 
 function sorted<T extends bigint | string>(list: readonly T[]): readonly T[] {
   return [...list].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
-}
-
-function signOf(value: bigint): bigint {
-  return value < 0n ? -1n : value > 0n ? 1n : 0n;
-}
-
-function parseCidr(text: string): Cidr | undefined {
-  const [address = "", length = "", ...rest] = text.split("/");
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0 || !/^\d{1,3}$/.test(length)) return undefined;
-  return Number(length) <= (family === 4 ? 32 : 128)
-    ? new Cidr(new Ip(address), Number(length))
-    : undefined;
-}
-
-function bitsOf4(text: string): bigint {
-  return text.split(".").reduce((bits, part) => (bits << 8n) | BigInt(part), 0n);
-}
-
-function bitsOf6(text: string): bigint {
-  const [head = "", tail] = text.split("::");
-  const groupsOf = (part: string): string[] => (part === "" ? [] : part.split(":"));
-  const left = groupsOf(head);
-  const right = tail === undefined ? [] : groupsOf(tail);
-  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
-  return [...left, ...zeros, ...right].reduce(
-    (bits, group) => (bits << 16n) | BigInt(`0x${group}`),
-    0n,
-  );
 }

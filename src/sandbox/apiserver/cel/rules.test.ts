@@ -43,6 +43,9 @@ describe("rules of a CRD", () => {
     [text, "ip(self).family() == 6", "::1", true],
     [text, "url(self).getHostname() == 'a.b'", "https://a.b/c", true],
     [text, "duration(self) >= duration('1h')", "90m", true],
+    [texts, "sets.contains(self, ['a']) && sets.equivalent(self, ['b', 'a'])", ["a", "b"], true],
+    [text, "!format.dns1123Label().validate(self).hasValue()", "good-name", true],
+    [text, "!format.dns1123Label().validate(self).hasValue()", "Bad.Name", false],
     [texts, "self.isSorted() && self.indexOf('b') == 1", ["a", "b"], true],
     [texts, "self.all(x, x.startsWith('a')) && self.exists_one(x, x == 'a1')", ["a1", "a2"], true],
     [{ type: "array", items: number }, "self.sum() == 6 && self.max() == 3", [1, 2, 3], true],
@@ -89,6 +92,17 @@ describe("rules of a CRD", () => {
     expect(judge(text, "self == oldSelf", "a")).toEqual([]);
     expect(judge(text, "self == oldSelf", "a", "a")).toEqual([]);
     expect(judge(text, "self == oldSelf", "b", "a")).toEqual(['spec: Invalid value: "string": no']);
+  });
+
+  it("gives oldSelf as an optional where a rule asks for it", () => {
+    const rule = {
+      rule: "oldSelf.hasValue() ? self == oldSelf.value() : self == 'first'",
+      message: "no",
+      optionalOldSelf: true,
+    };
+    expect(judge(text, rule, "first")).toEqual([]);
+    expect(judge(text, rule, "other")).toHaveLength(1);
+    expect(judge(text, rule, "other", "first")).toHaveLength(1);
   });
 
   it("follows items of a list map by key, and does not hold old sins against an update", () => {

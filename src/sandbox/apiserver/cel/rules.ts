@@ -8,7 +8,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { deepEqual, isObject } from "../../../base/json.ts";
 import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";
 import type { FieldError, Schema, ValidationRule } from "../schema/schema.ts";
-import { compile, escapeField, type Program, run, toCel } from "./engine.ts";
+import { compile, escapeField, type Program, run, toCel, toOptional } from "./engine.ts";
 
 /** Complaints about `next`; transition rules see `current`. */
 export type RuleCheck = (next: KubeObject, current: KubeObject | undefined) => FieldError[];
@@ -177,16 +177,19 @@ function judge(schema: Schema, rule: Rule, place: Place): FieldError | undefined
   if (typeof program === "string") {
     return invalid(place.path, type, `rule compile error: compilation failed: ERROR: ${program}`);
   }
-  const bindings =
-    place.oldSelf === undefined
-      ? { self: place.self }
-      : { self: place.self, oldSelf: place.oldSelf };
+  const bindings = bindingsOf(source, place);
   const outcome = run(program, bindings);
   if (outcome.problem !== undefined) {
     return invalid(place.path, type, `${outcome.problem} evaluating rule: ${text}`);
   }
   if (outcome.value === true) return undefined;
   return complaint(rule, place, type, messageOf(rule, bindings));
+}
+
+function bindingsOf(source: ValidationRule, place: Place): Readonly<Record<string, unknown>> {
+  const { self, oldSelf } = place;
+  if (source.optionalOldSelf === true) return { self, oldSelf: toOptional(oldSelf) };
+  return oldSelf === undefined ? { self } : { self, oldSelf };
 }
 
 function messageOf(rule: Rule, bindings: Readonly<Record<string, unknown>>): string {
