@@ -82,8 +82,16 @@ class Scheduler {
       this.view.applyChanges(clock.now());
     }
     await Promise.all(sending);
-    const due = queue.nextDueMs();
+    const due = this.#nextDueMs();
     return due === undefined ? AWAIT_CHANGE : requeueAfter(Math.max(0, due - clock.now()));
+  }
+
+  /** When time alone is a reason to run again. */
+  #nextDueMs(): number | undefined {
+    const waits = [...this.#awaitingVolumes.values()].map(({ untilMs }) => untilMs);
+    const retry = this.view.queue.nextDueMs();
+    if (retry !== undefined) waits.push(retry);
+    return waits.length === 0 ? undefined : Math.min(...waits);
   }
 
   /** Decides synchronously; what is returned is only the sending. Never rejects. */

@@ -4,7 +4,7 @@
  * Lease are left as whoever made them wrote them.
  */
 import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
-import type { TaintEffect } from "../../apis/core/pod.ts";
+import { POD, type TaintEffect } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
@@ -17,7 +17,7 @@ import {
   source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, subject } from "../parts.ts";
+import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
 import { LEASE_NAMESPACE, NOT_READY_TAINT_KEY, readiness, UNREACHABLE_TAINT_KEY } from "./join.ts";
 import type { Kubelets } from "./kubelets.ts";
 import { nodeMonitorGraceMs } from "./lease.ts";
@@ -38,6 +38,7 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
     const judged = silent ? withUnknown(node, now) : node;
     await patchObject(kube, NODE, node, withReadinessTaints(judged, now));
     if (judged !== node) {
+      await markPodsNotReady(name);
       recorder.publish({
         object: subject(NODE, node),
         type: "Normal",
@@ -47,6 +48,25 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
     }
     if (renewed === undefined || silent) return AWAIT_CHANGE;
     return requeueAfter(Math.max(1, renewed + graceMs + 1 - now));
+  }
+
+  /** Pods of a silent node count as not ready: budgets and Services must not rely on them. */
+  async function markPodsNotReady(nodeName: string): Promise<void> {
+    for (const pod of podMirror(mirrors).byIndex(PODS_BY_NODE, nodeName)) {
+      const conditions = pod.status?.conditions ?? [];
+      if (!conditions.some(({ type, status }) => type === "Ready" && status === "True")) continue;
+      const lastTransitionTime = toRfc3339(clock.now());
+      const next = conditions.map((one) =>
+        one.type === "Ready" ? { ...one, status: "False" as const, lastTransitionTime } : one,
+      );
+      await patchObject(kube, POD, pod, { ...pod, status: { ...pod.status, conditions: next } });
+      recorder.publish({
+        object: subject(POD, pod),
+        type: "Warning",
+        reason: "NodeNotReady",
+        message: "Node is not ready",
+      });
+    }
   }
 
   return {

@@ -15,6 +15,7 @@ import {
   type Controller,
   type Outcome,
   type Request,
+  requeueAfter,
   source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
@@ -22,6 +23,7 @@ import { createPartRecorder, type PartDeps, podMirror } from "../parts.ts";
 import {
   createPod,
   isAvailable,
+  Pacer,
   podOf,
   podsOwnedBy,
   removePod,
@@ -31,6 +33,8 @@ import {
 } from "./controls.ts";
 import { templateHash } from "./rollout.ts";
 
+/** With 1,000 nodes a set is looked at every quarter of a second at most. */
+const PACE_MS_PER_NODE = 0.25;
 const HASH_LABEL = "controller-revision-hash";
 
 /** What every daemon pod tolerates. upstream of behaviour: AddOrUpdateDaemonPodTolerations */
@@ -54,11 +58,17 @@ export function daemonSetController(deps: PartDeps): Controller {
   const nodes = mirrors.of(NODE);
   const random = deps.random.fork("daemonset");
   const recorder = createPartRecorder(deps, "daemonset-controller");
+  const pacer = new Pacer(PACE_MS_PER_NODE);
   podMirror(mirrors);
+  sets.on((event, set) => {
+    if (event === "removed") pacer.forget(set);
+  });
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const set = sets.get(`${namespace}/${name}`);
     if (set === undefined || set.metadata.deletionTimestamp !== undefined) return AWAIT_CHANGE;
+    const waitMs = pacer.waitMs(set, nodes.size, clock.now());
+    if (waitMs > 0) return requeueAfter(waitMs);
     const hash = templateHash(set.spec.template, 0);
     const byNode = podsByNode(podsOwnedBy(deps, set));
     await manage(set, hash, byNode);

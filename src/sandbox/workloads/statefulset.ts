@@ -3,7 +3,7 @@
  * set is Parallel, each with its own claims; updates go from the highest ordinal down to the
  * partition. Claims stay when pods go.
  */
-import { STATEFUL_SET, type StatefulSet } from "../../apis/apps/kinds.ts";
+import { type PodTemplateSpec, STATEFUL_SET, type StatefulSet } from "../../apis/apps/kinds.ts";
 import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { POD, type Pod, type Volume } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
@@ -36,12 +36,15 @@ export function statefulSetController(deps: PartDeps): Controller {
   const sets = mirrors.of(STATEFUL_SET);
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);
   const recorder = createPartRecorder(deps, "statefulset-controller");
+  /** Templates by revision, as seen by this process: a pod below the partition comes back as it was. */
+  const templates = new Map<string, PodTemplateSpec>();
   podMirror(mirrors);
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const set = sets.get(`${namespace}/${name}`);
     if (set === undefined || set.metadata.deletionTimestamp !== undefined) return AWAIT_CHANGE;
     const revision = revisionOf(set);
+    templates.set(`${set.metadata.uid}/${revision}`, set.spec.template);
     await step(set, revision, podsOwnedBy(deps, set));
     await report(set, revision);
     return AWAIT_CHANGE;
@@ -53,7 +56,7 @@ export function statefulSetController(deps: PartDeps): Controller {
     const byOrdinal = new Map(pods.map((pod) => [ordinalOf(set, pod), pod]));
     for (let ordinal = 0; ordinal < wanted; ordinal++) {
       const pod = byOrdinal.get(ordinal);
-      if (pod === undefined) await createOrdinal(set, revisionFor(set, revision, ordinal), ordinal);
+      if (pod === undefined) await createOrdinal(set, revision, ordinal);
       else if (hasEnded(pod) && !isLeaving(pod)) await remove(set, pod);
       if (inOrder && !isUp(pod)) return;
     }
@@ -90,10 +93,14 @@ export function statefulSetController(deps: PartDeps): Controller {
     return removePod(deps, recorder, STATEFUL_SET, set, pod);
   }
 
-  async function createOrdinal(set: StatefulSet, revision: string, ordinal: number): Promise<void> {
+  async function createOrdinal(set: StatefulSet, newest: string, ordinal: number): Promise<void> {
+    const older = revisionFor(set, newest, ordinal);
+    const kept = templates.get(`${set.metadata.uid}/${older}`);
+    const revision = kept === undefined ? newest : older;
+    const template = kept ?? set.spec.template;
     const name = `${set.metadata.name}-${ordinal}`;
     const volumes = await createClaims(set, name);
-    const pod = podOf(STATEFUL_SET, set, set.spec.template, name);
+    const pod = podOf(STATEFUL_SET, set, template, name);
     const labels = {
       ...pod.metadata.labels,
       [REVISION_LABEL]: revision,
@@ -184,7 +191,7 @@ function revisionOf(set: StatefulSet): string {
   return `${set.metadata.name}-${templateHash(set.spec.template, 0)}`;
 }
 
-/** Below the partition a lost pod would come back at the old revision; its template is not kept. */
+/** Below the partition a lost pod comes back at the revision that the set is leaving. */
 function revisionFor(set: StatefulSet, revision: string, ordinal: number): string {
   const partition = set.spec.updateStrategy?.rollingUpdate?.partition ?? 0;
   const current = set.status?.["currentRevision"] as string | undefined;

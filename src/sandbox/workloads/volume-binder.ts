@@ -63,6 +63,9 @@ export function volumeBinderController(deps: PartDeps): Controller {
     }
     const storageClass = classes.get(claim.spec.storageClassName ?? "");
     const selected = claim.metadata.annotations?.[SELECTED_NODE];
+    if (selected !== undefined && nodes.get(selected) === undefined) {
+      return unselect(claim);
+    }
     const delayed = storageClass?.volumeBindingMode === "WaitForFirstConsumer";
     if (delayed && selected === undefined) {
       return say(claim, "Normal", "WaitForFirstConsumer", WAITING);
@@ -73,6 +76,15 @@ export function volumeBinderController(deps: PartDeps): Controller {
       return say(claim, "Normal", "FailedBinding", NOTHING_TO_BIND);
     }
     await provision(claim, storageClass, selected);
+  }
+
+  /** The chosen node is gone: the scheduler has to choose again. */
+  async function unselect(claim: PersistentVolumeClaim): Promise<void> {
+    const { [SELECTED_NODE]: _, ...annotations } = claim.metadata.annotations ?? {};
+    await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, {
+      ...claim,
+      metadata: { ...claim.metadata, annotations },
+    });
   }
 
   function say(
@@ -282,6 +294,7 @@ export function volumeBinderController(deps: PartDeps): Controller {
         ...(event === "updated" ? [] : unbound()),
       ]),
       source(STORAGE_CLASS, () => unbound()),
+      source(NODE, (_, event) => (event === "removed" ? unbound() : [])),
     ],
     // One at a time: two claims must not take the same volume.
     concurrency: 1,
