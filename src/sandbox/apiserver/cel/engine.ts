@@ -1,7 +1,7 @@
 /**
  * The one place that knows which CEL engine is used: `compile`, `run` and `toCel`. Expressions see
- * Kubernetes' types: whole numbers are int by schema, date-times are timestamps, and field names that are no
- * CEL words are escaped (`__namespace__`).
+ * Kubernetes' types: whole numbers are int by schema, date-times are timestamps, and field names
+ * that are no CEL words are escaped (`__namespace__`).
  */
 import { Environment, Optional, type ParseResult } from "@marcbachmann/cel-js";
 import { isObject } from "../../../base/json.ts";

@@ -1,7 +1,8 @@
 /**
- * The `x-kubernetes-validations` of a CRD version as one check. Rules are compiled once; an object is
- * turned into CEL values once and walked beside its schema. Transition rules (those that name `oldSelf`)
- * run where an old value corresponds; rules over parts that an update left alone are not run again.
+ * The `x-kubernetes-validations` of a CRD version as one check. Rules are compiled once; an object
+ * is turned into CEL values once and walked beside its schema. Transition rules (those that name
+ * `oldSelf`) run where an old value corresponds; rules over parts that an update left alone are
+ * not run again.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -75,7 +76,9 @@ export function ruleProblems(schema: Schema, path: string): readonly FieldError[
   return errors;
 }
 
-/** `above` guards against the one schema that contains itself (ObjectMeta's managed fields do not). */
+/**
+ * `above` guards against the one schema that contains itself (ObjectMeta's managed fields do not).
+ */
 function nodeOf(schema: Schema, above: ReadonlySet<Schema>): Node | undefined {
   if (above.has(schema)) return undefined;
   const within = new Set(above).add(schema);

@@ -1,7 +1,7 @@
 /**
- * Answers `/api`, `/apis` and what lies one and two levels below: which groups, versions and resources
- * there are. Both forms: the aggregated documents (v2, v2beta1) that today's clients ask for in one
- * request, and the plain lists. Custom kinds appear as soon as the registry has them.
+ * Answers `/api`, `/apis` and what lies one and two levels below: which groups, versions and
+ * resources there are. Both forms: the aggregated documents (v2, v2beta1) that today's clients ask
+ * for in one request, and the plain lists. Custom kinds appear as soon as the registry has them.
  * upstream: kube-aggregator pkg/apiserver, apiserver pkg/endpoints/discovery
  */
 

@@ -1,6 +1,7 @@
 /**
- * The definitions that the OpenAPI documents show: built-in ones from data/kubernetes, and for each
- * served version of a custom kind one of its own, named as Kubernetes names it (`sh.karpenter.v1.NodePool`).
+ * The definitions that the OpenAPI documents show: built-in ones from data/kubernetes, and for
+ * each served version of a custom kind one of its own, named as Kubernetes names it
+ * (`sh.karpenter.v1.NodePool`).
  */
 import { clone } from "../../../base/json.ts";
 import { builtinGroups, rawDefinitions } from "../registry/builtin-data.ts";

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI v2 document in gnostic's protobuf form, which kubectl asks for first. Only the parts that
- * our document has are written; the field numbers are those of gnostic's OpenAPIv2.proto.
+ * The OpenAPI v2 document in gnostic's protobuf form, which kubectl asks for first. Only the parts
+ * that our document has are written; the field numbers are those of gnostic's OpenAPIv2.proto.
  */
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { isObject } from "../../../base/json.ts";

@@ -1,6 +1,6 @@
 /**
- * Answers `/openapi/v2`, `/openapi/v3` and the v3 document of each group version. Documents are built
- * when first asked for and kept until the set of served resources changes.
+ * Answers `/openapi/v2`, `/openapi/v3` and the v3 document of each group version. Documents are
+ * built when first asked for and kept until the set of served resources changes.
  */
 import { canonicalJson, isObject } from "../../../base/json.ts";
 import type { DocumentResponse } from "../discovery/discovery.ts";

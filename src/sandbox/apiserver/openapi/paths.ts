@@ -1,7 +1,7 @@
 /**
- * The `paths` part of the OpenAPI documents, as much of it as clients read: each resource's URLs with
- * their group, version and kind, and the `dryRun` and `fieldValidation` parameters by which kubectl learns
- * that the server validates.
+ * The `paths` part of the OpenAPI documents, as much of it as clients read: each resource's URLs
+ * with their group, version and kind, and the `dryRun` and `fieldValidation` parameters by which
+ * kubectl learns that the server validates.
  */
 import type { ResourceDefinition } from "../resource-definition.ts";
 

@@ -1,4 +1,6 @@
-/** Which rules belong to which built-in kind, by `group/Kind`. A kind that is not listed has none. */
+/**
+ * Which rules belong to which built-in kind, by `group/Kind`. A kind that is not listed has none.
+ */
 import {
   ANY_NAME_RULES,
   AUTOSCALER_RULES,

@@ -1,6 +1,6 @@
 /**
- * ResourceDefinitions of the built-in kinds: data/kubernetes gives names, schemas and columns, the rules
- * files give what only code can say. Built once for a process; definitions hold no state.
+ * ResourceDefinitions of the built-in kinds: data/kubernetes gives names, schemas and columns, the
+ * rules files give what only code can say. Built once for a process; definitions hold no state.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";

@@ -1,6 +1,6 @@
 /**
- * Small kinds around the workloads: Namespace, PriorityClass, PodDisruptionBudget, Lease, autoscalers,
- * roles and their bindings, webhook configurations.
+ * Small kinds around the workloads: Namespace, PriorityClass, PodDisruptionBudget, Lease,
+ * autoscalers, roles and their bindings, webhook configurations.
  * upstream: pkg/apis/<group>/v1/defaults.go, pkg/apis/<group>/validation, pkg/registry
  */
 import { deepEqual } from "../../../base/json.ts";
@@ -112,7 +112,9 @@ export const ANY_NAME_RULES: KindRules = { names: "path" };
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
-/** A binding keeps its role; users and groups belong to the rbac group unless they say otherwise. */
+/**
+ * A binding keeps its role; users and groups belong to the rbac group unless they say otherwise.
+ */
 export const BINDING_RULES: KindRules = {
   names: "path",
   defaults(binding) {

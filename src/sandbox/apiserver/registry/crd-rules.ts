@@ -1,5 +1,6 @@
 /**
- * CustomResourceDefinitions: names by default, and what is refused before anything of one is served.
+ * CustomResourceDefinitions: names by default, and what is refused before anything of one is
+ * served.
  * upstream: apiextensions-apiserver pkg/apis/apiextensions/{v1/defaults.go,validation}
  */
 import { ruleProblems } from "../cel/rules.ts";

@@ -1,7 +1,7 @@
 /**
- * All resources that are served now: the built-in ones, and those of the CustomResourceDefinitions that
- * the engine hands over after each change of one. Definitions of a CRD whose spec did not change are kept,
- * so compiled schemas and rules live as long as they can.
+ * All resources that are served now: the built-in ones, and those of the CustomResourceDefinitions
+ * that the engine hands over after each change of one. Definitions of a CRD whose spec did not
+ * change are kept, so compiled schemas and rules live as long as they can.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";

@@ -1,6 +1,7 @@
 /**
- * ResourceDefinitions of custom kinds, one for each served version of a CustomResourceDefinition. The
- * schema gives pruning, defaults, validation, CEL rules and columns; nothing here knows any group.
+ * ResourceDefinitions of custom kinds, one for each served version of a CustomResourceDefinition.
+ * The schema gives pruning, defaults, validation, CEL rules and columns; nothing here knows any
+ * group.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -130,7 +131,10 @@ function define(crd: CustomResourceDefinition, version: CustomVersion): Resource
   };
 }
 
-/** Schema, then rules; a complaint about something that an update did not touch is not held against it. */
+/**
+ * Schema, then rules; a complaint about something that an update did not touch is not held against
+ * it.
+ */
 function validateBody(
   schema: Schema,
   rules: RuleCheck,

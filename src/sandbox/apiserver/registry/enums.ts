@@ -1,6 +1,6 @@
 /**
- * The closed sets of words in built-in kinds, checked by schema: kube-apiserver checks them by hand, one
- * by one, with the same text. Subtrees without enums are skipped.
+ * The closed sets of words in built-in kinds, checked by schema: kube-apiserver checks them by
+ * hand, one by one, with the same text. Subtrees without enums are skipped.
  */
 import { isObject } from "../../../base/json.ts";
 import { notSupported } from "../schema/field-error.ts";

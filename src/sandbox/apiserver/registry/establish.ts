@@ -1,6 +1,6 @@
 /**
- * The status that the CRD controllers write: names accepted or in conflict, established, the names in
- * force and the versions that may be in storage.
+ * The status that the CRD controllers write: names accepted or in conflict, established, the names
+ * in force and the versions that may be in storage.
  * upstream: apiextensions-apiserver pkg/controller/{status,establish}
  */
 import type { KubeObject } from "../../../apis/meta.ts";

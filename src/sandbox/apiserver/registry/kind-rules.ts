@@ -1,6 +1,6 @@
 /**
- * What a built-in kind adds to its schema: defaults, set-up, immutability, checks. The engine knows no
- * kind; `builtin.ts` joins these rules with the schema into a ResourceDefinition.
+ * What a built-in kind adds to its schema: defaults, set-up, immutability, checks. The engine
+ * knows no kind; `builtin.ts` joins these rules with the schema into a ResourceDefinition.
  */
 
 import type { NameGrammar } from "../schema/metadata.ts";

@@ -1,6 +1,6 @@
 /**
- * What users meet when the spec of a pod (in a Pod, or in a workload's template) is wrong: containers,
- * volumes, resources. Where it may be placed is in pod-placement-validation.ts.
+ * What users meet when the spec of a pod (in a Pod, or in a workload's template) is wrong:
+ * containers, volumes, resources. Where it may be placed is in pod-placement-validation.ts.
  * upstream: pkg/apis/core/validation/validation.go
  */
 import { parseNano } from "../../../base/quantity.ts";

@@ -1,6 +1,6 @@
 /**
- * The spec of a pod wherever it stands (a Pod, or the template of a workload): the defaults that the API
- * server writes.
+ * The spec of a pod wherever it stands (a Pod, or the template of a workload): the defaults that
+ * the API server writes.
  * upstream: pkg/apis/core/v1/defaults.go
  */
 import { fallback, type Raw } from "./kind-rules.ts";

@@ -1,4 +1,7 @@
-/** The order in which Kubernetes prefers API versions: v2, v1, v1beta2, v1beta1, v1alpha5, then the rest by name. */
+/**
+ * The order in which Kubernetes prefers API versions: v2, v1, v1beta2, v1beta1, v1alpha5, then the
+ * rest by name.
+ */
 
 const GRAMMAR = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
 const STAGE: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };

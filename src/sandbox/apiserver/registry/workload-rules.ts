@@ -1,6 +1,6 @@
 /**
- * Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job and CronJob: defaults, and
- * what is refused.
+ * Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job and CronJob:
+ * defaults, and what is refused.
  * upstream: pkg/apis/{apps,batch}/v1/defaults.go, pkg/apis/{apps,batch}/validation
  */
 import { deepEqual } from "../../../base/json.ts";

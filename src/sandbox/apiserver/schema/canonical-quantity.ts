@@ -1,6 +1,7 @@
 /**
- * The spelling in which Kubernetes stores a quantity: no fraction, the largest suffix of the family it
- * was written in ("1000m" is "1", 0.5 is "500m", "1024Mi" is "1Gi", "1e3" stays in exponents).
+ * The spelling in which Kubernetes stores a quantity: no fraction, the largest suffix of the
+ * family it was written in ("1000m" is "1", 0.5 is "500m", "1024Mi" is "1Gi", "1e3" stays in
+ * exponents).
  * upstream: apimachinery pkg/api/resource/quantity.go CanonicalizeBytes
  */
 import { parseNano } from "../../../base/quantity.ts";

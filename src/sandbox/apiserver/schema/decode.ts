@@ -1,7 +1,7 @@
 /**
- * Reads a JSON body as a built-in kind, as Go's strict decoder does: wrong types end it with Go's own
- * words, unknown fields are dropped and reported by path, nulls and empty containers vanish (omitempty),
- * quantities take their canonical spelling. Custom kinds use it for their metadata.
+ * Reads a JSON body as a built-in kind, as Go's strict decoder does: wrong types end it with Go's
+ * own words, unknown fields are dropped and reported by path, nulls and empty containers vanish
+ * (omitempty), quantities take their canonical spelling. Custom kinds use it for their metadata.
  * upstream: sigs.k8s.io/json, apimachinery pkg/api/resource
  */
 import { isObject } from "../../../base/json.ts";

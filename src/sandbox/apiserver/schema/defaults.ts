@@ -1,6 +1,6 @@
 /**
- * Writes the defaults of a structural schema into an object: missing fields, and nulls where null is not
- * allowed. A default brings its own defaults with it.
+ * Writes the defaults of a structural schema into an object: missing fields, and nulls where null
+ * is not allowed. A default brings its own defaults with it.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/defaulting
  */
 import { clone, isObject } from "../../../base/json.ts";

@@ -1,6 +1,6 @@
 /**
- * Field errors in the words of apimachinery's `field.Error`: one function for each of its types. The
- * text has no field in front: whoever writes the Status joins field and text.
+ * Field errors in the words of apimachinery's `field.Error`: one function for each of its types.
+ * The text has no field in front: whoever writes the Status joins field and text.
  * upstream: apimachinery pkg/util/validation/field/errors.go
  */
 import { canonicalJson } from "../../../base/json.ts";

@@ -1,8 +1,8 @@
 /**
- * Turns the `definitions` of an OpenAPI document into schemas that hold each other directly, so that
- * no walker looks up a `$ref`. The result may be cyclic (a JSON schema describes itself): walk it along
- * an object, never by itself. Each linked schema remembers the Go type it stands for, because decoding
- * errors name it.
+ * Turns the `definitions` of an OpenAPI document into schemas that hold each other directly, so
+ * that no walker looks up a `$ref`. The result may be cyclic (a JSON schema describes itself):
+ * walk it along an object, never by itself. Each linked schema remembers the Go type it stands
+ * for, because decoding errors name it.
  */
 import type { Schema } from "./schema.ts";
 
@@ -19,7 +19,9 @@ const goNames = new WeakMap<Schema, string>();
 
 type Loose = { -readonly [K in keyof Schema]: Schema[K] };
 
-/** Links in place and returns the schemas by definition name. The input must not be used otherwise. */
+/**
+ * Links in place and returns the schemas by definition name. The input must not be used otherwise.
+ */
 export function linkDefinitions(raw: Record<string, Schema>): ReadonlyMap<string, Schema> {
   const byName = new Map<string, Schema>(Object.entries(raw));
   for (const [name, schema] of byName) {
@@ -35,7 +37,10 @@ export function linkDefinitions(raw: Record<string, Schema>): ReadonlyMap<string
   return byName;
 }
 
-/** `PodSpec` for the schema of a pod's spec; undefined for schemas without a Go struct of their own. */
+/**
+ * `PodSpec` for the schema of a pod's spec; undefined for schemas without a Go struct of their
+ * own.
+ */
 export function goStructName(schema: Schema): string | undefined {
   return goNames.get(schema)?.split(".").at(-1);
 }

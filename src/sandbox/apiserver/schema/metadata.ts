@@ -1,6 +1,6 @@
 /**
- * What must hold of every object's metadata: names, labels, annotations, finalizers, owners. The engine
- * fills names and versions; this only judges.
+ * What must hold of every object's metadata: names, labels, annotations, finalizers, owners. The
+ * engine fills names and versions; this only judges.
  * upstream: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation
  */
 import type { KubeObject } from "../../../apis/meta.ts";

@@ -1,7 +1,7 @@
 /**
  * Drops what a structural schema does not know and reports it by path. Objects with
- * `x-kubernetes-preserve-unknown-fields` keep their unknown fields; known ones below are still pruned.
- * A null where null is not allowed means that the field was not written, and goes too.
+ * `x-kubernetes-preserve-unknown-fields` keep their unknown fields; known ones below are still
+ * pruned. A null where null is not allowed means that the field was not written, and goes too.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
  */
 import { isObject } from "../../../base/json.ts";

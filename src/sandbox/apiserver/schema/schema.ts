@@ -1,4 +1,7 @@
-/** The one schema language of the API server: structural OpenAPI v3 with Kubernetes' extensions, references resolved lazily. */
+/**
+ * The one schema language of the API server: structural OpenAPI v3 with Kubernetes' extensions,
+ * references resolved lazily.
+ */
 
 export interface Schema {
   readonly $ref?: string;
@@ -52,11 +55,16 @@ export interface ValidationRule {
   readonly optionalOldSelf?: boolean;
 }
 
-/** One complaint, as kube-apiserver's field.Error prints it: `<field>: <type text>: <value>: <detail>`. */
+/**
+ * One complaint, as kube-apiserver's field.Error prints it: `<field>: <type text>: <value>:
+ * <detail>`.
+ */
 export interface FieldError {
   /** `spec.template.spec.requirements[0].values` */
   readonly field: string;
-  /** Reason of the Status cause: FieldValueInvalid, FieldValueRequired, FieldValueNotSupported, … */
+  /**
+   * Reason of the Status cause: FieldValueInvalid, FieldValueRequired, FieldValueNotSupported, …
+   */
   readonly reason: string;
   /** The whole text: `Invalid value: "x": must be …`. */
   readonly message: string;

@@ -1,7 +1,7 @@
 /**
- * Checks an object against a structural schema and complains in kube-apiserver's words. Errors come in
- * a stable order: the object's own, then its fields by name. List semantics (sets, maps by key) are
- * checked here too; CEL rules are not (see ../cel).
+ * Checks an object against a structural schema and complains in kube-apiserver's words. Errors
+ * come in a stable order: the object's own, then its fields by name. List semantics (sets, maps by
+ * key) are checked here too; CEL rules are not (see ../cel).
  * upstream: kube-openapi pkg/validation, apiextensions-apiserver pkg/apiserver/validation
  */
 import { RE2JS } from "re2js";

@@ -12,7 +12,10 @@ export function sinceCell(timestamp: unknown, nowMs: number): string {
   return Number.isNaN(atMs) ? "<unknown>" : humanDuration(nowMs - atMs);
 }
 
-/** `5s`, `3m10s`, `47m`, `5h12m`, `9h`, `3d4h`, `30d`, `2y40d`, `9y`. upstream: apimachinery pkg/util/duration. */
+/**
+ * `5s`, `3m10s`, `47m`, `5h12m`, `9h`, `3d4h`, `30d`, `2y40d`, `9y`. upstream: apimachinery
+ * pkg/util/duration.
+ */
 export function humanDuration(spanMs: number): string {
   // Clocks may differ by a moment; more than two seconds into the future is a mistake to be seen.
   if (spanMs < -2_000) return "<invalid>";

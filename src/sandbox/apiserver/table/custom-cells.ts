@@ -1,6 +1,6 @@
 /**
- * Columns and cells of custom kinds, from `additionalPrinterColumns`. Name comes first and is implied;
- * without any columns there is an Age.
+ * Columns and cells of custom kinds, from `additionalPrinterColumns`. Name comes first and is
+ * implied; without any columns there is an Age.
  * upstream: apiextensions-apiserver pkg/registry/customresource/tableconvertor
  */
 import type { KubeObject } from "../../../apis/meta.ts";

@@ -1,6 +1,6 @@
 /**
- * The small JSONPath language of printer columns and scale paths: `.a.b`, `['a.b']`, `\.` for a dot in a
- * key, `[0]`, `[*]`, and filters `[?(@.type=="Ready")]`. Compiled once per path.
+ * The small JSONPath language of printer columns and scale paths: `.a.b`, `['a.b']`, `\.` for a
+ * dot in a key, `[0]`, `[*]`, and filters `[?(@.type=="Ready")]`. Compiled once per path.
  * upstream: client-go util/jsonpath, as far as CRDs may use it
  */
 import { isObject } from "../../../base/json.ts";

@@ -1,6 +1,6 @@
 /**
- * The row of a pod: how many containers are ready, and one word for what it is doing, found in the same
- * order in which kubectl's printer looks for it.
+ * The row of a pod: how many containers are ready, and one word for what it is doing, found in the
+ * same order in which kubectl's printer looks for it.
  * upstream: pkg/printers/internalversion/printers.go printPod
  */
 import type { Raw } from "../registry/kind-rules.ts";
