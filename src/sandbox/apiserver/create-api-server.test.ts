@@ -5,6 +5,7 @@ import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeRequest, KubeResponse } from "../../kube/transport.ts";
 import { createApiServer } from "./create-api-server.ts";
 import { createRegistry } from "./registry/create-registry.ts";
+import { Store } from "./store.ts";
 
 interface Answer extends KubeResponse {
   // Test bodies are read freely.
@@ -12,7 +13,7 @@ interface Answer extends KubeResponse {
   readonly body?: any;
 }
 
-function start() {
+function start(store?: Store) {
   const clock = new VirtualClock();
   const server = createApiServer({
     clock,
@@ -20,6 +21,7 @@ function start() {
     registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
     webhooks: () => Promise.reject(new Error("no webhooks here")),
     kubernetesVersion: "v1.34.4",
+    ...(store === undefined ? {} : { store }),
   });
   const transport = server.transport({ name: "tester", groups: ["system:masters"] });
   const send = (method: KubeRequest["method"], path: string, body?: unknown, type?: string) =>
@@ -224,6 +226,53 @@ describe("a watch", () => {
     opened.stream?.close();
     await reading;
     expect(seen).toEqual(["ADDED a", "DELETED a", "ADDED b", "BOOKMARK"]);
+  });
+});
+
+describe("versions", () => {
+  it("that are forgotten end a watch with 410, and ones not reached yet are refused", async () => {
+    const { send } = start(new Store(3));
+    for (let i = 0; i < 12; i++) await send("POST", CONFIG_MAPS, configMap(`c${i}`));
+    const opened = await send("GET", `${CONFIG_MAPS}?watch=true&resourceVersion=2`);
+    const frames: unknown[] = [];
+    for await (const frame of opened.stream ?? []) frames.push(frame);
+    expect(frames).toEqual([
+      {
+        type: "ERROR",
+        object: expect.objectContaining({
+          code: 410,
+          reason: "Expired",
+          message: expect.stringMatching(/^too old resource version: 2 \(\d+\)$/),
+        }),
+      },
+    ]);
+    const future = await send("GET", `${CONFIG_MAPS}?resourceVersion=99999`);
+    expect(future.body).toMatchObject({ code: 504, reason: "Timeout" });
+    const exact = await send("GET", `${CONFIG_MAPS}?resourceVersion=2&resourceVersionMatch=Exact`);
+    expect(exact.status).toBe(410);
+  });
+});
+
+describe("a table", () => {
+  it("is sent to those who ask for it, in lists and in watches", async () => {
+    const { send, server } = start();
+    await send("POST", CONFIG_MAPS, configMap("one"));
+    const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" };
+    const user = { name: "tester", groups: [] };
+    const list: Answer = await server.handle({ method: "GET", path: CONFIG_MAPS, headers }, user);
+    expect(list.body.kind).toBe("Table");
+    expect(list.body.rows[0].cells[0]).toBe("one");
+    expect(list.body.rows[0].object.kind).toBe("PartialObjectMetadata");
+    const path = `${CONFIG_MAPS}?watch=true`;
+    const { stream } = await server.handle({ method: "GET", path, headers }, user);
+    // biome-ignore lint/suspicious/noExplicitAny: frames of many shapes
+    for await (const frame of (stream ?? []) as AsyncIterable<any>) {
+      expect(frame.object.rows[0].cells[0]).toBe("one");
+      stream?.close();
+    }
+    const xml = { accept: "application/xml" };
+    const refused = await server.handle({ method: "GET", path: CONFIG_MAPS, headers: xml }, user);
+    expect(refused.status).toBe(406);
   });
 });
 

@@ -251,7 +251,7 @@ function versionInfo(version: string): unknown {
   return {
     major,
     minor,
-    gitVersion: version,
+    gitVersion: version.startsWith("v") ? version : `v${version}`,
     gitCommit: "0000000000000000000000000000000000000000",
     gitTreeState: "clean",
     buildDate: "2026-01-01T00:00:00Z",

@@ -70,7 +70,10 @@ class Collector {
     }
     const before = event.previous?.metadata.ownerReferences;
     if (owners !== before) {
-      for (const owner of before ?? []) this.#dependents.get(owner.uid)?.delete(uid);
+      for (const owner of before ?? []) {
+        this.#dependents.get(owner.uid)?.delete(uid);
+        this.#enqueueIfWaiting(owner.uid);
+      }
       for (const owner of owners ?? []) this.#dependentsOf(owner.uid).add(uid);
       if ((owners ?? []).some((owner) => !this.#places.has(owner.uid))) this.#enqueue(uid);
     }
@@ -85,7 +88,7 @@ class Collector {
     for (const owner of event.object.metadata.ownerReferences ?? []) {
       this.#dependents.get(owner.uid)?.delete(uid);
       // An owner that waits in the foreground may have waited for this one.
-      if (this.#places.has(owner.uid)) this.#enqueueIfWaiting(owner.uid);
+      this.#enqueueIfWaiting(owner.uid);
     }
     for (const dependent of this.#dependents.get(uid) ?? []) this.#enqueue(dependent);
     if (this.#dependents.get(uid)?.size === 0) this.#dependents.delete(uid);

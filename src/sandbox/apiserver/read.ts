@@ -35,7 +35,7 @@ interface Continuation {
 export async function list(call: Call, view: View): Promise<unknown> {
   const { engine, definition, query } = call;
   const matches = selectionOf(definition, query);
-  const limit = Number(query.get("limit") ?? 0);
+  const limit = wholeNumber(query, "limit");
   const token = query.get("continue") ?? "";
   const from = token === "" ? undefined : readContinuation(token, query);
   const { objects, revision } = snapshot(call, from);
@@ -88,6 +88,14 @@ function snapshot(
       ? "The resourceVersion for the provided list is too old."
       : "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.",
   );
+}
+
+/** A count in the query; 0 when absent. Throws 400 for anything that is no count. */
+export function wholeNumber(query: URLSearchParams, name: string): number {
+  const text = query.get(name) ?? "";
+  if (text === "") return 0;
+  if (/^\d+$/.test(text)) return Number(text);
+  throw badRequest(`${name}: Invalid value: "${text}": must be a whole number, 0 or more`);
 }
 
 /** A version from the future cannot be waited for here: versions only grow by writes to this server. */

@@ -9,7 +9,7 @@ import { deepFreeze } from "../../base/json.ts";
 import type { KubeStream } from "../../kube/transport.ts";
 import { fromStorage } from "./conversion.ts";
 import { type Call, groupVersionOf } from "./engine.ts";
-import { checkNotTooNew } from "./read.ts";
+import { checkNotTooNew, wholeNumber } from "./read.ts";
 import { showObject, type View } from "./representation.ts";
 import { selectionOf } from "./selectors.ts";
 import { type ApiError, invalid, tooOld } from "./status.ts";
@@ -146,7 +146,7 @@ class WatchStream implements KubeStream {
         }),
       );
     }
-    const timeoutSeconds = Number(query.get("timeoutSeconds") ?? 0);
+    const timeoutSeconds = wholeNumber(query, "timeoutSeconds");
     if (timeoutSeconds > 0) {
       const timer = engine.clock.after(timeoutSeconds * 1_000, () => this.#end());
       this.#stops.push(() => timer.cancel());
@@ -176,12 +176,13 @@ class WatchStream implements KubeStream {
   #bookmark(annotations: Readonly<Record<string, string>> | undefined): void {
     const { definition, engine } = this.#call;
     const resourceVersion = String(engine.store.revision);
+    const isPartial = this.#view.as === "PartialObjectMetadata";
     this.#queue.push({
       frame: {
         type: "BOOKMARK",
         object: {
-          kind: definition.kind,
-          apiVersion: groupVersionOf(definition),
+          kind: isPartial ? "PartialObjectMetadata" : definition.kind,
+          apiVersion: isPartial ? "meta.k8s.io/v1" : groupVersionOf(definition),
           metadata: { resourceVersion, ...(annotations === undefined ? {} : { annotations }) },
         },
       },
