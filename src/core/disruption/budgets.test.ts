@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import type { Budget } from "../../apis/karpenter/nodepool.ts";
+import { nodeClaim, nodeView, pool } from "../../testing/builders.ts";
+import { allowances, allowedDisruptions, isActive } from "./budgets.ts";
+
+const MONDAY_9 = Date.UTC(2026, 0, 5, 9, 0, 0);
+const MINUTE = 60_000;
+
+function withBudgets(...budgets: Budget[]) {
+  const base = pool();
+  return pool({ disruption: { ...base.disruption, budgets } });
+}
+
+function view(name: string, options: { deleting?: boolean } = {}) {
+  const labels = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
+  return nodeView({
+    node: { name, labels: { ...labels, "karpenter.sh/registered": "true" } },
+    claim: nodeClaim({ name, status: { providerID: `test://${name}`, nodeName: name } }),
+    deleting: options.deleting ?? false,
+  });
+}
+
+describe("disruption budgets", () => {
+  it.each([
+    [[{ nodes: "10%" }], 1],
+    [[{ nodes: "100%" }], 5],
+    [[{ nodes: "0" }], 0],
+    [[{ nodes: "3" }, { nodes: "50%" }], 3],
+    [[{ nodes: "1", reasons: ["Drifted"] }], 2 ** 31 - 1],
+    [[{ nodes: "1", reasons: ["Empty"] }, { nodes: "50%" }], 1],
+    [[{ nodes: "0", reasons: [] }], 2 ** 31 - 1],
+    [[], 2 ** 31 - 1],
+    [[{ nodes: "many" }], undefined],
+    [[{ nodes: "1", schedule: "nonsense", duration: "1h" }], undefined],
+  ] as [Budget[], number | undefined][])("%j allow %s of 5 empty nodes", (budgets, expected) => {
+    expect(allowedDisruptions(withBudgets(...budgets), "Empty", 5, MONDAY_9)).toBe(expected);
+  });
+
+  it("opens a scheduled budget at its hit and closes it when its duration is over", () => {
+    const budget = { nodes: "0", schedule: "0 9 * * mon-fri", duration: "8h" };
+    const at = (ms: number) => isActive(budget, MONDAY_9 + ms);
+    expect(at(-MINUTE)).toBe(false);
+    expect(at(0)).toBe(true);
+    expect(at(8 * 60 * MINUTE - MINUTE)).toBe(true);
+    expect(at(8 * 60 * MINUTE)).toBe(false);
+    expect(at(5 * 24 * 60 * MINUTE)).toBe(false);
+  });
+
+  it("counts nodes that leave already against what is allowed", () => {
+    const nodes = [view("a", { deleting: true }), view("b"), view("c")];
+    const owner = withBudgets({ nodes: "50%" });
+    const found = allowances([owner], nodes, "Empty", MONDAY_9).get(owner.id);
+    expect(found).toMatchObject({ nodes: 3, disrupting: 1, allowed: 1 });
+  });
+
+  it("allows nothing in a pool with a budget that cannot be read", () => {
+    const owner = withBudgets({ nodes: "100%" }, { nodes: "5", schedule: "x", duration: "1h" });
+    expect(allowances([owner], [view("a")], "Empty", MONDAY_9).get(owner.id)?.allowed).toBe(0);
+  });
+});

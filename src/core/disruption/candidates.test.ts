@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { instanceType, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { evictionCost, findCandidates } from "./candidates.ts";
+
+const NOW = Date.UTC(2026, 0, 5);
+
+function view(
+  options: {
+    pods?: readonly Pod[];
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+    deleting?: boolean;
+    nominatedUntilMs?: number;
+  } = {},
+): NodeView {
+  return nodeView({
+    node: {
+      name: "n",
+      labels: {
+        "karpenter.sh/nodepool": "default",
+        "karpenter.sh/registered": "true",
+        "karpenter.sh/initialized": "true",
+        "node.kubernetes.io/instance-type": "m-4x",
+        "karpenter.sh/capacity-type": "spot",
+        ...options.labels,
+      },
+      ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+    },
+    claim: nodeClaim({ name: "n" }),
+    pods: options.pods ?? [],
+    deleting: options.deleting ?? false,
+    nominatedUntilMs: options.nominatedUntilMs ?? 0,
+  });
+}
+
+function find(node: NodeView, pdbs: readonly PodDisruptionBudget[] = [], pools = [pool()]) {
+  return findCandidates({
+    nowMs: NOW,
+    nodes: [node],
+    pools: pools.map((one) => ({ pool: one, instanceTypes: [instanceType()] })),
+    pdbs,
+    queued: new Set(),
+    disruptionClass: "graceful",
+  });
+}
+
+const running = (options: Parameters<typeof pod>[0] = {}) =>
+  pod({ nodeName: "n", owner: { kind: "ReplicaSet", name: "r" }, ...options });
+const PDB: PodDisruptionBudget = {
+  metadata: { name: "guard", namespace: "default" },
+  spec: { selector: { matchLabels: { app: "a" } }, minAvailable: 1 },
+  status: { disruptionsAllowed: 0 },
+};
+
+describe("candidates", () => {
+  it("know their price and what moving their pods costs", () => {
+    const [one] = find(view({ pods: [running({ name: "a" }), running({ name: "b" })] })).candidates;
+    expect(one).toMatchObject({ priceMicroUsd: 140_000, rescheduleCost: 3, capacityType: "spot" });
+  });
+
+  it.each([
+    [
+      "S2-25 annotated",
+      view({ annotations: { "karpenter.sh/do-not-disrupt": "true" } }),
+      'disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation',
+    ],
+    [
+      "not initialized",
+      view({ labels: { "karpenter.sh/initialized": "" } }),
+      "node isn't initialized",
+    ],
+    ["deleting", view({ deleting: true }), "node is deleting or marked for deletion"],
+    ["nominated", view({ nominatedUntilMs: NOW + 1 }), "node is nominated for a pending pod"],
+    [
+      "with a pod that must not be moved",
+      view({ pods: [running({ annotations: { "karpenter.sh/do-not-disrupt": "true" } })] }),
+      'pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/pod)',
+    ],
+    [
+      "S2-24 with a pod marked the old way",
+      view({ pods: [running({ annotations: { "karpenter.sh/do-not-evict": "true" } })] }),
+      'pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/pod)',
+    ],
+    [
+      "with a guarded pod",
+      view({ pods: [running({ labels: { app: "a" } })] }),
+      "pdb prevents pod evictions (PodDisruptionBudget=[default/guard])",
+    ],
+  ])("leave out a node that is %s", (_, node, message) => {
+    const { candidates, blocked } = find(node, [PDB]);
+    expect(candidates).toEqual([]);
+    expect(blocked.map((one) => one.message)).toEqual([message]);
+  });
+
+  it("say when the pool of a node is gone", () => {
+    expect(find(view(), [], []).blocked[0]?.message).toBe("NodePool not found (NodePool=default)");
+  });
+
+  it("cost more to move with a higher deletion cost or priority, within bounds", () => {
+    const cost = (text: string) =>
+      evictionCost(pod({ annotations: { "controller.kubernetes.io/pod-deletion-cost": text } }));
+    expect(cost("0")).toBe(1);
+    expect(cost("134217728")).toBe(2);
+    expect(cost("-2147483647")).toBeGreaterThanOrEqual(-15);
+    expect(cost("not a number")).toBe(1);
+    expect(evictionCost(pod({ spec: { priority: 2_000_000_000 } }))).toBe(10);
+  });
+});

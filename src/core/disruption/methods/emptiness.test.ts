@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import type { Generation } from "../../../apis/hub/generation.ts";
+import type { PoolDisruption } from "../../../apis/hub/pool.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { instanceType, nodeClaim, nodeView, pod, pool } from "../../../testing/builders.ts";
+import type { Candidate } from "../candidates.ts";
+import { describeCommand, describeOlder } from "../command.ts";
+import { emptiness } from "./emptiness.ts";
+
+const NOW = Date.UTC(2026, 0, 5);
+
+function candidate(
+  name: string,
+  options: {
+    generation?: Generation;
+    disruption?: Partial<PoolDisruption>;
+    condition?: { type: string; forMs: number };
+    used?: boolean;
+  } = {},
+): Candidate {
+  const { generation = "v1", condition } = options;
+  const owner = pool({
+    generation,
+    disruption: { ...pool().disruption, policy: "WhenEmpty", ...options.disruption },
+  });
+  const conditions =
+    condition === undefined
+      ? []
+      : [
+          {
+            type: condition.type,
+            status: "True" as const,
+            lastTransitionTime: toRfc3339(NOW - condition.forMs),
+          },
+        ];
+  const claim = nodeClaim({ name, status: { providerID: `test://${name}`, conditions } });
+  const pods = options.used ? [pod({ nodeName: name })] : [];
+  return {
+    node: nodeView({ node: { name }, claim, pods }),
+    claim,
+    generation,
+    pool: owner,
+    instanceType: instanceType(),
+    zone: "zone-a",
+    capacityType: "spot",
+    pods,
+    reschedulablePods: pods,
+    priceMicroUsd: 140_000,
+    rescheduleCost: 1,
+    doNotConsolidate: false,
+  };
+}
+
+function commands(candidates: readonly Candidate[], allowed = 10) {
+  const owners = new Map(candidates.map((one) => [one.pool.id, one.pool]));
+  const allowances = new Map(
+    [...owners].map(([id, owner]) => [id, { pool: owner, nodes: 10, disrupting: 0, allowed }]),
+  );
+  return emptiness.commands({ nowMs: NOW, candidates, allowances });
+}
+
+const CONSOLIDATABLE = { condition: { type: "Consolidatable", forMs: 0 } };
+
+describe("emptiness", () => {
+  it("takes as many empty nodes as the budget allows, in one command that is looked at again", () => {
+    const [command, ...others] = commands(
+      ["b", "a", "c"].map((name) => candidate(name, CONSOLIDATABLE)),
+      2,
+    );
+    expect(others).toEqual([]);
+    expect(command?.candidates.map(({ node }) => node.name)).toEqual(["a", "b"]);
+    expect(command?.validateAfterMs).toBe(15_000);
+    expect(describeCommand(command as NonNullable<typeof command>, "id")).toBe(
+      "Empty/id: delete: nodepools=[default]: [a, b] (savings: $0.28)",
+    );
+  });
+
+  it("leaves used nodes, those not quiet for long enough, and pools that never consolidate", () => {
+    expect(commands([candidate("a", { ...CONSOLIDATABLE, used: true })])).toEqual([]);
+    expect(commands([candidate("a")])).toEqual([]);
+    const never = { consolidateAfter: "Never" } as const;
+    expect(commands([candidate("a", { ...CONSOLIDATABLE, disruption: never })])).toEqual([]);
+    const none = { policy: "none" } as const;
+    expect(commands([candidate("a", { ...CONSOLIDATABLE, disruption: none })])).toEqual([]);
+  });
+
+  it("S0-23: counts alpha's ttl from the Empty condition and does not wait on top", () => {
+    const at = (forMs: number) =>
+      commands([
+        candidate("a", {
+          generation: "alpha",
+          disruption: { consolidateAfter: 30_000 },
+          condition: { type: "Empty", forMs },
+        }),
+      ]);
+    expect(at(29_000)).toEqual([]);
+    const [command] = at(30_000);
+    expect(command).toMatchObject({ via: "emptiness", validateAfterMs: 0 });
+    expect(describeOlder(command as NonNullable<typeof command>)).toBe(
+      "delete, terminating 1 machines a/m-4x/spot",
+    );
+  });
+
+  it("S3-41: takes empty nodes of an older pool that consolidates, after a second look", () => {
+    const disruption = { policy: "WhenEmptyOrUnderutilized" } as const;
+    const [command] = commands([candidate("a", { generation: "beta", disruption })]);
+    expect(command).toMatchObject({ via: "consolidation", validateAfterMs: 15_000 });
+    expect(describeOlder(command as NonNullable<typeof command>)).toBe(
+      "delete, terminating 1 candidates a/m-4x/spot",
+    );
+  });
+
+  it("keeps of a command what still holds when its wait is over", () => {
+    const [command] = commands(["a", "b"].map((name) => candidate(name, CONSOLIDATABLE)));
+    const allowance = { pool: pool(), nodes: 2, disrupting: 0, allowed: 2 };
+    const allowances = new Map([[pool().id, allowance]]);
+    const again = (candidates: readonly Candidate[]) =>
+      emptiness.validate(command as NonNullable<typeof command>, {
+        nowMs: NOW,
+        candidates,
+        allowances,
+      });
+    const kept = again([
+      candidate("a", { ...CONSOLIDATABLE, used: true }),
+      candidate("b", CONSOLIDATABLE),
+      candidate("new", CONSOLIDATABLE),
+    ]);
+    expect(kept?.candidates.map(({ node }) => node.name)).toEqual(["b"]);
+    expect(again([])).toBeUndefined();
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import { toRfc3339 } from "../../base/clock.ts";
+import { node, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
+import { consolidatable, empty } from "./empty.ts";
+import { expiry } from "./expired.ts";
+import { leakedInstances, orphanedClaims } from "./garbage.ts";
+import { initialization } from "./initialized.ts";
+import { liveness } from "./liveness.ts";
+import { joinedNode, registration } from "./registered.ts";
+
+const NOW = Date.UTC(2026, 0, 5);
+const ago = (ms: number) => toRfc3339(NOW - ms);
+const is = (type: string, status: "True" | "Unknown", forMs = 0) => ({
+  type,
+  status,
+  lastTransitionTime: ago(forMs),
+});
+const claimWith = (...conditions: ReturnType<typeof is>[]) =>
+  nodeClaim({ name: "a", status: { providerID: "test://a", conditions } });
+
+describe("a claim is given up", () => {
+  it("after five minutes without an instance, fifteen without a node, and never once registered", () => {
+    const launching = claimWith(is("Launched", "Unknown", 299_000));
+    expect(liveness(launching, NOW)).toEqual({ state: "alive", checkAfterMs: 1_000 });
+    expect(liveness(launching, NOW + 1_000)).toMatchObject({ reason: "launch_timeout" });
+    const joining = claimWith(is("Launched", "True"), is("Registered", "Unknown", 900_000));
+    expect(liveness(joining, NOW)).toMatchObject({ reason: "registration_timeout" });
+    const registered = claimWith(is("Launched", "True"), is("Registered", "True", 9_000_000));
+    expect(liveness(registered, NOW)).toEqual({ state: "alive", checkAfterMs: undefined });
+  });
+});
+
+describe("a node is initialized", () => {
+  it.each([
+    ["when it is Ready", {}, "ok"],
+    [
+      "not with a startup taint",
+      { taints: [{ key: "start", effect: "NoSchedule" as const }] },
+      "StartupTaintsExist",
+    ],
+    [
+      "not with an ephemeral taint",
+      { taints: [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" as const }] },
+      "KnownEphemeralTaintsExist",
+    ],
+    ["with any other taint", { taints: [{ key: "other", effect: "NoSchedule" as const }] }, "ok"],
+    [
+      "not before its device is there",
+      { allocatable: { "nvidia.com/gpu": "0" } },
+      "ResourceNotRegistered",
+    ],
+  ])("%s", (_, options, expected) => {
+    const gpu = expected === "ResourceNotRegistered" ? { "nvidia.com/gpu": "1" } : {};
+    const claim = nodeClaim({
+      startupTaints: [{ key: "start", effect: "NoSchedule" }],
+      resources: { requests: { cpu: "1", ...gpu } },
+    });
+    const verdict = initialization(claim, node(options));
+    expect(verdict.ok ? "ok" : verdict.reason).toBe(expected);
+  });
+});
+
+describe("registration", () => {
+  it("waits for one node, and refuses two", () => {
+    expect(registration([]).state).toBe("waiting");
+    expect(registration([node({ name: "a" }), node({ name: "b" })])).toMatchObject({
+      reason: "MultipleNodesFound",
+    });
+    expect(registration([node()])).toMatchObject({ state: "found", taintMissing: true });
+  });
+
+  it("merges taints, unless the node says not to, and is the same done twice", () => {
+    const claim = nodeClaim({ taints: [{ key: "own", value: "new", effect: "NoSchedule" }] });
+    const before = node({
+      taints: [
+        { key: "own", value: "old", effect: "NoSchedule" },
+        { key: "karpenter.sh/unregistered", effect: "NoExecute" },
+      ],
+    });
+    const joined = joinedNode(claim, before);
+    expect(joined.spec?.taints).toEqual([{ key: "own", value: "old", effect: "NoSchedule" }]);
+    expect(joinedNode(claim, joined)).toEqual(joined);
+    const alone = node({ labels: { "karpenter.sh/do-not-sync-taints": "true" } });
+    expect(joinedNode(claim, alone).spec?.taints).toBeUndefined();
+  });
+});
+
+describe("quiet and empty", () => {
+  const owner = (policy: "WhenEmpty" | "none", after: number | "Never") =>
+    pool({ disruption: { ...pool().disruption, policy, consolidateAfter: after } });
+
+  it("v1 counts from the last pod event", () => {
+    const claim = claimWith(is("Initialized", "True", 60_000));
+    const busy = { ...claim, status: { ...claim.status, lastPodEventTime: ago(10_000) } };
+    expect(consolidatable(claim, owner("WhenEmpty", 30_000), NOW)).toEqual({ state: "set" });
+    expect(consolidatable(busy, owner("WhenEmpty", 30_000), NOW)).toEqual({
+      state: "clear",
+      checkAfterMs: 20_000,
+    });
+    expect(consolidatable(claim, owner("WhenEmpty", "Never"), NOW).state).toBe("clear");
+  });
+
+  it("older generations look at the node: daemons do not count", () => {
+    const claim = claimWith(is("Initialized", "True"));
+    const view = (...kinds: string[]) =>
+      nodeView({
+        claim,
+        pods: kinds.map((kind) =>
+          pod({ name: kind, nodeName: "node", owner: { kind, name: "o" } }),
+        ),
+      });
+    const ttl = owner("WhenEmpty", 30_000);
+    expect(empty(claim, ttl, view("DaemonSet")).state).toBe("set");
+    expect(empty(claim, ttl, view("DaemonSet", "ReplicaSet")).state).toBe("clear");
+    expect(empty(claim, owner("none", "Never"), view()).state).toBe("clear");
+  });
+});
+
+describe("expiry", () => {
+  it("is the claim's own and forceful in v1, the pool's and voluntary before", () => {
+    const claim = nodeClaim({ expireAfter: "1h" });
+    const created = Date.UTC(2026, 0, 1);
+    expect(expiry(claim, pool())).toEqual({ mode: "forceful", atMs: created + 3_600_000 });
+    const older = pool({
+      disruption: { ...pool().disruption, expireMode: "voluntary", expireAfter: 60_000 },
+    });
+    expect(expiry(claim, older)).toEqual({ mode: "voluntary", atMs: created + 60_000 });
+    expect(expiry(nodeClaim({ expireAfter: "Never" }), pool())).toBeUndefined();
+  });
+});
+
+describe("garbage", () => {
+  const instance = (name: string, ageMs: number) =>
+    nodeClaim({
+      name,
+      status: { providerID: `test://${name}` },
+      metadata: { creationTimestamp: ago(ageMs) },
+    });
+
+  it("is an instance without a claim, once it is old enough", () => {
+    const instances = [
+      instance("a", 60_000),
+      instance("young", 29_000),
+      instance("leaked", 31_000),
+    ];
+    const input = { nowMs: NOW, claims: [claimWith()], nodes: [], instances };
+    expect(leakedInstances(input).map(({ metadata }) => metadata.name)).toEqual(["leaked"]);
+  });
+
+  it("is a registered claim without an instance, unless its node still reports Ready", () => {
+    const claims = [claimWith(is("Registered", "True"))];
+    const input = { nowMs: NOW, claims, instances: [], nodes: [] };
+    expect(orphanedClaims(input)).toHaveLength(1);
+    const ready = { ...input, nodes: [node({ providerId: "test://a" })] };
+    expect(orphanedClaims(ready)).toHaveLength(0);
+    expect(orphanedClaims({ ...input, claims: [claimWith()] })).toHaveLength(0);
+  });
+});
