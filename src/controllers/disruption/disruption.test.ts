@@ -1,0 +1,153 @@
+// The loop and its queue over the real manager: what is looked at twice, taken back, or left alone.
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { node, nodePool, pod } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { allControllers } from "../all.ts";
+
+const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+
+/** Two empty nodes of a WhenEmpty pool that have been there for an hour. */
+async function twoEmptyNodes(budget = "100%"): Promise<FakeWorld> {
+  const world = fakeWorld();
+  const status = { conditions: [{ type: "Ready", status: "True" }] };
+  await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
+  await world.api.create(
+    NODE_POOL,
+    nodePool({
+      spec: {
+        disruption: {
+          consolidationPolicy: "WhenEmpty",
+          consolidateAfter: "0s",
+          budgets: [{ nodes: budget }],
+        },
+      },
+      template: { nodeClassRef: CLASS_REF },
+    }),
+  );
+  for (const name of ["a", "b"]) await establish(world, name);
+  await world.run(...allControllers(world));
+  return world;
+}
+
+async function establish(world: FakeWorld, name: string): Promise<void> {
+  const at = toRfc3339(world.clock.now() - 3_600_000);
+  const conditions = ["Launched", "Registered", "Initialized", "Consolidatable", "Ready"].map(
+    (type) => ({ type, status: "True" as const, reason: type, lastTransitionTime: at }),
+  );
+  const labels = {
+    "karpenter.sh/nodepool": "default",
+    "karpenter.test.sh/testnodeclass": "default",
+    "node.kubernetes.io/instance-type": "c-4x",
+    "karpenter.sh/capacity-type": "on-demand",
+  };
+  const metadata = {
+    name,
+    labels,
+    creationTimestamp: at,
+    finalizers: ["karpenter.sh/termination"],
+  };
+  const claim: NodeClaim = {
+    metadata,
+    spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
+    status: { providerID: `test://${name}`, nodeName: name, conditions },
+  };
+  world.cloud.instances.set(`test://${name}`, await world.api.create(NODE_CLAIM, claim));
+  const registered = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
+  const joined = node({ name, labels: { ...labels, ...registered } });
+  const finalizers = metadata.finalizers;
+  await world.api.create(NODE, { ...joined, metadata: { ...joined.metadata, finalizers } });
+}
+
+const left = (world: FakeWorld) =>
+  world.api
+    .all(NODE_CLAIM)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata }) => metadata.name);
+
+describe("the disruption loop", () => {
+  it("looks again after fifteen seconds and spares a node that is used by then", async () => {
+    const world = await twoEmptyNodes();
+    await world.clock.advance(14_000);
+    expect(left(world)).toEqual(["a", "b"]);
+    await world.api.create(POD, pod({ name: "late", nodeName: "a" }));
+    await world.clock.advance(2_000);
+    expect(left(world)).toEqual(["a"]);
+    expect(
+      condition(world.api.find(NODE_CLAIM, "b") as NodeClaim, "DisruptionReason"),
+    ).toMatchObject({
+      status: "True",
+      reason: "Empty",
+    });
+    await world.stop();
+  });
+
+  it("disrupts nothing that a budget forbids, and says so on the pool", async () => {
+    const world = await twoEmptyNodes("0");
+    await world.clock.advance(60_000);
+    expect(left(world)).toEqual(["a", "b"]);
+    const told = world.published.filter(({ reason }) => reason === "DisruptionBlocked");
+    expect(told[0]?.message).toBe(
+      "No allowed disruptions for disruption reason Empty due to blocking budget",
+    );
+    await world.stop();
+  });
+
+  it("goes on when the types of a pool cannot be read, and says so", async () => {
+    const world = await twoEmptyNodes();
+    world.cloud.instanceTypes = () => {
+      throw new Error("no such class");
+    };
+    await world.clock.advance(20_000);
+    expect(left(world)).toEqual([]);
+    expect(world.lines.some((line) => line.startsWith("error failed listing instance types"))).toBe(
+      true,
+    );
+    await world.stop();
+  });
+
+  it("takes back the marks of a command that nobody carries out any more", async () => {
+    const world = await twoEmptyNodes("0");
+    world.api.change(NODE, "a", {
+      spec: { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] },
+    });
+    await world.clock.advance(11_000);
+    expect(world.api.find(NODE, "a")?.spec?.taints).toEqual([]);
+    await world.stop();
+  });
+
+  it("S2-25: leaves a node alone that is annotated, until the annotation goes", async () => {
+    const world = await twoEmptyNodes();
+    const annotated = { metadata: { annotations: { "karpenter.sh/do-not-disrupt": "true" } } };
+    world.api.change(NODE, "a", annotated);
+    await world.clock.advance(600_000);
+    expect(left(world)).toEqual(["a"]);
+    world.api.change(NODE, "a", { metadata: { annotations: null } });
+    await world.clock.advance(40_000);
+    expect(left(world)).toEqual([]);
+    await world.stop();
+  });
+});
+
+describe("garbage collection", () => {
+  it("ends instances without a claim and claims without an instance", async () => {
+    const world = await twoEmptyNodes("0");
+    const claim = world.api.find(NODE_CLAIM, "a") as NodeClaim;
+    world.cloud.instances.set("test://leaked", {
+      ...claim,
+      status: { providerID: "test://leaked" },
+    });
+    world.cloud.instances.delete("test://b");
+    world.api.change(NODE, "b", { status: { conditions: [{ type: "Ready", status: "Unknown" }] } });
+    await world.clock.advance(130_000);
+    expect([...world.cloud.instances.keys()]).toEqual(["test://a"]);
+    expect(world.api.all(NODE_CLAIM).map(({ metadata }) => metadata.name)).toEqual(["a"]);
+    await world.stop();
+  });
+});

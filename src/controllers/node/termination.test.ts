@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
+import { pod } from "../../testing/builders.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { allControllers } from "../all.ts";
+
+/** A claim whose node has joined. */
+async function joined(grace?: string): Promise<FakeWorld> {
+  const world = fakeWorld();
+  await world.run(...allControllers(world));
+  await world.api.create(NODE_CLAIM, {
+    metadata: { name: "a", labels: { "karpenter.test.sh/testnodeclass": "default" } },
+    spec: {
+      requirements: [],
+      nodeClassRef: { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" },
+      ...(grace === undefined ? {} : { terminationGracePeriod: grace }),
+    },
+  });
+  await world.clock.settle();
+  await world.join(world.api.find(NODE_CLAIM, "a") as NodeClaim);
+  await world.clock.settle();
+  return world;
+}
+
+const onNode = (name: string, options: Parameters<typeof pod>[0] = {}) =>
+  pod({ name, nodeName: "node-a", owner: { kind: "ReplicaSet", name: "r" }, ...options });
+const podsLeft = (world: FakeWorld) => world.api.all(POD).map(({ metadata }) => metadata.name);
+
+describe("the end of a node", () => {
+  it("deletes pods that nothing may evict once the grace period of the claim is nearly over", async () => {
+    const world = await joined("2m");
+    const spec = { terminationGracePeriodSeconds: 30 };
+    const annotations = { "karpenter.sh/do-not-disrupt": "true" };
+    await world.api.create(POD, onNode("guarded", { spec }));
+    await world.api.create(POD, onNode("precious", { spec, annotations }));
+    world.api.guarded.add("default/guarded");
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(85_000);
+    expect(podsLeft(world)).toEqual(["guarded", "precious"]);
+    expect(world.api.journal).not.toContain("evict default/precious");
+    await world.clock.advance(10_000);
+    expect(podsLeft(world)).toEqual([]);
+    const told = world.published.find(({ reason }) => reason === "Disrupted");
+    expect(told?.message).toContain("of its 30 terminationGracePeriodSeconds");
+    await world.clock.advance(30_000);
+    expect(world.api.all(NODE)).toEqual([]);
+    expect(world.api.all(NODE_CLAIM)).toEqual([]);
+    await world.stop();
+  });
+
+  it("waits for volumes to be detached before the instance ends", async () => {
+    const world = await joined();
+    await world.api.create(VOLUME_ATTACHMENT, {
+      metadata: { name: "va" },
+      spec: { attacher: "ebs", nodeName: "node-a", source: { persistentVolumeName: "pv" } },
+    });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(20_000);
+    expect(world.cloud.instances.size).toBe(1);
+    const claim = world.api.find(NODE_CLAIM, "a") as NodeClaim;
+    expect(condition(claim, "VolumesDetached")).toMatchObject({
+      status: "Unknown",
+      reason: "AwaitingVolumeDetachment",
+    });
+    world.api.vanish(VOLUME_ATTACHMENT, "va");
+    await world.clock.advance(20_000);
+    expect(world.cloud.instances.size).toBe(0);
+    expect(world.api.all(NODE)).toEqual([]);
+    await world.stop();
+  });
+
+  it("lets go at once of a node whose instance is gone already", async () => {
+    const world = await joined();
+    await world.api.create(POD, onNode("stuck"));
+    world.cloud.instances.clear();
+    world.api.change(NODE, "node-a", {
+      status: { conditions: [{ type: "Ready", status: "Unknown" }] },
+    });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.settle();
+    expect(world.api.all(NODE)).toEqual([]);
+    expect(podsLeft(world)).toEqual(["stuck"]);
+    await world.stop();
+  });
+
+  it("leaves nodes that are not ours alone", async () => {
+    const world = await joined();
+    await world.api.create(NODE, { metadata: { name: "theirs", finalizers: ["x/y"] } });
+    await world.api.delete(NODE, { name: "theirs" });
+    await world.clock.advance(10_000);
+    expect(world.api.find(NODE, "theirs")?.spec?.taints).toBeUndefined();
+    await world.stop();
+  });
+});
