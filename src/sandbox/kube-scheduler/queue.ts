@@ -27,15 +27,14 @@ export class SchedulingQueue {
   /** Where each pod is; entries in the heap that are not the current one are stale and skipped. */
   readonly #activeByKey = new Map<string, Waiting>();
   readonly #backoff = new Map<string, Waiting & { readonly untilMs: number }>();
-  readonly #unschedulable = new Map<string, Waiting>();
-
-  /** Pods that fit nowhere for now, by key. */
-  get unschedulable(): readonly Waiting[] {
-    return [...this.#unschedulable.values()].sort((a, b) => (a.pod.key < b.pod.key ? -1 : 1));
-  }
+  /** In groups that get the same answers: a crowd of equal pods is asked about once. */
+  readonly #unschedulable = new Map<string, Map<string, Waiting>>();
+  readonly #groupOf = new Map<string, string>();
+  /** Nothing is due by time alone before this. */
+  #nothingDueBeforeMs = Number.POSITIVE_INFINITY;
 
   get size(): number {
-    return this.#activeByKey.size + this.#backoff.size + this.#unschedulable.size;
+    return this.#activeByKey.size + this.#backoff.size + this.#groupOf.size;
   }
 
   has(key: string): boolean {
@@ -57,10 +56,10 @@ export class SchedulingQueue {
 
   /** A new version of a waiting pod whose change cannot help it: it stays where it is. */
   refresh(pod: PodInfo): void {
-    for (const room of [this.#unschedulable, this.#backoff] as Map<string, Waiting>[]) {
-      const known = room.get(pod.key);
-      if (known !== undefined) room.set(pod.key, { ...known, pod });
-    }
+    const stuck = this.#stuck(pod.key);
+    if (stuck !== undefined) this.#park({ ...stuck, pod });
+    const later = this.#backoff.get(pod.key);
+    if (later !== undefined) this.#backoff.set(pod.key, { ...later, pod });
     const active = this.#activeByKey.get(pod.key);
     if (active !== undefined) this.#activate({ ...active, pod });
   }
@@ -68,7 +67,7 @@ export class SchedulingQueue {
   remove(key: string): void {
     this.#activeByKey.delete(key);
     this.#backoff.delete(key);
-    this.#unschedulable.delete(key);
+    this.#unpark(key);
   }
 
   /** The next pod to try. */
@@ -85,59 +84,90 @@ export class SchedulingQueue {
 
   /** It fits nowhere: wait for a change. */
   giveUp(waiting: Waiting, rejectedBy: ReadonlySet<FilterName>, nowMs: number): void {
-    const attempts = waiting.attempts + 1;
-    this.#unschedulable.set(waiting.pod.key, {
-      ...waiting,
-      attempts,
-      rejectedBy,
-      triedAtMs: nowMs,
-    });
+    this.#park({ ...waiting, attempts: waiting.attempts + 1, rejectedBy, triedAtMs: nowMs });
   }
 
   /** Something went wrong on the way (a refused binding): try again after the backoff. */
   retryLater(waiting: Waiting, nowMs: number): void {
     const attempts = waiting.attempts + 1;
     const untilMs = nowMs + backoffMs(attempts);
-    this.#backoff.set(waiting.pod.key, { ...waiting, attempts, triedAtMs: nowMs, untilMs });
+    this.#putOff({ ...waiting, attempts, triedAtMs: nowMs, untilMs });
   }
 
-  /** Moves the pods that `helps` says a change may help. */
+  /**
+   * Moves the pods that `helps` says a change may help. It is asked about one pod of each group that
+   * is alike in shape and in what rejected it.
+   */
   wake(helps: (waiting: Waiting) => boolean, nowMs: number): void {
-    if (this.#unschedulable.size === 0) return;
-    for (const waiting of this.unschedulable) {
-      if (helps(waiting)) this.#move(waiting, nowMs);
+    for (const group of [...this.#unschedulable.values()]) {
+      const first = group.values().next();
+      if (first.done === true || !helps(first.value)) continue;
+      for (const waiting of [...group.values()]) this.#move(waiting, nowMs);
     }
   }
 
   /** When the next pod becomes due by time alone; `undefined` when none waits for time. */
   nextDueMs(): number | undefined {
-    let due: number | undefined;
-    const earlier = (ms: number): void => {
-      due = due === undefined ? ms : Math.min(due, ms);
-    };
-    for (const { untilMs } of this.#backoff.values()) earlier(untilMs);
-    for (const { triedAtMs } of this.#unschedulable.values()) {
-      earlier(triedAtMs + MAX_UNSCHEDULABLE_MS);
-    }
-    return due;
+    if (this.#backoff.size + this.#groupOf.size === 0) return undefined;
+    return this.#nothingDueBeforeMs;
   }
 
   #flush(nowMs: number): void {
+    if (nowMs < this.#nothingDueBeforeMs) return;
     for (const waiting of [...this.#backoff.values()]) {
       if (waiting.untilMs > nowMs) continue;
       this.#backoff.delete(waiting.pod.key);
       this.#activate(waiting);
     }
-    for (const waiting of [...this.#unschedulable.values()]) {
-      if (waiting.triedAtMs + MAX_UNSCHEDULABLE_MS <= nowMs) this.#move(waiting, nowMs);
+    for (const group of [...this.#unschedulable.values()]) {
+      for (const waiting of [...group.values()]) {
+        if (waiting.triedAtMs + MAX_UNSCHEDULABLE_MS <= nowMs) this.#move(waiting, nowMs);
+      }
     }
+    let due = Number.POSITIVE_INFINITY;
+    for (const { untilMs } of this.#backoff.values()) due = Math.min(due, untilMs);
+    for (const group of this.#unschedulable.values()) {
+      for (const { triedAtMs } of group.values()) {
+        due = Math.min(due, triedAtMs + MAX_UNSCHEDULABLE_MS);
+      }
+    }
+    this.#nothingDueBeforeMs = due;
   }
 
   #move(waiting: Waiting, nowMs: number): void {
-    this.#unschedulable.delete(waiting.pod.key);
+    this.#unpark(waiting.pod.key);
     const untilMs = waiting.triedAtMs + backoffMs(waiting.attempts);
-    if (untilMs > nowMs) this.#backoff.set(waiting.pod.key, { ...waiting, untilMs });
+    if (untilMs > nowMs) this.#putOff({ ...waiting, untilMs });
     else this.#activate(waiting);
+  }
+
+  #putOff(waiting: Waiting & { readonly untilMs: number }): void {
+    this.#backoff.set(waiting.pod.key, waiting);
+    this.#nothingDueBeforeMs = Math.min(this.#nothingDueBeforeMs, waiting.untilMs);
+  }
+
+  #park(waiting: Waiting): void {
+    const { key, shape } = waiting.pod;
+    this.#unpark(key);
+    const groupId = `${[...waiting.rejectedBy].sort().join(" ")} ${shape}`;
+    const group = this.#unschedulable.get(groupId) ?? new Map<string, Waiting>();
+    this.#unschedulable.set(groupId, group.set(key, waiting));
+    this.#groupOf.set(key, groupId);
+    const dueMs = waiting.triedAtMs + MAX_UNSCHEDULABLE_MS;
+    this.#nothingDueBeforeMs = Math.min(this.#nothingDueBeforeMs, dueMs);
+  }
+
+  #unpark(key: string): void {
+    const groupId = this.#groupOf.get(key);
+    if (groupId === undefined) return;
+    this.#groupOf.delete(key);
+    const group = this.#unschedulable.get(groupId);
+    group?.delete(key);
+    if (group?.size === 0) this.#unschedulable.delete(groupId);
+  }
+
+  #stuck(key: string): Waiting | undefined {
+    return this.#unschedulable.get(this.#groupOf.get(key) ?? "")?.get(key);
   }
 
   #activate(waiting: Waiting): void {
@@ -146,7 +176,7 @@ export class SchedulingQueue {
   }
 
   #find(key: string): Waiting | undefined {
-    return this.#activeByKey.get(key) ?? this.#backoff.get(key) ?? this.#unschedulable.get(key);
+    return this.#activeByKey.get(key) ?? this.#backoff.get(key) ?? this.#stuck(key);
   }
 }
 
