@@ -13,6 +13,12 @@ import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import { forbidsAll } from "../scheduling/requirement.ts";
 import type { VolumeIndex } from "../scheduling/volumes.ts";
 
+/** A pod that wants no node of ours: nothing is wrong, so nobody needs an event. */
+export const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
+
+const NO_DYNAMIC_RESOURCES =
+  "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter";
+
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
 /** Why this pod is left out of the pass; undefined when it can be planned for. */
@@ -21,6 +27,7 @@ export function refusal(
   volumes: VolumeIndex,
   wellKnownLabels: readonly string[],
 ): string | undefined {
+  if (hasDynamicResources(pod)) return NO_DYNAMIC_RESOURCES;
   const { nodeSelector, affinity } = pod.spec;
   for (const key in nodeSelector) {
     const reason = keyRefusal(key, wellKnownLabels);
@@ -38,10 +45,15 @@ export function refusal(
   }
   const required = requiredAlternatives(pod.spec)[0];
   for (const key of [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY]) {
-    if (required?.has(key) && forbidsAll(required.get(key)))
-      return "configured to not run on a Karpenter provisioned node";
+    if (required?.has(key) && forbidsAll(required.get(key))) return NOT_FOR_US;
   }
   return volumes.refusal(pod);
+}
+
+/** Devices by resource claim: their daemons are no overhead either. upstream: IGNORE_DRA_REQUESTS */
+export function hasDynamicResources(pod: Pod): boolean {
+  const claims = pod.spec["resourceClaims"];
+  return Array.isArray(claims) && claims.length > 0;
 }
 
 function expressionRefusal(

@@ -51,6 +51,8 @@ export interface UnschedulablePod {
   /** One sentence, joined from the pools: goes into the FailedScheduling event. */
   readonly message: string;
   readonly pools: readonly PoolRejection[];
+  /** Refused before planning (bad selector, broken volume, …): no pool was asked. */
+  readonly ignored?: true;
 }
 
 export interface SchedulingResult {

@@ -15,7 +15,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { bitIndices } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
-import { refusal } from "./eligibility.ts";
+import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { type Fit, NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
@@ -52,7 +52,7 @@ export function solve(input: SchedulingInput): SchedulingResult {
   for (const pod of input.pods) {
     const reason = refusal(pod, volumes, input.options.wellKnownLabels);
     if (reason === undefined) pods.push(pod);
-    else unschedulable.push({ pod, message: reason, pools: [] });
+    else unschedulable.push({ pod, message: reason, pools: [], ignored: true });
   }
   const pass = createPass(input, volumes, pods.length === 0);
   const queue = new Queue(classify(pass, input, pods));
@@ -76,12 +76,13 @@ export function solve(input: SchedulingInput): SchedulingResult {
 
 function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean): Pass {
   const { options } = input;
+  const daemonPods = input.daemonPods.filter((pod) => !hasDynamicResources(pod));
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
   const templates = idle
     ? []
     : input.pools
         .toSorted(heaviestFirst)
-        .map((pool, index) => createTemplate(pool, index, space, input.daemonPods));
+        .map((pool, index) => createTemplate(pool, index, space, daemonPods));
   const topology = new Topology(space, templates, input.namespaces);
   const canTolerate = templates.some((template) =>
     template.taints.some((taint) => taint.effect === "PreferNoSchedule"),
@@ -91,7 +92,7 @@ function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean)
     context: { space, topology, minValuesPolicy },
     volumes,
     templates,
-    nodes: idle ? [] : targetNodes(input.nodes, input.daemonPods),
+    nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
     classes: new PodClasses({ space, topology, volumes, policy, canTolerate }),
     claims: new OpenClaims(),
     placements: 0,
