@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
+import type { ApiServer } from "./api-server.ts";
 import { createApiServer } from "./create-api-server.ts";
 import { type HttpsListener, PortBusyError, startHttps } from "./https-server.ts";
 import { decodeProtobuf } from "./protobuf.ts";
@@ -22,9 +23,31 @@ const api = createApiServer({
   kubernetesVersion: "v1.34.4",
 });
 
+/** Streams the door opened and did not close yet. */
+let openStreams = 0;
+const watched: ApiServer = {
+  ...api,
+  handle: async (request, user) => {
+    const answer = await api.handle(request, user);
+    const { stream } = answer;
+    if (stream === undefined) return answer;
+    openStreams++;
+    let isOpen = true;
+    const close = (): void => {
+      if (isOpen) openStreams--;
+      isOpen = false;
+      stream.close();
+    };
+    return {
+      ...answer,
+      stream: { close, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() },
+    };
+  },
+};
+
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), "apiserver-"));
-  listener = await startHttps(api, { port: 0, directory });
+  listener = await startHttps(watched, { port: 0, directory });
 });
 
 afterAll(async () => {
@@ -95,6 +118,7 @@ describe("the HTTPS door", () => {
       },
     });
     expect(JSON.parse(text)).toMatchObject({ type: "ADDED", object: { kind: "ConfigMap" } });
+    await expect.poll(() => openStreams).toBe(0);
   });
 
   it("finds its certificates again and says when the port is taken", async () => {

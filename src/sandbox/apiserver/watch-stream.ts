@@ -28,6 +28,7 @@ export function watch(call: Call, view: View): KubeStream {
   const { engine, definition, path, query } = call;
   const matches = selectionOf(definition, query);
   checkNotTooNew(call);
+  wholeNumber(query, "timeoutSeconds");
   const { store } = engine;
   const version = Number(query.get("resourceVersion") ?? 0);
   const initial = query.get("sendInitialEvents") === "true";
