@@ -27,7 +27,10 @@ import { createClaims } from "./provisioning/create-claims.ts";
 import { provisioner } from "./provisioning/provisioner.ts";
 import { nodeTrigger, podTrigger } from "./provisioning/triggers.ts";
 import { createRegistrationTracker } from "./registration-tracker.ts";
-import { stateDaemonSet, stateNode, stateNodeClaim, statePod } from "./state/feed.ts";
+import { stateDaemonSet } from "./state/daemonsets.ts";
+import { stateNodeClaim } from "./state/nodeclaims.ts";
+import { stateNode } from "./state/nodes.ts";
+import { statePod } from "./state/pods.ts";
 import type { World } from "./world.ts";
 
 export function allControllers(world: World): readonly Controller[] {

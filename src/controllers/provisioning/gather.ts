@@ -79,7 +79,10 @@ async function withInstanceTypes(
       log.debug("skipping, awaiting nodeoverlay evaluation", poolFields(pool));
     } else {
       const text = error instanceof Error ? error.message : String(error);
-      log.error("skipping, unable to resolve instance types", { ...poolFields(pool), error: text });
+      const what = "skipping, unable to resolve instance types";
+      // Older generations wrote the cause into the message.
+      if (pool.generation === "v1") log.error(what, { ...poolFields(pool), error: text });
+      else log.error(`${what}, ${text}`, poolFields(pool));
     }
     return undefined;
   }

@@ -1,0 +1,26 @@
+/**
+ * How the picture is fed: the mapping of a mirror's event does the work itself, at once and in order, and
+ * asks for nothing. The picture must be as fresh as the mirrors before any queue runs, so these
+ * controllers come first in all.ts. upstream: pkg/controllers/state/informer
+ */
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { AWAIT_CHANGE, type Controller, type Source, source } from "../../kube/controller.ts";
+
+/** Takes in what is there and what is gone, of one kind. */
+export interface Feed<T extends KubeObject> {
+  readonly kind: Kind<T>;
+  put(object: T): void;
+  remove(object: T): void;
+}
+
+export function feeder(name: string, watches: readonly Source[]): Controller {
+  return { name, watches, concurrency: 1, reconcile: async () => AWAIT_CHANGE };
+}
+
+export function fed<T extends KubeObject>({ kind, put, remove }: Feed<T>): Source {
+  return source(kind, (object, event) => {
+    if (event === "removed") remove(object);
+    else put(object);
+    return [];
+  });
+}
