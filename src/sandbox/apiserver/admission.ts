@@ -4,17 +4,10 @@
  * ones. Without webhook configurations in the store this costs nothing.
  */
 import type { KubeObject } from "../../apis/meta.ts";
+import type { Admission } from "./admission-request.ts";
 import { admitBuiltIn } from "./built-in-admission.ts";
 import type { Call } from "./engine.ts";
 import { callMutatingWebhooks, callValidatingWebhooks } from "./webhook-admission.ts";
-
-/** One write as admission sees it. `object` is absent for DELETE. */
-export interface Admission<T extends KubeObject | undefined = KubeObject | undefined> {
-  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
-  readonly object: T;
-  readonly old: KubeObject | undefined;
-  readonly subresource?: string;
-}
 
 /** The object as admission wants it, read and defaulted anew after each change by a webhook. */
 export async function mutate(call: Call, admission: Admission<KubeObject>): Promise<KubeObject> {

@@ -4,7 +4,7 @@
  * kube-system's namespaces and of the system priority classes.
  */
 import type { KubeObject } from "../../apis/meta.ts";
-import type { Admission } from "./admission.ts";
+import type { Admission } from "./admission-request.ts";
 import type { Call } from "./engine.ts";
 import { forbidden } from "./status.ts";
 

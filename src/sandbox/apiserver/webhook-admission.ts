@@ -6,7 +6,7 @@ import { applyPatch, type Operation } from "rfc6902";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../apis/meta.ts";
 import { clone, isObject } from "../../base/json.ts";
-import type { Admission } from "./admission.ts";
+import type { Admission } from "./admission-request.ts";
 import { type Call, isDryRun } from "./engine.ts";
 import type { WebhookClientConfig } from "./resource-definition.ts";
 import { ApiError, type StatusDetails } from "./status.ts";
