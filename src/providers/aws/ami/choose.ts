@@ -75,10 +75,23 @@ function isBetter(a: Ami, b: Ami): boolean {
   return a.id < b.id;
 }
 
+/** List of images → labels of a type → the image. Both never change. */
+const fitting = new WeakMap<readonly Ami[], WeakMap<InstanceType["labels"], Ami | "none">>();
+
 /** The first image, in the order of {@link newestOfEach}, that fits the type. */
 export function amiFor(type: InstanceType, amis: readonly Ami[]): Ami | undefined {
-  const own = typeRequirements(type);
-  return amis.find((ami) => own.accepts(requirementsOf(ami), KNOWN_LABELS));
+  let known = fitting.get(amis);
+  if (known === undefined) {
+    known = new WeakMap();
+    fitting.set(amis, known);
+  }
+  let ami = known.get(type.labels);
+  if (ami === undefined) {
+    const own = typeRequirements(type);
+    ami = amis.find((one) => own.accepts(requirementsOf(one), KNOWN_LABELS)) ?? "none";
+    known.set(type.labels, ami);
+  }
+  return ami === "none" ? undefined : ami;
 }
 
 const amiRequirements = new WeakMap<Ami, Requirements>();

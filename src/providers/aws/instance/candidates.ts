@@ -6,6 +6,7 @@
 import * as aws from "../../../apis/aws/labels.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
   NORMALIZED_LABELS,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
@@ -36,21 +37,42 @@ export interface Candidates {
   readonly types: readonly Candidate[];
 }
 
-/** Undefined when nothing is left. `zones`: those with a subnet to launch into. */
+const REMEMBERED = 256;
+
+/** Lists of types never change, so what a question about one gave holds as long as the list does. */
+const answered = new WeakMap<readonly InstanceType[], Map<string, Candidates | undefined>>();
+
+/**
+ * Undefined when nothing is left. `zones`: those with a subnet to launch into. Claims of one burst ask
+ * alike: equal questions about the same list are worked out once.
+ */
 export function candidates(
   claim: NodeClaim,
   types: readonly InstanceType[],
   zones: ReadonlySet<string>,
 ): Candidates | undefined {
+  const { requirements, resources } = claim.spec;
+  const key = JSON.stringify([requirements, resources?.requests, [...zones].sort()]);
+  let answers = answered.get(types);
+  if (answers === undefined || answers.size >= REMEMBERED) {
+    answers = new Map();
+    answered.set(types, answers);
+  }
+  if (!answers.has(key)) answers.set(key, workOut(claim, types, zones));
+  return answers.get(key);
+}
+
+function workOut(
+  claim: NodeClaim,
+  types: readonly InstanceType[],
+  zones: ReadonlySet<string>,
+): Candidates | undefined {
   const requirements = Requirements.fromSpecs(claim.spec.requirements);
-  const each = [...requirements.all()].map((one) => ({
-    key: one.key,
-    alone: Requirements.of([one]),
-  }));
   const requests = parseResources(claim.spec.resources?.requests);
   const hasMinValues = claim.spec.requirements.some((one) => one.minValues !== undefined);
-  let left = types
-    .filter((type) => accepts(each, type) && fits(requests, allocatable(type)))
+  const accepted = acceptedTypes(requirements, types);
+  let left = accepted
+    .filter((type) => fits(requests, allocatable(type)))
     .map((type) => ({ type, offerings: usable(type, requirements, zones) }))
     .filter(({ offerings }) => offerings.length > 0);
   if (!hasMinValues) left = cheapSpotOnly(withoutExotic(left));
@@ -71,15 +93,22 @@ export function allocatable(type: InstanceType): Resources {
   return subtractResources(type.capacity, type.overhead);
 }
 
-interface Wanted {
-  readonly key: string;
-  readonly alone: Requirements;
-}
-
 /** Labels that the type does not mention say nothing against it. */
-function accepts(each: readonly Wanted[], type: InstanceType): boolean {
-  const own = typeRequirements(type);
-  return each.every(({ key, alone }) => !own.has(key) || own.accepts(alone, NONE));
+function acceptedTypes(
+  requirements: Requirements,
+  types: readonly InstanceType[],
+): readonly InstanceType[] {
+  // The planner lists hundreds of names: looked up, not searched.
+  const named = requirements.get(INSTANCE_TYPE_LABEL_KEY);
+  const names = named.complement ? undefined : new Set(named.values);
+  const others = [...requirements.all()]
+    .filter(({ key }) => names === undefined || key !== INSTANCE_TYPE_LABEL_KEY)
+    .map((one) => ({ key: one.key, alone: Requirements.of([one]) }));
+  return types.filter((type) => {
+    if (names !== undefined && !names.has(type.name)) return false;
+    const own = typeRequirements(type);
+    return others.every(({ key, alone }) => !own.has(key) || own.accepts(alone, NONE));
+  });
 }
 
 const NONE: ReadonlySet<string> = new Set();

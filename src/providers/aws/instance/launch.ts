@@ -13,7 +13,13 @@ import type { Logger } from "../../../base/log.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
 import { type Ami, amiFor } from "../ami/choose.ts";
-import { AwsError, type FleetError, type SecurityGroup, type Subnet } from "../api.ts";
+import {
+  AwsError,
+  type CreateLaunchTemplateInput,
+  type FleetError,
+  type SecurityGroup,
+  type Subnet,
+} from "../api.ts";
 import type { ClusterFacts } from "../cluster/cluster-facts.ts";
 import {
   describeError,
@@ -24,11 +30,11 @@ import {
   SPOT_ROLE_ERROR,
 } from "../errors.ts";
 import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
+import type { TemplateInput } from "../launchtemplate/template-data.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
 import type { Subnets } from "../subnet/subnets.ts";
 import { launchTags, type TagSettings, type Tags } from "../tags/tags.ts";
 import type { Bootstrap } from "../userdata/bootstrap.ts";
-import { userData } from "../userdata/user-data.ts";
 import { type Candidate, type Candidates, candidates } from "./candidates.ts";
 import type { Ec2Batches } from "./ec2-batches.ts";
 import { describeFleetErrors, fleetInput, type TemplateGroup } from "./fleet.ts";
@@ -170,11 +176,11 @@ async function templateGroups(
   const bootstrap = await bootstrapOf(deps, input, capacityType);
   return Promise.all(
     [...groups.values()].map(async ({ ami, pods, efa, types: own }) => {
-      const template = deps.templates.of({
+      const template = templateOf(deps, {
         nodeClass,
         clusterName: deps.settings.clusterName,
         imageId: ami.id,
-        userData: renderUserData(nodeClass, { ...bootstrap, maxPods: pods }),
+        bootstrap: { ...bootstrap, maxPods: pods },
         securityGroupIds: input.securityGroups.map((group) => group.GroupId),
         instanceProfile: input.instanceProfile,
         capacityType,
@@ -194,10 +200,11 @@ async function templateGroups(
   );
 }
 
-function renderUserData(nodeClass: AwsClass, bootstrap: Bootstrap): string {
+function templateOf({ templates }: LaunchDeps, input: TemplateInput): CreateLaunchTemplateInput {
   try {
-    return userData(nodeClass.amiFamily, bootstrap);
+    return templates.of(input);
   } catch (error) {
+    // Errors with a class of their own say what they are; a plain one is user data we cannot merge.
     if (error instanceof Error && error.name !== "Error") throw error;
     const message = describeError(error);
     throw new CreateError(message, { reason: "UserDataInvalid", message }, error);

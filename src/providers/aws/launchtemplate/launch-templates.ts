@@ -22,7 +22,7 @@ export class LaunchTemplates {
   /** Name → last use. */
   readonly #usedMs = new Map<string, number>();
   readonly #ensuring = new Map<string, Promise<void>>();
-  /** Input text → the template: naming one means hashing kilobytes. */
+  /** Input text → the template: making one means rendering and hashing kilobytes. */
   readonly #named = new Map<string, CreateLaunchTemplateInput>();
   #hydrated = false;
 

@@ -10,6 +10,8 @@ import { parseUnits } from "../../../base/quantity.ts";
 import { traitsOf } from "../ami/families.ts";
 import type { BlockDeviceMapping, CreateLaunchTemplateInput, LaunchTemplateData } from "../api.ts";
 import { type Tags, TEMPLATE_CLUSTER_TAG, toTagList } from "../tags/tags.ts";
+import type { Bootstrap } from "../userdata/bootstrap.ts";
+import { userData } from "../userdata/user-data.ts";
 
 const GIB = 1_073_741_824;
 
@@ -17,8 +19,7 @@ export interface TemplateInput {
   readonly nodeClass: AwsClass;
   readonly clusterName: string;
   readonly imageId: string;
-  /** Plain text. */
-  readonly userData: string;
+  readonly bootstrap: Bootstrap;
   readonly securityGroupIds: readonly string[];
   readonly instanceProfile: string;
   readonly capacityType: "on-demand" | "spot";
@@ -31,7 +32,10 @@ export interface TemplateInput {
   readonly tags: Tags;
 }
 
-/** The CreateLaunchTemplate call, with the name that its content gives. */
+/**
+ * The CreateLaunchTemplate call, with the name that its content gives. Throws when the class' user data
+ * cannot be merged with ours.
+ */
 export function launchTemplate(input: TemplateInput): CreateLaunchTemplateInput {
   const data = templateData(input);
   const tags = { ...input.tags, [TEMPLATE_CLUSTER_TAG]: input.clusterName };
@@ -56,7 +60,9 @@ function templateData(input: TemplateInput): LaunchTemplateData {
     IamInstanceProfile: { Name: input.instanceProfile },
     Monitoring: { Enabled: nodeClass.detailedMonitoring },
     ImageId: input.imageId,
-    UserData: Buffer.from(input.userData, "utf8").toString("base64"),
+    UserData: Buffer.from(userData(nodeClass.amiFamily, input.bootstrap), "utf8").toString(
+      "base64",
+    ),
     NetworkInterfaces: networkInterfaces(input),
     MetadataOptions: {
       HttpEndpoint: options.httpEndpoint,
