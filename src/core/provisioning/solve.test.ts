@@ -236,6 +236,59 @@ describe("solve", () => {
     expect(plan({ pods: pods(2, { spec: { containers: ports } }) })).toHaveLength(2);
   });
 
+  it("keeps ports that daemons will hold free of other pods", () => {
+    const containers = [{ name: "main", ports: [{ containerPort: 80, hostPort: 80 }] }];
+    const daemon = pod({
+      name: "proxy",
+      owner: { kind: "DaemonSet", name: "proxy" },
+      spec: { containers, nodeSelector: { "kubernetes.io/arch": "amd64" } },
+    });
+    const types = [instanceType({ cpu: 2 }), instanceType({ name: "arm", cpu: 4, arch: "arm64" })];
+    const pods = [pod({ spec: { containers } })];
+    const pools = [poolInput({}, types)];
+    expect(plan({ pods, pools, daemonPods: [daemon] })).toEqual(["default: pod | any zone | arm"]);
+  });
+
+  it("keeps room on a node for daemons that do not run there yet", () => {
+    const daemon = pod({ name: "agent", cpu: "2", owner: { kind: "DaemonSet", name: "agent" } });
+    const nodes = [nodeView()];
+    const pods = [pod({ cpu: "3" })];
+    expect(plan({ pods, nodes })).toEqual(["node <- pod"]);
+    expect(plan({ pods, nodes, daemonPods: [daemon] })).toEqual(["default: pod | any zone | m-8x"]);
+    const there = [nodeView({ pods: [{ ...daemon, spec: { ...daemon.spec, nodeName: "node" } }] })];
+    expect(plan({ pods: [pod({ cpu: "2" })], nodes: there, daemonPods: [daemon] })).toEqual([
+      "node <- pod",
+    ]);
+  });
+
+  it("does not count memory that huge pages hold", () => {
+    const types = [
+      instanceType({ name: "huge", capacity: { "hugepages-2Mi": 14 * 2 ** 30 } }),
+      instanceType({ name: "plain", cpu: 8 }),
+    ];
+    const pods = [pod({ memory: "4Gi" })];
+    expect(plan({ pods, pools: [poolInput({}, types)] })).toEqual([
+      "default: pod | any zone | plain",
+    ]);
+  });
+
+  it("launches only what has an offering, and says so when nothing has", () => {
+    const types = [
+      instanceType({ cpu: 2, offerings: [] }),
+      instanceType({
+        cpu: 4,
+        offerings: [
+          { zone: "zone-a", capacityType: "spot", priceMicroUsd: 1, available: false },
+          { zone: "zone-b", capacityType: "on-demand", priceMicroUsd: 9, available: true },
+        ],
+      }),
+    ];
+    const pools = [poolInput({}, types)];
+    expect(plan({ pods: [pod()], pools })).toEqual(["default: pod | any zone | m-4x"]);
+    const spot = pod({ spec: { nodeSelector: { "karpenter.sh/capacity-type": "spot" } } });
+    expect(plan({ pods: [spot], pools })[0]).toContain("no instance type has the required offering");
+  });
+
   it("stays within a pool's limits, nodes included", () => {
     const big = pods(3, { cpu: "15", memory: "1Gi" });
     const lines = plan({ pods: big, pools: [poolInput({ limits: { nodes: 2 } })] });
