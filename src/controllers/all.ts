@@ -21,6 +21,7 @@ import { nodePoolCounter } from "./nodepool/counter.ts";
 import { nodePoolHash } from "./nodepool/hash.ts";
 import { nodePoolReadiness } from "./nodepool/readiness.ts";
 import { registrationHealth } from "./nodepool/registration-health.ts";
+import { unusedFields } from "./nodepool/unused-fields.ts";
 import { nodePoolValidation } from "./nodepool/validation.ts";
 import { createBatcher } from "./provisioning/batcher.ts";
 import { createClaims } from "./provisioning/create-claims.ts";
@@ -47,12 +48,13 @@ export function allControllers(world: World): readonly Controller[] {
     stateNodeClaim(world),
     stateDaemonSet(world),
     statePod(world),
-    /** Pools: template hash, validation, class readiness, health of registration, usage. */
+    /** Pools: template hash, validation, class readiness, health of registration, usage, unused fields. */
     nodePoolHash(world),
     nodePoolValidation(world),
     nodePoolReadiness(world),
     registrationHealth(world, tracker),
     nodePoolCounter(world),
+    unusedFields(world),
     /** Pods in, claims out. */
     podTrigger(world, batcher),
     nodeTrigger(world, batcher),

@@ -52,9 +52,10 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       withCondition(one, { type: "Expired", status: "True" }, nowMs),
     );
     log.debug("marking expired");
+    log.warn("replacing expired nodes is not built yet, delete the claim to have it replaced");
     return AWAIT_CHANGE;
   }
-  log.debug(`deleting expired nodeclaim`);
+  log.debug("deleting expired nodeclaim");
   await deleteClaim(world, claim);
   countDisrupted(world, claim, "expired");
   return AWAIT_CHANGE;
