@@ -1,7 +1,8 @@
 /**
- * How fast one planning pass is: `npx tsx bench/solve.ts [pods …]`. The workloads and the catalogue of
- * 400 types are those of upstream's scheduling_benchmark_test.go: fifths of generic pods, zonal and host
- * spread, zonal affinity and host anti-affinity, and 4,000 equal pods with preferences. Prints pods/s.
+ * How fast one planning pass is: `npx tsx bench/solve.ts [pods …]`. The workloads and the catalogue
+ * of 400 types are those of upstream's scheduling_benchmark_test.go: fifths of generic pods, zonal
+ * and host spread, zonal affinity and host anti-affinity, and 4,000 equal pods with preferences.
+ * Prints pods/s.
  */
 
 import type { Pod } from "../src/apis/core/pod.ts";
@@ -72,8 +73,14 @@ function spread(topologyKey: string, value: string) {
 
 const KINDS: readonly (() => PodOptions)[] = [
   () => ({ labels: { "my-label": random.pick(LABELS) } }),
-  () => ({ labels: { "my-label": random.pick(LABELS) }, spec: spread(ZONE, random.pick(LABELS)) }),
-  () => ({ labels: { "my-label": random.pick(LABELS) }, spec: spread(HOSTNAME, random.pick(LABELS)) }),
+  () => {
+    const labels = { "my-label": random.pick(LABELS) };
+    return { labels, spec: spread(ZONE, random.pick(LABELS)) };
+  },
+  () => {
+    const labels = { "my-label": random.pick(LABELS) };
+    return { labels, spec: spread(HOSTNAME, random.pick(LABELS)) };
+  },
   () => {
     const labels = { "my-affininity": random.pick(LABELS) };
     return { labels, spec: { affinity: { podAffinity: term(ZONE, labels) } } };
@@ -87,7 +94,8 @@ const KINDS: readonly (() => PodOptions)[] = [
 function diversePods(count: number): Pod[] {
   return Array.from({ length: count }, (_, index) => {
     const kind = KINDS[Math.floor((index * KINDS.length) / count)] as () => PodOptions;
-    return pod({ ...kind(), name: `pod-${index}`, cpu: random.pick(CPU), memory: random.pick(MEMORY) });
+    const size = { cpu: random.pick(CPU), memory: random.pick(MEMORY) };
+    return pod({ ...kind(), name: `pod-${index}`, ...size });
   });
 }
 
@@ -122,7 +130,8 @@ function report(name: string, input: SchedulingInput): void {
   const price = result.newClaims.reduce((sum, claim) => sum + claim.cheapest.priceMicroUsd, 0);
   process.stdout.write(
     `${name.padEnd(24)} ${ms.toFixed(0).padStart(7)} ms ${rate.padStart(9)} pods/s ` +
-      `${String(result.newClaims.length).padStart(6)} nodes ${(price / 1e6).toFixed(2).padStart(10)} $/h ` +
+      `${String(result.newClaims.length).padStart(6)} nodes ` +
+      `${(price / 1e6).toFixed(2).padStart(10)} $/h ` +
       `${result.unschedulable.length} left\n`,
   );
 }

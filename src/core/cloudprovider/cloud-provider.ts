@@ -22,7 +22,10 @@ export interface CloudProvider {
   readonly name: string;
   /** Node class kinds this provider serves; the first is the default. Others are not ours. */
   readonly nodeClassKinds: readonly Kind[];
-  /** Label keys this cloud's types bring: a planned claim need not have them yet (SchedulingOptions). */
+  /**
+   * Label keys this cloud's types bring: a planned claim need not have them yet
+   * (SchedulingOptions).
+   */
   readonly wellKnownLabels: readonly string[];
   /**
    * Launches one instance. Returns the claim with status.providerID, imageID, capacity, allocatable

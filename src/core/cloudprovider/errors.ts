@@ -1,4 +1,7 @@
-/** What a cloud answers when it does not do what was asked. Names equal upstream's: they are a metric label. */
+/**
+ * What a cloud answers when it does not do what was asked. Names equal upstream's: they are a
+ * metric label.
+ */
 
 /** The instance is gone (or never was). */
 export class NodeClaimNotFoundError extends Error {
@@ -28,7 +31,9 @@ export class CreateError extends Error {
   }
 }
 
-/** Instance types of a pool are not known yet (overlays pending): the pool is passed over quietly. */
+/**
+ * Instance types of a pool are not known yet (overlays pending): the pool is passed over quietly.
+ */
 export class UnevaluatedNodePoolError extends Error {
   override readonly name = "UnevaluatedNodePoolError";
 }

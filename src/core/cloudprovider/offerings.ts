@@ -1,7 +1,7 @@
 /**
- * Choosing among an instance type's offerings: which could be launched under some requirements, and at
- * what price. Reserved offerings are left out until planning counts reservations: promising one unit to
- * two claims would strand the second. upstream: pkg/cloudprovider/types.go
+ * Choosing among an instance type's offerings: which could be launched under some requirements, and
+ * at what price. Reserved offerings are left out until planning counts reservations: promising one
+ * unit to two claims would strand the second. upstream: pkg/cloudprovider/types.go
  */
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows } from "../scheduling/requirement.ts";
@@ -45,8 +45,8 @@ export function cheapestOffering(
 }
 
 /**
- * The most that launching this type could cost: the cloud takes spot when it may, and then any zone.
- * `NO_PRICE_MICRO_USD` when nothing can be launched.
+ * The most that launching this type could cost: the cloud takes spot when it may, and then any
+ * zone. `NO_PRICE_MICRO_USD` when nothing can be launched.
  */
 export function worstLaunchPriceMicroUsd(type: InstanceType, requirements: Requirements): number {
   const usable = usableOfferings(type, requirements);

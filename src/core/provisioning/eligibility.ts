@@ -1,6 +1,6 @@
 /**
- * Which pods planning refuses to look at, and what their owner should read. One bad pod never holds the
- * others up. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
+ * Which pods planning refuses to look at, and what their owner should read. One bad pod never holds
+ * the others up. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
  */
 import type { NodeSelectorRequirement, Pod } from "../../apis/core/pod.ts";
 import {
@@ -50,7 +50,9 @@ export function refusal(
   return volumes.refusal(pod);
 }
 
-/** Devices by resource claim: their daemons are no overhead either. upstream: IGNORE_DRA_REQUESTS */
+/**
+ * Devices by resource claim: their daemons are no overhead either. upstream: IGNORE_DRA_REQUESTS
+ */
 export function hasDynamicResources(pod: Pod): boolean {
   const claims = pod.spec["resourceClaims"];
   return Array.isArray(claims) && claims.length > 0;

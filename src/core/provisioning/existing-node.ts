@@ -29,8 +29,8 @@ import { isPermanent, type Place, type Topology } from "./topology.ts";
 export type Verdict = "yes" | "notNow" | "never";
 
 /**
- * One pod looking for a node, as one variant. Nodes of one zone get one answer from a rule about zones:
- * nothing is placed meanwhile.
+ * One pod looking for a node, as one variant. Nodes of one zone get one answer from a rule about
+ * zones: nothing is placed meanwhile.
  */
 export class Attempt {
   readonly space: RequirementSpace;
@@ -98,7 +98,9 @@ export class ExistingNode implements Place {
     return this.labels.accepts(requirements, NOTHING_UNDEFINED);
   }
 
-  /** Whether the pod may go here as the variant stands. What fits no more comes first: it is cheap. */
+  /**
+   * Whether the pod may go here as the variant stands. What fits no more comes first: it is cheap.
+   */
   accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
     if (!fits(podClass.requests, this.#remaining)) return "never";
     if (!variant.metNodes.has(this.index)) {

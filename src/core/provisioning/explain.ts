@@ -1,8 +1,8 @@
 /**
- * Why a pod found no place: for each pool what fell by what, and upstream's sentence for it. Worked out
- * only for pods that failed, once per class, on a node of the pool that nobody is on yet; the last
- * variant is explained, so what is named is what no giving up could cure.
- * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
+ * Why a pod found no place: for each pool what fell by what, and upstream's sentence for it. Worked
+ * out only for pods that failed, once per class, on a node of the pool that nobody is on yet; the
+ * last variant is explained, so what is named is what no giving up could cure. upstream:
+ * pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -56,7 +56,8 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
     const overhead = JSON.stringify(
       formatResources(leastDaemonRequests(template, template.usable)),
     );
-    const head = `incompatible with ${noun} "${template.pool.name}", daemonset overhead=${overhead}`;
+    const owner = `${noun} "${template.pool.name}"`;
+    const head = `incompatible with ${owner}, daemonset overhead=${overhead}`;
     return { poolId: template.pool.id, message: `${head}, ${text}`, rejected };
   });
   return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
@@ -79,7 +80,8 @@ function refusal(
     return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
   }
   if (template.budget.exhausted) {
-    const text = `node limits have been exhausted for ${vocabulary(generation).poolNoun}: "${name}"`;
+    const noun = vocabulary(generation).poolNoun;
+    const text = `node limits have been exhausted for ${noun}: "${name}"`;
     return { text, rejected: { limits: 1 } };
   }
   const taint = firstUntolerated(variant.tolerations, template.taints);
@@ -112,7 +114,8 @@ function byTypes(
   const { within } = template.budget;
   const filtered = filterTypes(template, podClass.requests, set, template.usable);
   if (filtered.text !== undefined) {
-    const details = `requirements=${space.get(set)}, resources=${resourcesText(template, podClass)}`;
+    const resources = resourcesText(template, podClass);
+    const details = `requirements=${space.get(set)}, resources=${resources}`;
     return { text: `${filtered.text}, ${details}`, rejected: filtered.rejected };
   }
   if (filterTypes(template, podClass.requests, set, within).text !== undefined) {
@@ -194,6 +197,7 @@ function filterText(
   requests: Resources,
 ): string {
   const requirements = "met the scheduling requirements";
+  const which = "no instance type which";
   if (!meets && !holds && !offers)
     return `no instance type ${requirements} or had enough resources or had a required offering`;
   if (!meets && !holds) return `no instance type ${requirements} or had enough resources`;
@@ -207,11 +211,11 @@ function filterText(
   }
   if (!offers) return "no instance type has the required offering";
   if (pairs.meetsAndHolds)
-    return `no instance type which ${requirements} and had enough resources, had a required offering`;
+    return `${which} ${requirements} and had enough resources, had a required offering`;
   if (pairs.holdsAndOffers)
-    return `no instance type which had enough resources and the required offering ${requirements}`;
+    return `${which} had enough resources and the required offering ${requirements}`;
   if (pairs.meetsAndOffers)
-    return `no instance type which ${requirements} and the required offering had the required resources`;
+    return `${which} ${requirements} and the required offering had the required resources`;
   return "no instance type met the requirements/resources/offering tuple";
 }
 

@@ -1,8 +1,9 @@
 /**
- * A pool's instance types as columns of bits: which meet a set of requirements, which have an offering
- * to launch, which hold so much of a resource. Each question is answered once and remembered, so that
- * testing a pod against a planned node is a few intersections of words.
- * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (filterInstanceTypesByRequirements)
+ * A pool's instance types as columns of bits: which meet a set of requirements, which have an
+ * offering to launch, which hold so much of a resource. Each question is answered once and
+ * remembered, so that testing a pod against a planned node is a few intersections of words.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
+ * (filterInstanceTypesByRequirements)
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -36,7 +37,9 @@ interface ResourceColumn {
   readonly rows: readonly Bits[];
 }
 
-/** What pods and daemons together may request of a type; never negative in a type that is usable. */
+/**
+ * What pods and daemons together may request of a type; never negative in a type that is usable.
+ */
 export function allocatableOf(type: InstanceType): Resources {
   const result: Record<string, number> = { ...subtractResources(type.capacity, type.overhead) };
   for (const name in type.capacity) {
@@ -87,7 +90,10 @@ export class TypeTable {
     this.#resources.clear();
   }
 
-  /** Types whose labels allow the set and that have an offering to launch under it. Not to be changed. */
+  /**
+   * Types whose labels allow the set and that have an offering to launch under it. Not to be
+   * changed.
+   */
   compatible(set: SetId): Bits {
     let bits = this.#bySet[set];
     if (bits === undefined) {
@@ -98,7 +104,9 @@ export class TypeTable {
     return bits;
   }
 
-  /** Types whose labels allow the set. A type that is silent about a label meets any requirement. */
+  /**
+   * Types whose labels allow the set. A type that is silent about a label meets any requirement.
+   */
   meeting(set: SetId): Bits {
     const bits = allBits(this.size);
     for (const requirement of this.#space.get(set).all()) {
@@ -107,7 +115,9 @@ export class TypeTable {
     return bits;
   }
 
-  /** Types with an available offering that the set allows. Depends on the offerings' labels only. */
+  /**
+   * Types with an available offering that the set allows. Depends on the offerings' labels only.
+   */
   offered(set: SetId): Bits {
     const all = [...this.#space.get(set).all()];
     const relevant = Requirements.of(all.filter((one) => this.#offeringKeys.has(one.key)));
@@ -125,8 +135,8 @@ export class TypeTable {
   }
 
   /**
-   * Drops from `bits` the types that do not hold `added` on top of `used`. Types in `bits` are taken
-   * to hold `used` already, so only what is added to is looked at.
+   * Drops from `bits` the types that do not hold `added` on top of `used`. Types in `bits` are
+   * taken to hold `used` already, so only what is added to is looked at.
    */
   keepFitting(bits: Bits, used: Resources, added: Resources): void {
     intersectBits(bits, this.#fittingDaemons);
@@ -143,7 +153,9 @@ export class TypeTable {
     }
   }
 
-  /** Distinct values that the types in `bits` can have under a requirement: what minValues counts. */
+  /**
+   * Distinct values that the types in `bits` can have under a requirement: what minValues counts.
+   */
   distinctValues(bits: Bits, requirement: Requirement): number {
     const values = new Set<string>();
     for (const index of bitIndices(bits)) {

@@ -1,7 +1,7 @@
 /**
- * What a planned claim looks like as an object: the NodeClaim (or, for a Provisioner, the Machine) that
- * is sent to the API. Building it is a decision, so it stands here; sending it is one call elsewhere.
- * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+ * What a planned claim looks like as an object: the NodeClaim (or, for a Provisioner, the Machine)
+ * that is sent to the API. Building it is a decision, so it stands here; sending it is one call
+ * elsewhere. upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { claimHead, fromClaim, withClaimKubelet } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -79,7 +79,9 @@ function shortDuration(ms: number): string {
     .replace(/(?<=h)0m$/, "");
 }
 
-/** Labels every node of this pool will carry, whatever is launched. Also the pool's requirements. */
+/**
+ * Labels every node of this pool will carry, whatever is launched. Also the pool's requirements.
+ */
 export function poolLabels(pool: Pool): Record<string, string> {
   const { generation, classRef } = pool;
   const named = generation !== "alpha" && classRef.name !== "";
@@ -91,8 +93,9 @@ export function poolLabels(pool: Pool): Record<string, string> {
 }
 
 /**
- * Well-known labels are set from what was launched. A key of the user's own that some pod needs must
- * have a value on the node: the lowest one still allowed. What only forbids values needs no label.
+ * Well-known labels are set from what was launched. A key of the user's own that some pod needs
+ * must have a value on the node: the lowest one still allowed. What only forbids values needs no
+ * label.
  */
 function claimLabels(planned: PlannedClaim): Record<string, string> {
   const labels: Record<string, string> = {};

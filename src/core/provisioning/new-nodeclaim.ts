@@ -1,7 +1,7 @@
 /**
- * A node that this pass plans: it starts as anything its pool allows, and each pod narrows what it can
- * be: labels, and with them the instance types that are left.
- * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
+ * A node that this pass plans: it starts as anything its pool allows, and each pod narrows what it
+ * can be: labels, and with them the instance types that are left. upstream:
+ * pkg/controllers/provisioning/scheduling/nodeclaim.go
  */
 import { type HostPort, hostPortsConflict } from "../../apis/core/host-ports.ts";
 import type { Taint } from "../../apis/core/node.ts";

@@ -1,6 +1,6 @@
 /**
- * The nodes a pass plans, to be walked by how many pods they have, fewest first. Equals in the order they
- * were opened.
+ * The nodes a pass plans, to be walked by how many pods they have, fewest first. Equals in the
+ * order they were opened.
  */
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What a planned node becomes in the result: its candidates by price, cut to as many as a claim may name,
- * and what the cheapest of them costs.
+ * What a planned node becomes in the result: its candidates by price, cut to as many as a claim may
+ * name, and what the cheapest of them costs.
  */
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { addResources } from "../../apis/resources.ts";
@@ -74,8 +74,9 @@ function plannedClaim(
 }
 
 /**
- * The cheapest, but never fewer values than minValues asks for: for each such label the cheapest type of
- * every value still missing goes in first. Upstream cuts blindly and then gives the claim up.
+ * The cheapest, but never fewer values than minValues asks for: for each such label the cheapest
+ * type of every value still missing goes in first. Upstream cuts blindly and then gives the claim
+ * up.
  */
 function chosen(
   candidates: readonly Candidate[],

@@ -1,7 +1,7 @@
 /**
- * Pods that planning cannot tell apart are one class: the same requests, wishes, ports and volume zones,
- * counted by the same topology groups. A class is worked out once, with one variant for each step of
- * giving up preferences, and remembers where it can never go.
+ * Pods that planning cannot tell apart are one class: the same requests, wishes, ports and volume
+ * zones, counted by the same topology groups. A class is worked out once, with one variant for each
+ * step of giving up preferences, and remembers where it can never go.
  */
 import { type HostPort, hostPorts } from "../../apis/core/host-ports.ts";
 import type { Pod, Toleration } from "../../apis/core/pod.ts";
@@ -57,7 +57,9 @@ export interface PodClass {
   failedAt: number;
 }
 
-/** Sorts pods into classes. All groups of all pods must exist before the first class is asked for. */
+/**
+ * Sorts pods into classes. All groups of all pods must exist before the first class is asked for.
+ */
 export class PodClasses {
   readonly #space: RequirementSpace;
   readonly #topology: Topology;
@@ -115,7 +117,9 @@ export class PodClasses {
     return podClass;
   }
 
-  /** The class's variant after `step` relaxations; undefined when there is nothing left to give up. */
+  /**
+   * The class's variant after `step` relaxations; undefined when there is nothing left to give up.
+   */
   variant(podClass: PodClass, step: number): Variant | undefined {
     const known = podClass.variants[step];
     if (known !== undefined) return known;
@@ -233,8 +237,8 @@ function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): Topology
 }
 
 /**
- * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its own;
- * only those that matchLabelKeys names are part of what the pod asks for.
+ * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its
+ * own; only those that matchLabelKeys names are part of what the pod asks for.
  */
 function draftText(
   pod: Pod,

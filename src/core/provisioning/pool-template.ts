@@ -1,7 +1,7 @@
 /**
- * What a new node of one pool would be: its requirements, taints, candidate types, the daemons that will
- * run on it, and how much of the pool's limits is left.
- * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+ * What a new node of one pool would be: its requirements, taints, candidate types, the daemons that
+ * will run on it, and how much of the pool's limits is left. upstream:
+ * pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { type HostPort, hostPorts, hostPortsConflict } from "../../apis/core/host-ports.ts";
 import type { Taint } from "../../apis/core/node.ts";

@@ -1,7 +1,7 @@
 /**
- * What a pod wants of its neighbours and its node, as parts that can be given up one by one. A pod that
- * fits nowhere as it is gives up its lightest claims last: the order is upstream's.
- * upstream: pkg/controllers/provisioning/scheduling/preferences.go
+ * What a pod wants of its neighbours and its node, as parts that can be given up one by one. A pod
+ * that fits nowhere as it is gives up its lightest claims last: the order is upstream's. upstream:
+ * pkg/controllers/provisioning/scheduling/preferences.go
  */
 import type {
   Pod,
@@ -61,8 +61,8 @@ export function wishesOf(spec: Pod["spec"], policy: "Respect" | "Ignore"): Wishe
 }
 
 /**
- * The wishes with one thing given up; undefined when nothing is left to give up. `canTolerate`: some
- * pool has a PreferNoSchedule taint.
+ * The wishes with one thing given up; undefined when nothing is left to give up. `canTolerate`:
+ * some pool has a PreferNoSchedule taint.
  */
 export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined {
   if (wishes.required.length > 1) return { ...wishes, required: wishes.required.slice(1) };

@@ -1,7 +1,7 @@
 /**
  * The order in which pods are placed: large ones first, so that small ones fill the gaps. Pods that
- * failed are tried again as long as others still find a place, because their neighbours may be what they
- * were waiting for. upstream: pkg/controllers/provisioning/scheduling/queue.go
+ * failed are tried again as long as others still find a place, because their neighbours may be what
+ * they were waiting for. upstream: pkg/controllers/provisioning/scheduling/queue.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

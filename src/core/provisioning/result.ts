@@ -1,4 +1,7 @@
-/** What a planning pass decided, and why not otherwise. JSON-printable data: CLI, journal and tests show it as it is. */
+/**
+ * What a planning pass decided, and why not otherwise. JSON-printable data: CLI, journal and tests
+ * show it as it is.
+ */
 
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";

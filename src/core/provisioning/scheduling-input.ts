@@ -1,4 +1,7 @@
-/** Everything one planning pass may know. Plain data: equal input, equal plan, in any order of lists. */
+/**
+ * Everything one planning pass may know. Plain data: equal input, equal plan, in any order of
+ * lists.
+ */
 import type { Namespace, PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";

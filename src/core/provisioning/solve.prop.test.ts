@@ -1,6 +1,7 @@
 /**
- * Plans for random clusters, checked from first principles. The checker shares no code with the engine:
- * it looks at labels, taints and amounts as the kubelet and the scheduler would when the nodes are there.
+ * Plans for random clusters, checked from first principles. The checker shares no code with the
+ * engine: it looks at labels, taints and amounts as the kubelet and the scheduler would when the
+ * nodes are there.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -287,7 +288,9 @@ interface Spot {
   /** Pods of the app, and those of them that this plan put there. */
   readonly count: number;
   readonly placed: number;
-  /** Whether the deployment's own selector would let it go there: a spread looks at no other nodes. */
+  /**
+   * Whether the deployment's own selector would let it go there: a spread looks at no other nodes.
+   */
   readonly eligible: boolean;
 }
 

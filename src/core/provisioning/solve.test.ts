@@ -16,7 +16,9 @@ import { solve } from "./solve.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const HOSTNAME = "kubernetes.io/hostname";
 
-/** A line per new claim: `pool: pods | zone … | cheapest`, then existing nodes, then what is left. */
+/**
+ * A line per new claim: `pool: pods | zone … | cheapest`, then existing nodes, then what is left.
+ */
 function plan(input: Partial<SchedulingInput>): string[] {
   return show(solve(schedulingInput(input)));
 }
@@ -286,7 +288,9 @@ describe("solve", () => {
     const pools = [poolInput({}, types)];
     expect(plan({ pods: [pod()], pools })).toEqual(["default: pod | any zone | m-4x"]);
     const spot = pod({ spec: { nodeSelector: { "karpenter.sh/capacity-type": "spot" } } });
-    expect(plan({ pods: [spot], pools })[0]).toContain("no instance type has the required offering");
+    expect(plan({ pods: [spot], pools })[0]).toContain(
+      "no instance type has the required offering",
+    );
   });
 
   it("stays within a pool's limits, nodes included", () => {
@@ -391,7 +395,8 @@ describe("solve", () => {
     const [refused] = solve(schedulingInput({ pods: [pod({ cpu: "500" })] })).unschedulable;
     expect(refused?.message).toBe(
       'incompatible with nodepool "default", daemonset overhead={}, no instance type has enough ' +
-        "resources, requirements=karpenter.sh/nodepool In [default], test.sh/testclass In [default], " +
+        "resources, requirements=karpenter.sh/nodepool In [default], " +
+        "test.sh/testclass In [default], " +
         'resources={"cpu":"500","memory":"128Mi","pods":"1"}',
     );
     expect(refused?.pools[0]?.rejected).toEqual({ resources: 4 });

@@ -1,10 +1,11 @@
 /**
- * The heart: pods and what there is go in, a plan comes out, with a reason for everything that is not in
- * it. Pure and synchronous: equal input gives an equal plan, in whatever order the lists come.
+ * The heart: pods and what there is go in, a plan comes out, with a reason for everything that is
+ * not in it. Pure and synchronous: equal input gives an equal plan, in whatever order the lists
+ * come.
  *
- * Largest pods first, each goes to the first place that takes it: a node that exists, then a node this
- * pass already plans (the one with fewest pods), then a new node of the heaviest pool that can. A pod
- * that finds none gives up its preferences one by one. upstream:
+ * Largest pods first, each goes to the first place that takes it: a node that exists, then a node
+ * this pass already plans (the one with fewest pods), then a new node of the heaviest pool that
+ * can. A pod that finds none gives up its preferences one by one. upstream:
  * pkg/controllers/provisioning/scheduling/scheduler.go
  */
 

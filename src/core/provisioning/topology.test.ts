@@ -17,7 +17,9 @@ const ZONE = "topology.kubernetes.io/zone";
 const HOSTNAME = "kubernetes.io/hostname";
 const WEB = { labelSelector: { matchLabels: { app: "web" } } };
 
-/** Pods by zone of their planned node (or node name), with `?` for an open zone; then the failures. */
+/**
+ * Pods by zone of their planned node (or node name), with `?` for an open zone; then the failures.
+ */
 function placed(input: Partial<SchedulingInput>): string[] {
   const result = solve(schedulingInput(input));
   const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name).join(" ");

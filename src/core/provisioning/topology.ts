@@ -1,8 +1,8 @@
 /**
- * Spread, affinity and anti-affinity: which domains (zones, hosts, …) a pod may go to, given who is where.
- * A group is one constraint of one shape with a count per domain; pods that ask for the same share it.
- * Anti-affinity is counted both ways: an inverse group says where those are who want to be left alone.
- * upstream: pkg/controllers/provisioning/scheduling/topology.go, topologygroup.go
+ * Spread, affinity and anti-affinity: which domains (zones, hosts, …) a pod may go to, given who is
+ * where. A group is one constraint of one shape with a count per domain; pods that ask for the same
+ * share it. Anti-affinity is counted both ways: an inverse group says where those are who want to
+ * be left alone. upstream: pkg/controllers/provisioning/scheduling/topology.go, topologygroup.go
  */
 import type { Namespace } from "../../apis/core/kinds.ts";
 import type { Taint } from "../../apis/core/node.ts";
@@ -151,8 +151,8 @@ export class Topology {
   }
 
   /**
-   * Counts one pod of a group at a place. False when the place has not settled on a domain yet: to be
-   * told again once it has. Anti-affinity does not wait: each domain it may become is taken.
+   * Counts one pod of a group at a place. False when the place has not settled on a domain yet: to
+   * be told again once it has. Anti-affinity does not wait: each domain it may become is taken.
    */
   count(group: TopologyGroup, place: Place): boolean {
     if (!eligible(group.filter, place)) return true;
@@ -163,8 +163,8 @@ export class Topology {
   }
 
   /**
-   * The ways to satisfy a group at a place, best first; none = it cannot be. `self`: the pod is one that
-   * the group selects. `podDomains`: what the pod itself requires of the label.
+   * The ways to satisfy a group at a place, best first; none = it cannot be. `self`: the pod is one
+   * that the group selects. `podDomains`: what the pod itself requires of the label.
    */
   options(
     group: TopologyGroup,
@@ -303,8 +303,8 @@ function reachable(
 }
 
 /**
- * Domains that keep the skew, the emptiest first. A new node may always be made, so the smallest count
- * is over all domains the pod may use, not only those this node can be in.
+ * Domains that keep the skew, the emptiest first. A new node may always be made, so the smallest
+ * count is over all domains the pod may use, not only those this node can be in.
  */
 function spreadOptions(
   group: TopologyGroup,

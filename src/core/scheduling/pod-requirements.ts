@@ -1,6 +1,7 @@
 /**
- * What a pod asks of its node's labels. Of several required terms the first counts, of the preferred ones
- * the heaviest; the others are reached by relaxation. upstream: pkg/scheduling/requirements.go
+ * What a pod asks of its node's labels. Of several required terms the first counts, of the
+ * preferred ones the heaviest; the others are reached by relaxation. upstream:
+ * pkg/scheduling/requirements.go
  */
 import type { NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
 import { oneOf, toRequirement } from "./requirement.ts";

@@ -1,6 +1,7 @@
 /**
- * Requirement sets by number. A planning pass meets few different sets very often: each is kept once,
- * and joining two of them is worked out once. What depends only on a set can be remembered by its number.
+ * Requirement sets by number. A planning pass meets few different sets very often: each is kept
+ * once, and joining two of them is worked out once. What depends only on a set can be remembered by
+ * its number.
  */
 import { oneOf } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";

@@ -1,11 +1,13 @@
 /**
  * One requirement: which values a label may have. A set of values or the complement of one, within
- * optional inclusive integer bounds. The algebra that pods, pools, instance types and nodes meet in.
- * upstream: pkg/scheduling/requirement.go
+ * optional inclusive integer bounds. The algebra that pods, pools, instance types and nodes meet
+ * in. upstream: pkg/scheduling/requirement.go
  */
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 
-/** Immutable. A concrete requirement never has bounds: they have already been applied to its values. */
+/**
+ * Immutable. A concrete requirement never has bounds: they have already been applied to its values.
+ */
 export interface Requirement {
   readonly key: string;
   /** True: everything but `values`. False: exactly `values`. */

@@ -1,6 +1,7 @@
 /**
  * A set of requirements, at most one per label: what a node must look like for a pod, what a pool
- * offers, what a node is. Immutable; adding gives a new set. upstream: pkg/scheduling/requirements.go
+ * offers, what a node is. Immutable; adding gives a new set. upstream:
+ * pkg/scheduling/requirements.go
  */
 import {
   isRestrictedLabel,
@@ -96,8 +97,9 @@ export class Requirements {
   }
 
   /**
-   * Why an object described by `this` cannot satisfy `incoming`; empty when it can. A key that `this`
-   * does not define passes only when listed in `mayBeUndefined` or when absence satisfies it.
+   * Why an object described by `this` cannot satisfy `incoming`; empty when it can. A key that
+   * `this` does not define passes only when listed in `mayBeUndefined` or when absence satisfies
+   * it.
    */
   conflicts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): string[] {
     const reasons: string[] = [];

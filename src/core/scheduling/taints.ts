@@ -1,6 +1,6 @@
 /**
- * Taints as planning sees them: every effect must be tolerated, PreferNoSchedule included, and those
- * that every young node carries for a while do not count. upstream: pkg/scheduling/taints.go
+ * Taints as planning sees them: every effect must be tolerated, PreferNoSchedule included, and
+ * those that every young node carries for a while do not count. upstream: pkg/scheduling/taints.go
  */
 import type { Taint } from "../../apis/core/node.ts";
 import type { Toleration } from "../../apis/core/pod.ts";

@@ -1,7 +1,7 @@
 /**
- * What a pod's volumes ask of its node: zones, as alternatives, and attach slots per CSI driver. Also why
- * a pod cannot be planned for at all because of them. upstream: pkg/scheduling/volumetopology.go,
- * pkg/scheduling/volumeusage.go
+ * What a pod's volumes ask of its node: zones, as alternatives, and attach slots per CSI driver.
+ * Also why a pod cannot be planned for at all because of them. upstream:
+ * pkg/scheduling/volumetopology.go, pkg/scheduling/volumeusage.go
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod, Volume } from "../../apis/core/pod.ts";
@@ -61,8 +61,8 @@ export class VolumeIndex {
   }
 
   /**
-   * The sets of node requirements that would satisfy all volumes at once; each is enough. Empty = the
-   * volumes ask nothing. Choices of several volumes are combined, contradictions left out.
+   * The sets of node requirements that would satisfy all volumes at once; each is enough. Empty =
+   * the volumes ask nothing. Choices of several volumes are combined, contradictions left out.
    */
   alternatives(pod: Pod): readonly Requirements[] {
     let combined: Requirements[] = [];

@@ -1,7 +1,7 @@
 /**
- * Keeps the picture of the cluster. Nodes and claims are held apart and joined by provider id; what a
- * reader gets is a view per node, rebuilt only when something of that node changed. Every answer is a
- * snapshot that later updates do not touch. upstream: pkg/controllers/state/cluster.go
+ * Keeps the picture of the cluster. Nodes and claims are held apart and joined by provider id; what
+ * a reader gets is a view per node, rebuilt only when something of that node changed. Every answer
+ * is a snapshot that later updates do not touch. upstream: pkg/controllers/state/cluster.go
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { Node } from "../../apis/core/node.ts";

@@ -1,8 +1,8 @@
 /**
- * A DaemonSet's pod as it would run on a node that does not exist yet: the overhead to plan for. Its
- * spec is that of the newest live pod, which admission has completed, or else the template's; its node
- * affinity is always the template's, because a live pod is tied to its own node.
- * upstream: pkg/controllers/state/cluster.go (GetDaemonSetPod)
+ * A DaemonSet's pod as it would run on a node that does not exist yet: the overhead to plan for.
+ * Its spec is that of the newest live pod, which admission has completed, or else the template's;
+ * its node affinity is always the template's, because a live pod is tied to its own node. upstream:
+ * pkg/controllers/state/cluster.go (GetDaemonSetPod)
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { Container, Pod, PodSpec } from "../../apis/core/pod.ts";
@@ -40,7 +40,9 @@ export function daemonPod(facts: DaemonFacts): Pod {
   };
 }
 
-/** What the API server's defaulting would have done to the pod: a limit without a request is one. */
+/**
+ * What the API server's defaulting would have done to the pod: a limit without a request is one.
+ */
 function withRequestsFromLimits(spec: PodSpec): PodSpec {
   const complete = (container: Container): Container => {
     const { limits, requests } = container.resources ?? {};
