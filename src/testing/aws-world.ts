@@ -12,7 +12,8 @@ import type { EventToPublish } from "../kube/events.ts";
 import { createManager } from "../kube/manager.ts";
 import { LiveMirrors } from "../kube/mirrors.ts";
 import type { AwsApi, LaunchTemplateData } from "../providers/aws/api.ts";
-import { type AwsSettings, createAwsProvider } from "../providers/aws/provider.ts";
+import type { AwsSettings } from "../providers/aws/parts.ts";
+import { createAwsProvider } from "../providers/aws/provider.ts";
 import {
   createSimulatedAws,
   type InstanceEvent,

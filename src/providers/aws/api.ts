@@ -1,8 +1,9 @@
 /**
- * Every call the AWS provider makes, and nothing else, as one interface grouped by service. Shapes are
- * our own minimal ones with AWS's member names (as in SDK v3). Times are RFC 3339 text. Calls with
- * `NextToken` answer one page: `allPages` joins them. Refusals reject with `AwsError`.
- * `sdk.ts` is the real implementation; `sandbox/ec2` answers the same calls in process.
+ * Every AWS call the provider may make, in one place: whoever writes an IAM policy or simulates AWS reads
+ * this file alone, hence its length. Shapes are our own minimal ones with AWS's member names (as in SDK
+ * v3). Times are RFC 3339 text. Calls with `NextToken` answer one page: `allPages` joins them. Refusals
+ * reject with `AwsError`. `sdk.ts` is the real implementation; `sandbox/ec2` answers in process. Not
+ * called yet, and there for the checks that follow: describeAvailabilityZones, getRole, getCallerIdentity.
  */
 
 /** AWS refused or could not be reached. `code` is AWS's own (`InvalidInstanceID.NotFound`). */

@@ -3,8 +3,8 @@ import { type Controller, requeueAfter } from "../../kube/controller.ts";
 import { taggingController } from "./instance/tagging.ts";
 import { nodeClassController } from "./nodeclass/controller.ts";
 import { nodeTemplateController } from "./nodeclass/template-controller.ts";
+import type { AwsDeps, AwsParts } from "./parts.ts";
 import { refreshPrices } from "./pricing/refresh.ts";
-import type { AwsDeps, AwsParts } from "./provider.ts";
 
 const PRICING_MS = 12 * 3_600_000;
 /** Prices are only worth a try now and then while AWS does not answer. */

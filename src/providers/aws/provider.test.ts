@@ -19,7 +19,7 @@ import {
 } from "../../testing/aws-world.ts";
 import { pool } from "../../testing/builders.ts";
 import type { CreateFleetInput } from "./api.ts";
-import type { AwsSettings } from "./provider.ts";
+import type { AwsSettings } from "./parts.ts";
 import { fromTagList } from "./tags/tags.ts";
 
 const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };

@@ -1,6 +1,6 @@
 /**
  * AWS as a CloudProvider: finds the class, resolves what it selects, launches, looks up and ends
- * instances. Each noun has a folder of its own; this file only puts them together.
+ * instances. Each noun has a folder of its own (`parts.ts` makes them); this file puts them to use.
  */
 
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
@@ -15,8 +15,7 @@ import {
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { type Clock, toRfc3339 } from "../../base/clock.ts";
-import type { Logger } from "../../base/log.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import {
   CreateError,
@@ -25,79 +24,19 @@ import {
   NodeClassNotReadyError,
 } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
-import type { KubeClient } from "../../kube/client.ts";
 import type { Controller } from "../../kube/controller.ts";
-import type { EventRecorder } from "../../kube/events.ts";
-import type { Mirrors } from "../../kube/mirror.ts";
-import { Amis } from "./ami/amis.ts";
 import type { Ami } from "./ami/choose.ts";
-import type { AwsApi, Instance, SecurityGroup, Subnet } from "./api.ts";
-import { catalogue } from "./catalogue/catalogue.ts";
-import { ClusterFacts } from "./cluster/cluster-facts.ts";
+import type { Instance, SecurityGroup, Subnet } from "./api.ts";
 import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
 import { describeError, isNotFound } from "./errors.ts";
-import { Ec2Batches, listInstances } from "./instance/ec2-batches.ts";
+import { listInstances } from "./instance/ec2-batches.ts";
 import { launch } from "./instance/launch.ts";
 import { instanceClaim, instanceIdOf, launchedClaim } from "./instance/to-claim.ts";
-import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
-import { InstanceTypes } from "./instancetype/instance-types.ts";
-import { LaunchTemplates } from "./launchtemplate/launch-templates.ts";
-import {
-  type ClassSource,
-  createClassSource,
-  type FoundClass,
-  notFoundText,
-} from "./nodeclass/class-source.ts";
-import { UnavailableOfferings } from "./offering/unavailable.ts";
-import { Prices } from "./pricing/pricing.ts";
-import { SecurityGroups } from "./securitygroup/security-groups.ts";
-import { Subnets } from "./subnet/subnets.ts";
-import { clusterTag, type Tags } from "./tags/tags.ts";
-
-/** Absent ones have upstream's defaults. */
-export interface AwsSettings {
-  readonly clusterName: string;
-  /** Empty: asked of EKS. */
-  readonly clusterEndpoint: string;
-  readonly clusterCaBundle?: string;
-  readonly region: string;
-  /** `aws.defaultInstanceProfile`: alpha classes without one of their own. */
-  readonly defaultInstanceProfile?: string;
-  /** `aws.tags`: on everything launched for alpha and beta. */
-  readonly tags?: Tags;
-  /** 0.075 */
-  readonly vmMemoryOverheadPercent?: number;
-  readonly reservedEnis?: number;
-  /** `aws.enableENILimitedPodDensity` */
-  readonly eniLimitedPodDensity?: boolean;
-  readonly isolatedVpc?: boolean;
-}
-
-export interface AwsDeps {
-  readonly api: AwsApi;
-  readonly kube: KubeClient;
-  readonly mirrors: Mirrors;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly events: EventRecorder;
-  readonly settings: AwsSettings;
-}
-
-/** The nouns, made once and shared by the provider and its controllers. */
-export interface AwsParts {
-  readonly classes: ClassSource;
-  readonly facts: ClusterFacts;
-  readonly prices: Prices;
-  readonly unavailable: UnavailableOfferings;
-  readonly subnets: Subnets;
-  readonly securityGroups: SecurityGroups;
-  readonly amis: Amis;
-  readonly profiles: InstanceProfiles;
-  readonly instanceTypes: InstanceTypes;
-  readonly templates: LaunchTemplates;
-  readonly batches: Ec2Batches;
-}
+import type { InstanceTypes } from "./instancetype/instance-types.ts";
+import { type FoundClass, notFoundText } from "./nodeclass/class-source.ts";
+import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
+import { clusterTag } from "./tags/tags.ts";
 
 export function createAwsProvider(deps: AwsDeps): {
   cloud: CloudProvider;
@@ -105,50 +44,6 @@ export function createAwsProvider(deps: AwsDeps): {
 } {
   const parts = createParts(deps);
   return { cloud: createCloud(deps, parts), controllers: awsControllers(deps, parts) };
-}
-
-function createParts(deps: AwsDeps): AwsParts {
-  const { api, kube, clock, settings, mirrors } = deps;
-  const log = deps.log.named("aws");
-  const { clusterName, region } = settings;
-  const facts = new ClusterFacts(api, kube, clock, settings);
-  const prices = new Prices(fallbackPrices());
-  const unavailable = new UnavailableOfferings(clock, log);
-  return {
-    classes: createClassSource(mirrors),
-    facts,
-    prices,
-    unavailable,
-    subnets: new Subnets(api.ec2, clock),
-    securityGroups: new SecurityGroups(api.ec2, clock),
-    amis: new Amis({ api, clock, log, kubernetesVersion: () => facts.kubernetesVersion() }),
-    profiles: new InstanceProfiles({
-      iam: api.iam,
-      clock,
-      log,
-      clusterName,
-      region,
-      defaultInstanceProfile: settings.defaultInstanceProfile ?? "",
-    }),
-    instanceTypes: new InstanceTypes({
-      ec2: api.ec2,
-      clock,
-      region,
-      prices,
-      unavailable,
-      vmMemoryOverhead: settings.vmMemoryOverheadPercent ?? 0.075,
-      reservedEnis: settings.reservedEnis ?? 0,
-      eniLimitedPods: settings.eniLimitedPodDensity ?? true,
-    }),
-    templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
-    batches: new Ec2Batches(api.ec2, clock),
-  };
-}
-
-function fallbackPrices(): readonly (readonly [string, number])[] {
-  return Object.entries(catalogue().types).flatMap(([name, row]) =>
-    row?.usd === undefined ? [] : [[name, row.usd] as const],
-  );
 }
 
 /** What a class selects, as of now. */

@@ -8,7 +8,7 @@ import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../../kube/controller.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
-import type { AwsDeps, AwsParts } from "../provider.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
 import { fromTagList, registrationTags, toTagList } from "../tags/tags.ts";
 import { instanceIdOf } from "./to-claim.ts";
 

@@ -19,7 +19,7 @@ import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/final
 import { patchObject } from "../../../kube/patch-object.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError } from "../errors.ts";
-import type { AwsDeps, AwsParts } from "../provider.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
 import { conditionChanges, type Findings, foundStatus } from "./status.ts";
 
 /** Subnets are looked at again each minute; the other answers are cached as long. */

@@ -9,7 +9,7 @@ import { AWAIT_CHANGE, type Controller, requeueAfter, source } from "../../../ku
 import { patchObject } from "../../../kube/patch-object.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError } from "../errors.ts";
-import type { AwsDeps, AwsParts } from "../provider.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
 import { amiStatus, securityGroupStatus, subnetStatus } from "./status.ts";
 
 /** upstream v0.31: nodetemplate controller */

@@ -1,0 +1,111 @@
+/**
+ * The nouns of the provider, made once and shared by it and its controllers, and what they are made of:
+ * doors and settings.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { EventRecorder } from "../../kube/events.ts";
+import type { Mirrors } from "../../kube/mirror.ts";
+import { Amis } from "./ami/amis.ts";
+import type { AwsApi } from "./api.ts";
+import { catalogue } from "./catalogue/catalogue.ts";
+import { ClusterFacts } from "./cluster/cluster-facts.ts";
+import { Ec2Batches } from "./instance/ec2-batches.ts";
+import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
+import { InstanceTypes } from "./instancetype/instance-types.ts";
+import { LaunchTemplates } from "./launchtemplate/launch-templates.ts";
+import { type ClassSource, createClassSource } from "./nodeclass/class-source.ts";
+import { UnavailableOfferings } from "./offering/unavailable.ts";
+import { Prices } from "./pricing/pricing.ts";
+import { SecurityGroups } from "./securitygroup/security-groups.ts";
+import { Subnets } from "./subnet/subnets.ts";
+import type { Tags } from "./tags/tags.ts";
+
+/** Absent ones have upstream's defaults. */
+export interface AwsSettings {
+  readonly clusterName: string;
+  /** Empty: asked of EKS. */
+  readonly clusterEndpoint: string;
+  readonly clusterCaBundle?: string;
+  readonly region: string;
+  /** `aws.defaultInstanceProfile`: alpha classes without one of their own. */
+  readonly defaultInstanceProfile?: string;
+  /** `aws.tags`: on everything launched for alpha and beta. */
+  readonly tags?: Tags;
+  /** 0.075 */
+  readonly vmMemoryOverheadPercent?: number;
+  readonly reservedEnis?: number;
+  /** `aws.enableENILimitedPodDensity` */
+  readonly eniLimitedPodDensity?: boolean;
+  readonly isolatedVpc?: boolean;
+}
+
+export interface AwsDeps {
+  readonly api: AwsApi;
+  readonly kube: KubeClient;
+  readonly mirrors: Mirrors;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly events: EventRecorder;
+  readonly settings: AwsSettings;
+}
+
+/** The nouns, made once and shared by the provider and its controllers. */
+export interface AwsParts {
+  readonly classes: ClassSource;
+  readonly facts: ClusterFacts;
+  readonly prices: Prices;
+  readonly unavailable: UnavailableOfferings;
+  readonly subnets: Subnets;
+  readonly securityGroups: SecurityGroups;
+  readonly amis: Amis;
+  readonly profiles: InstanceProfiles;
+  readonly instanceTypes: InstanceTypes;
+  readonly templates: LaunchTemplates;
+  readonly batches: Ec2Batches;
+}
+
+export function createParts(deps: AwsDeps): AwsParts {
+  const { api, kube, clock, settings, mirrors } = deps;
+  const log = deps.log.named("aws");
+  const { clusterName, region } = settings;
+  const facts = new ClusterFacts(api, kube, clock, settings);
+  const prices = new Prices(fallbackPrices());
+  const unavailable = new UnavailableOfferings(clock, log);
+  return {
+    classes: createClassSource(mirrors),
+    facts,
+    prices,
+    unavailable,
+    subnets: new Subnets(api.ec2, clock),
+    securityGroups: new SecurityGroups(api.ec2, clock),
+    amis: new Amis({ api, clock, log, kubernetesVersion: () => facts.kubernetesVersion() }),
+    profiles: new InstanceProfiles({
+      iam: api.iam,
+      clock,
+      log,
+      clusterName,
+      region,
+      defaultInstanceProfile: settings.defaultInstanceProfile ?? "",
+    }),
+    instanceTypes: new InstanceTypes({
+      ec2: api.ec2,
+      clock,
+      region,
+      prices,
+      unavailable,
+      vmMemoryOverhead: settings.vmMemoryOverheadPercent ?? 0.075,
+      reservedEnis: settings.reservedEnis ?? 0,
+      eniLimitedPods: settings.eniLimitedPodDensity ?? true,
+    }),
+    templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
+    batches: new Ec2Batches(api.ec2, clock),
+  };
+}
+
+function fallbackPrices(): readonly (readonly [string, number])[] {
+  return Object.entries(catalogue().types).flatMap(([name, row]) =>
+    row?.usd === undefined ? [] : [[name, row.usd] as const],
+  );
+}
