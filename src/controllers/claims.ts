@@ -13,6 +13,7 @@ import {
   toClaim,
 } from "../apis/hub/claim.ts";
 import type { Generation } from "../apis/hub/generation.ts";
+import { PROVISIONER_NAME_LABEL_KEY } from "../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { fromRfc3339 } from "../base/clock.ts";
@@ -126,9 +127,11 @@ export function isManagedClaim(world: Pick<World, "cloud">, claim: NodeClaim): b
   return world.cloud.nodeClassKinds.some((one) => one.group === group && one.kind === kind);
 }
 
-/** A node with the label of one of this provider's node classes, or owned by an alpha claim of ours. */
+/** A node with the label of one of this provider's node classes, of a Provisioner, or with our claim. */
 export function isManagedNode(world: Pick<World, "cloud" | "mirrors">, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
+  const alpha = world.cloud.nodeClassKinds.some(({ kind }) => kind === "AWSNodeTemplate");
+  if (alpha && labels[PROVISIONER_NAME_LABEL_KEY] !== undefined) return true;
   const named = world.cloud.nodeClassKinds.some(
     ({ group, kind }) => labels[`${group}/${kind.toLowerCase()}`] !== undefined,
   );

@@ -166,6 +166,34 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
+  it("S1-38, S1-39: tells of a node of an inline provider in v0.5's words", async () => {
+    const world = await started();
+    await world.api.create(PROVISIONER, {
+      metadata: { name: "default" },
+      spec: { provider: { instanceProfile: "p" }, ttlSecondsAfterEmpty: 30 },
+    });
+    await world.api.create(POD, pendingPod("a"));
+    await world.clock.advance(1_200);
+    const nodeName = await joinAndBind(world, MACHINE as Kind, ["a"]);
+    world.lines.length = 0;
+    await world.clock.advance(60_000);
+    world.api.vanish(POD, "default/a");
+    await world.clock.settle();
+    const key = "karpenter.sh/emptiness-timestamp";
+    expect(world.api.find(NODE, nodeName)?.metadata.annotations?.[key]).toBeDefined();
+    await world.clock.advance(40_000);
+    expect(world.api.all(NODE)).toHaveLength(0);
+    expect(messages(world)).toEqual([
+      "info Added TTL to empty node",
+      "info Triggering termination after 30s for empty node",
+      "info Cordoned node",
+      "info Deleted node",
+      "info deleted machine",
+    ]);
+    expect(world.lines[1]).toContain('"controller":"node"');
+    await world.stop();
+  });
+
   it("does not launch for a pool whose class is missing, and says so", async () => {
     const world = fakeWorld();
     await world.run(...allControllers(world));

@@ -6,6 +6,7 @@ import type { Node } from "../apis/core/node.ts";
 import { claimGeneration, poolIdOfLabels } from "../apis/hub/claim.ts";
 import { type Generation, vocabulary } from "../apis/hub/generation.ts";
 import type { Pool } from "../apis/hub/pool.ts";
+import { PROVIDER_COMPATIBILITY_ANNOTATION_KEY } from "../apis/karpenter/labels.ts";
 import type { KubeObject, ObjectMeta } from "../apis/meta.ts";
 import type { LogFields, Logger } from "../base/log.ts";
 
@@ -35,6 +36,14 @@ function named(generation: Generation, what: "claim" | "pool", name: string): Lo
 export function claimLog(log: Logger, controller: string, claim: KubeObject): Logger {
   const noun = vocabulary(claimGeneration(claim)).claimNoun;
   return log.with({ controller: controller.replace(/^nodeclaim/, noun), ...claimFields(claim) });
+}
+
+/**
+ * Whether a machine came from a Provisioner with an inline provider: emptiness and termination are then
+ * told in the words of v0.5, where nodes had a TTL and log lines began with a capital letter.
+ */
+export function speaksV05(claim: KubeObject | undefined): boolean {
+  return claim?.metadata.annotations?.[PROVIDER_COMPATIBILITY_ANNOTATION_KEY] !== undefined;
 }
 
 /** The owner's name as metrics label it, whatever its kind; empty for standalone claims. */

@@ -9,6 +9,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import {
@@ -28,6 +29,7 @@ import {
 import { patchObject } from "../../kube/patch-object.ts";
 import { changeClaim, claimRequest, deleteClaim, readClaim } from "../claims.ts";
 import { nodes } from "../mirrors.ts";
+import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels } from "./labels.ts";
@@ -116,6 +118,15 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
 /** In the words of the command's generation. */
 function report(world: World, command: Command, id: string): void {
   const { generation, candidates } = command;
+  if (command.reason === "Empty" && candidates.every(({ claim }) => speaksV05(claim))) {
+    const log = world.log.with({ controller: "node" });
+    for (const { node, pool } of candidates) {
+      const after = pool.disruption.consolidateAfter;
+      const ttl = formatDuration(after === "Never" ? 0 : after);
+      log.info(`Triggering termination after ${ttl} for empty node`, { node: node.name });
+    }
+    return;
+  }
   if (generation !== "v1") {
     const verb = generation === "alpha" ? "deprovisioning" : "disrupting";
     const log = world.log.with({

@@ -47,7 +47,7 @@ import {
 import { concurrency } from "../concurrency.ts";
 import { endInstance, instanceExists } from "../instance.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
-import { claimFields, nodeFields, poolLabel } from "../words.ts";
+import { claimFields, nodeFields, poolLabel, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { awaitingVolumeDetachment, deadlineNear, failedDraining } from "./events.ts";
 import type { EvictionQueue } from "./eviction-queue.ts";
@@ -145,7 +145,7 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
   const open = node.metadata.labels?.[EXCLUDE_BALANCERS_LABEL_KEY] === undefined;
   const closed = await patchObject(world.kube, NODE, node, after);
   if (open && closed !== undefined) {
-    if (taint === undefined) log.info("cordoned node");
+    if (taint === undefined) log.info(speaksV05(claim) ? "Cordoned node" : "cordoned node");
     else
       log.info("tainted node", {
         "taint.Key": taint.key,
@@ -251,9 +251,9 @@ async function mark(
   );
 }
 
-async function release(world: World, { node, log }: Leaving): Promise<Outcome> {
+async function release(world: World, { node, claim, log }: Leaving): Promise<Outcome> {
   await removeFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
-  log.info("deleted node");
+  log.info(speaksV05(claim) ? "Deleted node" : "deleted node");
   const nowMs = world.clock.now();
   const nodepool = poolLabel(node.metadata);
   const seconds = (sinceMs: number): number => Math.max(0, nowMs - sinceMs) / 1_000;

@@ -8,8 +8,10 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { condition, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import { EMPTINESS_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { consolidatable, empty, type Verdict } from "../../core/nodeclaim/empty.ts";
 import {
   AWAIT_CHANGE,
@@ -18,6 +20,7 @@ import {
   type Request,
   source,
 } from "../../kube/controller.ts";
+import { patchObject } from "../../kube/patch-object.ts";
 import {
   changeClaim,
   claimOfNode,
@@ -32,7 +35,7 @@ import {
 import { concurrency } from "../concurrency.ts";
 import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
-import { claimLog } from "../words.ts";
+import { claimLog, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 
 export function nodeClaimDisruption(world: World): Controller {
@@ -103,6 +106,7 @@ async function settle(
         withCondition(one, { type, status: "True" }, world.clock.now()),
       );
       log.debug(type === "Empty" ? "marking empty" : "marking consolidatable");
+      if (speaksV05(claim)) await stampNode(world, claim, toRfc3339(world.clock.now()));
     }
     return AWAIT_CHANGE;
   }
@@ -110,6 +114,25 @@ async function settle(
     await changeClaim(world, claim, (one) => withoutCondition(one, type));
     const what = type === "Empty" ? "emptiness" : "consolidatable";
     log.debug(`removing ${what} status condition`);
+    if (speaksV05(claim)) await stampNode(world, claim, undefined);
   }
   return { requeueAfterMs: verdict.checkAfterMs };
+}
+
+/** v0.5 wrote on the Node since when it has been empty, and said so. */
+async function stampNode(world: World, claim: NodeClaim, at: string | undefined): Promise<void> {
+  const node = nodes(world).get(claim.status?.nodeName ?? "");
+  if (node === undefined) return;
+  const { [EMPTINESS_TIMESTAMP_ANNOTATION_KEY]: stamped, ...others } =
+    node.metadata.annotations ?? {};
+  if (at === undefined && stamped === undefined) return;
+  const annotations =
+    at === undefined ? others : { ...others, [EMPTINESS_TIMESTAMP_ANNOTATION_KEY]: at };
+  const metadata = { ...node.metadata, annotations };
+  await patchObject(world.kube, NODE, node, { ...node, metadata });
+  world.log
+    .with({ controller: "node" })
+    .info(at === undefined ? "Removed emptiness TTL from node" : "Added TTL to empty node", {
+      node: node.metadata.name,
+    });
 }

@@ -16,22 +16,9 @@ export const PROVISIONING_METRICS: readonly MetricSpec[] = [
     buckets: DURATION_BUCKETS,
   },
   {
-    name: "scheduler_queue_depth",
-    type: "gauge",
-    help: "Number of pods a planning pass is looking at.",
-    labels: ["controller", "scheduling_id"],
-  },
-  {
     name: "scheduler_unschedulable_pods_count",
     type: "gauge",
     help: "Number of pods the last pass found no place for.",
     labels: ["controller"],
-  },
-  {
-    name: "pods_scheduling_decision_duration_seconds",
-    type: "histogram",
-    help: "Time from first seeing a pending pod until a decision for it.",
-    labels: [],
-    buckets: DURATION_BUCKETS,
   },
 ];
