@@ -25,7 +25,8 @@ import { spotPool } from "./ec2/prices.ts";
 import { createSimulatedAws, type SimulatedAws } from "./ec2/simulated-aws.ts";
 import { schedulerController } from "./kube-scheduler/scheduler.ts";
 import { type InstanceNode, registerNode } from "./kubelet/join.ts";
-import { Kubelets, kubeletControllers } from "./kubelet/kubelets.ts";
+import { kubeletControllers } from "./kubelet/kubelets.ts";
+import { Kubelets } from "./kubelet/machines.ts";
 import { narrate } from "./narrator.ts";
 import type { PartDeps } from "./parts.ts";
 import { discoverResources } from "./scenario/resources.ts";
@@ -82,7 +83,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     random,
     registry,
     webhooks: options.webhooks,
-    kubernetesVersion,
+    kubernetesVersion: `v${kubernetesVersion}.0`,
     log: log.named("apiserver"),
     extraRoutes: [
       (path, headers) => discoveryResponse(registry, path, headers["accept"]),

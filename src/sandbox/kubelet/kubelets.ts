@@ -1,126 +1,12 @@
-/**
- * All simulated kubelets of a cluster: which machines are running, the settings they share, and the
- * controllers that act for them. A Node whose machine stopped is silent: nobody renews its Lease or
- * stops its pods, and the node lifecycle and the pod garbage collector clean up after it.
- */
-import { NODE, type Node } from "../../apis/core/node.ts";
-import type { Timer } from "../../base/clock.ts";
+/** The controllers of simulated kubelets, in the order a reader meets them. */
 import type { Controller } from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
-import type { PartDeps } from "../parts.ts";
-import { DEFAULT_JOIN_MS, DEFAULT_READY_MS, type InstanceNode, registerNode } from "./join.ts";
 import { leaseController } from "./lease.ts";
+import type { Kubelets } from "./machines.ts";
 import { nodeLifecycleController } from "./node-lifecycle.ts";
 import { nodeStatusController } from "./node-status.ts";
 import { podGarbageController } from "./pod-garbage.ts";
 import { podLifecycleController } from "./pod-lifecycle.ts";
-import { PodLogs } from "./pod-logs.ts";
 import { taintEvictionController } from "./taint-eviction.ts";
-
-export interface KubeletOptions {
-  /** Which Nodes a simulated kubelet runs. Default: by the scheme of providerID, or by label. */
-  readonly isSimulated?: (node: Node) => boolean;
-  /** From binding's notice until containers run. Default 2 s. */
-  readonly podStartMs?: number;
-  /** How long a container takes to stop when asked to. Default 1 s, never more than the grace. */
-  readonly podStopMs?: number;
-  /** Default 10 s; more with many nodes, see lease.ts. */
-  readonly leaseRenewMs?: number;
-  /** From the end of an instance until the cloud's controller removes its Node. Default 30 s. */
-  readonly nodeRemovalMs?: number;
-}
-
-const SIMULATED_LABEL = "karpenter-ts.sandbox/kubelet";
-const SIMULATED_SCHEMES = ["aws://", "kwok://"];
-const JOIN_RETRY_MS = 1_000;
-const DEFAULT_REMOVAL_MS = 30_000;
-
-/** The default rule: machines of our clouds, and whatever carries the label. */
-export function isSimulatedNode(node: Node): boolean {
-  const providerID = node.spec?.providerID ?? "";
-  return (
-    SIMULATED_SCHEMES.some((scheme) => providerID.startsWith(scheme)) ||
-    node.metadata.labels?.[SIMULATED_LABEL] !== undefined
-  );
-}
-
-export class Kubelets {
-  readonly deps: PartDeps;
-  readonly options: Required<KubeletOptions>;
-  readonly logs: PodLogs;
-  readonly #joining = new Map<string, Timer>();
-  readonly #specs = new Map<string, InstanceNode>();
-  readonly #stopped = new Set<string>();
-
-  constructor(deps: PartDeps, options: KubeletOptions = {}) {
-    this.deps = deps;
-    this.options = {
-      isSimulated: options.isSimulated ?? isSimulatedNode,
-      podStartMs: options.podStartMs ?? 2_000,
-      podStopMs: options.podStopMs ?? 1_000,
-      leaseRenewMs: options.leaseRenewMs ?? 10_000,
-      nodeRemovalMs: options.nodeRemovalMs ?? DEFAULT_REMOVAL_MS,
-    };
-    this.logs = new PodLogs();
-  }
-
-  /** A machine was launched: its Node appears after the join delay. */
-  join(spec: InstanceNode): void {
-    this.#stopped.delete(spec.name);
-    this.#specs.set(spec.name, spec);
-    this.#joining.get(spec.name)?.cancel();
-    this.#register(spec, spec.joinMs ?? DEFAULT_JOIN_MS);
-  }
-
-  /** A machine ended: its kubelet is silent from now on; the Node goes later, if it still exists. */
-  leave(nodeName: string): void {
-    this.#joining.get(nodeName)?.cancel();
-    this.#joining.delete(nodeName);
-    this.#specs.delete(nodeName);
-    this.#stopped.add(nodeName);
-    this.deps.clock.after(this.options.nodeRemovalMs, () => void this.#removeNode(nodeName));
-  }
-
-  /** Whether a kubelet acts for the Node. */
-  runs(node: Node): boolean {
-    return !this.#stopped.has(node.metadata.name) && this.options.isSimulated(node);
-  }
-
-  /** From registration until Ready. */
-  readyMs(nodeName: string): number | "never" {
-    return this.#specs.get(nodeName)?.readyMs ?? DEFAULT_READY_MS;
-  }
-
-  #register(spec: InstanceNode, delayMs: number): void {
-    const timer = this.deps.clock.after(delayMs, () => {
-      this.#joining.delete(spec.name);
-      registerNode(this.deps, spec).then(
-        () => this.#trace("registered", spec.name, spec.providerID),
-        (error: unknown) => {
-          this.deps.log.warn("registering node failed", { Node: spec.name, error: String(error) });
-          if (!this.#stopped.has(spec.name)) this.#register(spec, JOIN_RETRY_MS);
-        },
-      );
-    });
-    this.#joining.set(spec.name, timer);
-  }
-
-  /** What the cloud's node controller does: a Node whose instance is gone is deleted. */
-  async #removeNode(name: string): Promise<void> {
-    if (!this.#stopped.has(name)) return;
-    try {
-      await this.deps.kube.delete(NODE, { name });
-    } catch (error) {
-      if (isNotFound(error)) return;
-      this.deps.log.warn("removing node failed", { Node: name, error: String(error) });
-    }
-  }
-
-  #trace(verb: string, node: string, what: string): void {
-    const atMs = this.deps.clock.now();
-    this.deps.trace?.({ atMs, actor: "kubelet", verb, object: `node ${node}`, what });
-  }
-}
 
 /** The controllers that act for these kubelets, and those that watch over nodes and their pods. */
 export function kubeletControllers(kubelets: Kubelets): Controller[] {

@@ -14,7 +14,7 @@ import {
 } from "../../kube/controller.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { LEASE_NAMESPACE } from "./join.ts";
-import type { Kubelets } from "./kubelets.ts";
+import type { Kubelets } from "./machines.ts";
 
 const REQUEST: Request = { kind: "Leases", name: "all" };
 /** At most this many renewals a second of the cluster's time. */

@@ -19,8 +19,8 @@ import {
 import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
 import { LEASE_NAMESPACE, NOT_READY_TAINT_KEY, readiness, UNREACHABLE_TAINT_KEY } from "./join.ts";
-import type { Kubelets } from "./kubelets.ts";
 import { nodeMonitorGraceMs } from "./lease.ts";
+import type { Kubelets } from "./machines.ts";
 
 export function nodeLifecycleController(kubelets: Kubelets): Controller {
   const { clock, kube, mirrors } = kubelets.deps;

@@ -16,7 +16,7 @@ import {
 import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, subject } from "../parts.ts";
 import { createLease, isNodeReady, LEASE_NAMESPACE, nodeConditions } from "./join.ts";
-import type { Kubelets } from "./kubelets.ts";
+import type { Kubelets } from "./machines.ts";
 
 export function nodeStatusController(kubelets: Kubelets): Controller {
   const { clock, kube, mirrors, trace } = kubelets.deps;

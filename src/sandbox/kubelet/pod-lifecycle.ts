@@ -21,7 +21,7 @@ import type { EventRecorder } from "../../kube/events.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
 import { isNodeReady } from "./join.ts";
-import type { Kubelets } from "./kubelets.ts";
+import type { Kubelets } from "./machines.ts";
 import {
   creatingStatus,
   endedStatus,
