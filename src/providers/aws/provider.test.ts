@@ -461,3 +461,85 @@ describe("instances", () => {
     expect(await world.settle(world.cloud.isDrifted(claim))).toBe("NodeClassDrift");
   });
 });
+
+describe("AMI families", () => {
+  const families = ["AL2", "Ubuntu", "Bottlerocket", "Windows2019", "Windows2022"];
+
+  it.each(families)(
+    "S0-09 %s nodes of alpha join with the claim's labels and taints",
+    async (family) => {
+      await beginAlpha({
+        amiFamily: family,
+        instanceProfile: `KarpenterNodeInstanceProfile-${CLUSTER}`,
+      });
+      const claim = machine();
+      const taint = { key: "team", value: "a", effect: "NoSchedule" } as const;
+      await launch({ ...claim, spec: { ...claim.spec, taints: [taint] } });
+      await world.clock.advance(10_000);
+      const { kubelet, problem } = world.instances.find((event) => event.type === "running") ?? {};
+      expect(problem).toBeUndefined();
+      expect(kubelet?.labels).toMatchObject({
+        "karpenter.sh/provisioner-name": "default",
+        "karpenter.sh/capacity-type": "on-demand",
+      });
+      expect(kubelet?.taints).toContainEqual(taint);
+      expect(kubelet?.taints.map((one) => one.key)).not.toContain("karpenter.sh/unregistered");
+    },
+  );
+
+  it.each(["al2@latest", "al2023@latest", "bottlerocket@latest", "windows2022@latest"])(
+    "%s nodes hold as many resources as was promised",
+    async (alias) => {
+      await begin({ amiSelectorTerms: [{ alias }] });
+      const claim = await launch();
+      await world.clock.advance(10_000);
+      const { kubelet } = world.instances.find((event) => event.type === "running") ?? {};
+      const promised = claim.status?.allocatable ?? {};
+      expect(kubelet?.allocatable).toMatchObject({ cpu: promised["cpu"], pods: promised["pods"] });
+      expect(claim.metadata.labels?.["kubernetes.io/os"]).toBe(
+        alias.startsWith("windows") ? "windows" : "linux",
+      );
+    },
+  );
+
+  it("give types with GPUs the image with drivers", async () => {
+    await begin();
+    const claim = await launch(awsClaim(onlyType("g4dn.xlarge")));
+    const images = await world.api.ec2.describeImages({ ImageIds: [claim.status?.imageID ?? ""] });
+    expect(images.Images[0]?.Name).toContain("nvidia");
+    expect(claim.status?.capacity?.["nvidia.com/gpu"]).toBe("1");
+  });
+
+  it("S0-10 S3-05 S3-06 pin images by name, newest first, and do not offer what none fits", async () => {
+    await begin({ amiFamily: "AL2023", amiSelectorTerms: [{ name: "own-*", owner: "self" }] });
+    const { addImage } = world.aws.controls;
+    addImage({ id: "ami-old", name: "own-1", family: "AL2023", createdMs: 1_000 });
+    addImage({ id: "ami-new", name: "own-2", family: "AL2023", createdMs: 2_000 });
+    await world.clock.advance(180_000);
+    expect(nodeClass().status?.amis?.map((ami) => ami.id)).toEqual(["ami-new"]);
+    expect((await launch()).status?.imageID).toBe("ami-new");
+    const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
+    const arm = types.find(({ name }) => name === "m6g.large");
+    expect(arm?.offerings.some((one) => one.available)).toBe(false);
+  });
+});
+
+describe("beta claims", () => {
+  it("S2-23 S3-28 S3-30 S3-31 S3-33 S3-34 carry beta's tags beside the user's", async () => {
+    await begin({
+      tags: { "test-tag": "test-value", Name: "mine", "karpenter.sh/discovery": "x" },
+    });
+    const claim = awsClaim(SMALL, {
+      annotations: { "compatibility.karpenter.sh/generation": "v1beta1" },
+    });
+    expect(await tagsOf(await launch(claim))).toMatchObject({
+      "test-tag": "test-value",
+      Name: "mine",
+      "karpenter.sh/discovery": "x",
+      "karpenter.sh/managed-by": CLUSTER,
+      "karpenter.sh/nodepool": "default",
+      "karpenter.k8s.aws/ec2nodeclass": "default",
+      [`kubernetes.io/cluster/${CLUSTER}`]: "owned",
+    });
+  });
+});
