@@ -51,9 +51,9 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   if (stored === undefined || !isManagedClaim(world, stored)) return AWAIT_CHANGE;
   const uid = stored.metadata.uid ?? stored.metadata.name;
   if (isDeleting(stored)) return finalize(world, stored, memory.launches.get(uid)?.launched);
-  const before = await withFinalizer(world, stored);
+  const before = await begun(world, stored);
   if (before === undefined) return AWAIT_CHANGE;
-  let claim = initializeConditions(before, world.clock.now());
+  let claim = before;
   const outcomes: Outcome[] = [];
   const errors: unknown[] = [];
   for (const step of [launch, register, initialize, giveUpIfLate]) {
@@ -68,10 +68,12 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   return soonest(...outcomes);
 }
 
-async function withFinalizer(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
+/** With our finalizer and its conditions, stored before the cloud is asked for anything. */
+async function begun(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
   const kind = claimKind(claim);
   const native = fromClaim(claim);
   const after = await addFinalizer(world.kube, kind, native, TERMINATION_FINALIZER);
   if (after === undefined) return undefined;
-  return after === native ? claim : toClaim(after);
+  const held = after === native ? claim : toClaim(after);
+  return patchClaim(world, held, initializeConditions(held, world.clock.now()));
 }
