@@ -37,10 +37,6 @@ export class TtlCache<V> {
     return entry.value;
   }
 
-  forget(key: string): void {
-    this.#entries.delete(key);
-  }
-
   #sweep(): void {
     const nowMs = this.#clock.now();
     for (const [key, entry] of this.#entries) {

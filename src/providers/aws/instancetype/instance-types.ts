@@ -96,16 +96,6 @@ export class InstanceTypes {
     return kept.list;
   }
 
-  /** Reads types and offerings again at the next question. */
-  forget(): void {
-    this.#region.forget("");
-  }
-
-  /** EC2's description of a type, once it has been read. */
-  info(name: string): InstanceTypeInfo | undefined {
-    return this.#last?.infos.find((info) => info.InstanceType === name);
-  }
-
   #settings(nodeClass: AwsClass, kubelet: KubeletConfiguration | undefined): CapacitySettings {
     const { vmMemoryOverhead, reservedEnis, eniLimitedPods } = this.#deps;
     return {
