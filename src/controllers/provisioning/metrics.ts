@@ -16,6 +16,12 @@ export const PROVISIONING_METRICS: readonly MetricSpec[] = [
     buckets: DURATION_BUCKETS,
   },
   {
+    name: "scheduler_ignored_pods_count",
+    type: "gauge",
+    help: "Number of pods the last pass did not look at because of what they ask for.",
+    labels: [],
+  },
+  {
     name: "scheduler_unschedulable_pods_count",
     type: "gauge",
     help: "Number of pods the last pass found no place for.",

@@ -34,6 +34,9 @@ const UNSYNCED_RETRY_MS = 1_000;
 /** A nomination holds at least this long, or two batch windows. */
 const MIN_NOMINATION_MS = 10_000;
 
+/** What planning says of a pod that forbids our nodes: no event for that. */
+const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
+
 const SELF: Request = { kind: "", name: "provisioner" };
 
 export function provisioner(world: World, batcher: Batcher): Controller {
@@ -139,7 +142,15 @@ function report(world: World, log: Logger, { result, pods, pools, startMs }: Pas
       poolFields(pool),
     );
   }
-  for (const { pod, message } of result.unschedulable) {
+  let ignoredCount = 0;
+  for (const { pod, message, ignored } of result.unschedulable) {
+    if (ignored === true) {
+      ignoredCount++;
+      log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
+      // Such a pod has asked to be left alone.
+      if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
+      continue;
+    }
     log.error("could not schedule pod", {
       [word(pools, "Pod", "pod")]: keyOf(pod),
       error: message,
@@ -149,7 +160,12 @@ function report(world: World, log: Logger, { result, pods, pools, startMs }: Pas
   const durationMs = world.clock.now() - startMs;
   const labels = { controller: "provisioner" };
   world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
-  world.metrics.set("scheduler_unschedulable_pods_count", labels, result.unschedulable.length);
+  world.metrics.set("scheduler_ignored_pods_count", {}, ignoredCount);
+  world.metrics.set(
+    "scheduler_unschedulable_pods_count",
+    labels,
+    result.unschedulable.length - ignoredCount,
+  );
   log.info("found provisionable pod(s)", {
     [word(pools, "Pods", "pods")]: some(pods.map(keyOf)),
     duration: formatDuration(durationMs),

@@ -56,6 +56,8 @@ export function solve(input: SchedulingInput): SchedulingResult {
     else unschedulable.push({ pod, message: reason, pools: [], ignored: true });
   }
   const pass = createPass(input, volumes, pods.length === 0);
+  // Of the limits as they are now: planned claims eat into them.
+  const excluded = excludedByLimits(pass.templates);
   const queue = new Queue(classify(pass, input, pods));
   const failed: QueuedPod[] = [];
   for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
@@ -71,7 +73,7 @@ export function solve(input: SchedulingInput): SchedulingResult {
       .filter((node) => node.pods.length > 0)
       .map((node) => ({ nodeName: node.view.name, pods: node.pods })),
     unschedulable: unschedulable.sort((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1)),
-    excludedByLimits: excludedByLimits(pass.templates),
+    excludedByLimits: excluded,
   };
 }
 
