@@ -21,7 +21,7 @@ import { listPools, poolById } from "../pools.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
-import { blocked, blockedByBudget } from "./events.ts";
+import { blocked, blockedByBudget, graceOf } from "./events.ts";
 
 const POLL_MS = 10_000;
 const UNSYNCED_RETRY_MS = 1_000;
@@ -182,6 +182,9 @@ function report(
     if (node.claim === undefined) continue;
     const objects = node.node === undefined ? [node.claim] : [node.node, node.claim];
     world.events.publish(...blocked(objects, claimGeneration(node.claim), message));
+  }
+  for (const node of world.cluster.nodes()) {
+    if (node.managed) world.events.publish(...node.pods.flatMap((pod) => graceOf(pod, nowMs)));
   }
   const eligible = candidates.filter((candidate) => isEligible(candidate, nowMs)).length;
   world.metrics.set(

@@ -1,7 +1,12 @@
 /** Events of disruption, in the words of each generation. upstream: pkg/controllers/disruption/events */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import { doNotDisrupt } from "../../apis/core/pod-predicates.ts";
 import type { Generation } from "../../apis/hub/generation.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import type { EventToPublish } from "../../kube/events.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
@@ -63,4 +68,30 @@ function event(
     message,
     dedupeValues: [object.metadata.name, message],
   };
+}
+
+/** What a pod's do-not-disrupt annotation comes to now, where a person should know; else nothing. */
+export function graceOf(pod: Pod, nowMs: number): readonly EventToPublish[] {
+  const grace = doNotDisrupt(pod, nowMs);
+  const key = DO_NOT_DISRUPT_ANNOTATION_KEY;
+  if (grace.kind === "invalid") {
+    const message = `Invalid ${key} annotation: ${grace.why}, ignoring annotation`;
+    return [onPod(pod, "Warning", "InvalidDoNotDisruptAnnotation", message)];
+  }
+  if (grace.kind === "until") {
+    const message = `The ${key} grace period will elapse at ${toRfc3339(grace.untilMs)}`;
+    return [onPod(pod, "Normal", "DoNotDisruptUntil", message)];
+  }
+  if (grace.kind !== "elapsed") return [];
+  const message = `The ${key} grace period has elapsed, pod is now disruptable`;
+  return [onPod(pod, "Normal", "DoNotDisruptGracePeriodElapsed", message)];
+}
+
+function onPod(
+  pod: Pod,
+  type: EventToPublish["type"],
+  reason: string,
+  message: string,
+): EventToPublish {
+  return { object: pod, type, reason, message, dedupeValues: [keyOf(pod), message] };
 }

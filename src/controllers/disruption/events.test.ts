@@ -1,0 +1,35 @@
+import { describe, expect, it } from "vitest";
+import { pod } from "../../testing/builders.ts";
+import { blocked, graceOf } from "./events.ts";
+
+const NOW = Date.UTC(2026, 0, 5, 8, 0, 0);
+const annotated = (value: string) =>
+  pod({
+    annotations: { "karpenter.sh/do-not-disrupt": value },
+    status: { startTime: "2026-01-05T07:00:00Z" },
+  });
+
+describe("events of disruption", () => {
+  it.each([
+    ["2h", "DoNotDisruptUntil", "grace period will elapse at 2026-01-05T09:00:00Z"],
+    ["30m", "DoNotDisruptGracePeriodElapsed", "pod is now disruptable"],
+    ["soon", "InvalidDoNotDisruptAnnotation", '"soon" is no duration, ignoring annotation'],
+  ])("tell what do-not-disrupt: %s comes to", (value, reason, text) => {
+    const [event] = graceOf(annotated(value), NOW);
+    expect(event?.reason).toBe(reason);
+    expect(event?.message).toContain(text);
+  });
+
+  it("have nothing to tell of pods without it", () => {
+    expect(graceOf(pod(), NOW)).toEqual([]);
+    expect(graceOf(annotated("true"), NOW)).toEqual([]);
+  });
+
+  it("begin with each generation's word", () => {
+    const reasons = (["alpha", "beta", "v1"] as const).map(
+      (generation) => blocked([pod()], generation, "node is nominated")[0]?.reason,
+    );
+    expect(reasons).toEqual(["DeprovisioningBlocked", "DisruptionBlocked", "DisruptionBlocked"]);
+    expect(blocked([pod()], "v1", "node is nominated")[0]?.message).toBe("Node is nominated");
+  });
+});
