@@ -78,7 +78,8 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     region,
     kubernetesVersion: options.kubernetesVersion,
     manifests: [...crds(), ...webhookConfigurations()],
-    webhooks: async (config, review) => answerWebhook(config.service?.path ?? "", review, admission),
+    webhooks: async (config, review) =>
+      answerWebhook(config.service?.path ?? "", review, admission),
     karpenterLog,
   });
   await sandbox.start();

@@ -1,7 +1,7 @@
 /** Runs the sandbox live until it is interrupted: API on loopback, kubeconfig, a line per event. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
-import { SystemClock } from "../base/system-clock.ts";
+import { PacedClock } from "../base/paced-clock.ts";
 import { createSdkApi } from "../providers/aws/sdk.ts";
 import { startHttps } from "../sandbox/apiserver/https-server.ts";
 import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
@@ -11,11 +11,13 @@ import type { SandboxFlags } from "./commands/sandbox.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
+  // The SDK's advice on Node versions is for its users' authors, not for whoever tries a sandbox.
+  process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
   const say = (text: string): void => {
     // JSON output is for machines: what people should know goes beside it.
     (flags.output === "json" ? process.stderr : process.stdout).write(`${text}\n`);
   };
-  const clock = new SystemClock(flags.speed);
+  const clock = new PacedClock(flags.speed);
   const closing: (() => Promise<void>)[] = [];
   const box = await openBox({
     ...flags,
@@ -46,6 +48,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   await interrupted();
   say("stopping…");
   for (const close of closing.reverse()) await close();
+  clock.stop();
 }
 
 function writeKubeconfig(file: string, text: string): void {

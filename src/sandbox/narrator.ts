@@ -46,14 +46,14 @@ export function narrate(deps: NarratorDeps): () => void {
       tellPod(event === "removed" ? "removed" : "there", pod, before, gathered);
       const nodeName = pod.spec.nodeName;
       if (event === "removed" && nodeName !== undefined && !isDaemon(pod)) {
-        tellIfEmptied(nodeName, deps);
+        tellIfEmptied(nodeName, deps, gathered);
       }
     }),
     deps.mirrors.of(NODE).on((event, node, before) => {
       if (!quiet) tellNode(event === "removed", node, before, deps);
     }),
     deps.mirrors.of(EVENT).on((event, published) => {
-      if (!quiet && event === "added") tellWarning(published, deps);
+      if (!quiet && event === "added") tellWarning(published, deps, gathered);
     }),
   ];
   for (const kind of [NODE_CLAIM, MACHINE]) {
@@ -144,13 +144,18 @@ function isDaemon(pod: Pod): boolean {
   return pod.metadata.ownerReferences?.some((owner) => owner.kind === "DaemonSet") ?? false;
 }
 
-function tellIfEmptied(nodeName: string, { mirrors, clock, trace }: NarratorDeps): void {
+function tellIfEmptied(
+  nodeName: string,
+  { mirrors, clock, trace }: NarratorDeps,
+  gathered: Gatherer,
+): void {
   const node = mirrors.of(NODE).get(nodeName);
   if (node === undefined || poolOf(node) === undefined) return;
   const left = podMirror(mirrors)
     .byIndex(PODS_BY_NODE, nodeName)
     .filter((pod) => !isDaemon(pod));
   if (left.length > 0) return;
+  gathered.flush();
   trace({
     atMs: clock.now(),
     actor: "kubelet",
@@ -277,15 +282,19 @@ function choiceText(claim: NodeClaim): string {
   return count > 1 ? `best offer among ${count} types` : "the only type that fits";
 }
 
-function tellWarning(event: Event, { clock, trace }: NarratorDeps): void {
+function tellWarning(event: Event, { clock, trace }: NarratorDeps, gathered: Gatherer): void {
   if (event.type !== "Warning" || event.source?.component !== "karpenter") return;
   const { kind, namespace, name } = event.involvedObject;
-  const object = `${kind.toLowerCase()} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
-  trace({
-    atMs: clock.now(),
-    actor: "karpenter",
-    verb: "warned",
-    object,
-    what: `${event.reason}: ${event.message}`,
-  });
+  const what = `${event.reason}: ${event.message}`;
+  const group = `${namespace === undefined ? "" : `${namespace}/`}${name}`;
+  // A thousand pods that find no room for one reason are one piece of news.
+  if (kind === "Pod") gathered.add("karpenter", "warned", group.replace(/-[a-z0-9]{5}$/, ""), what);
+  else
+    trace({
+      atMs: clock.now(),
+      actor: "karpenter",
+      verb: "warned",
+      object: `${kind.toLowerCase()} ${group}`,
+      what,
+    });
 }

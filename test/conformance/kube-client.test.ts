@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONFIG_MAP, type ConfigMap } from "../../src/apis/core/kinds.ts";
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { SILENT } from "../../src/base/log.ts";
+import { PacedClock } from "../../src/base/paced-clock.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
@@ -258,5 +259,6 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     await first.release();
     await second.acquired;
     await second.release();
+    deps.clock.stop();
   });
 });

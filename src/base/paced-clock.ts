@@ -1,0 +1,62 @@
+/**
+ * Simulated time that keeps pace with real time, at a given speed, as long as the machine keeps up:
+ * a simulation that people watch and talk to. Timers fire in order of their due time and each has
+ * its say before the next; when there is too much to do, simulated time slows down instead of
+ * leaving half the world behind (a kubelet late by its own machine's fault would look dead).
+ */
+import type { Clock, Timer } from "./clock.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+declare function setTimeout(callback: () => void, ms: number): unknown;
+declare function clearTimeout(handle: unknown): void;
+
+/** How often time moves on; real milliseconds. */
+const TICK_MS = 5;
+/** The most that one tick makes up for; real milliseconds. What is missed beyond it is let go. */
+const CATCH_UP_MS = 50;
+
+export class PacedClock implements Clock {
+  readonly #virtual: VirtualClock;
+  readonly #speed: number;
+  #lastRealMs: number;
+  #handle: unknown;
+  #stopped = false;
+
+  /** `speed` is simulated milliseconds per real millisecond, above 0. Starts at the machine's time. */
+  constructor(speed: number) {
+    this.#speed = speed;
+    this.#lastRealMs = Date.now();
+    this.#virtual = new VirtualClock(this.#lastRealMs);
+    this.#arm();
+  }
+
+  now(): number {
+    return this.#virtual.now();
+  }
+
+  after(delayMs: number, callback: () => void): Timer {
+    return this.#virtual.after(delayMs, callback);
+  }
+
+  sleep(delayMs: number): Promise<void> {
+    return this.#virtual.sleep(delayMs);
+  }
+
+  /** Time stands still from now on. */
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#handle);
+  }
+
+  #arm(): void {
+    if (!this.#stopped) this.#handle = setTimeout(() => void this.#tick(), TICK_MS);
+  }
+
+  async #tick(): Promise<void> {
+    const realMs = Date.now();
+    const passedMs = Math.min(CATCH_UP_MS, Math.max(0, realMs - this.#lastRealMs));
+    this.#lastRealMs = realMs;
+    await this.#virtual.advance(Math.round(passedMs * this.#speed));
+    this.#arm();
+  }
+}
