@@ -338,6 +338,24 @@ describe("alpha machines", () => {
     expect(claim.status?.capacity?.["ephemeral-storage"]).toBe("20Gi");
   });
 
+  it("use an unmanaged launch template as it is", async () => {
+    await beginAlpha({ launchTemplate: "mine" });
+    const { Images } = await world.api.ec2.describeImages({ Owners: ["amazon"] });
+    const ImageId = Images.find((one) => one.Architecture === "x86_64")?.ImageId ?? "";
+    const IamInstanceProfile = { Name: `KarpenterNodeInstanceProfile-${CLUSTER}` };
+    await world.api.ec2.createLaunchTemplate({
+      LaunchTemplateName: "mine",
+      LaunchTemplateData: { ImageId, IamInstanceProfile },
+    });
+    await launch(machine());
+    expect(fleets()[0]?.LaunchTemplateConfigs).toMatchObject([
+      { LaunchTemplateSpecification: { LaunchTemplateName: "mine" } },
+    ]);
+    await world.clock.advance(600_000);
+    const { LaunchTemplates } = await world.api.ec2.describeLaunchTemplates({});
+    expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual(["mine"]);
+  });
+
   it("S0-06 S0-07 S0-10 show on the template what its selectors match", async () => {
     await beginAlpha();
     const template = world.kube.find(AWS_NODE_TEMPLATE, "default");
@@ -452,7 +470,7 @@ describe("instances", () => {
     expect(await world.cloud.list()).toEqual([]);
   });
 
-  it("drift when the class selects other security groups", async () => {
+  it("drift when the static part of the class changes", async () => {
     await begin();
     const claim = await launch();
     expect(await world.settle(world.cloud.isDrifted(claim))).toBeUndefined();

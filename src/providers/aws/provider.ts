@@ -159,13 +159,23 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
   };
 }
 
+/** An unmanaged launch template brings its own image, about which we know nothing. */
+const TEMPLATE_IMAGE: Ami = {
+  id: "",
+  name: "",
+  creationDate: "",
+  deprecated: false,
+  requirements: [],
+};
+const TEMPLATE_IMAGES: readonly Ami[] = [TEMPLATE_IMAGE];
+
 /** Rejects with upstream's words when something the class selects is not there. */
 async function resolve(parts: AwsParts, nodeClass: AwsClass): Promise<Resolved> {
   const unmanaged = nodeClass.launchTemplateName !== undefined;
   const [subnets, securityGroups, amis] = await Promise.all([
     parts.subnets.list(nodeClass),
     unmanaged ? [] : parts.securityGroups.list(nodeClass),
-    parts.amis.list(nodeClass),
+    unmanaged ? TEMPLATE_IMAGES : parts.amis.list(nodeClass),
   ]);
   const terms = (list: readonly unknown[]): string => JSON.stringify(list);
   if (subnets.length === 0) {

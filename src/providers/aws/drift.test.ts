@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { type AwsClass, toAwsClass } from "../../apis/hub/aws-class.ts";
+import { awsClaim, ec2NodeClass } from "../../testing/aws-world.ts";
+import { instanceType } from "../../testing/builders.ts";
+import type { Ami } from "./ami/choose.ts";
+import type { Instance, SecurityGroup, Subnet } from "./api.ts";
+import { type DriftInput, dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
+
+const CLASS: AwsClass = toAwsClass(ec2NodeClass());
+const AMI: Ami = { id: "ami-1", name: "a", creationDate: "", deprecated: false, requirements: [] };
+const BASE: DriftInput = {
+  claim: { ...awsClaim([]), status: { imageID: "ami-1" } },
+  nodeClass: CLASS,
+  type: instanceType(),
+  amis: [AMI],
+  subnets: [{ SubnetId: "subnet-1" } as Subnet],
+  securityGroups: [{ GroupId: "sg-1" } as SecurityGroup],
+  instance: { SubnetId: "subnet-1", SecurityGroups: [{ GroupId: "sg-1" }] } as unknown as Instance,
+};
+
+describe("drift by what the selectors match", () => {
+  it("is none while image, subnet and groups are still the class'", () => {
+    expect(dynamicDrift(BASE)).toBeUndefined();
+  });
+
+  it.each<[string, Partial<DriftInput>]>([
+    ["AMIDrift", { amis: [{ ...AMI, id: "ami-2" }] }],
+    ["SubnetDrift", { subnets: [{ SubnetId: "subnet-2" } as Subnet] }],
+    [
+      "SecurityGroupDrift",
+      { securityGroups: [{ GroupId: "sg-1" }, { GroupId: "sg-2" }] as SecurityGroup[] },
+    ],
+  ])("S3-07 S3-15 S3-16 is %s when it changed", (reason, change) => {
+    expect(dynamicDrift({ ...BASE, ...change })).toBe(reason);
+  });
+
+  it("is none while the class resolves to nothing: that is the class' trouble", () => {
+    const change = { amis: [], subnets: [], securityGroups: [] };
+    expect(dynamicDrift({ ...BASE, ...change })).toBeUndefined();
+  });
+});
+
+describe("drift by hash", () => {
+  const stamped = awsClaim([], { annotations: { ...hashAnnotations(CLASS) } });
+
+  it("compares stamps of the same recipe only", () => {
+    expect(staticDrift(stamped, CLASS)).toBeUndefined();
+    expect(staticDrift(stamped, { ...CLASS, hash: "other" })).toBe("NodeClassDrift");
+    const foreign = awsClaim([], {
+      annotations: {
+        "karpenter.k8s.aws/ec2nodeclass-hash": "1",
+        "karpenter.k8s.aws/ec2nodeclass-hash-version": "v5",
+      },
+    });
+    expect(staticDrift(foreign, CLASS)).toBeUndefined();
+    expect(staticDrift(awsClaim([]), CLASS)).toBeUndefined();
+  });
+});
