@@ -5,6 +5,7 @@
 import type { Controller } from "../kube/controller.ts";
 import { createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
+import { nodeMetrics } from "./metrics/nodes.ts";
 import { STATUS_EVENT_KINDS, statusEvents } from "./metrics/status-events.ts";
 import { openMirrors } from "./mirrors.ts";
 import { createEvictionQueue } from "./node/eviction-queue.ts";
@@ -72,7 +73,8 @@ export function allControllers(world: World): readonly Controller[] {
     /** Drain and end. */
     termination(world, evictions),
     evictions.controller,
-    /** What people see: conditions that change, finalizers that come off. */
+    /** What people see: gauges of nodes; conditions that change, finalizers that come off. */
+    nodeMetrics(world),
     ...STATUS_EVENT_KINDS.map((kind) => statusEvents(world, kind)),
   ];
 }

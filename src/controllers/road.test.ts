@@ -107,6 +107,13 @@ describe("the road of one pod", () => {
       cpu: "4",
       nodes: "1",
     });
+    const gauges = [...world.measured].filter(([key]) => key.includes(`node_name=${nodeName}`));
+    const cpu = gauges.filter(([key]) => key.endsWith("resource_type=cpu}"));
+    expect(cpu.map(([key, value]) => [key.slice(0, key.indexOf("{")), value])).toEqual([
+      ["nodes_allocatable", 3.9],
+      ["nodes_total_pod_requests", 3],
+      ["nodes_system_overhead", expect.closeTo(0.1)],
+    ]);
     await world.clock.advance(120_000);
     expect(world.api.all(NODE)).toHaveLength(1);
 
@@ -117,6 +124,8 @@ describe("the road of one pod", () => {
     expect(world.api.all(NODE)).toHaveLength(0);
     expect(world.api.all(NODE_CLAIM)).toHaveLength(0);
     expect(world.cloud.instances.size).toBe(0);
+    await world.clock.advance(5_000);
+    expect([...world.measured.keys()].filter((key) => key.includes(nodeName))).toEqual([]);
     expect(messages(world)).toEqual([
       "info found provisionable pod(s)",
       "info computed new nodeclaim(s) to fit pod(s)",

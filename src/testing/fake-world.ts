@@ -1,9 +1,12 @@
 /** A whole `World` in memory for controller tests: the real mirrors and manager over fake doors. */
 import { NODE } from "../apis/core/node.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
+import { assert } from "../base/assert.ts";
+import { deepEqual } from "../base/json.ts";
 import type { LogFields, Logger } from "../base/log.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
+import { ALL_METRICS } from "../controllers/all-metrics.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
@@ -49,10 +52,15 @@ export function fakeWorld(settings: Partial<Settings> = {}): FakeWorld {
   const random = new Random("test");
   const log = recordingLog(lines, {});
   const mirrors = new LiveMirrors({ client: api, clock, random, log });
-  const series = (name: string, labels: Readonly<Record<string, string>>): string =>
-    `${name}{${Object.entries(labels)
-      .map(([label, value]) => `${label}=${value}`)
-      .join(",")}}`;
+  const series = (name: string, labels: Readonly<Record<string, string>>): string => {
+    const declared = ALL_METRICS.find((one) => one.name === name)?.labels;
+    assert(
+      deepEqual(declared?.toSorted(), Object.keys(labels).sort()),
+      `metric ${name} is declared with the labels ${declared?.join(", ")}`,
+    );
+    const values = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+    return `${name}{${values.join(",")}}`;
+  };
   const add = (name: string, labels: Readonly<Record<string, string>>, by = 1): void => {
     measured.set(series(name, labels), (measured.get(series(name, labels)) ?? 0) + by);
   };
@@ -70,8 +78,12 @@ export function fakeWorld(settings: Partial<Settings> = {}): FakeWorld {
       count: add,
       observe: add,
       set: (name, labels, value) => measured.set(series(name, labels), value),
-      forget: (name) => {
-        for (const key of measured.keys()) if (key.startsWith(`${name}{`)) measured.delete(key);
+      forget: (name, labels) => {
+        const wanted = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+        for (const key of measured.keys()) {
+          const named = key.startsWith(`${name}{`);
+          if (named && wanted.every((one) => key.includes(one))) measured.delete(key);
+        }
       },
     },
     log,
