@@ -340,6 +340,7 @@ describe("alpha machines", () => {
 
   it("use an unmanaged launch template as it is", async () => {
     await beginAlpha({ launchTemplate: "mine" });
+    await expect(launch(machine())).rejects.toThrow("launch template not found: mine");
     const { Images } = await world.api.ec2.describeImages({ Owners: ["amazon"] });
     const ImageId = Images.find((one) => one.Architecture === "x86_64")?.ImageId ?? "";
     const IamInstanceProfile = { Name: `KarpenterNodeInstanceProfile-${CLUSTER}` };
@@ -348,7 +349,7 @@ describe("alpha machines", () => {
       LaunchTemplateData: { ImageId, IamInstanceProfile },
     });
     await launch(machine());
-    expect(fleets()[0]?.LaunchTemplateConfigs).toMatchObject([
+    expect(fleets().at(-1)?.LaunchTemplateConfigs).toMatchObject([
       { LaunchTemplateSpecification: { LaunchTemplateName: "mine" } },
     ]);
     await world.clock.advance(600_000);

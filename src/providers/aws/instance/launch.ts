@@ -72,7 +72,13 @@ export async function launch(deps: LaunchDeps, input: LaunchInput): Promise<Laun
     if (!(error instanceof TemplateGoneError)) throw error;
     // Someone deleted it behind our back: made anew, once.
     for (const name of error.names) deps.templates.forget(name);
+  }
+  try {
     return await tryLaunch(deps, input);
+  } catch (error) {
+    if (!(error instanceof TemplateGoneError)) throw error;
+    const text = `creating fleet: launch template not found: ${error.names.join(", ")}`;
+    throw new CreateError(text, launchFailure("InvalidLaunchTemplateId.NotFound"), error);
   }
 }
 
