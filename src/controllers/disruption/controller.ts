@@ -52,38 +52,46 @@ async function reconcile(
   log: Logger,
 ): Promise<Outcome> {
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
-  if (pending.length > 0) return validate(world, queue, pending, log);
-  await takeBackStrays(world, queue);
+  const nowMs = world.clock.now();
+  if (pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
+    await validate(world, queue, pending, log);
+  } else {
+    await takeBackStrays(world, queue);
+    await propose(world, queue, pending, log);
+  }
+  return pending.length > 0 ? untilDue(world, pending) : requeueAfter(POLL_MS);
+}
+
+/** The first method with a command. One waiting command at a time; those that need no wait go on. */
+async function propose(
+  world: World,
+  queue: CommandQueue,
+  pending: Pending[],
+  log: Logger,
+): Promise<void> {
   const pools = await poolsInUse(world, log);
+  const waiting = pending.length > 0;
   for (const method of METHODS) {
     const startMs = world.clock.now();
-    const input = look(world, queue, pools, method, "report");
-    const commands = method.commands(input);
-    const labels = {
-      reason: method.reason.toLowerCase(),
-      consolidation_type: method.consolidationType,
-    };
+    const found = method.commands(look(world, queue, pools, method, "report"));
+    const commands = found.filter(({ validateAfterMs }) => !waiting || validateAfterMs === 0);
     world.metrics.observe(
       "voluntary_disruption_decision_evaluation_duration_seconds",
-      labels,
+      { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
       (world.clock.now() - startMs) / 1_000,
     );
     if (commands.length === 0) continue;
     for (const command of commands) {
       if (command.validateAfterMs === 0) await start(queue, command, log);
-      else {
-        const validateAtMs = startMs + command.validateAfterMs;
-        pending.push({ method, command, validateAtMs });
-      }
+      else pending.push({ method, command, validateAtMs: startMs + command.validateAfterMs });
     }
-    return pending.length > 0 ? untilDue(world, pending) : requeueAfter(POLL_MS);
+    return;
   }
-  return requeueAfter(POLL_MS);
 }
 
 function untilDue(world: World, pending: readonly Pending[]): Outcome {
   const due = Math.min(...pending.map(({ validateAtMs }) => validateAtMs));
-  return requeueAfter(Math.max(1, due - world.clock.now()));
+  return requeueAfter(Math.max(1, Math.min(POLL_MS, due - world.clock.now())));
 }
 
 /** Commands whose wait is over are decided anew on what is true now. */
@@ -92,10 +100,9 @@ async function validate(
   queue: CommandQueue,
   pending: Pending[],
   log: Logger,
-): Promise<Outcome> {
+): Promise<void> {
   const nowMs = world.clock.now();
   const due = pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
-  if (due.length === 0) return untilDue(world, pending);
   pending.splice(0, pending.length, ...pending.filter((one) => !due.includes(one)));
   const pools = await poolsInUse(world, log);
   for (const { method, command } of due) {
@@ -110,7 +117,6 @@ async function validate(
       });
     } else await start(queue, still, log);
   }
-  return pending.length > 0 ? untilDue(world, pending) : requeueAfter(POLL_MS);
 }
 
 async function start(queue: CommandQueue, command: Command, log: Logger): Promise<void> {

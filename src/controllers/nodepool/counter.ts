@@ -35,7 +35,12 @@ export function nodePoolCounter(world: World): Controller {
 
 async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
-  if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
+  if (stored === undefined) {
+    for (const gauge of ["nodepools_usage", "nodepools_limit", "nodepools_allowed_disruptions"])
+      world.metrics.forget(gauge, { nodepool: request.name });
+    return AWAIT_CHANGE;
+  }
+  if (!isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
   const { cluster, metrics } = world;
   metrics.set("cluster_state_synced", {}, cluster.synced ? 1 : 0);
   metrics.set("cluster_state_node_count", {}, cluster.nodes().length);
