@@ -242,7 +242,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
   it("elects one leader, and the next when it lets go", async () => {
     const deps = {
       client,
-      clock: new SystemClock(20),
+      clock: new PacedClock(20),
       log: SILENT,
       name: "leader",
       namespace: "default",
