@@ -11,7 +11,7 @@ import { parseScenario, type Scenario, ScenarioError } from "../sandbox/scenario
 import type { Trace } from "../sandbox/trace.ts";
 import { openBox, readManifests } from "./box.ts";
 import { CliError } from "./cli-error.ts";
-import type { SandboxFlags } from "./commands/sandbox.ts";
+import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 export type StoryOptions = Pick<

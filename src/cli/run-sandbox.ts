@@ -7,7 +7,7 @@ import { startHttps } from "../sandbox/apiserver/https-server.ts";
 import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
 import { openBox } from "./box.ts";
 import { CliError } from "./cli-error.ts";
-import type { SandboxFlags } from "./commands/sandbox.ts";
+import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 export async function runSandbox(flags: SandboxFlags): Promise<void> {

@@ -5,20 +5,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { playScenario } from "../play-scenario.ts";
 import { runSandbox } from "../run-sandbox.ts";
-
-export interface SandboxFlags {
-  readonly kubeconfig: string;
-  readonly port: number;
-  readonly speed: number;
-  readonly seed: number;
-  readonly provider: "aws" | "kwok";
-  readonly clusterName: string;
-  readonly region: string;
-  readonly kubernetesVersion: string;
-  readonly scenario?: string;
-  readonly output: "text" | "json";
-  readonly logLevel: "debug" | "info" | "error";
-}
+import type { SandboxFlags } from "../sandbox-flags.ts";
 
 export function sandboxCommand(): Command {
   return new Command("sandbox")

@@ -1,0 +1,15 @@
+/** The flags of `karpenter sandbox`, parsed. */
+
+export interface SandboxFlags {
+  readonly kubeconfig: string;
+  readonly port: number;
+  readonly speed: number;
+  readonly seed: number;
+  readonly provider: "aws" | "kwok";
+  readonly clusterName: string;
+  readonly region: string;
+  readonly kubernetesVersion: string;
+  readonly scenario?: string;
+  readonly output: "text" | "json";
+  readonly logLevel: "debug" | "info" | "error";
+}
