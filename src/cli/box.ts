@@ -8,23 +8,16 @@ import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import { Random } from "../base/random.ts";
-import {
-  createOperator,
-  type Operator,
-  type Provider,
-  type ProviderDoors,
-} from "../operator/create-operator.ts";
+import { createOperator, type Operator } from "../operator/create-operator.ts";
 import { createLogger } from "../operator/logger.ts";
 import { parseOptions } from "../operator/options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
-import { createAwsProvider } from "../providers/aws/provider.ts";
-import { kwokNodeClass } from "../providers/kwok/node-class.ts";
-import { createKwokProvider } from "../providers/kwok/provider.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
 import type { Trace } from "../sandbox/trace.ts";
 import { BUILD } from "./build.ts";
 import { LogBuffer } from "./log-buffer.ts";
+import { awsProviderOf, kwokProvider } from "./providers.ts";
 
 export interface BoxOptions {
   readonly clock: Clock;
@@ -92,7 +85,9 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     log,
     options: settings,
     createProvider: (doors) =>
-      options.provider === "kwok" ? kwok(doors) : awsProvider(doors, aws),
+      options.provider === "kwok"
+        ? kwokProvider(doors)
+        : awsProviderOf(doors, aws, settings, region),
     version: BUILD.version,
     commit: BUILD.commit,
     namespace: KARPENTER_NAMESPACE,
@@ -108,27 +103,6 @@ export async function openBox(options: BoxOptions): Promise<Box> {
       await sandbox.stop();
     },
   };
-
-  function awsProvider(doors: ProviderDoors, api: AwsApi): Provider {
-    return createAwsProvider({
-      ...doors,
-      api,
-      settings: {
-        clusterName,
-        region,
-        clusterEndpoint: settings.clusterEndpoint,
-        clusterCaBundle: settings.clusterCaBundle,
-        defaultInstanceProfile: settings.defaultInstanceProfile,
-        isolatedVpc: settings.isolatedVpc,
-        vmMemoryOverheadPercent: settings.vmMemoryOverheadPercent,
-        reservedEnis: settings.reservedEnis,
-      },
-    });
-  }
-}
-
-function kwok(doors: ProviderDoors): Provider {
-  return { cloud: createKwokProvider(doors), controllers: [kwokNodeClass(doors)] };
 }
 
 /** The files that a real cluster is given, exactly. */

@@ -6,6 +6,7 @@
 import { Command, CommanderError } from "commander";
 import { BUILD } from "./build.ts";
 import { CliError } from "./cli-error.ts";
+import { controllerCommand } from "./commands/controller.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 
 const program = new Command("karpenter")
@@ -15,7 +16,14 @@ const program = new Command("karpenter")
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "karpenter: ")) })
   .addHelpText("after", "\nRun `karpenter <command> --help` for the options of a command.");
 program.addCommand(sandboxCommand());
+program.addCommand(controllerCommand());
 for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
+
+// Whoever reads us may stop early (`| head`): that is an end, not a failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
 
 try {
   await program.parseAsync(process.argv);

@@ -1,12 +1,14 @@
 /** Runs the sandbox live until it is interrupted: API on loopback, kubeconfig, a line per event. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { PacedClock } from "../base/paced-clock.ts";
-import { createSdkApi } from "../providers/aws/sdk.ts";
+import { serveEndpoints } from "../operator/endpoints.ts";
 import { startHttps } from "../sandbox/apiserver/https-server.ts";
 import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
 import { openBox } from "./box.ts";
 import { CliError } from "./cli-error.ts";
+import { interrupted } from "./interrupted.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
@@ -18,7 +20,21 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
     (flags.output === "json" ? process.stderr : process.stdout).write(`${text}\n`);
   };
   const clock = new PacedClock(flags.speed);
-  const closing: (() => Promise<void>)[] = [];
+  const closing: (() => Promise<void>)[] = [async () => clock.stop()];
+  try {
+    await serve(flags, clock, closing, say);
+  } finally {
+    for (const close of closing.reverse()) await close();
+  }
+}
+
+/** Opens everything, tells about it, and waits to be interrupted; `closing` collects what to close. */
+async function serve(
+  flags: SandboxFlags,
+  clock: PacedClock,
+  closing: (() => Promise<void>)[],
+  say: (text: string) => void,
+): Promise<void> {
   const box = await openBox({
     ...flags,
     clock,
@@ -27,6 +43,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
       // The real SDK over the real wire protocols: what runs here is what runs against AWS.
       const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0 });
       closing.push(() => endpoint.close());
+      const { createSdkApi } = await import("../providers/aws/sdk.ts");
       return createSdkApi({
         region: flags.region,
         endpoint: endpoint.url,
@@ -36,19 +53,26 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   });
   closing.push(() => box.stop());
   const file = resolve(flags.kubeconfig);
-  const https = await startHttps(box.sandbox.apiServer, {
-    port: flags.port,
-    directory: `${dirname(file)}/pki`,
-  }).catch((error: unknown) => {
-    throw new CliError((error as Error).message);
-  });
+  const directory = `${dirname(file)}/pki`;
+  const https = await startHttps(box.sandbox.apiServer, { port: flags.port, directory }).catch(
+    (error: unknown) => {
+      throw new CliError((error as Error).message);
+    },
+  );
   closing.push(() => https.close());
+  const { metrics } = box.operator;
+  const endpoints = await serveEndpoints({
+    metricsPort: "any",
+    healthProbePort: "any",
+    host: "127.0.0.1",
+    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.render() }),
+    ready: () => box.operator.ready,
+  });
+  closing.push(() => endpoints.close());
   writeKubeconfig(file, https.kubeconfig);
-  say(greeting(flags, relative(process.cwd(), file), https.url));
+  say(greeting(flags, relative(process.cwd(), file), https.url, endpoints.metricsUrl ?? ""));
   await interrupted();
   say("stopping…");
-  for (const close of closing.reverse()) await close();
-  clock.stop();
 }
 
 function writeKubeconfig(file: string, text: string): void {
@@ -62,26 +86,23 @@ function writeKubeconfig(file: string, text: string): void {
   }
 }
 
-function greeting(flags: SandboxFlags, file: string, url: string): string {
-  const nodepool =
-    flags.provider === "kwok" ? "examples/kwok/nodepool.yaml" : "examples/v1/nodepool.yaml";
+function greeting(flags: SandboxFlags, file: string, url: string, metricsUrl: string): string {
+  const examples = relative(
+    process.cwd(),
+    fileURLToPath(new URL("../../examples", import.meta.url)),
+  );
+  const nodepool = `${examples}/${flags.provider === "kwok" ? "kwok" : "v1"}/nodepool.yaml`;
   return `
 cluster ${flags.clusterName} is up at ${url} (Kubernetes ${flags.kubernetesVersion}, provider ${flags.provider}, speed ${flags.speed})
 
 in another terminal:
   export KUBECONFIG=${file}
-  kubectl apply -f ${nodepool} -f examples/inflate.yaml
+  kubectl apply -f ${nodepool} -f ${examples}/inflate.yaml
   kubectl scale deployment inflate --replicas=5
   kubectl get nodeclaims,nodes,pods -w
   kubectl -n karpenter logs karpenter-0 -f
 
+Karpenter's metrics: ${metricsUrl}
 Ctrl-C ends it. What happens in the cluster:
 `;
-}
-
-function interrupted(): Promise<void> {
-  return new Promise((done) => {
-    process.once("SIGINT", () => done());
-    process.once("SIGTERM", () => done());
-  });
 }

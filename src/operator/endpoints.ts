@@ -7,9 +7,9 @@ import type { AddressInfo } from "node:net";
 import { ConfigError } from "./options.ts";
 
 export interface EndpointsOptions {
-  /** 0 = none. */
-  readonly metricsPort: number;
-  readonly healthProbePort: number;
+  /** 0 = none, as upstream has it; `any` = one that is free. */
+  readonly metricsPort: number | "any";
+  readonly healthProbePort: number | "any";
   /** Default: all interfaces, as a pod needs it. */
   readonly host?: string;
   readonly metrics: () => Promise<{ contentType: string; text: string }>;
@@ -67,7 +67,7 @@ function plain(status: number, text: string): Answer {
 
 function listen(
   flag: string,
-  port: number,
+  port: number | "any",
   host: string | undefined,
   answer: (path: string) => Promise<Answer | undefined>,
 ): Promise<Server | undefined> {
@@ -86,7 +86,7 @@ function listen(
       const why = error.code === "EADDRINUSE" ? "the port is in use" : error.message;
       reject(new ConfigError(`--${flag} ${port}: ${why}; choose another, or 0 for none`));
     });
-    server.listen(port, host, () => resolve(server));
+    server.listen(port === "any" ? 0 : port, host, () => resolve(server));
   });
 }
 

@@ -29,7 +29,7 @@ describe("logger", () => {
   it("writes the console form of the alpha generation (S0-30, S0-33)", () => {
     const { log, written } = lines("console", "debug");
     log
-      .named("provisioner")
+      .with({ controller: "provisioner" })
       .debug("created machine", { provisioner: "custom", requests: { cpu: "3155m", pods: "7" } });
     expect(written[0]).toBe(
       '2026-01-05T08:00:00.000Z\tDEBUG\tcontroller.provisioner\tcreated machine\t{"commit": "61b3e1e", "provisioner": "custom", "requests": {"cpu":"3155m","pods":"7"}}',

@@ -55,10 +55,12 @@ function jsonEmitter({ clock, write, commit }: LoggerOptions): Emit {
   return (level, logger, message, fields) => log[level]({ logger, commit, ...fields }, message);
 }
 
+/** The generations that printed this form named a controller in the logger, not in a field. */
 function consoleEmitter({ clock, write, commit }: LoggerOptions): Emit {
-  return (level, logger, message, fields) => {
+  return (level, logger, message, { controller, ...fields }) => {
+    const name = typeof controller === "string" ? `${logger}.${controller}` : logger;
     const tail = consoleJson({ commit, ...fields });
-    write(`${isoOf(clock)}\t${level.toUpperCase()}\t${logger}\t${message}\t${tail}`);
+    write(`${isoOf(clock)}\t${level.toUpperCase()}\t${name}\t${message}\t${tail}`);
   };
 }
 

@@ -1,0 +1,91 @@
+/**
+ * Runs the operator on the machine's clock until it is told to stop or loses the lead. Logs go to
+ * standard output as JSON lines.
+ */
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { Random } from "../base/random.ts";
+import { SystemClock } from "../base/system-clock.ts";
+import { createHttpTransport } from "../kube/http-transport.ts";
+import { clusterAccess, KubeconfigError } from "../kube/kubeconfig.ts";
+import { createOperator } from "../operator/create-operator.ts";
+import { serveEndpoints } from "../operator/endpoints.ts";
+import { createLogger } from "../operator/logger.ts";
+import { ConfigError, type Options, parseOptions } from "../operator/options.ts";
+import { BUILD } from "./build.ts";
+import { CliError } from "./cli-error.ts";
+import { interrupted } from "./interrupted.ts";
+import { awsProvider, kwokProvider } from "./providers.ts";
+
+export async function runController(
+  provider: "aws" | "kwok",
+  flags: Readonly<Record<string, string>>,
+): Promise<void> {
+  const options = settings(flags);
+  if (provider === "aws" && options.clusterName === "") {
+    throw new CliError("missing the cluster's name: set --cluster-name or CLUSTER_NAME");
+  }
+  const clock = new SystemClock();
+  const log = createLogger({
+    clock,
+    level: options.logLevel as "" | "debug" | "info" | "error",
+    encoding: "json",
+    commit: BUILD.commit,
+    write: (line) => process.stdout.write(`${line}\n`),
+  });
+  const operator = createOperator({
+    clock,
+    // Names and jitter must differ between replicas and runs.
+    random: new Random(randomBytes(16).toString("hex")),
+    transport: createHttpTransport({ ...access(), userAgent: `karpenter/${BUILD.version}` }),
+    log,
+    options,
+    createProvider: provider === "kwok" ? kwokProvider : await awsProvider(options),
+    version: BUILD.version,
+    commit: BUILD.commit,
+    namespace: process.env["SYSTEM_NAMESPACE"] ?? "karpenter",
+    identity: `${hostname()}_${randomBytes(4).toString("hex")}`,
+  });
+  const endpoints = await serveEndpoints({
+    metricsPort: options.metricsPort,
+    healthProbePort: options.healthProbePort,
+    metrics: async () => ({
+      contentType: operator.metrics.contentType,
+      text: await operator.metrics.render(),
+    }),
+    ready: () => operator.ready,
+  }).catch(asCliError);
+  const stopped = interrupted();
+  await Promise.race([operator.start(), stopped]);
+  const why = await Promise.race([
+    stopped.then(() => "told to stop"),
+    operator.lost.then(() => "lost the lead"),
+  ]);
+  log.info("stopping", { reason: why });
+  await operator.stop();
+  await endpoints.close();
+  // Whoever lost the lead must not linger: another replica decides now.
+  process.exit(why === "told to stop" ? 0 : 1);
+}
+
+function settings(flags: Readonly<Record<string, string>>): Options {
+  try {
+    return parseOptions(flags, process.env);
+  } catch (error) {
+    return asCliError(error);
+  }
+}
+
+function access(): ReturnType<typeof clusterAccess> {
+  try {
+    return clusterAccess(process.env["KUBECONFIG"], process.env);
+  } catch (error) {
+    return asCliError(error);
+  }
+}
+
+function asCliError(error: unknown): never {
+  if (error instanceof ConfigError || error instanceof KubeconfigError)
+    throw new CliError(error.message);
+  throw error;
+}
