@@ -171,16 +171,23 @@ function daemonTypes(
   return types;
 }
 
+/** Whether a node of this type would stay within what the pool's limits leave. */
+export function withinLimits({ budget }: Template, { capacity }: InstanceType): boolean {
+  if (budget.exhausted) return false;
+  for (const name in budget.remaining) {
+    if ((capacity[name] ?? 0) > (budget.remaining[name] as number)) return false;
+  }
+  return true;
+}
+
 function applyLimits(template: Template): void {
   const { budget, table } = template;
   const { remaining } = budget;
-  const names = Object.keys(remaining);
-  if (names.length === 0) return;
+  if (Object.keys(remaining).length === 0) return;
   if ("nodes" in remaining && (remaining["nodes"] as number) < 1) budget.exhausted = true;
   const within = noBits(table.size);
   for (const index of bitIndices(template.usable)) {
-    const { capacity } = table.types[index] as InstanceType;
-    const fits = names.every((name) => (capacity[name] ?? 0) <= (remaining[name] as number));
+    const fits = withinLimits(template, table.types[index] as InstanceType);
     if (fits) within[index >>> 5] = (within[index >>> 5] as number) | (1 << (index & 31));
   }
   intersectBits(budget.within, within);

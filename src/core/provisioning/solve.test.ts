@@ -317,6 +317,28 @@ describe("solve", () => {
     );
   });
 
+  it("counts what limits exclude among all types, in v1 among those that the pool may use", () => {
+    const types = [1, 2, 4, 8].map((cpu) => instanceType({ cpu }));
+    const limits = { cpu: 2_000 };
+    const requirements = [
+      {
+        key: "node.kubernetes.io/instance-type",
+        operator: "In" as const,
+        values: ["m-1x", "m-4x"],
+      },
+    ];
+    const excluded = (["alpha", "beta", "v1"] as const).map((generation) => {
+      const pools = [poolInput({ generation, limits, requirements }, types)];
+      const [line] = solve(schedulingInput({ pods: [pod()], pools })).excludedByLimits;
+      return [line?.excluded, line?.total];
+    });
+    expect(excluded).toEqual([
+      [2, 4],
+      [2, 4],
+      [1, 2],
+    ]);
+  });
+
   it("keeps minValues, or relaxes them when told to", () => {
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },

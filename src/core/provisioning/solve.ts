@@ -13,6 +13,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminating } from "../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { bitIndices } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
@@ -23,7 +24,7 @@ import { type Fit, NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts
 import { OpenClaims } from "./open-claims.ts";
 import { planClaims } from "./planned-claim.ts";
 import { type PodClass, PodClasses, type Variant } from "./pod-class.ts";
-import { chargeLimits, createTemplate, type Template } from "./pool-template.ts";
+import { chargeLimits, createTemplate, type Template, withinLimits } from "./pool-template.ts";
 import { Queue, type QueuedPod } from "./queue.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
@@ -218,12 +219,17 @@ function heaviestFirst(a: PoolInput, b: PoolInput): number {
   return b.pool.weight - a.pool.weight || (a.pool.id > b.pool.id ? -1 : 1);
 }
 
+/** v1 counts among the types that meet the pool's requirements; older generations among all it was given. */
 function excludedByLimits(templates: readonly Template[]): SchedulingResult["excludedByLimits"] {
   return templates
     .map((template) => {
-      const total = bitIndices(template.usable).length;
-      const within = template.budget.exhausted ? 0 : bitIndices(template.budget.within).length;
-      return { poolId: template.pool.id, excluded: total - within, total };
+      const { pool, table, usable } = template;
+      const types =
+        pool.generation === "v1"
+          ? bitIndices(usable).map((index) => table.types[index] as InstanceType)
+          : table.types;
+      const excluded = types.filter((type) => !withinLimits(template, type)).length;
+      return { poolId: pool.id, excluded, total: types.length };
     })
     .filter(({ excluded }) => excluded > 0);
 }

@@ -111,7 +111,7 @@ async function failed(world: World, claim: NodeClaim, error: unknown): Promise<S
     { type: "Launched", status: "Unknown", reason, message: cut(message) },
     world.clock.now(),
   );
-  const wrapped = new Error(`launching ${noun}: ${text}`, { cause: error });
+  const wrapped = new Error(`launching ${noun}`, { cause: error });
   wrapped.name = "LaunchError";
   return { claim: after, outcome: AWAIT_CHANGE, error: wrapped };
 }
