@@ -56,14 +56,17 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   let claim = before;
   const outcomes: Outcome[] = [];
   const errors: unknown[] = [];
+  const tell: (() => Promise<void> | void)[] = [];
   for (const step of [launch, register, initialize, giveUpIfLate]) {
     const result = await step(world, claim, memory);
     claim = result.claim;
     outcomes.push(result.outcome);
     if (result.error !== undefined) errors.push(result.error);
+    if (result.stored !== undefined) tell.push(result.stored);
     if (result.ended === true) return AWAIT_CHANGE;
   }
-  await patchClaim(world, before, claim);
+  if ((await patchClaim(world, before, claim)) === undefined) return AWAIT_CHANGE;
+  for (const one of tell) await one();
   if (errors.length > 0) throw errors[0];
   return soonest(...outcomes);
 }

@@ -44,10 +44,14 @@ export async function initialize(world: World, claim: NodeClaim): Promise<StepRe
   });
   if (node === undefined) return done(claim);
   const generation = claimGeneration(claim);
-  const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
-  const message = `initialized ${vocabulary(generation).claimNoun}`;
-  const fields = { "provider-id": providerId, allocatable: node.status?.allocatable };
-  if (generation === "alpha") log.debug(message, fields);
-  else log.info(message, fields);
-  return done(withCondition(claim, { type: "Initialized", status: "True" }, nowMs));
+  return {
+    ...done(withCondition(claim, { type: "Initialized", status: "True" }, nowMs)),
+    stored: () => {
+      const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
+      const message = `initialized ${vocabulary(generation).claimNoun}`;
+      const fields = { "provider-id": providerId, allocatable: node.status?.allocatable };
+      if (generation === "alpha") log.debug(message, fields);
+      else log.info(message, fields);
+    },
+  };
 }

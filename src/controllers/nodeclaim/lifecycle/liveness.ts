@@ -28,11 +28,13 @@ export async function giveUpIfLate(
   if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
   const timeoutMs =
     verdict.reason === "launch_timeout" ? LAUNCH_TIMEOUT_MS : REGISTRATION_TIMEOUT_MS;
+  await deleteClaim(world, claim);
   claimLog(world.log, "nodeclaim.lifecycle", claim).info("terminating due to timeout", {
     timeout: formatDuration(timeoutMs),
     reason: verdict.reason,
     "provider-id": claim.status?.providerID,
   });
+  countDisrupted(world, claim, verdict.reason);
   const launched = condition(claim, "Launched");
   await tellPool(
     world,
@@ -42,7 +44,5 @@ export async function giveUpIfLate(
       ? { reason: "RegistrationFailed", message: "Failed to register node" }
       : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" },
   );
-  await deleteClaim(world, claim);
-  countDisrupted(world, claim, verdict.reason);
   return { claim, outcome: AWAIT_CHANGE, ended: true };
 }

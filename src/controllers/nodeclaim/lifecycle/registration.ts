@@ -46,15 +46,20 @@ export async function register(
   const node = await patchObject(world.kube, NODE, found.node, joinedNode(claim, found.node));
   // Gone between two looks: the mirror's removal brings us back.
   if (node === undefined) return done(claim);
-  const message = `registered ${vocabulary(generation).claimNoun}`;
-  const fields = { ...nodeFields(generation, node), "provider-id": providerId };
-  if (generation === "v1") log.info(message, fields);
-  else log.debug(message, fields);
-  world.metrics.count("nodes_created_total", {
-    nodepool: poolLabel(claim.metadata),
-    zone: claim.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
-  });
-  await tellPool(world, tracker, claim);
   const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
-  return done(withCondition(named, { type: "Registered", status: "True" }, nowMs));
+  const registered = withCondition(named, { type: "Registered", status: "True" }, nowMs);
+  return {
+    ...done(registered),
+    stored: async () => {
+      const message = `registered ${vocabulary(generation).claimNoun}`;
+      const fields = { ...nodeFields(generation, node), "provider-id": providerId };
+      if (generation === "v1") log.info(message, fields);
+      else log.debug(message, fields);
+      world.metrics.count("nodes_created_total", {
+        nodepool: poolLabel(claim.metadata),
+        zone: claim.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
+      });
+      await tellPool(world, tracker, claim);
+    },
+  };
 }

@@ -18,6 +18,8 @@ export interface StepResult {
   readonly error?: unknown;
   /** The claim is given up: the remaining steps are skipped. */
   readonly ended?: boolean;
+  /** Run once the claim is stored: what is told and counted only when it is so, and once. */
+  readonly stored?: () => Promise<void> | void;
 }
 
 export function done(claim: NodeClaim, outcome: Outcome = AWAIT_CHANGE): StepResult {

@@ -1,0 +1,537 @@
+/**
+ * Everything that goes wrong in a cluster, on the whole product: each fault ends in a condition or an
+ * event that says what is the matter, nothing else stalls, and when the fault goes the cluster heals.
+ */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Event } from "../src/apis/core/kinds.ts";
+import type { Node } from "../src/apis/core/node.ts";
+import type { Pod } from "../src/apis/core/pod.ts";
+import { condition } from "../src/apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../src/apis/meta.ts";
+import { openWorld, type TestWorld } from "./world.ts";
+
+const MINUTE = 60_000;
+const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
+const POOL = readFileSync(`${EXAMPLES}v1/nodepool.yaml`, "utf8");
+/** Pods for nodes of ours only: the managed node group has room too. */
+const INFLATE = readFileSync(`${EXAMPLES}inflate.yaml`, "utf8").replace(
+  "      containers:",
+  [
+    "      affinity:",
+    "        nodeAffinity:",
+    "          requiredDuringSchedulingIgnoredDuringExecution:",
+    "            nodeSelectorTerms:",
+    "              - matchExpressions: [{ key: karpenter.sh/nodepool, operator: Exists }]",
+    "      containers:",
+  ].join("\n"),
+);
+const V1 = "karpenter.sh/v1";
+const AWS_V1 = "karpenter.k8s.aws/v1";
+
+let world: TestWorld;
+afterEach(() => world.close());
+
+/** The usual pool and class, and a Deployment of one-CPU pods with none asked for yet. */
+async function cluster(): Promise<void> {
+  world = await openWorld({ logLevel: "debug" });
+  await world.apply(POOL);
+  await world.apply(INFLATE);
+  await ready("default");
+}
+
+async function ready(pool: string): Promise<void> {
+  await world.until(`pool ${pool} is ready`, async () => (await poolCondition(pool)) === "True");
+}
+
+async function poolCondition(name: string, type = "Ready"): Promise<string | undefined> {
+  return condition(await world.get("NodePool", name, V1), type)?.status;
+}
+
+function claims(): Promise<readonly NodeClaim[]> {
+  return world.list<NodeClaim>("NodeClaim", V1);
+}
+
+/** Nodes of ours; the managed node group's do not count. */
+function nodes(): Promise<readonly Node[]> {
+  return world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
+}
+
+async function runningPods(app = "inflate"): Promise<number> {
+  const pods = await world.list<Pod>("Pod", "v1", `app=${app}`);
+  return pods.filter((pod) => pod.status?.phase === "Running").length;
+}
+
+async function untilRunning(count: number, limitMs = 5 * MINUTE): Promise<void> {
+  await world.until(`${count} pods run`, async () => (await runningPods()) === count, limitMs);
+}
+
+/** Messages of the events with a reason, about any object. */
+async function events(reason: string): Promise<readonly string[]> {
+  const all = await world.list<Event>("Event");
+  return all.filter((event) => event.reason === reason).map((event) => event.message ?? "");
+}
+
+function failedCreates(): number {
+  return world.box.sandbox.aws.journal.calls({ action: "CreateFleet", failed: true }).length;
+}
+
+/** The example pool under another name, changed by a patch of its spec. */
+function pool(name: string, spec: Record<string, unknown> = {}, className = "default"): KubeObject {
+  return {
+    apiVersion: V1,
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: {
+        spec: {
+          requirements: [
+            { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
+            { key: "karpenter.k8s.aws/instance-category", operator: "In", values: ["m"] },
+          ],
+          nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: className },
+        },
+      },
+      ...spec,
+    },
+  } as unknown as KubeObject;
+}
+
+function nodeClass(name: string, spec: Record<string, unknown> = {}): KubeObject {
+  const discovered = [{ tags: { "karpenter.sh/discovery": "karpenter-demo" } }];
+  return {
+    apiVersion: AWS_V1,
+    kind: "EC2NodeClass",
+    metadata: { name },
+    spec: {
+      role: "KarpenterNodeRole-karpenter-demo",
+      amiSelectorTerms: [{ alias: "al2023@latest" }],
+      subnetSelectorTerms: discovered,
+      securityGroupSelectorTerms: discovered,
+      ...spec,
+    },
+  } as unknown as KubeObject;
+}
+
+describe("pools and classes that cannot be used", () => {
+  it("a pool that names a missing class says so, and other pools go on", async () => {
+    await cluster();
+    await world.apply(pool("astray", { weight: 100 }, "nowhere"));
+    await world.scale("inflate", 3);
+    await untilRunning(3);
+    const astray = await world.get("NodePool", "astray", V1);
+    expect(condition(astray, "NodeClassReady")).toMatchObject({
+      status: "False",
+      reason: "NodeClassNotFound",
+    });
+    expect(await poolCondition("astray")).toBe("False");
+    expect((await nodes()).map((node) => node.metadata.labels?.["karpenter.sh/nodepool"])).toEqual([
+      "default",
+    ]);
+    // The class comes: the pool heals without being touched.
+    await world.apply(nodeClass("nowhere"));
+    await ready("astray");
+  });
+
+  it.each([
+    ["SubnetsReady", "SubnetsNotFound", { subnetSelectorTerms: [{ tags: { no: "such" } }] }],
+    [
+      "SecurityGroupsReady",
+      "SecurityGroupsNotFound",
+      { securityGroupSelectorTerms: [{ tags: { no: "such" } }] },
+    ],
+    ["AMIsReady", "AMINotFound", { amiFamily: "AL2023", amiSelectorTerms: [{ name: "no-such" }] }],
+  ])("a class with nothing behind its selector has %s=False", async (type, reason, spec) => {
+    await cluster();
+    await world.apply(nodeClass("empty", spec));
+    await world.apply(pool("empty", { weight: 100 }, "empty"));
+    await world.scale("inflate", 2);
+    await untilRunning(2);
+    const found = await world.get("EC2NodeClass", "empty", AWS_V1);
+    expect(condition(found, type)).toMatchObject({ status: "False", reason });
+    expect(condition(found, "Ready")?.status).toBe("False");
+    expect(await poolCondition("empty", "NodeClassReady")).toBe("False");
+  });
+
+  it("a pool whose requirements contradict themselves makes no node and stalls nobody", async () => {
+    await cluster();
+    const odd = pool("odd", { weight: 100 });
+    const spec = odd as unknown as {
+      spec: { template: { spec: { requirements: Record<string, unknown>[] } } };
+    };
+    spec.spec.template.spec.requirements.push(
+      { key: "karpenter.k8s.aws/instance-cpu", operator: "Gt", values: ["8"] },
+      { key: "karpenter.k8s.aws/instance-cpu", operator: "Lt", values: ["4"] },
+    );
+    await world.apply(odd);
+    await world.scale("inflate", 2);
+    await untilRunning(2);
+    const own = await world.list<Node>("Node", "v1", "karpenter.sh/nodepool=odd");
+    expect(own).toEqual([]);
+    expect(world.log().join("\n")).toContain("odd");
+  });
+});
+
+describe("a cloud that does not deliver", () => {
+  it("a sold-out offering is avoided, and said", async () => {
+    await cluster();
+    const undo = world.box.sandbox.aws.faults.limitCapacity({ capacityType: "spot" });
+    await world.scale("inflate", 3);
+    await untilRunning(3);
+    undo();
+    const [node] = await nodes();
+    expect(node?.metadata.labels?.["karpenter.sh/capacity-type"]).toBe("on-demand");
+  });
+
+  it("nothing to be had at all: each claim ends with an event, and pods run once there is", async () => {
+    await cluster();
+    const undo = world.box.sandbox.aws.faults.limitCapacity({});
+    await world.scale("inflate", 3);
+    await world.advance(2 * MINUTE);
+    expect((await events("InsufficientCapacityError")).length).toBeGreaterThan(0);
+    expect(await runningPods()).toBe(0);
+    undo();
+    await untilRunning(3, 10 * MINUTE);
+  });
+
+  it("an instance that never joins is given up after fifteen minutes, and its pods planned anew", async () => {
+    await cluster();
+    world.box.sandbox.aws.faults.neverJoin({ times: 1 });
+    await world.scale("inflate", 2);
+    await world.advance(14 * MINUTE);
+    const [first] = await claims();
+    expect(condition(first as NodeClaim, "Registered")?.status).toBe("Unknown");
+    await untilRunning(2, 5 * MINUTE);
+    const left = await claims();
+    expect(left.map(({ metadata }) => metadata.name)).not.toContain(first?.metadata.name);
+    expect(left.length).toBe(1);
+    expect(world.log().join("\n")).toContain("terminating due to timeout");
+  });
+
+  it("a denied launch is said in Launched, backs off, and heals when the right is given", async () => {
+    await cluster();
+    const undo = world.box.sandbox.aws.faults.deny("CreateFleet");
+    await world.scale("inflate", 2);
+    await world.advance(3 * MINUTE);
+    const [claim] = await claims();
+    expect(condition(claim as NodeClaim, "Launched")).toMatchObject({ status: "Unknown" });
+    expect(condition(claim as NodeClaim, "Launched")?.reason).not.toBe("AwaitingReconciliation");
+    expect(condition(claim as NodeClaim, "Launched")?.message).toContain("not authorized");
+    // Backed off: not a call a second.
+    expect(failedCreates()).toBeGreaterThan(1);
+    expect(failedCreates()).toBeLessThan(30);
+    undo();
+    await untilRunning(2);
+  });
+
+  it("an AWS that throttles for a minute is waited out", async () => {
+    await cluster();
+    const undo = world.box.sandbox.aws.faults.throttle();
+    await world.scale("inflate", 2);
+    await world.advance(MINUTE);
+    undo();
+    await untilRunning(2);
+    expect((await claims()).length).toBe(1);
+  });
+
+  it("an AWS out of reach for ten minutes ends no node that is there, and then all goes on", async () => {
+    await cluster();
+    await world.scale("inflate", 2);
+    await untilRunning(2);
+    const before = (await nodes()).map(({ metadata }) => metadata.name);
+    const undo = world.box.sandbox.aws.faults.unreachable();
+    await world.scale("inflate", 10);
+    await world.advance(10 * MINUTE);
+    expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(before);
+    undo();
+    await untilRunning(10, 10 * MINUTE);
+    expect(await poolCondition("default")).toBe("True");
+  });
+});
+
+describe("hands from outside", () => {
+  it("a Node deleted by hand is drained, its instance ended, its pods placed elsewhere", async () => {
+    await cluster();
+    await world.scale("inflate", 2);
+    await untilRunning(2);
+    const [node] = await nodes();
+    await world.remove("Node", node?.metadata.name as string);
+    await world.until("the node is gone", async () =>
+      (await nodes()).every(({ metadata }) => metadata.name !== node?.metadata.name),
+    );
+    await untilRunning(2);
+    expect(running().length).toBe(1);
+    expect((await claims()).length).toBe(1);
+  });
+
+  it("a claim whose instance ended behind our back goes, and its pods run elsewhere", async () => {
+    await cluster();
+    await world.scale("inflate", 2);
+    await untilRunning(2);
+    const [claim] = await claims();
+    world.box.sandbox.aws.controls.failInstance(instanceOf(claim as NodeClaim));
+    await world.until(
+      "the claim is gone",
+      async () => (await claims()).every(({ metadata }) => metadata.uid !== claim?.metadata.uid),
+      15 * MINUTE,
+    );
+    await untilRunning(2);
+    expect(running().length).toBe(1);
+  });
+
+  it("an instance that no claim names is ended", async () => {
+    await cluster();
+    await world.scale("inflate", 2);
+    await untilRunning(2);
+    const [claim] = await claims();
+    const { metadata } = claim as NodeClaim;
+    await world.client.patch(
+      NODE_CLAIM,
+      { name: metadata.name },
+      { type: "merge", body: { metadata: { finalizers: null } } },
+    );
+    await world.remove("NodeClaim", metadata.name, V1);
+    await world.until(
+      "its instance is ended",
+      () => !running().includes(instanceOf(claim as NodeClaim)),
+      5 * MINUTE,
+    );
+    await untilRunning(2);
+    expect((await claims()).length).toBe(1);
+  });
+
+  it("a claim made by hand launches, joins and ends", async () => {
+    await cluster();
+    await world.apply({
+      apiVersion: V1,
+      kind: "NodeClaim",
+      metadata: { name: "by-hand" },
+      spec: {
+        requirements: [
+          { key: "node.kubernetes.io/instance-type", operator: "In", values: ["m5.large"] },
+        ],
+        nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
+      },
+    } as unknown as KubeObject);
+    await world.until(
+      "it is Ready",
+      async () => condition((await claims())[0] as NodeClaim, "Ready")?.status === "True",
+    );
+    expect(running().length).toBe(1);
+    await world.remove("NodeClaim", "by-hand", V1);
+    await world.until("it is gone", async () => (await claims()).length === 0);
+    expect(running()).toEqual([]);
+  });
+
+  it("a pool that is deleted takes its three nodes along; no instance stays", async () => {
+    await cluster();
+    await world.apply(pool("three", { weight: 100 }));
+    await ready("three");
+    await world.apply(spread(3));
+    await world.until(
+      "three nodes",
+      async () => (await nodes()).length === 3 && (await runningPods("spread")) === 3,
+    );
+    await world.remove("NodePool", "default", V1);
+    await world.remove("NodePool", "three", V1);
+    await world.until(
+      "no node, no claim, no pool",
+      async () =>
+        (await nodes()).length === 0 &&
+        (await claims()).length === 0 &&
+        (await world.list("NodePool", V1)).length === 0,
+      10 * MINUTE,
+    );
+    expect(running()).toEqual([]);
+  });
+});
+
+describe("pods that cannot be served", () => {
+  it("a pod that asks for more than any machine has reads why, and others run", async () => {
+    await cluster();
+    await world.apply(
+      INFLATE.replaceAll("inflate", "giant")
+        .replace("replicas: 0", "replicas: 1")
+        .replace("cpu: 1", "cpu: 9000"),
+    );
+    await world.scale("inflate", 2);
+    await untilRunning(2);
+    const messages = await events("FailedScheduling");
+    expect(messages.filter((text) => text.startsWith("Failed to schedule pod, "))).not.toEqual([]);
+    expect(world.log().join("\n")).toContain("could not schedule pod");
+    expect((await claims()).length).toBe(1);
+  });
+
+  it("pods beyond a pool's limits wait with a reason; raised limits let them run", async () => {
+    await cluster();
+    await world.apply(POOL.replace("cpu: 2000", "cpu: 4"));
+    await world.scale("inflate", 12);
+    await world.advance(3 * MINUTE);
+    const served = await runningPods();
+    expect(served).toBeLessThan(12);
+    expect((await events("FailedScheduling")).join("\n")).toContain("limits");
+    const { status } = await world.get<KubeObject & { status?: { resources?: { cpu?: string } } }>(
+      "NodePool",
+      "default",
+      V1,
+    );
+    expect(Number(status?.resources?.cpu)).toBeLessThanOrEqual(4);
+    await world.apply(POOL);
+    await untilRunning(12);
+  });
+
+  it("a webhook that fails stops claims with a reason on the pods, and its removal heals", async () => {
+    await cluster();
+    await world.apply({
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingWebhookConfiguration",
+      metadata: { name: "broken" },
+      webhooks: [
+        {
+          name: "broken.example.com",
+          failurePolicy: "Fail",
+          sideEffects: "None",
+          admissionReviewVersions: ["v1"],
+          clientConfig: { service: { name: "nobody", namespace: "default", path: "/nobody" } },
+          rules: [
+            {
+              apiGroups: ["karpenter.sh"],
+              apiVersions: ["*"],
+              resources: ["nodeclaims"],
+              operations: ["CREATE"],
+            },
+          ],
+        },
+      ],
+    } as unknown as KubeObject);
+    await world.scale("inflate", 2);
+    await world.advance(2 * MINUTE);
+    expect(await claims()).toEqual([]);
+    expect((await events("FailedScheduling")).join("\n")).toContain("broken.example.com");
+    await world.remove(
+      "ValidatingWebhookConfiguration",
+      "broken",
+      "admissionregistration.k8s.io/v1",
+    );
+    await untilRunning(2);
+  });
+});
+
+describe("pods that must not be disturbed", () => {
+  it("a PodDisruptionBudget holds while all nodes are deleted at once (300 pods)", async () => {
+    await cluster();
+    await world.apply(
+      `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: inflate}, spec: {maxUnavailable: 10, selector: {matchLabels: {app: inflate}}}}`,
+    );
+    await world.scale("inflate", 300);
+    await untilRunning(300);
+    const first = (await nodes()).map(({ metadata }) => metadata.name);
+    for (const name of first) await world.remove("Node", name);
+    let fewest = 300;
+    await world.until(
+      "the first nodes are gone and all pods run",
+      async () => {
+        const count = await runningPods();
+        fewest = Math.min(fewest, count);
+        const left = (await nodes()).filter(({ metadata }) => first.includes(metadata.name));
+        return left.length === 0 && count === 300;
+      },
+      60 * MINUTE,
+    );
+    expect(fewest).toBeGreaterThanOrEqual(290);
+  });
+
+  it("a do-not-disrupt pod keeps an empty node, and says so; without it the node goes", async () => {
+    await cluster();
+    await world.apply(AGENT.replace("ANNOTATION", "karpenter.sh/do-not-disrupt"));
+    await world.scale("inflate", 1);
+    await untilRunning(1);
+    await world.scale("inflate", 0);
+    await world.advance(10 * MINUTE);
+    expect((await nodes()).length).toBe(1);
+    expect((await events("DisruptionBlocked")).join("\n")).toContain("do-not-disrupt");
+    await world.apply(AGENT.replace("ANNOTATION", "nothing"));
+    await world.remove("DaemonSet", "agent", "apps/v1");
+    await world.until("the node is gone", async () => (await nodes()).length === 0, 10 * MINUTE);
+  });
+});
+
+describe("what is told", () => {
+  it("each step of a claim's life is logged once, and the pool's registration health becomes True", async () => {
+    await cluster();
+    await world.scale("inflate", 5);
+    await untilRunning(5);
+    const [claim, ...more] = await claims();
+    expect(more).toEqual([]);
+    for (const step of ["created", "launched", "registered", "initialized"]) {
+      const told = world.log().filter((line) => line.includes(`${step} nodeclaim`));
+      expect(told.filter((line) => line.includes(claim?.metadata.name ?? "?"))).toHaveLength(1);
+    }
+    expect(await poolCondition("default", "NodeRegistrationHealthy")).toBe("True");
+  });
+
+  it("a field that nothing acts on is said once for each object", async () => {
+    await cluster();
+    await world.apply(nodeClass("special", { ipPrefixCount: 2 }));
+    await world.advance(MINUTE);
+    const told = world.log().filter((line) => line.includes("field is accepted but not acted on"));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("spec.ipPrefixCount");
+  });
+
+  it("a thousand pods that cannot be placed give one event each, told again after five minutes", async () => {
+    await cluster();
+    await world.apply(
+      INFLATE.replace("cpu: 1", "cpu: 9000").replace("replicas: 0", "replicas: 1000"),
+    );
+    await world.advance(12 * MINUTE);
+    const all = (await world.list<Event>("Event")).filter(
+      ({ reason, source }) => reason === "FailedScheduling" && source?.component === "karpenter",
+    );
+    expect(all).toHaveLength(1000);
+    expect(all.every(({ count }) => count === 3)).toBe(true);
+  }, 60_000);
+});
+
+const AGENT = `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: { name: agent }
+spec:
+  selector: { matchLabels: { app: agent } }
+  template:
+    metadata: { labels: { app: agent }, annotations: { ANNOTATION: "true" } }
+    spec:
+      containers: [{ name: agent, image: agent, resources: { requests: { cpu: 10m } } }]
+`;
+
+/** Instance ids of ours that run or begin to. */
+function running(): readonly string[] {
+  const { instances } = world.box.sandbox.aws.state;
+  return [...instances.values()]
+    .filter(({ fleetId }) => fleetId !== undefined)
+    .filter(({ state }) => state === "pending" || state === "running")
+    .map(({ id }) => id);
+}
+
+function instanceOf(claim: NodeClaim): string {
+  return claim.status?.providerID?.split("/").at(-1) as string;
+}
+
+/** A Deployment whose pods each need a node of their own. */
+function spread(replicas: number): string {
+  return INFLATE.replaceAll("inflate", "spread")
+    .replace("replicas: 0", `replicas: ${replicas}`)
+    .replace(
+      "      affinity:",
+      [
+        "      affinity:",
+        "        podAntiAffinity:",
+        "          requiredDuringSchedulingIgnoredDuringExecution:",
+        "            - topologyKey: kubernetes.io/hostname",
+        "              labelSelector: { matchLabels: { app: spread } }",
+      ].join("\n"),
+    );
+}
