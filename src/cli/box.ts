@@ -54,7 +54,13 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     write: (line) => karpenterLog.append(line),
   });
   const settings = parseOptions(
-    { "cluster-name": clusterName, "disable-leader-election": "true", ...options.flags },
+    {
+      "cluster-name": clusterName,
+      "disable-leader-election": "true",
+      // As the older generations' installation sets it: their templates mostly name none.
+      "default-instance-profile": `KarpenterNodeInstanceProfile-${clusterName}`,
+      ...options.flags,
+    },
     {},
   );
   const admission = {

@@ -32,10 +32,15 @@ function named(generation: Generation, what: "claim" | "pool", name: string): Lo
   return { [what === "claim" ? words.claimNoun : words.poolNoun]: name };
 }
 
-/** `nodeclaim.lifecycle` is `machine.lifecycle` in alpha's log. */
+/** `nodeclaim.lifecycle` is `machine.lifecycle` in alpha's log, and its lines name the provisioner too. */
 export function claimLog(log: Logger, controller: string, claim: KubeObject): Logger {
-  const noun = vocabulary(claimGeneration(claim)).claimNoun;
-  return log.with({ controller: controller.replace(/^nodeclaim/, noun), ...claimFields(claim) });
+  const generation = claimGeneration(claim);
+  const noun = vocabulary(generation).claimNoun;
+  return log.with({
+    controller: controller.replace(/^nodeclaim/, noun),
+    ...claimFields(claim),
+    ...(generation === "alpha" ? { provisioner: poolLabel(claim.metadata) } : {}),
+  });
 }
 
 /**

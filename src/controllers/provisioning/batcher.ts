@@ -10,6 +10,8 @@ export interface Batcher {
   trigger(uid: string): void;
   /** Milliseconds until planning may begin; undefined while nobody has triggered. */
   readonly waitMs: number | undefined;
+  /** When the first of this batch came; undefined while nobody has triggered. */
+  readonly openedAtMs: number | undefined;
   /** Planning begins: what comes from now on is for the next pass. */
   close(): void;
   /** Called at each trigger that opened a window; returns "stop". */
@@ -29,6 +31,9 @@ export function createBatcher(world: Pick<World, "clock" | "settings">): Batcher
     get waitMs() {
       const closesAtMs = window.closesAtMs;
       return closesAtMs === undefined ? undefined : Math.max(0, closesAtMs - clock.now());
+    },
+    get openedAtMs() {
+      return window.openedAtMs;
     },
     close: () => window.close(),
     onOpen: (handler) => {

@@ -9,8 +9,6 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { keyOf } from "../../apis/meta.ts";
-import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { solve } from "../../core/provisioning/solve.ts";
@@ -22,20 +20,18 @@ import {
   requeueAfter,
 } from "../../kube/controller.ts";
 import { listPools } from "../pools.ts";
-import { poolFields, some } from "../words.ts";
+import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { Batcher } from "./batcher.ts";
 import { createClaims } from "./create-claims.ts";
 import { failedScheduling, nominated } from "./events.ts";
 import { podsToPlace, schedulingInput, usablePools } from "./gather.ts";
+import { type Pass, report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
 /** A nomination holds at least this long, or two batch windows. */
 const MIN_NOMINATION_MS = 10_000;
-
-/** What planning says of a pod that forbids our nodes: no event for that. */
-const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
@@ -55,15 +51,17 @@ async function reconcile(world: World, batcher: Batcher, log: Logger): Promise<O
   if (waitMs === undefined) return AWAIT_CHANGE;
   if (waitMs > 0) return requeueAfter(waitMs);
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
-  batcher.close();
   const startMs = world.clock.now();
+  const batchedMs = startMs - (batcher.openedAtMs ?? startMs);
+  batcher.close();
   const { pending, leaving } = podsToPlace(world);
   if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
   const pools = await usablePools(world, log);
   if (pools.length === 0) return withoutPools(world, log, pending);
   const pods = [...pending, ...leaving];
   const result = solve(schedulingInput(world, pods, pools));
-  await apply(world, log, { result, pods, startMs, pools: pools.map(({ pool }) => pool) });
+  const planned = pools.map(({ pool }) => pool);
+  await apply(world, log, { result, pods, startMs, batchedMs, pools: planned });
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
@@ -87,13 +85,6 @@ function nothingFound(pools: readonly Pool[]): string {
   return pools.some(({ generation }) => generation === "beta")
     ? "no nodepools found"
     : "no provisioners found";
-}
-
-interface Pass {
-  readonly result: SchedulingResult;
-  readonly pods: readonly Pod[];
-  readonly pools: readonly Pool[];
-  readonly startMs: number;
 }
 
 async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
@@ -131,66 +122,4 @@ function targetsOf(world: World, name: string): readonly string[] {
       ? []
       : [`${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`];
   return view?.node === undefined ? claimed : [...claimed, `node/${view.node.metadata.name}`];
-}
-
-function report(world: World, log: Logger, { result, pods, pools, startMs }: Pass): void {
-  for (const { poolId, excluded, total } of result.excludedByLimits) {
-    const pool = pools.find(({ id }) => id === poolId);
-    if (pool === undefined || excluded === 0) continue;
-    log.debug(
-      `${excluded} out of ${total} instance types were excluded because they would breach limits`,
-      poolFields(pool),
-    );
-  }
-  let ignoredCount = 0;
-  for (const { pod, message, ignored } of result.unschedulable) {
-    if (ignored === true) {
-      ignoredCount++;
-      log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
-      // Such a pod has asked to be left alone.
-      if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
-      continue;
-    }
-    log.error("could not schedule pod", {
-      [word(pools, "Pod", "pod")]: keyOf(pod),
-      error: message,
-    });
-    world.events.publish(failedScheduling(pod, message));
-  }
-  const durationMs = world.clock.now() - startMs;
-  const labels = { controller: "provisioner" };
-  world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
-  world.metrics.set("scheduler_ignored_pods_count", {}, ignoredCount);
-  world.metrics.set(
-    "scheduler_unschedulable_pods_count",
-    labels,
-    result.unschedulable.length - ignoredCount,
-  );
-  log.info("found provisionable pod(s)", {
-    [word(pools, "Pods", "pods")]: some(pods.map(keyOf)),
-    duration: formatDuration(durationMs),
-  });
-  reportPlan(log, result);
-}
-
-function reportPlan(log: Logger, { newClaims, existing }: SchedulingResult): void {
-  if (newClaims.length > 0) {
-    const placed = newClaims.reduce((sum, { pods }) => sum + pods.length, 0);
-    const alpha = newClaims.every(({ pool }) => pool.generation === "alpha");
-    const noun = alpha ? "machine" : "nodeclaim";
-    log.info(`computed new ${noun}(s) to fit pod(s)`, {
-      [`${noun}s`]: newClaims.length,
-      pods: placed,
-    });
-  }
-  const taking = existing.filter(({ pods }) => pods.length > 0);
-  if (taking.length > 0) {
-    const placed = taking.reduce((sum, { pods }) => sum + pods.length, 0);
-    log.info("computed unready node(s) will fit pod(s)", { nodes: taking.length, pods: placed });
-  }
-}
-
-/** Field names of v1 where a v1 pool is in play, else the older ones. */
-function word(pools: readonly Pool[], v1: string, older: string): string {
-  return pools.some(({ generation }) => generation === "v1") ? v1 : older;
 }

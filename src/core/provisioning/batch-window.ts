@@ -38,6 +38,11 @@ export class BatchWindow {
     return Math.min(this.#extendedAtMs + idleMs, this.#openedAtMs + maxMs);
   }
 
+  /** When the first trigger came; undefined while nobody has. */
+  get openedAtMs(): number | undefined {
+    return this.#openedAtMs;
+  }
+
   /** How many have triggered since the window opened. */
   get triggers(): number {
     return this.#seen.size;

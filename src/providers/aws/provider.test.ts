@@ -310,7 +310,7 @@ describe("alpha machines", () => {
     await world.stop();
     await beginAlpha({}, {});
     await expect(launch(machine())).rejects.toThrow(
-      "neither spec.provider.instanceProfile nor --aws-default-instance-profile is specified",
+      "neither spec.provider.instanceProfile nor --default-instance-profile is specified",
     );
   });
 

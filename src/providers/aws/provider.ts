@@ -79,6 +79,16 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     return instance;
   }
 
+  /** Undefined when EC2 does not tell: what was launched stays launched. */
+  async function hostname(instanceId: string): Promise<string | undefined> {
+    try {
+      return (await parts.batches.instance(instanceId))?.PrivateDnsName;
+    } catch (error) {
+      deps.log.debug("hostname is not known yet", { id: instanceId, error: describeError(error) });
+      return undefined;
+    }
+  }
+
   return {
     name: "aws",
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE],
@@ -99,7 +109,10 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
         { ...parts, log: deps.log, settings: tagSettings },
         { claim, nodeClass, kubelet, types, ...resolved, instanceProfile },
       );
-      return launchedClaim(claim, launched, hashAnnotations(nodeClass));
+      const result = launchedClaim(claim, launched, hashAnnotations(nodeClass));
+      // v0.5 named the host when it told of the launch.
+      const isInline = nodeClass.id.startsWith("provisioner/");
+      return isInline ? withHostname(result, await hostname(launched.instanceId)) : result;
     },
     delete: async (claim) => {
       const instance = await instanceOf(claim.status?.providerID ?? "");
@@ -245,4 +258,9 @@ function repair(
   minutes: number,
 ): CloudProvider["repairPolicies"][number] {
   return { conditionType, conditionStatus, tolerationMs: minutes * 60_000 };
+}
+
+function withHostname(claim: NodeClaim, hostname: string | undefined): NodeClaim {
+  if (hostname === undefined) return claim;
+  return { ...claim, status: { ...claim.status, nodeName: hostname } };
 }

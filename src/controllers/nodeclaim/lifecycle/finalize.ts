@@ -22,7 +22,7 @@ import { hasFinalizer, removeFinalizer } from "../../../kube/finalizer.ts";
 import { changeClaim } from "../../claims.ts";
 import { endInstance } from "../../instance.ts";
 import { nodes } from "../../mirrors.ts";
-import { claimLog, poolLabel } from "../../words.ts";
+import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { terminationGracePeriodExpiring } from "../events.ts";
 
@@ -115,10 +115,12 @@ async function deleteNodes(world: World, claim: NodeClaim): Promise<boolean> {
 function report(world: World, claim: NodeClaim): void {
   const nowMs = world.clock.now();
   const nodepool = poolLabel(claim.metadata);
-  const noun = vocabulary(claimGeneration(claim)).claimNoun;
-  claimLog(world.log, "nodeclaim.lifecycle", claim).info(`deleted ${noun}`, {
+  const generation = claimGeneration(claim);
+  const name = claim.status?.nodeName ?? "";
+  const controller = generation === "v1" ? "nodeclaim.lifecycle" : "nodeclaim.termination";
+  claimLog(world.log, controller, claim).info(`deleted ${vocabulary(generation).claimNoun}`, {
     "provider-id": claim.status?.providerID,
-    Node: { name: claim.status?.nodeName ?? "" },
+    ...nodeFields(generation, { metadata: { name } }),
   });
   const since = (time: string | undefined): number | undefined => {
     const ms = fromRfc3339(time);

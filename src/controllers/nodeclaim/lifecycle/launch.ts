@@ -20,7 +20,7 @@ import {
 } from "../../../core/cloudprovider/errors.ts";
 import { AWAIT_CHANGE } from "../../../kube/controller.ts";
 import { deleteClaim } from "../../claims.ts";
-import { claimLog } from "../../words.ts";
+import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
 import { insufficientCapacity } from "../events.ts";
@@ -50,20 +50,38 @@ export async function launch(
     }
     for (const [key, { untilMs }] of cache) if (untilMs <= nowMs) cache.delete(key);
     cache.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
-    const { labels } = launched.metadata;
-    claimLog(world.log, "nodeclaim.lifecycle", claim).info(
-      `launched ${vocabulary(claimGeneration(claim)).claimNoun}`,
-      {
-        "provider-id": launched.status?.providerID,
-        "instance-type": labels?.[INSTANCE_TYPE_LABEL_KEY],
-        zone: labels?.[TOPOLOGY_ZONE_LABEL_KEY],
-        "capacity-type": labels?.[CAPACITY_TYPE_LABEL_KEY],
-        allocatable: launched.status?.allocatable,
-      },
-    );
+    report(world, claim, launched);
   }
   const hydrated = withInstance(claim, launched);
   return done(withCondition(hydrated, { type: "Launched", status: "True" }, world.clock.now()));
+}
+
+function report(world: World, claim: NodeClaim, launched: NodeClaim): void {
+  const { labels } = launched.metadata;
+  const { providerID, nodeName = "", allocatable } = launched.status ?? {};
+  const type = labels?.[INSTANCE_TYPE_LABEL_KEY];
+  const zone = labels?.[TOPOLOGY_ZONE_LABEL_KEY];
+  const capacityType = labels?.[CAPACITY_TYPE_LABEL_KEY];
+  if (speaksV05(claim)) {
+    const id = providerID?.slice(providerID.lastIndexOf("/") + 1);
+    world.log
+      .with({ controller: "provisioning" })
+      .info(
+        `Launched instance: ${id}, hostname: ${nodeName}, type: ${type}, zone: ${zone}, capacityType: ${capacityType}`,
+        { provisioner: poolLabel(claim.metadata) },
+      );
+    return;
+  }
+  claimLog(world.log, "nodeclaim.lifecycle", claim).info(
+    `launched ${vocabulary(claimGeneration(claim)).claimNoun}`,
+    {
+      "provider-id": providerID,
+      "instance-type": type,
+      zone,
+      "capacity-type": capacityType,
+      allocatable,
+    },
+  );
 }
 
 /** The claim's own labels win over the instance's; of annotations the instance's win. */

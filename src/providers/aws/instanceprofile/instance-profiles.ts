@@ -149,7 +149,7 @@ export class InstanceProfiles {
     const usual = `KarpenterNodeInstanceProfile-${clusterName}`;
     if (nodeClass.id.startsWith("provisioner/") && (await this.#exists(usual))) return usual;
     const message =
-      "neither spec.provider.instanceProfile nor --aws-default-instance-profile is specified";
+      "neither spec.provider.instanceProfile nor --default-instance-profile is specified";
     throw new CreateError(message, { reason: "InstanceProfileNotFound", message });
   }
 

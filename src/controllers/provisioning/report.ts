@@ -1,0 +1,116 @@
+/**
+ * What the log, the events and the gauges say of a planning pass, in the words of the pools' generation.
+ * upstream: pkg/controllers/provisioning/scheduling/scheduler.go, pkg/controllers/provisioning/provisioner.go
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { Logger } from "../../base/log.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import { poolFields, some } from "../words.ts";
+import type { World } from "../world.ts";
+import { failedScheduling } from "./events.ts";
+
+/** What planning says of a pod that forbids our nodes: no event for that. */
+const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
+/** v0.5 asked for no more types than these. */
+const V05_OPTIONS = 20;
+
+/** One planning pass that is done. */
+export interface Pass {
+  readonly result: SchedulingResult;
+  readonly pods: readonly Pod[];
+  readonly pools: readonly Pool[];
+  readonly startMs: number;
+  /** How long its batch had been collected. */
+  readonly batchedMs: number;
+}
+
+/** Says what came of a pass; the claims themselves are reported as they are created. */
+export function report(world: World, log: Logger, pass: Pass): void {
+  const { result, pods, pools, startMs } = pass;
+  for (const { poolId, excluded, total } of result.excludedByLimits) {
+    const pool = pools.find(({ id }) => id === poolId);
+    if (pool === undefined || excluded === 0) continue;
+    log.debug(
+      `${excluded} out of ${total} instance types were excluded because they would breach limits`,
+      poolFields(pool),
+    );
+  }
+  let ignoredCount = 0;
+  for (const { pod, message, ignored } of result.unschedulable) {
+    if (ignored === true) {
+      ignoredCount++;
+      log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
+      // Such a pod has asked to be left alone.
+      if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
+      continue;
+    }
+    log.error("could not schedule pod", {
+      [word(pools, "Pod", "pod")]: keyOf(pod),
+      error: message,
+    });
+    world.events.publish(failedScheduling(pod, message));
+  }
+  const durationMs = world.clock.now() - startMs;
+  const labels = { controller: "provisioner" };
+  world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
+  world.metrics.set("scheduler_ignored_pods_count", {}, ignoredCount);
+  world.metrics.set(
+    "scheduler_unschedulable_pods_count",
+    labels,
+    result.unschedulable.length - ignoredCount,
+  );
+  if (pools.every((pool) => pool.inlineProvider !== undefined)) {
+    reportInV05(world.log.with({ controller: "provisioning" }), pass);
+    return;
+  }
+  log.info("found provisionable pod(s)", {
+    [word(pools, "Pods", "pods")]: some(pods.map(keyOf)),
+    duration: formatDuration(durationMs),
+  });
+  reportPlan(log, result);
+}
+
+/** Equal nodes of one provisioner made one packing. */
+function reportInV05(log: Logger, { result, pods, batchedMs }: Pass): void {
+  log.info(`Batched ${pods.length} pods in ${formatDuration(batchedMs)}`);
+  const packings = new Map<string, { pool: Pool; nodes: number; pods: number; options: string }>();
+  for (const { pool, pods, instanceTypes } of result.newClaims) {
+    const options = instanceTypes.slice(0, V05_OPTIONS).map(({ name }) => name);
+    const key = `${pool.id} ${options}`;
+    const packing = packings.get(key) ?? { pool, nodes: 0, pods: 0, options: options.join(" ") };
+    packing.nodes++;
+    packing.pods += pods.length;
+    packings.set(key, packing);
+  }
+  for (const { pool, nodes, pods, options } of packings.values()) {
+    log.info(
+      `Computed packing of ${nodes} node(s) for ${pods} pod(s) with instance type option(s) [${options}]`,
+      poolFields(pool),
+    );
+  }
+}
+
+function reportPlan(log: Logger, { newClaims, existing }: SchedulingResult): void {
+  if (newClaims.length > 0) {
+    const placed = newClaims.reduce((sum, { pods }) => sum + pods.length, 0);
+    const alpha = newClaims.every(({ pool }) => pool.generation === "alpha");
+    const noun = alpha ? "machine" : "nodeclaim";
+    log.info(`computed new ${noun}(s) to fit pod(s)`, {
+      [`${noun}s`]: newClaims.length,
+      pods: placed,
+    });
+  }
+  const taking = existing.filter(({ pods }) => pods.length > 0);
+  if (taking.length > 0) {
+    const placed = taking.reduce((sum, { pods }) => sum + pods.length, 0);
+    log.info("computed unready node(s) will fit pod(s)", { nodes: taking.length, pods: placed });
+  }
+}
+
+/** Field names of v1 where a v1 pool is in play, else the older ones. */
+function word(pools: readonly Pool[], v1: string, older: string): string {
+  return pools.some(({ generation }) => generation === "v1") ? v1 : older;
+}
