@@ -36,6 +36,7 @@ interface Remembered {
 
 export function createRecorder(deps: RecorderDeps): EventRecorder {
   const memory = new Map<string, Remembered>();
+  let published = 0;
 
   function publishOne(event: EventToPublish): void {
     const nowMs = deps.clock.now();
@@ -52,7 +53,7 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
       known.stored = countUp(deps, known, event);
       return;
     }
-    memory.set(key, { untilMs, count: 1, stored: create(deps, event) });
+    memory.set(key, { untilMs, count: 1, stored: create(deps, event, published++) });
     if (memory.size > MEMORY) memory.delete(memory.keys().next().value as string);
   }
 
@@ -65,10 +66,14 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
 
 type Stored = { namespace: string; name: string } | undefined;
 
-async function create(deps: RecorderDeps, event: EventToPublish): Promise<Stored> {
+async function create(
+  deps: RecorderDeps,
+  event: EventToPublish,
+  sequence: number,
+): Promise<Stored> {
   const { object } = event;
   const namespace = object.metadata.namespace ?? "default";
-  const name = `${object.metadata.name}.${deps.random.hex(16)}`;
+  const name = `${object.metadata.name}.${nameTail(deps, sequence)}`;
   const at = toRfc3339(deps.clock.now());
   const body: Event = {
     apiVersion: "v1",
@@ -106,13 +111,23 @@ async function countUp(
   event: EventToPublish,
 ): Promise<Stored> {
   const stored = await known.stored;
-  if (stored === undefined) return create(deps, event);
+  if (stored === undefined) return create(deps, event, 0);
   try {
     const body = { count: known.count, lastTimestamp: toRfc3339(deps.clock.now()) };
     await deps.client.patch(EVENT, stored, { type: "merge", body });
     return stored;
   } catch {
     // Events expire after an hour on a real server: begin a new one.
-    return create(deps, event);
+    return create(deps, event, 0);
   }
+}
+
+/**
+ * Nanoseconds in hexadecimal, as client-go names Events: a list by name is then a list by time, which
+ * is the order `kubectl describe` shows. Our clock counts milliseconds; what is below them keeps
+ * the order of publishing and apart from other components.
+ */
+function nameTail({ clock, random }: RecorderDeps, sequence: number): string {
+  const belowMs = (sequence % 1_000) * 1_000 + random.int(1_000);
+  return (BigInt(clock.now()) * 1_000_000n + BigInt(belowMs)).toString(16).padStart(16, "0");
 }

@@ -1,6 +1,6 @@
 /**
  * What a fresh cluster holds before anybody writes: its namespaces, each namespace's default service
- * account, and the two system priority classes.
+ * account, the two system priority classes, and the service that pods find the API by.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -48,7 +48,33 @@ export function bootstrap(engine: Engine): () => void {
       description,
     } as KubeObject);
   }
+  addOwnService(engine);
   return stop;
+}
+
+/** upstream: pkg/controlplane/controller/kubernetesservice */
+function addOwnService(engine: Engine): void {
+  if (engine.store.get("services", "default", "kubernetes") !== undefined) return;
+  engine.store.put("services", {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      ...freshMeta(engine, "kubernetes"),
+      namespace: "default",
+      labels: { component: "apiserver", provider: "kubernetes" },
+    },
+    spec: {
+      clusterIP: "10.96.0.1",
+      clusterIPs: ["10.96.0.1"],
+      internalTrafficPolicy: "Cluster",
+      ipFamilies: ["IPv4"],
+      ipFamilyPolicy: "SingleStack",
+      ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }],
+      sessionAffinity: "None",
+      type: "ClusterIP",
+    },
+    status: { loadBalancer: {} },
+  } as KubeObject);
 }
 
 function addServiceAccount(engine: Engine, event: StoreEvent): void {

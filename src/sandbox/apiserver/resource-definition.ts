@@ -53,9 +53,8 @@ export interface Pruned {
   /** Paths of unknown fields (for strict and warn), duplicates aside. Always dropped from `value`. */
   readonly unknown: readonly string[];
   /**
-   * Set when a value has a type that this kind cannot hold: the whole text of the 400 BadRequest
-   * (`Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal …`). `value` is then
-   * the object as it came.
+   * Set when a value has a type that this kind cannot hold: Go's words for it
+   * (`json: cannot unmarshal …`). `value` is then the object as it came.
    */
   readonly malformed?: string;
 }

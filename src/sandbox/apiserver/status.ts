@@ -168,7 +168,7 @@ export function invalid(
   return new ApiError(422, "Invalid", `${kind} "${name}" is invalid: ${list}`, {
     ...(name === "" ? {} : { name }),
     ...(definition.group === "" ? {} : { group: definition.group }),
-    kind: definition.kind,
+    ...(definition.kind === "" ? {} : { kind: definition.kind }),
     causes: errors.map(({ field, reason, message }) => ({ reason, message, field })),
   });
 }

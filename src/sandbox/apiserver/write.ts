@@ -19,6 +19,7 @@ import {
   withUpdateMeta,
 } from "./object-meta.ts";
 import { ownedAfterWrite } from "./patch/managed-fields.ts";
+import { refusedPatch } from "./patch/refusal.ts";
 import {
   ApiError,
   alreadyExists,
@@ -188,17 +189,21 @@ export function readStrictly(call: Call, object: KubeObject): KubeObject {
     );
   }
   const { value, unknown, malformed } = definition.prune(object);
-  if (malformed !== undefined) throw badRequest(malformed);
+  if (malformed !== undefined) throw refusedBody(call, object, malformed);
   if (unknown.length === 0 || mode === "Ignore") return value;
   const complaints = unknown.map((path) => `unknown field "${path}"`);
   if (mode === "Warn") {
     call.warnings.push(...complaints);
     return value;
   }
-  const strict = `strict decoding error: ${complaints.join(", ")}`;
-  if (call.method === "PATCH") throw badRequest(strict);
-  const { kind, version } = definition;
-  throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${strict}`);
+  throw refusedBody(call, object, `strict decoding error: ${complaints.join(", ")}`);
+}
+
+/** A body that cannot be read is a bad request; a patch that makes such a body is invalid. */
+function refusedBody(call: Call, object: KubeObject, problem: string): ApiError {
+  const { kind, version } = call.definition;
+  if (call.method === "PATCH") return refusedPatch(call, object, problem);
+  return badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`);
 }
 
 function refuseErrors(call: Call, next: KubeObject, current: KubeObject | undefined): void {

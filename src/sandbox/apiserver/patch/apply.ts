@@ -11,7 +11,7 @@ import { clone, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf } from "../engine.ts";
 import { objectOf } from "../object-meta.ts";
 import { ApiError, badRequest, invalid, notFound, type StatusCause } from "../status.ts";
-import { create, readStrictly, update } from "../write.ts";
+import { create, update } from "../write.ts";
 import {
   difference,
   EMPTY,
@@ -33,6 +33,7 @@ import {
   sorted,
   withFields,
 } from "./managed-fields.ts";
+import { untypedApply } from "./refusal.ts";
 import { compare, fieldsOf, merge, without } from "./typed-value.ts";
 
 export async function apply(
@@ -155,7 +156,10 @@ function configOf(call: Call, subresource: string): KubeObject {
       `the name of the object (${name}) does not match the name on the URL (${call.path.name})`,
     );
   }
-  const read = readStrictly(call, object);
+  const { value: read, unknown, malformed } = call.definition.prune(object);
+  if (unknown.length > 0 || malformed !== undefined) {
+    throw untypedApply(call, object, unknown, malformed);
+  }
   if (!call.definition.hasStatus) return read;
   const { status, ...base } = read as KubeObject & { status?: unknown };
   if (subresource !== "status") return base;

@@ -242,3 +242,61 @@ describe("ordinary writes", () => {
     expect(all["maker Update"]["f:spec"]["f:replicas"]).toBeUndefined();
   });
 });
+
+describe("a patch whose result cannot be read", () => {
+  const STRATEGIC = "application/strategic-merge-patch+json";
+  const MERGE = "application/merge-patch+json";
+
+  it.each([
+    [
+      STRATEGIC,
+      { spec: { replicaz: 2 } },
+      ' "" is invalid: patch: Invalid value: "map[spec:map[replicaz:2]]": strict decoding error: unknown field "spec.replicaz"',
+    ],
+    [
+      STRATEGIC,
+      { spec: { replicas: "two" } },
+      ' "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": unrecognized type: int32',
+    ],
+    [
+      STRATEGIC,
+      { metadata: { annotations: "x" } },
+      ' "" is invalid: patch: Invalid value: "map[metadata:map[annotations:x]]": cannot restore map from string',
+    ],
+  ])("is invalid, with the patch shown as Go does (%s, %j)", async (type, body, message) => {
+    const { send } = start();
+    await send("POST", DEPLOYMENTS, deployment());
+    const path = `${DEPLOYMENTS}/web?fieldValidation=Strict`;
+    expect((await send("PATCH", path, body, type)).body).toMatchObject({ code: 422, message });
+  });
+
+  it("shows the patched object for a merge patch", async () => {
+    const { send } = start();
+    await send("POST", DEPLOYMENTS, deployment());
+    const path = `${DEPLOYMENTS}/web?fieldValidation=Strict`;
+    const { body } = await send("PATCH", path, { spec: { replicas: "two" } }, MERGE);
+    expect(body).toMatchObject({ code: 422, reason: "Invalid" });
+    expect(body.message).toMatch(/^ "" is invalid: patch: Invalid value: "\{\\"apiVersion\\"/);
+    expect(body.message).toMatch(/json: cannot unmarshal string into .* of type int32$/);
+  });
+
+  it("names the typed path of an applied configuration", async () => {
+    const { apply } = start();
+    const template = {
+      metadata: { labels: { app: "web" } },
+      spec: { containers: [{ name: "main", imagee: "v1" }] },
+    };
+    const odd = await apply("one", deployment({ replicaz: 2, template }));
+    expect(odd.body).toMatchObject({
+      code: 500,
+      message:
+        "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): errors:\n" +
+        '  .spec.template.spec.containers[name="main"].imagee: field not declared in schema\n' +
+        "  .spec.replicaz: field not declared in schema",
+    });
+    const wrong = await apply("one", deployment({ replicas: "two" }));
+    expect(wrong.body.message).toMatch(
+      /: \.spec\.replicas: expected numeric \(int or float\), got string$/,
+    );
+  });
+});

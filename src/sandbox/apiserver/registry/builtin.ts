@@ -61,7 +61,7 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
     warning: undefined,
     columns: columnsOf(resource),
     subresources,
-    prune: (object) => decodeBuiltin(schema, kind, version, object),
+    prune: (object) => decodeBuiltin(schema, object),
     applyDefaults: (object) => {
       if (rules.defaults === undefined) return object;
       const draft = clone(object);
@@ -90,11 +90,10 @@ function columnsOf(resource: BuiltinResource): readonly Column[] {
   }));
 }
 
-function decodeBuiltin(schema: Schema, kind: string, version: string, object: KubeObject): Pruned {
+function decodeBuiltin(schema: Schema, object: KubeObject): Pruned {
   const { value, unknown, problem } = decode(schema, object);
   if (problem === undefined) return { value: withMetadata(value as KubeObject), unknown };
-  const malformed = `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
-  return { value: object, unknown, malformed };
+  return { value: object, unknown, malformed: problem };
 }
 
 function withMetadata(object: KubeObject): KubeObject {

@@ -114,7 +114,7 @@ function define(crd: CustomResourceDefinition, version: CustomVersion): Resource
     warning: deprecation(crd, version),
     columns: customColumns(columns),
     subresources: subresourcesOf(crd, version),
-    prune: (object) => readCustom(schema, prunes, names.kind, version.name, object),
+    prune: (object) => readCustom(schema, prunes, object),
     applyDefaults: (object) => applySchemaDefaults(schema, object) as KubeObject,
     prepareCreate: (object) => {
       if (!hasStatus) return object;
@@ -190,18 +190,11 @@ function declaredMetadata(declared: Schema, metadata: Schema): Schema {
   };
 }
 
-function readCustom(
-  schema: Schema,
-  prunes: boolean,
-  kind: string,
-  version: string,
-  object: KubeObject,
-): Pruned {
+function readCustom(schema: Schema, prunes: boolean, object: KubeObject): Pruned {
   const { metadata, ...body } = object;
   const decoded = decode(objectMetaSchema(), metadata ?? {});
   if (decoded.problem !== undefined) {
-    const malformed = `${kind} in version "${version}" cannot be handled as a ${kind}: ${decoded.problem}`;
-    return { value: object, unknown: [], malformed };
+    return { value: object, unknown: [], malformed: decoded.problem };
   }
   const unknown = decoded.unknown.map((path) => `metadata.${path}`);
   const rest = prunes ? (prune(schema, body, "", unknown) as typeof body) : body;

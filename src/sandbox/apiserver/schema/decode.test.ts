@@ -10,8 +10,7 @@ describe("reading a body as a built-in kind", () => {
   it("refuses an annotation that is no text in Go's words (S3-87)", () => {
     const metadata = { name: "x", annotations: { "karpenter.sh/do-not-disrupt": true } };
     expect(read({ metadata }).malformed).toBe(
-      'Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal bool ' +
-        "into Go struct field ObjectMeta.metadata.annotations of type string",
+      "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.annotations of type string",
     );
   });
 

@@ -1,0 +1,113 @@
+/**
+ * How a patch is refused whose result cannot be read as its kind. kube-apiserver words this by the
+ * road the patch took: JSON and merge patches show the patched object, strategic ones the patch as Go
+ * prints a map, server-side apply the path in the typed object.
+ * upstream: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go,
+ * structured-merge-diff typed/validate.go
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import { isObject } from "../../../base/json.ts";
+import { type Call, groupVersionOf } from "../engine.ts";
+import { invalid as invalidField } from "../schema/field-error.ts";
+import type { Schema } from "../schema/schema.ts";
+import { ApiError, invalid } from "../status.ts";
+
+/** Go's words for a value of a wrong type: what was found, where, what was wanted. */
+const MISMATCH =
+  /^json: cannot unmarshal (\w+)(?: \S+)? into Go struct field \w+?\.(\S+) of type (.+)$/;
+
+/** 422: `patch: Invalid value: …: strict decoding error: unknown field "spec.replicaz"`. */
+export function refusedPatch(call: Call, patched: KubeObject, problem: string): ApiError {
+  const isStrategic = (call.headers["content-type"] ?? "").includes("strategic-merge-patch");
+  const shown = isStrategic ? goText(call.body) : JSON.stringify(patched);
+  const words = isStrategic ? converterText(problem) : problem;
+  return invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, words)]);
+}
+
+/**
+ * The refusal of an applied configuration that does not fit its kind. An error without a reason, as
+ * kube-apiserver has it, whatever the request says about field validation.
+ */
+export function untypedApply(
+  call: Call,
+  config: KubeObject,
+  unknown: readonly string[],
+  malformed: string | undefined,
+): ApiError {
+  const { definition, path } = call;
+  const errors =
+    malformed === undefined
+      ? unknown.map(
+          (field) => `${typedPath(field, config, definition.schema)}: field not declared in schema`,
+        )
+      : [typedText(malformed)];
+  const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join("\n  ")}`;
+  const key = `${path.namespace ?? ""}/${path.name ?? ""}`;
+  const kind = `${groupVersionOf(definition)}, Kind=${definition.kind}`;
+  return new ApiError(500, "", `failed to create typed patch object (${key}; ${kind}): ${text}`);
+}
+
+function converterText(problem: string): string {
+  const [, found, , wanted] = MISMATCH.exec(problem) ?? [];
+  if (found === undefined || wanted === undefined) return problem;
+  if (wanted.startsWith("[]")) return `cannot restore slice from ${goTypeOf(found)}`;
+  if (wanted.startsWith("map[")) return `cannot restore map from ${goTypeOf(found)}`;
+  if (wanted.includes(".")) return `cannot restore struct from: ${goTypeOf(found)}`;
+  if (found === "number" && wanted === "string") return "cannot convert int64 to string";
+  return `unrecognized type: ${wanted}`;
+}
+
+function typedText(problem: string): string {
+  const [, found, path, wanted] = MISMATCH.exec(problem) ?? [];
+  if (found === undefined || wanted === undefined) return problem;
+  const expected = wanted.startsWith("[]")
+    ? "list"
+    : wanted.startsWith("int")
+      ? "numeric (int or float)"
+      : wanted === "bool"
+        ? "boolean"
+        : wanted === "string"
+          ? "string"
+          : "map";
+  return `.${path}: expected ${expected}, got ${goTypeOf(found)}`;
+}
+
+/** Go's name of what a JSON value becomes. */
+function goTypeOf(found: string): string {
+  if (found === "number") return "int64";
+  if (found === "object") return "map[string]interface {}";
+  return found === "array" ? "[]interface {}" : found;
+}
+
+/** `spec.containers[0].imagee` as `.spec.containers[name="web"].imagee` where the list has keys. */
+function typedPath(path: string, config: unknown, schema: Schema): string {
+  let text = "";
+  let value = config;
+  let at: Schema | undefined = schema;
+  for (const [part, index] of path.matchAll(/\[(\d+)\]|[^.[\]]+/g)) {
+    if (index === undefined) {
+      text += `.${part}`;
+      value = isObject(value) ? value[part] : undefined;
+      at = at?.properties?.[part];
+      continue;
+    }
+    const keys: readonly string[] = at?.["x-kubernetes-list-map-keys"] ?? [];
+    const item = Array.isArray(value) ? (value[Number(index)] as unknown) : undefined;
+    const named = keys.flatMap((key) =>
+      isObject(item) && item[key] !== undefined ? [`${key}=${JSON.stringify(item[key])}`] : [],
+    );
+    text += named.length === 0 ? `[${index}]` : `[${named.join(",")}]`;
+    value = item;
+    at = at?.items;
+  }
+  return text;
+}
+
+/** A JSON value as Go's `%v` prints it: maps by key. */
+function goText(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
+  if (!isObject(value)) return String(value);
+  const keys = Object.keys(value).sort();
+  return `map[${keys.map((key) => `${key}:${goText(value[key])}`).join(" ")}]`;
+}
