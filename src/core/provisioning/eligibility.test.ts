@@ -6,8 +6,11 @@ import { refusal } from "./eligibility.ts";
 
 const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 
-function refused(spec: Partial<Pod["spec"]>): string | undefined {
-  return refusal(pod({ spec }), NO_VOLUMES, []);
+const NODEPOOL = "karpenter.sh/nodepool";
+const PROVISIONER = "karpenter.sh/provisioner-name";
+
+function refused(spec: Partial<Pod["spec"]>, ownerLabels = [NODEPOOL]): string | undefined {
+  return refusal(pod({ spec }), NO_VOLUMES, [], ownerLabels);
 }
 
 const requiring = (term: NodeSelectorTerm) => ({
@@ -28,12 +31,17 @@ describe("refusal", () => {
   });
 
   it("leaves pods alone that want no node of ours", () => {
-    for (const key of ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"]) {
-      const term = { matchExpressions: [{ key, operator: "DoesNotExist" as const }] };
-      expect(refused(requiring(term))).toBe(
-        "configured to not run on a Karpenter provisioned node",
-      );
-    }
+    const without = (...keys: string[]) =>
+      requiring({
+        matchExpressions: keys.map((key) => ({ key, operator: "DoesNotExist" as const })),
+      });
+    const left = "configured to not run on a Karpenter provisioned node";
+    expect(refused(without(NODEPOOL))).toBe(left);
+    expect(refused(without(PROVISIONER), [PROVISIONER, PROVISIONER])).toBe(left);
+    expect(refused(without(NODEPOOL, PROVISIONER), [NODEPOOL, PROVISIONER])).toBe(left);
+    // One generation's label says nothing about the other's nodes.
+    expect(refused(without(PROVISIONER))).toBe(undefined);
+    expect(refused(without(NODEPOOL), [NODEPOOL, PROVISIONER])).toBe(undefined);
   });
 
   it("names the label that pods may not select on", () => {

@@ -5,7 +5,6 @@
 import type { NodeSelectorRequirement, Pod } from "../../apis/core/pod.ts";
 import {
   isRestrictedLabel,
-  NODEPOOL_LABEL_KEY,
   normalizedLabel,
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
@@ -21,11 +20,15 @@ const NO_DYNAMIC_RESOURCES =
 
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
-/** Why this pod is left out of the pass; undefined when it can be planned for. */
+/**
+ * Why this pod is left out of the pass; undefined when it can be planned for. `ownerLabels`: those of
+ * the pools in the pass. A pod that wants no node of one generation may still get one of another.
+ */
 export function refusal(
   pod: Pod,
   volumes: VolumeIndex,
   wellKnownLabels: readonly string[],
+  ownerLabels: readonly string[],
 ): string | undefined {
   if (hasDynamicResources(pod)) return NO_DYNAMIC_RESOURCES;
   const { nodeSelector, affinity } = pod.spec;
@@ -44,9 +47,8 @@ export function refusal(
     }
   }
   const required = requiredAlternatives(pod.spec)[0];
-  for (const key of [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY]) {
-    if (required?.has(key) && forbidsAll(required.get(key))) return NOT_FOR_US;
-  }
+  const forbidden = (key: string) => required?.has(key) === true && forbidsAll(required.get(key));
+  if (ownerLabels.length > 0 && ownerLabels.every(forbidden)) return NOT_FOR_US;
   return volumes.refusal(pod);
 }
 

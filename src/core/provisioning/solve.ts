@@ -11,6 +11,7 @@
 
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminating } from "../../apis/core/pod.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -51,8 +52,9 @@ export function solve(input: SchedulingInput): SchedulingResult {
   const unschedulable: UnschedulablePod[] = [];
   const volumes = new VolumeIndex(input.volumes);
   const pods: Pod[] = [];
+  const ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
   for (const pod of input.pods) {
-    const reason = refusal(pod, volumes, input.options.wellKnownLabels);
+    const reason = refusal(pod, volumes, input.options.wellKnownLabels, ownerLabels);
     if (reason === undefined) pods.push(pod);
     else unschedulable.push({ pod, message: reason, pools: [], ignored: true });
   }
