@@ -52,12 +52,14 @@ export async function usablePools(world: World, log: Logger): Promise<readonly P
   const inputs: PoolInput[] = [];
   for (const pool of listPools(world)) {
     if (pool.deleting || pool.replicas !== undefined) continue;
-    if (!pool.ready) {
+    // v0.32's beta knew no readiness: a class that is missing showed when its types were asked for.
+    const asks = pool.ready || pool.generation === "beta";
+    const input = asks ? await withInstanceTypes(world, pool, log) : undefined;
+    if (pool.ready) {
+      if (input !== undefined) inputs.push(input);
+    } else if (!asks || input !== undefined) {
       log.error(`ignoring ${noun(pool)}, not ready`, poolFields(pool));
-      continue;
     }
-    const input = await withInstanceTypes(world, pool, log);
-    if (input !== undefined) inputs.push(input);
   }
   return inputs;
 }

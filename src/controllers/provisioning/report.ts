@@ -73,8 +73,9 @@ export function report(world: World, log: Logger, pass: Pass): void {
   reportPlan(log, result);
 }
 
-/** Equal nodes of one provisioner made one packing. */
+/** Equal nodes of one provisioner made one packing. Pods were bound at once: a node on its way had none waiting. */
 function reportInV05(log: Logger, { result, pods, batchedMs }: Pass): void {
+  if (result.newClaims.length === 0) return;
   log.info(`Batched ${pods.length} pods in ${formatDuration(batchedMs)}`);
   const packings = new Map<string, { pool: Pool; nodes: number; pods: number; options: string }>();
   for (const { pool, pods, instanceTypes } of result.newClaims) {

@@ -29,7 +29,8 @@ export interface CloudProvider {
   readonly wellKnownLabels: readonly string[];
   /**
    * Launches one instance. Returns the claim with status.providerID, imageID, capacity, allocatable
-   * and the labels of what was launched. Rejects with the errors below.
+   * and the labels of what was launched; status.nodeName where the cloud knows the host's name and the
+   * log wants it. Rejects with the errors below.
    */
   create(claim: NodeClaim): Promise<NodeClaim>;
   /** Ends the instance; rejects with NodeClaimNotFoundError once it is gone for good. */
