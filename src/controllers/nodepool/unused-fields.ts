@@ -5,36 +5,51 @@
 import { fieldsNotActedOn } from "../../apis/hub/not-acted-on.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
-import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
+import type { Logger } from "../../base/log.ts";
+import { AWAIT_CHANGE, type Controller, type Request, source } from "../../kube/controller.ts";
 import type { World } from "../world.ts";
 
 export function unusedFields(world: World): Controller {
   const log = world.log.with({ controller: "nodepool.fields" });
-  const said = new Set<string>();
+  const kinds = [...POOL_KINDS, ...world.cloud.nodeClassKinds] as readonly Kind[];
+  /** What was said, by kind and name, with the UID it was said of. */
+  const said = new Map<string, { readonly uid: string; readonly fields: Set<string> }>();
 
-  function tell(object: KubeObject): void {
-    for (const { path, value, note } of fieldsNotActedOn(object)) {
-      const key = `${object.metadata.uid}/${path}/${value}`;
-      if (said.has(key)) continue;
-      said.add(key);
-      const field = value === undefined ? path : `${path}: ${value}`;
-      log.warn("field is accepted but not acted on", {
-        [object.kind ?? "object"]: { name: object.metadata.name },
-        field,
-        instead: note,
-      });
-    }
+  function read({ kind, name }: Request): KubeObject | undefined {
+    const found = kinds.find((one) => one.kind === kind);
+    return found === undefined ? undefined : world.mirrors.of(found).get(name);
   }
 
   return {
     name: "nodepool.fields",
-    watches: [...POOL_KINDS, ...world.cloud.nodeClassKinds].map((kind) =>
-      source(kind as Kind, (object, event) => {
-        if (event !== "removed") tell(object);
-        return [];
-      }),
-    ),
+    watches: kinds.map((kind) => source(kind)),
     concurrency: 1,
-    reconcile: async () => AWAIT_CHANGE,
+    reconcile: async (request) => {
+      const key = `${request.kind}/${request.name}`;
+      const object = read(request);
+      if (object === undefined) {
+        said.delete(key);
+        return AWAIT_CHANGE;
+      }
+      const uid = object.metadata.uid ?? "";
+      const known = said.get(key);
+      const fields = known?.uid === uid ? known.fields : new Set<string>();
+      said.set(key, { uid, fields });
+      tell(log, object, fields);
+      return AWAIT_CHANGE;
+    },
   };
+}
+
+function tell(log: Logger, object: KubeObject, said: Set<string>): void {
+  for (const { path, value, note } of fieldsNotActedOn(object)) {
+    const field = value === undefined ? path : `${path}: ${value}`;
+    if (said.has(field)) continue;
+    said.add(field);
+    log.warn("field is accepted but not acted on", {
+      [object.kind ?? "object"]: { name: object.metadata.name },
+      field,
+      instead: note,
+    });
+  }
 }
