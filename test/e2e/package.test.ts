@@ -1,0 +1,69 @@
+/**
+ * What `npm pack` ships works without the repository beside it: the tarball is unpacked where npm
+ * would put it, with the dependencies that package.json names and nothing else of ours.
+ */
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  version: string;
+  dependencies: Record<string, string>;
+};
+
+describe("the npm package", () => {
+  let folder: string;
+  let home: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "karpenter-package-"));
+    // `npm test` has built already; packing must not build again while tests read dist.
+    const pack = ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder];
+    execFileSync("npm", pack, { cwd: ROOT, stdio: "ignore" });
+    const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) as string;
+    const modules = join(folder, "node_modules");
+    home = join(modules, "karpenter-ts");
+    mkdirSync(home, { recursive: true });
+    execFileSync("tar", ["-xzf", join(folder, tarball), "-C", home, "--strip-components=1"]);
+    for (const name of Object.keys(manifest.dependencies)) {
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+    }
+  }, 60_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const run = (...args: readonly string[]): string =>
+    execFileSync(process.execPath, [join(home, "dist/cli/main.js"), ...args], {
+      cwd: folder,
+      encoding: "utf8",
+    });
+
+  it("has a karpenter command that knows its version", () => {
+    expect(run("--version").trim()).toBe(manifest.version);
+  });
+
+  it("plays a story from its own examples", () => {
+    const story = join(home, "examples/kwok-story.yaml");
+    expect(run("sandbox", "--provider", "kwok", "--scenario", story)).toContain("story kept");
+  }, 60_000);
+
+  it("carries no tests, sources or build leftovers", () => {
+    expect(existsSync(join(home, "src"))).toBe(false);
+    expect(existsSync(join(home, "test"))).toBe(false);
+    expect(existsSync(join(home, "LICENSE"))).toBe(true);
+    const shipped = readdirSync(join(home, "dist"), { recursive: true, encoding: "utf8" });
+    expect(shipped.filter((name) => /tsbuildinfo|\.test\.js/.test(name))).toEqual([]);
+  });
+});
