@@ -1,15 +1,25 @@
-/** Which build this is: the package's version, and its commit where it is known. */
+/** Which build this is: the package's version, and its commit where that can be known. */
 import { readFileSync } from "node:fs";
 
-interface Manifest {
-  readonly version: string;
-  readonly commit?: string;
+/** What a build outside of a checkout says. */
+const UNKNOWN_COMMIT = "0000000";
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(new URL(`../../${path}`, import.meta.url), "utf8").trim();
+  } catch {
+    return undefined;
+  }
 }
 
-function read(): { readonly version: string; readonly commit: string } {
-  const file = new URL("../../package.json", import.meta.url);
-  const { version, commit } = JSON.parse(readFileSync(file, "utf8")) as Manifest;
-  return { version, commit: commit ?? "0000000" };
+/** Seven digits, as upstream's log lines have them. */
+function commit(): string {
+  const head = read(".git/HEAD") ?? "";
+  const full = head.startsWith("ref: ") ? read(`.git/${head.slice(5)}`) : head;
+  return /^[0-9a-f]{7}/.exec(full ?? "")?.[0] ?? UNKNOWN_COMMIT;
 }
 
-export const BUILD = read();
+export const BUILD = {
+  version: (JSON.parse(read("package.json") ?? "{}") as { version?: string }).version ?? "0.0.0",
+  commit: commit(),
+} as const;
