@@ -125,7 +125,15 @@ describe("expiry", () => {
       disruption: { ...pool().disruption, expireMode: "voluntary", expireAfter: 60_000 },
     });
     expect(expiry(claim, older)).toEqual({ mode: "voluntary", atMs: created + 60_000 });
+  });
+
+  it("never comes for Never, whosever word it is (S4-05)", () => {
     expect(expiry(nodeClaim({ expireAfter: "Never" }), pool())).toBeUndefined();
+    const beta = pool({
+      generation: "beta",
+      disruption: { ...pool().disruption, expireMode: "voluntary", expireAfter: "Never" },
+    });
+    expect(expiry(nodeClaim({ expireAfter: "1h" }), beta)).toBeUndefined();
   });
 });
 

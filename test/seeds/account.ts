@@ -1,0 +1,233 @@
+/**
+ * What the acceptance tests of the beta seeds (S2, S3, S4) read off a world from outside: fleets and
+ * launch templates out of the AWS journal, instances and tags as `aws ec2 describe-…` shows them, raw
+ * requests as kubectl sends them, and the small deployments that make Karpenter work.
+ */
+import type { KubeObject } from "../../src/apis/meta.ts";
+import type { BoxOptions } from "../../src/cli/box.ts";
+import type { KubeRequest } from "../../src/kube/transport.ts";
+import type {
+  CreateFleetInput,
+  CreateLaunchTemplateInput,
+  DescribeInstancesOutput,
+  FleetOverride,
+  Instance,
+  Tag,
+} from "../../src/providers/aws/api.ts";
+import { seedObjects } from "../../src/testing/seed-manifests.ts";
+import { openWorld, type TestWorld } from "../world.ts";
+
+export const BETA = "karpenter.sh/v1beta1";
+export const AWS_BETA = "karpenter.k8s.aws/v1beta1";
+export const POOLS = "/apis/karpenter.sh/v1beta1/nodepools";
+export const CLAIMS = "/apis/karpenter.sh/v1beta1/nodeclaims";
+export const CLASSES = "/apis/karpenter.k8s.aws/v1beta1/ec2nodeclasses";
+export const PROVISIONERS = "/apis/karpenter.sh/v1alpha5/provisioners";
+export const MACHINES = "/apis/karpenter.sh/v1alpha5/machines";
+export const TEMPLATES = "/apis/karpenter.k8s.aws/v1alpha1/awsnodetemplates";
+export const NODES = "/api/v1/nodes";
+export const PODS = "/api/v1/namespaces/default/pods";
+export const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
+export const EVENTS = "/api/v1/namespaces/default/events";
+
+// biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+export type Json = any;
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Json;
+}
+
+/** A world as somebody with kubectl and the AWS CLI sees it. */
+export interface Account {
+  readonly world: TestWorld;
+  /** One request, refusals as values. */
+  send(
+    method: KubeRequest["method"],
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>;
+  /** The object or list at a path; must exist. */
+  read(path: string): Promise<Json>;
+  items(path: string): Promise<readonly Json[]>;
+  /** `kubectl patch --type merge`. */
+  patch(path: string, body: unknown): Promise<Answer>;
+  /** A deployment of pods that ask for `cpu`. */
+  deploy(name: string, replicas: number, pod?: PodWish): Promise<void>;
+  /** Waits until so many pods of a deployment run. */
+  running(name: string, count: number, limitMs?: number): Promise<readonly Json[]>;
+  fleets(): readonly CreateFleetInput[];
+  templates(): readonly CreateLaunchTemplateInput[];
+  /** Karpenter's own instances that are not gone. */
+  instances(): Promise<readonly Instance[]>;
+  tags(id: string): Promise<Readonly<Record<string, string>>>;
+  /** Events about objects of a kind, as `reason: message`. */
+  events(kind: string): Promise<readonly string[]>;
+  /** Log lines that hold a text. */
+  said(text: string): readonly string[];
+}
+
+export interface PodWish {
+  readonly cpu?: string;
+  readonly requests?: Readonly<Record<string, string>>;
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export async function openAccount(options: Partial<BoxOptions> = {}): Promise<Account> {
+  const world = await openWorld(options);
+  const { aws } = world.box.sandbox;
+
+  async function send(
+    method: KubeRequest["method"],
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer> {
+    const answer = await world.box.sandbox.transport.send({
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      ...(headers === undefined ? {} : { headers }),
+    });
+    await world.clock.settle();
+    return { status: answer.status, body: answer.body };
+  }
+
+  async function read(path: string): Promise<Json> {
+    const { status, body } = await send("GET", path);
+    if (status !== 200) throw new Error(`GET ${path}: ${body?.message}`);
+    return body;
+  }
+
+  const items = async (path: string): Promise<readonly Json[]> => (await read(path)).items;
+
+  return {
+    world,
+    send,
+    read,
+    items,
+    patch: (path, body) =>
+      send("PATCH", path, body, { "content-type": "application/merge-patch+json" }),
+    deploy: async (name, replicas, wish = {}) => {
+      await world.apply(deployment(name, replicas, wish));
+    },
+    running: async (name, count, limitMs) => {
+      let pods: readonly Json[] = [];
+      await world.until(
+        `${count} pods of ${name} run`,
+        async () => {
+          pods = (await items(`${PODS}?labelSelector=app=${name}`)).filter(
+            ({ status }) => status?.phase === "Running",
+          );
+          return pods.length === count;
+        },
+        limitMs,
+      );
+      return pods;
+    },
+    fleets: () => aws.journal.inputs<CreateFleetInput>("CreateFleet"),
+    templates: () => aws.journal.inputs<CreateLaunchTemplateInput>("CreateLaunchTemplate"),
+    instances: async () => {
+      const found = (await aws.call("ec2", "DescribeInstances", {
+        Filters: [
+          { Name: "tag-key", Values: ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"] },
+          { Name: "instance-state-name", Values: ["pending", "running"] },
+        ],
+      })) as DescribeInstancesOutput;
+      return found.Reservations.flatMap(({ Instances }) => Instances ?? []);
+    },
+    tags: async (id) => {
+      const found = (await aws.call("ec2", "DescribeTags", {
+        Filters: [{ Name: "resource-id", Values: [id] }],
+      })) as { readonly Tags: readonly Tag[] };
+      return tagMap(found.Tags);
+    },
+    events: async (kind) => {
+      const all = await items(EVENTS);
+      return all
+        .filter(({ involvedObject }) => involvedObject.kind === kind)
+        .map(({ reason, message }) => `${reason}: ${message}`);
+    },
+    said: (text) => world.log().filter((line) => line.includes(text)),
+  };
+}
+
+/** Runs a story in an account of its own. */
+export async function inAccount(
+  story: (account: Account) => Promise<void>,
+  options: Partial<BoxOptions> = {},
+): Promise<void> {
+  const account = await openAccount(options);
+  try {
+    await story(account);
+  } finally {
+    await account.world.close();
+  }
+}
+
+export function deployment(name: string, replicas: number, wish: PodWish = {}): KubeObject {
+  const { cpu = "1", requests, spec, annotations } = wish;
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: {
+          labels: { app: name },
+          ...(annotations === undefined ? {} : { annotations }),
+        },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          containers: [
+            {
+              name: "app",
+              image: "public.ecr.aws/eks-distro/kubernetes/pause:3.7",
+              resources: { requests: requests ?? { cpu } },
+            },
+          ],
+          ...spec,
+        },
+      },
+    },
+  } as KubeObject;
+}
+
+/** The overrides of a fleet request, all configurations together. */
+export function overrides(fleet: CreateFleetInput | undefined): readonly FleetOverride[] {
+  return (fleet?.LaunchTemplateConfigs ?? []).flatMap((config) => config.Overrides);
+}
+
+export function tagMap(tags: readonly Tag[] | undefined): Readonly<Record<string, string>> {
+  return Object.fromEntries((tags ?? []).map(({ Key, Value }) => [Key, Value ?? ""]));
+}
+
+/** The user data of a launch template as text. */
+export function userDataOf(template: CreateLaunchTemplateInput | undefined): string {
+  const text = template?.LaunchTemplateData.UserData ?? "";
+  return Buffer.from(text, "base64").toString("utf8");
+}
+
+/** The first object of a seed's file, changed by a deep merge; `null` removes. */
+export function seed(path: string, change: Json = {}, name?: string): Json {
+  const object = merge(seedObjects(path)[0], change);
+  return name === undefined ? object : merge(object, { metadata: { name } });
+}
+
+function merge(base: Json, change: Json): Json {
+  if (change === null || typeof change !== "object" || Array.isArray(change)) return change;
+  const result = { ...(base !== null && typeof base === "object" ? base : {}) };
+  for (const [key, value] of Object.entries(change)) {
+    if (value === null) delete result[key];
+    else result[key] = merge(result[key], value);
+  }
+  return result;
+}
+
+export function conditionOf(object: Json, type: string): Json {
+  return object.status?.conditions?.find((one: Json) => one.type === type);
+}

@@ -1,0 +1,127 @@
+/** Seed S4, the spot chapter: the literal manifests, what is launched for them and how it goes. */
+import { describe, expect, it } from "vitest";
+import {
+  AWS_BETA,
+  BETA,
+  CLAIMS,
+  CLASSES,
+  DEPLOYMENTS,
+  inAccount,
+  NODES,
+  overrides,
+  POOLS,
+} from "./account.ts";
+
+const TEAM = `${NODES}?labelSelector=eks-immersion-team`;
+
+describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
+  it("launches spot machines of families c, m, r for amd64, labelled for the team, its tags on EC2 alone (S4-04, S4-06, S4-07, S4-08, S4-09, S4-10, S4-12)", () =>
+    inAccount(async ({ world, ...account }) => {
+      await world.applySeed("s4-01-spot.yaml");
+      await world.applySeed("s4-02-spot-deploy.yaml");
+      await account.running("inflate", 2);
+
+      const pool = await account.read(`${POOLS}/default`);
+      expect([1000, "1k", "1000"]).toContain(pool.spec.limits.cpu);
+      expect(pool.spec.limits.memory).toBe("1000Gi");
+      expect(pool.spec.disruption.expireAfter).toBe("Never");
+      const nodeClass = await account.read(`${CLASSES}/default`);
+      expect(nodeClass.spec.role).toBe("KarpenterNodeRole-karpenter-demo");
+      expect(nodeClass.status.subnets).toHaveLength(3);
+      expect(nodeClass.status.securityGroups).toHaveLength(2);
+
+      const [fleet] = account.fleets();
+      expect(fleet?.TargetCapacitySpecification.DefaultTargetCapacityType).toBe("spot");
+      expect(fleet?.SpotOptions?.AllocationStrategy).toBe("price-capacity-optimized");
+      const types = [...new Set(overrides(fleet).map((one) => one.InstanceType))];
+      expect(types.length).toBeGreaterThan(1);
+      for (const type of types) expect(type).toMatch(/^[cmr]\d/);
+      const catalogue = world.box.sandbox.aws.state.catalogue.facts;
+      for (const type of types) {
+        expect(catalogue.get(type as string)?.arch, type).toBe("amd64");
+      }
+
+      const [claim] = await account.items(CLAIMS);
+      expect(claim.metadata.labels["karpenter.sh/capacity-type"]).toBe("spot");
+      const [instance] = await account.instances();
+      expect(instance?.InstanceLifecycle).toBe("spot");
+      const [node, ...others] = await account.items(TEAM);
+      expect(others).toEqual([]);
+      expect(node.metadata.name).toBe(instance?.PrivateDnsName);
+      expect(node.metadata.labels).toMatchObject({
+        "eks-immersion-team": "my-team",
+        "kubernetes.io/arch": "amd64",
+        "karpenter.sh/capacity-type": "spot",
+      });
+      expect(await account.items(`${NODES}?labelSelector=intent=apps`)).toEqual([]);
+      expect(await account.items(`${NODES}?labelSelector=managed-by`)).toEqual([]);
+      expect(await account.tags(instance?.InstanceId ?? "")).toMatchObject({
+        intent: "apps",
+        "managed-by": "karpenter",
+        "eks-immersion-team": "my-team",
+      });
+    }));
+
+  it("takes the last of two nodeSelectors, as kubectl does (S4-11)", () =>
+    inAccount(async ({ world, ...account }) => {
+      await world.applySeed("s4-01-spot.yaml");
+      await world.applySeed("negative/s4-02-spot-deploy-duplicate-key-asis.yaml");
+      const pods = await account.running("inflate", 2);
+      for (const { spec } of pods) {
+        expect(spec.nodeSelector).toEqual({ "eks-immersion-team": "my-team" });
+      }
+    }));
+});
+
+describe("S4: taking it down again", () => {
+  it("loses the emptied nodes to consolidation once the deployment is deleted (S4-01)", () =>
+    inAccount(async ({ world, ...account }) => {
+      await world.applySeed("s4-01-spot.yaml");
+      await world.applySeed("s4-02-spot-deploy.yaml");
+      await account.running("inflate", 2);
+      const [instance] = await account.instances();
+      expect((await account.send("DELETE", `${DEPLOYMENTS}/inflate`)).status).toBe(200);
+      await world.until(
+        "the pool's nodes are gone",
+        async () => (await account.items(CLAIMS)).length + (await account.items(TEAM)).length === 0,
+        120_000,
+      );
+      expect(account.said("via consolidation delete, terminating 1")).toHaveLength(1);
+      const record = world.box.sandbox.aws.state.instances.get(instance?.InstanceId ?? "");
+      expect(["shutting-down", "terminated"]).toContain(record?.state);
+    }));
+
+  it("deletes a pool by its singular name with its claims, and a class once they are gone (S4-02, S4-03)", () =>
+    inAccount(async ({ world, ...account }) => {
+      await world.applySeed("s4-01-spot.yaml");
+      await world.applySeed("s4-02-spot-deploy.yaml");
+      await account.running("inflate", 2);
+      const kinds = await account.read("/apis/karpenter.sh/v1beta1");
+      const names = kinds.resources.map((one: { singularName: string }) => one.singularName);
+      expect(names).toContain("nodepool");
+      const profile = (await account.read(`${CLASSES}/default`)).status.instanceProfile;
+      const { profiles, launchTemplates } = world.box.sandbox.aws.state;
+      expect(profiles.has(profile)).toBe(true);
+
+      await world.remove("EC2NodeClass", "default", AWS_BETA);
+      await world.advance(1_000);
+      const waiting = await account.read(`${CLASSES}/default`);
+      expect(waiting.metadata.deletionTimestamp).toBeDefined();
+      expect((await account.events("EC2NodeClass")).join("\n")).toContain(
+        "WaitingOnNodeClaimTermination: Waiting on NodeClaim termination for default-",
+      );
+      expect(profiles.has(profile)).toBe(true);
+
+      await world.remove("NodePool", "default", BETA);
+      await world.until(
+        "claims, instances and class are gone",
+        async () =>
+          (await account.items(CLAIMS)).length === 0 &&
+          (await account.instances()).length === 0 &&
+          (await account.send("GET", `${CLASSES}/default`)).status === 404,
+      );
+      expect(profiles.has(profile)).toBe(false);
+      expect([...launchTemplates.values()].map(({ name }) => name)).toEqual([]);
+      expect((await account.send("GET", `${POOLS}/default`)).status).toBe(404);
+    }));
+});
