@@ -10,24 +10,24 @@ import {
   OS_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
+import {
+  KWOK_INSTANCE_CPU_LABEL_KEY,
+  KWOK_INSTANCE_FAMILY_LABEL_KEY,
+  KWOK_INSTANCE_MEMORY_LABEL_KEY,
+  KWOK_INSTANCE_SIZE_LABEL_KEY,
+} from "../../apis/kwok/kwoknodeclass.ts";
 import type {
   CapacityType,
   InstanceType,
   Offering,
 } from "../../core/cloudprovider/instance-type.ts";
 
-export const KWOK_GROUP = "karpenter.kwok.sh";
-export const INSTANCE_SIZE_LABEL_KEY = `${KWOK_GROUP}/instance-size`;
-export const INSTANCE_FAMILY_LABEL_KEY = `${KWOK_GROUP}/instance-family`;
-export const INSTANCE_MEMORY_LABEL_KEY = `${KWOK_GROUP}/instance-memory`;
-export const INSTANCE_CPU_LABEL_KEY = `${KWOK_GROUP}/instance-cpu`;
-
 /** Labels that a kwok claim need not have yet to satisfy a pod: the provider brings them. */
 export const KWOK_WELL_KNOWN_LABELS: readonly string[] = [
-  INSTANCE_SIZE_LABEL_KEY,
-  INSTANCE_FAMILY_LABEL_KEY,
-  INSTANCE_MEMORY_LABEL_KEY,
-  INSTANCE_CPU_LABEL_KEY,
+  KWOK_INSTANCE_SIZE_LABEL_KEY,
+  KWOK_INSTANCE_FAMILY_LABEL_KEY,
+  KWOK_INSTANCE_MEMORY_LABEL_KEY,
+  KWOK_INSTANCE_CPU_LABEL_KEY,
 ];
 
 const CPUS = [1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256];
@@ -79,10 +79,10 @@ function typeOf(
       [OS_LABEL_KEY]: [os],
       [TOPOLOGY_ZONE_LABEL_KEY]: ZONES,
       [CAPACITY_TYPE_LABEL_KEY]: ["on-demand", "spot"],
-      [INSTANCE_SIZE_LABEL_KEY]: [String(cpu)],
-      [INSTANCE_FAMILY_LABEL_KEY]: [family],
-      [INSTANCE_MEMORY_LABEL_KEY]: [`${cpu * gibPerCpu}Gi`],
-      [INSTANCE_CPU_LABEL_KEY]: [String(cpu)],
+      [KWOK_INSTANCE_SIZE_LABEL_KEY]: [String(cpu)],
+      [KWOK_INSTANCE_FAMILY_LABEL_KEY]: [family],
+      [KWOK_INSTANCE_MEMORY_LABEL_KEY]: [`${cpu * gibPerCpu}Gi`],
+      [KWOK_INSTANCE_CPU_LABEL_KEY]: [String(cpu)],
     },
     capacity: {
       cpu: cpu * 1_000,

@@ -17,8 +17,9 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { formatResources, subtractResources } from "../../apis/resources.ts";
-import type { Clock } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
+import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import {
@@ -31,14 +32,7 @@ import { Requirements } from "../../core/scheduling/requirements.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
-import {
-  INSTANCE_CPU_LABEL_KEY,
-  INSTANCE_FAMILY_LABEL_KEY,
-  INSTANCE_MEMORY_LABEL_KEY,
-  INSTANCE_SIZE_LABEL_KEY,
-  KWOK_WELL_KNOWN_LABELS,
-  kwokInstanceTypes,
-} from "./instance-types.ts";
+import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 
 const PROVIDER_ID_PREFIX = "kwok://";
 /** What kwok itself selects nodes by: annotation and label of a node it shall play. */
@@ -50,11 +44,19 @@ export interface KwokDeps {
   readonly mirrors: Mirrors;
   readonly clock: Clock;
   readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Made, but not shown as a Node yet. */
+interface Booting {
+  readonly node: Node;
+  readonly timer: Timer;
 }
 
 export function createKwokProvider(deps: KwokDeps): CloudProvider {
   const nodes = deps.mirrors.of(NODE);
   const classes = deps.mirrors.of(KWOK_NODE_CLASS);
+  const booting = new Map<string, Booting>();
 
   async function create(claim: NodeClaim): Promise<NodeClaim> {
     const choice = cheapest(claim);
@@ -66,15 +68,31 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     const node = nodeOf(claim, choice, deps.random.suffix(10));
     const delay = classes.get(claim.spec.nodeClassRef.name)?.spec?.nodeRegistrationDelay;
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
-    if (delayMs > 0)
-      deps.clock.after(delayMs, () => void deps.kube.create(NODE, node).catch(() => undefined));
+    if (delayMs > 0) boot(node, delayMs);
     else await deps.kube.create(NODE, node);
     return hydrate(claim, node, choice.type);
   }
 
-  function live(providerId: string): Node | undefined {
+  /** A Node that cannot be created is an instance that never joins: its claim is given up in time. */
+  function boot(node: Node, delayMs: number): void {
+    const { name } = node.metadata;
+    const timer = deps.clock.after(delayMs, () => {
+      booting.delete(name);
+      deps.kube.create(NODE, node).catch((error: unknown) => {
+        deps.log.error("failed creating kwok node", { Node: { name }, error: String(error) });
+      });
+    });
+    booting.set(name, { node, timer });
+  }
+
+  /** The instance, unless it is gone: a Node that is being deleted counts as gone. */
+  function find(providerId: string): Node {
     const name = providerId.slice(PROVIDER_ID_PREFIX.length);
-    return providerId.startsWith(PROVIDER_ID_PREFIX) ? nodes.get(name) : undefined;
+    const ours = providerId.startsWith(PROVIDER_ID_PREFIX);
+    const node = ours ? (booting.get(name)?.node ?? nodes.get(name)) : undefined;
+    if (node === undefined || node.metadata.deletionTimestamp !== undefined)
+      throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
+    return node;
   }
 
   return {
@@ -88,23 +106,15 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     })),
     create,
     delete: async (claim) => {
-      const providerId = claim.status?.providerID ?? "";
-      const node = live(providerId);
-      // The Node is the instance: once it is being deleted, the instance counts as gone.
-      if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
-        throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
-      }
-      await deps.kube.delete(NODE, { name: node.metadata.name }).catch((error: unknown) => {
+      const { name } = find(claim.status?.providerID ?? "").metadata;
+      booting.get(name)?.timer.cancel();
+      if (booting.delete(name)) return;
+      await deps.kube.delete(NODE, { name }).catch((error: unknown) => {
         if (!isNotFound(error)) throw error;
       });
     },
-    get: async (providerId) => {
-      const node = live(providerId);
-      if (node === undefined || node.metadata.deletionTimestamp !== undefined) {
-        throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
-      }
-      return claimOf(node);
-    },
+    get: async (providerId) => claimOf(find(providerId)),
+    // Those that boot are left out: they have no age yet, and nobody may take them for leaked.
     list: async () =>
       nodes
         .list()
@@ -179,10 +189,7 @@ function labelsOf(type: InstanceType, offering: Offering): Record<string, string
     INSTANCE_TYPE_LABEL_KEY,
     ARCH_LABEL_KEY,
     OS_LABEL_KEY,
-    INSTANCE_SIZE_LABEL_KEY,
-    INSTANCE_FAMILY_LABEL_KEY,
-    INSTANCE_MEMORY_LABEL_KEY,
-    INSTANCE_CPU_LABEL_KEY,
+    ...KWOK_WELL_KNOWN_LABELS,
   ]) {
     labels[key] = type.labels[key]?.[0] ?? "";
   }

@@ -1,0 +1,147 @@
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import { fakeWorld } from "../../testing/fake-world.ts";
+import { kwokInstanceTypes } from "./instance-types.ts";
+import { kwokNodeClass } from "./node-class.ts";
+import { createKwokProvider } from "./provider.ts";
+
+type Requirement = NodeClaim["spec"]["requirements"][number];
+
+const LINUX_AMD: readonly Requirement[] = [
+  { key: "kubernetes.io/os", operator: "In", values: ["linux"] },
+  { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
+];
+
+function claim(name: string, requirements: readonly Requirement[]): NodeClaim {
+  return {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodeClaim",
+    metadata: { name, labels: { "karpenter.sh/nodepool": "default" } },
+    spec: {
+      requirements,
+      taints: [{ key: "team", value: "red", effect: "NoSchedule" }],
+      nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+    },
+  };
+}
+
+async function open(nodeRegistrationDelay?: string) {
+  const world = fakeWorld();
+  const provider = createKwokProvider(world);
+  await world.run(kwokNodeClass(world));
+  const spec = nodeRegistrationDelay === undefined ? {} : { nodeRegistrationDelay };
+  await world.api.create(KWOK_NODE_CLASS, { metadata: { name: "default" }, spec });
+  await world.clock.settle();
+  return { world, provider, nodes: () => world.api.all(NODE) };
+}
+
+describe("kwok catalogue", () => {
+  const types = kwokInstanceTypes();
+  const named = (name: string) => types.find((type) => type.name === name);
+
+  it("has upstream's 144 types, each with four zones on demand and spot", () => {
+    expect(types).toHaveLength(144);
+    expect(new Set(types.map(({ name }) => name)).size).toBe(144);
+    expect(types.every(({ offerings }) => offerings.length === 8)).toBe(true);
+    expect(named("m-16x-arm64-windows")?.capacity).toEqual({
+      cpu: 16_000,
+      memory: 128 * 2 ** 30,
+      pods: 256,
+      "ephemeral-storage": 20 * 2 ** 30,
+    });
+    expect(named("c-256x-amd64-linux")?.capacity["pods"]).toBe(1_024);
+  });
+
+  it("prices a core at $0.025 and a gigabyte at $0.001, spot at 70 % of that", () => {
+    const prices = (name: string) =>
+      Object.fromEntries(
+        named(name)?.offerings.map((one) => [one.capacityType, one.priceMicroUsd]) ?? [],
+      );
+    // 2 GiB are 2.147483648 GB.
+    expect(prices("c-1x-amd64-linux")).toEqual({ "on-demand": 27_147, spot: 19_003 });
+    expect(prices("s-4x-arm64-linux")).toEqual({ "on-demand": 117_180, spot: 82_026 });
+  });
+});
+
+describe("kwok provider", () => {
+  it("creates the Node of the cheapest type and offering that the claim allows", async () => {
+    const { world, provider, nodes } = await open();
+    const created = await provider.create(
+      claim("a", [
+        ...LINUX_AMD,
+        { key: "karpenter.kwok.sh/instance-cpu", operator: "Gt", values: ["3"] },
+        { key: "topology.kubernetes.io/zone", operator: "In", values: ["test-zone-c"] },
+        { key: "team", operator: "In", values: ["red"] },
+      ]),
+    );
+    const [node] = nodes();
+    expect(node?.metadata.labels).toMatchObject({
+      "karpenter.sh/nodepool": "default",
+      "node.kubernetes.io/instance-type": "c-4x-amd64-linux",
+      "topology.kubernetes.io/zone": "test-zone-c",
+      "karpenter.sh/capacity-type": "spot",
+      "karpenter.kwok.sh/instance-memory": "8Gi",
+      "kwok.x-k8s.io/node": "fake",
+    });
+    expect(node?.spec?.taints).toEqual([
+      { key: "karpenter.sh/unregistered", effect: "NoExecute" },
+      { key: "team", value: "red", effect: "NoSchedule" },
+    ]);
+    expect(node?.status?.allocatable?.["cpu"]).toBe("3900m");
+    expect(created.status?.providerID).toBe(`kwok://${node?.metadata.name}`);
+    expect(created.metadata.labels?.["topology.kubernetes.io/zone"]).toBe("test-zone-c");
+    await world.stop();
+  });
+
+  it("is out of capacity for a claim that no type suits", async () => {
+    const { world, provider, nodes } = await open();
+    const giant: Requirement = {
+      key: "karpenter.kwok.sh/instance-cpu",
+      operator: "Gt",
+      values: ["256"],
+    };
+    await expect(provider.create(claim("a", [giant]))).rejects.toThrow("no available offering");
+    expect(nodes()).toEqual([]);
+    await world.stop();
+  });
+
+  it("gets and lists what is there; deleted, the instance is not found", async () => {
+    const { world, provider } = await open();
+    const created = await provider.create(claim("a", LINUX_AMD));
+    const id = created.status?.providerID as string;
+    expect((await provider.get(id)).status?.nodeName).toBe(id.slice("kwok://".length));
+    expect((await provider.list()).map(({ status }) => status?.providerID)).toEqual([id]);
+    await provider.delete(created);
+    await expect(provider.get(id)).rejects.toThrow(`instance ${id} not found`);
+    await expect(provider.delete(created)).rejects.toThrow("not found");
+    await expect(provider.get("aws:///us-west-2a/i-1")).rejects.toThrow("not found");
+    expect(await provider.list()).toEqual([]);
+    await world.stop();
+  });
+
+  it("lets the Node wait for nodeRegistrationDelay; deleted meanwhile, it never shows up", async () => {
+    const { world, provider, nodes } = await open("30s");
+    const [first, second] = [
+      await provider.create(claim("a", LINUX_AMD)),
+      await provider.create(claim("b", LINUX_AMD)),
+    ];
+    expect((await provider.get(first?.status?.providerID as string)).status?.nodeName).toMatch(
+      "a-",
+    );
+    await provider.delete(second as NodeClaim);
+    await world.clock.advance(29_000);
+    expect(nodes()).toEqual([]);
+    await world.clock.advance(2_000);
+    expect(nodes().map(({ spec }) => spec?.providerID)).toEqual([first?.status?.providerID]);
+    await world.stop();
+  });
+
+  it("says of a class that it is Ready", async () => {
+    const { world } = await open();
+    const stored = world.api.find(KWOK_NODE_CLASS, "default");
+    expect(stored?.status?.conditions).toMatchObject([{ type: "Ready", status: "True" }]);
+    await world.stop();
+  });
+});
