@@ -7,6 +7,7 @@ import { Command, CommanderError } from "commander";
 import { BUILD } from "./build.ts";
 import { CliError } from "./cli-error.ts";
 import { controllerCommand } from "./commands/controller.ts";
+import { planCommand } from "./commands/plan.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 
 const program = new Command("karpenter")
@@ -17,6 +18,7 @@ const program = new Command("karpenter")
   .addHelpText("after", "\nRun `karpenter <command> --help` for the options of a command.");
 program.addCommand(sandboxCommand());
 program.addCommand(controllerCommand());
+program.addCommand(planCommand());
 for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
 
 // Whoever reads us may stop early (`| head`): that is an end, not a failure.

@@ -1,0 +1,123 @@
+/**
+ * What AWS sells, without asking AWS: the provider's own working out of labels, capacity, overhead
+ * and offerings, over the simulated account's answers from the embedded catalogue. On-demand prices
+ * are those of us-east-1; spot prices are estimates of the simulation.
+ */
+import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
+import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
+import { type AwsClass, toAwsClass } from "../../apis/hub/aws-class.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
+import { SILENT } from "../../base/log.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import type { Ami } from "../../providers/aws/ami/choose.ts";
+import type { Subnet } from "../../providers/aws/api.ts";
+import { catalogue } from "../../providers/aws/catalogue/catalogue.ts";
+import { InstanceTypes } from "../../providers/aws/instancetype/instance-types.ts";
+import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.ts";
+import { Prices } from "../../providers/aws/pricing/pricing.ts";
+import { refreshPrices } from "../../providers/aws/pricing/refresh.ts";
+import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
+import type { Manifests } from "./manifests.ts";
+
+export const PRICE_NOTE =
+  "prices: on-demand as in us-east-1, from the embedded catalogue; spot prices are estimates";
+
+/** What a plan needs of a cloud. */
+export interface Cloud {
+  readonly wellKnownLabels: readonly string[];
+  typesOf(pool: Pool): Promise<readonly InstanceType[]>;
+  /** What the reader of a plan should know about pools and prices. Grows as pools are asked for. */
+  readonly notes: readonly string[];
+}
+
+/** Fits every instance: which images an account holds cannot be known here. */
+const ANY_IMAGE: Ami = {
+  id: "",
+  name: "",
+  creationDate: "",
+  deprecated: false,
+  requirements: [],
+};
+const SPOT_SEED = 1;
+
+export async function awsCatalogue(region: string, manifests: Manifests): Promise<Cloud> {
+  const clock = new VirtualClock();
+  const { api } = createSimulatedAws({
+    clock,
+    random: new Random(SPOT_SEED),
+    region,
+    clusterName: "plan",
+    kubernetesVersion: "1.34",
+    nodeGroup: false,
+    onInstance: () => undefined,
+  });
+  const prices = new Prices(
+    Object.entries(catalogue().types).flatMap(([name, row]) =>
+      row?.usd === undefined ? [] : [[name, row.usd] as const],
+    ),
+  );
+  await refreshPrices({ api, prices, clock, log: SILENT, region, isolatedVpc: true });
+  const types = new InstanceTypes({
+    ec2: api.ec2,
+    clock,
+    region,
+    prices,
+    unavailable: new UnavailableOfferings(clock, SILENT),
+    vmMemoryOverhead: 0.075,
+    reservedEnis: 0,
+    eniLimitedPods: true,
+  });
+  const { AvailabilityZones } = await api.ec2.describeAvailabilityZones({});
+  const subnets = AvailabilityZones.map(
+    ({ ZoneName, ZoneId }): Subnet => ({
+      SubnetId: `subnet-${ZoneName}`,
+      VpcId: "vpc",
+      AvailabilityZone: ZoneName,
+      AvailabilityZoneId: ZoneId,
+      AvailableIpAddressCount: 1_000_000,
+      Tags: [],
+    }),
+  );
+  const notes: string[] = [PRICE_NOTE];
+  return {
+    wellKnownLabels: AWS_WELL_KNOWN_LABELS,
+    notes,
+    typesOf: async (pool) => {
+      const nodeClass = classOf(pool, manifests);
+      if (nodeClass === undefined) {
+        const { kind, name } = pool.classRef;
+        notes.push(`${pool.id}: its ${kind} ${name} is not in the input: taken to be AL2023`);
+      }
+      const used = nodeClass ?? DEFAULT_CLASS;
+      return types.list(used, pool.kubelet ?? used.kubelet, subnets, [ANY_IMAGE]);
+    },
+  };
+}
+
+/** Its selectors are not looked at: subnets in all zones of the region, an image for every type. */
+const DEFAULT_CLASS = toAwsClass({
+  apiVersion: "karpenter.k8s.aws/v1",
+  kind: "EC2NodeClass",
+  metadata: { name: "default" },
+  spec: {
+    amiSelectorTerms: [{ alias: "al2023@latest" }],
+    subnetSelectorTerms: [],
+    securityGroupSelectorTerms: [],
+  },
+});
+
+function classOf(pool: Pool, { nodeClasses, pools }: Manifests): AwsClass | undefined {
+  if (pool.inlineProvider !== undefined) {
+    const native = pools.find(
+      (one) => one.kind === "Provisioner" && one.metadata.name === pool.name,
+    );
+    return native === undefined ? undefined : toAwsClass(native as Provisioner);
+  }
+  const { kind, name } = pool.classRef;
+  const native = nodeClasses.find((one) => one.kind === kind && one.metadata.name === name);
+  return native === undefined ? undefined : toAwsClass(native as EC2NodeClass | AWSNodeTemplate);
+}

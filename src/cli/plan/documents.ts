@@ -1,0 +1,110 @@
+/**
+ * Reads manifests as kubectl does: files, folders and standard input; YAML with many documents,
+ * JSON, and Lists inside either. Each object knows where it was found, so that a complaint can say.
+ */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { LineCounter, parseAllDocuments } from "yaml";
+import type { KubeObject } from "../../apis/meta.ts";
+import { isObject } from "../../base/json.ts";
+import { CliError } from "../cli-error.ts";
+
+/** An object as written, with the place to name in a complaint: `app.yaml, document 2`. */
+export interface Found {
+  readonly where: string;
+  readonly object: KubeObject;
+}
+
+const EXTENSIONS = [".yaml", ".yml", ".json"];
+
+/** All objects of the paths, in the order given; folders by file name. `-` is standard input. */
+export function readDocuments(paths: readonly string[]): Found[] {
+  return paths.flatMap(filesOf).flatMap((path) => objectsOf(path, readText(path)));
+}
+
+/** Objects of one text. Throws CliError that names the place. */
+export function objectsOf(path: string, text: string): Found[] {
+  const name = path === "-" ? "standard input" : path;
+  const values = readJson(text) ?? readYaml(name, text);
+  const many = values.length > 1;
+  return values.flatMap((value, index) =>
+    flatten(value, many ? `${name}, document ${index + 1}` : name),
+  );
+}
+
+function filesOf(path: string): string[] {
+  if (path === "-") return [path];
+  const facts = statSync(path, { throwIfNoEntry: false });
+  if (facts === undefined) throw new CliError(`${path}: no such file or folder`);
+  if (!facts.isDirectory()) return [path];
+  const names = readdirSync(path)
+    .filter((name) => EXTENSIONS.some((extension) => name.endsWith(extension)))
+    .sort();
+  if (names.length === 0) {
+    throw new CliError(`${path}: no manifests here; wanted files ending in .yaml, .yml or .json`);
+  }
+  return names.map((name) => join(path, name));
+}
+
+/** The file's text; CliError when it cannot be read. */
+export function readText(path: string): string {
+  try {
+    return readFileSync(path === "-" ? 0 : path, "utf8");
+  } catch (error) {
+    throw new CliError(`${path}: cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** A file of thousands of pods is read in no time when it is plain JSON. */
+function readJson(text: string): unknown[] | undefined {
+  const first = text.trimStart()[0];
+  if (first !== "{" && first !== "[") return undefined;
+  try {
+    return [JSON.parse(text)];
+  } catch {
+    return undefined; // YAML in flow style, or several JSON texts; its reader knows the line.
+  }
+}
+
+function readYaml(name: string, text: string): unknown[] {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, {
+    lineCounter: lines,
+    uniqueKeys: false,
+    version: "1.1",
+    schema: "yaml-1.1",
+  });
+  return documents.flatMap((document, index) => {
+    const [error] = document.errors;
+    if (error !== undefined) {
+      const [what] = error.message.split("\n");
+      throw new CliError(`${name}, document ${index + 1}: ${what}`);
+    }
+    const value: unknown = document.toJS({ maxAliasCount: 10_000 });
+    return value === null || value === undefined ? [] : [value];
+  });
+}
+
+function flatten(value: unknown, where: string): Found[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((one, index) => flatten(one, `${where}, item ${index + 1}`));
+  }
+  if (!isObject(value)) {
+    throw new CliError(`${where}: wanted a Kubernetes object, got ${JSON.stringify(value)}`);
+  }
+  const { kind, apiVersion, items } = value;
+  if (typeof kind !== "string" || kind === "") {
+    throw new CliError(`${where}: kind: missing; say what kind of object this is`);
+  }
+  if (typeof apiVersion !== "string" || apiVersion === "") {
+    throw new CliError(`${where}: apiVersion: missing; say which version of ${kind} this is`);
+  }
+  if (kind.endsWith("List") && Array.isArray(items)) {
+    const itemKind = kind.slice(0, -"List".length);
+    const head = itemKind === "" ? {} : { apiVersion, kind: itemKind };
+    return items.flatMap((one, index) =>
+      flatten(isObject(one) ? { ...head, ...one } : one, `${where}, item ${index + 1}`),
+    );
+  }
+  return [{ where, object: value as unknown as KubeObject }];
+}

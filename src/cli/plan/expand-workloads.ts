@@ -1,0 +1,166 @@
+/**
+ * Pods of workloads, as the controllers of a cluster would make them: one for each replica that is
+ * not among the pods already. Pods that stand alone come through as they are.
+ */
+import type { Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
+import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import { isActive, type Pod } from "../../apis/core/pod.ts";
+import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
+import { type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
+import type { Manifests } from "./manifests.ts";
+
+/** What the replicas of all workloads come to, with the pods that were there before. */
+export interface Expanded {
+  readonly pods: readonly Pod[];
+  /** Those of StatefulSets' templates, with the ones that were there before. */
+  readonly volumeClaims: readonly PersistentVolumeClaim[];
+}
+
+export function expandWorkloads(manifests: Manifests): Expanded {
+  const pods = [...manifests.pods];
+  const claims = [...manifests.volumeClaims];
+  const taken = new Set(pods.map(keyOf));
+  const takenClaims = new Set(claims.map(keyOf));
+  const running = countByOwner(manifests);
+  const owners = new Set(manifests.workloads.map(identity));
+  for (const workload of manifests.workloads) {
+    const owner = controllerOf(workload);
+    // A ReplicaSet of a Deployment that is here too: the Deployment says how many.
+    if (owner !== undefined && owners.has(ownerIdentity(workload, owner))) continue;
+    const missing = replicas(workload) - (running.get(identity(workload)) ?? 0);
+    for (let index = 0, made = 0; made < missing; index++) {
+      const pod = replica(workload, index);
+      if (taken.has(keyOf(pod))) {
+        if (workload.kind === "StatefulSet") made++;
+        continue;
+      }
+      taken.add(keyOf(pod));
+      pods.push(manifests.withDefaults(pod));
+      made++;
+      for (const claim of claimsOf(workload, pod)) {
+        if (takenClaims.has(keyOf(claim))) continue;
+        takenClaims.add(keyOf(claim));
+        claims.push(manifests.withDefaults(claim));
+      }
+    }
+  }
+  return { pods: pods.map((pod) => withPriority(pod, manifests)), volumeClaims: claims };
+}
+
+/** Live pods of each workload, through a ReplicaSet where there is one. */
+function countByOwner(manifests: Manifests): Map<string, number> {
+  const parents = new Map<string, string>();
+  for (const workload of manifests.workloads) {
+    const owner = controllerOf(workload);
+    if (owner !== undefined) parents.set(identity(workload), ownerIdentity(workload, owner));
+  }
+  const counts = new Map<string, number>();
+  for (const pod of manifests.pods.filter(isActive)) {
+    const owner = controllerOf(pod);
+    if (owner === undefined) continue;
+    for (
+      let id: string | undefined = ownerIdentity(pod, owner);
+      id !== undefined;
+      id = parents.get(id)
+    ) {
+      counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+  }
+  return counts;
+}
+
+function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
+}
+
+function identity(object: KubeObject): string {
+  return `${object.kind} ${keyOf(object)}`;
+}
+
+function ownerIdentity(object: KubeObject, owner: OwnerReference): string {
+  return `${owner.kind} ${object.metadata.namespace}/${owner.name}`;
+}
+
+function replicas(workload: KubeObject): number {
+  if (workload.kind !== "Job") return (workload as Deployment).spec.replicas ?? 1;
+  const { suspend, parallelism = 1, completions } = (workload as Job).spec;
+  return suspend === true ? 0 : Math.min(parallelism, completions ?? parallelism);
+}
+
+function replica(workload: KubeObject, index: number): Pod {
+  const { template } = (workload as Deployment).spec;
+  const { name, namespace = "default", uid = "", creationTimestamp } = workload.metadata;
+  const podName = `${name}-${index}`;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      ...template.metadata,
+      name: podName,
+      namespace,
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      labels: { ...template.metadata?.labels, ...ownLabels(workload, podName, index) },
+      ownerReferences: [
+        {
+          apiVersion: workload.apiVersion ?? "apps/v1",
+          kind: workload.kind as string,
+          name,
+          uid,
+          controller: true,
+        },
+      ],
+    },
+    spec:
+      workload.kind === "StatefulSet"
+        ? withClaims(template.spec, workload as StatefulSet, podName)
+        : template.spec,
+  };
+}
+
+/** Labels that a controller adds; spread rules may name them in matchLabelKeys. */
+function ownLabels(workload: KubeObject, podName: string, index: number): Record<string, string> {
+  if (workload.kind === "Deployment") {
+    return { "pod-template-hash": contentHash((workload as Deployment).spec.template) };
+  }
+  if (workload.kind !== "StatefulSet") return {};
+  return {
+    "statefulset.kubernetes.io/pod-name": podName,
+    "apps.kubernetes.io/pod-index": String(index),
+  };
+}
+
+function withClaims(spec: Pod["spec"], set: StatefulSet, podName: string): Pod["spec"] {
+  const templates = set.spec.volumeClaimTemplates ?? [];
+  if (templates.length === 0) return spec;
+  const own = templates.map(({ metadata: { name } }) => ({
+    name,
+    persistentVolumeClaim: { claimName: `${name}-${podName}` },
+  }));
+  const names = new Set(own.map(({ name }) => name));
+  const others = (spec.volumes ?? []).filter(({ name }) => !names.has(name));
+  return { ...spec, volumes: [...others, ...own] };
+}
+
+function claimsOf(workload: KubeObject, pod: Pod): PersistentVolumeClaim[] {
+  if (workload.kind !== "StatefulSet") return [];
+  return ((workload as StatefulSet).spec.volumeClaimTemplates ?? []).map((template) => ({
+    ...(template as PersistentVolumeClaim),
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: {
+      ...template.metadata,
+      name: `${template.metadata.name}-${pod.metadata.name}`,
+      namespace: pod.metadata.namespace as string,
+    },
+  }));
+}
+
+/** The number that admission takes from the pod's priority class, or from the default one. */
+function withPriority(pod: Pod, { priorityClasses }: Manifests): Pod {
+  if (pod.spec.priority !== undefined || priorityClasses.length === 0) return pod;
+  const { priorityClassName } = pod.spec;
+  const found = priorityClasses.find((one) =>
+    priorityClassName ? one.metadata.name === priorityClassName : one.globalDefault === true,
+  );
+  return found === undefined ? pod : { ...pod, spec: { ...pod.spec, priority: found.value } };
+}

@@ -1,0 +1,184 @@
+/**
+ * Instance types from a file (docs/reference/plan.md): any cloud, or a made-up one. Prices are
+ * micro-dollars an hour, amounts are Kubernetes quantities. Every complaint names file, entry and
+ * field.
+ */
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import { parseResources, type Resources } from "../../apis/resources.ts";
+import { isObject } from "../../base/json.ts";
+import { parseNano } from "../../base/quantity.ts";
+import type {
+  CapacityType,
+  InstanceType,
+  Offering,
+} from "../../core/cloudprovider/instance-type.ts";
+import { CliError } from "../cli-error.ts";
+
+export interface InstanceTypeFile {
+  readonly instanceTypes: readonly InstanceType[];
+  /** Label keys of the file: a claim need not have them to satisfy a pod. */
+  readonly wellKnownLabels: readonly string[];
+}
+
+const CAPACITY_TYPES: readonly string[] = ["on-demand", "spot", "reserved"];
+const FIELDS = ["name", "labels", "capacity", "overhead", "offerings"];
+const OFFERING_FIELDS = [
+  "zone",
+  "capacityType",
+  "priceMicroUsdPerHour",
+  "available",
+  "reservation",
+];
+
+/** Throws CliError. `path` is only for complaints. */
+export function parseInstanceTypes(path: string, text: string): InstanceTypeFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CliError(`${path}: not JSON: ${(error as Error).message}`);
+  }
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new CliError(`${path}: wanted a JSON array of at least one instance type`);
+  }
+  const instanceTypes = value.map((one, index) => instanceType(path, index, one));
+  const names = new Set<string>();
+  for (const { name } of instanceTypes) {
+    if (names.has(name)) throw new CliError(`${path}: instance type ${name} is there twice`);
+    names.add(name);
+  }
+  const keys = new Set(instanceTypes.flatMap(({ labels }) => Object.keys(labels)));
+  return { instanceTypes, wellKnownLabels: [...keys].sort() };
+}
+
+function instanceType(path: string, index: number, value: unknown): InstanceType {
+  const at = new Place(path, `[${index}]`);
+  const read = at.object(value, FIELDS);
+  const name = at.field("name").text(read["name"]);
+  const here = new Place(path, name);
+  const offerings = here
+    .field("offerings")
+    .list(read["offerings"])
+    .map((one, position) => offering(here.field(`offerings[${position}]`), one));
+  const unique = (of: (one: Offering) => string) => [...new Set(offerings.map(of))].sort();
+  return {
+    name,
+    labels: {
+      ...labels(here.field("labels"), read["labels"]),
+      [INSTANCE_TYPE_LABEL_KEY]: [name],
+      [TOPOLOGY_ZONE_LABEL_KEY]: unique(({ zone }) => zone),
+      [CAPACITY_TYPE_LABEL_KEY]: unique(({ capacityType }) => capacityType),
+    },
+    capacity: amounts(here.field("capacity"), read["capacity"]),
+    overhead:
+      read["overhead"] === undefined ? {} : amounts(here.field("overhead"), read["overhead"]),
+    offerings: offerings.sort(byZone),
+  };
+}
+
+function offering(at: Place, value: unknown): Offering {
+  const read = at.object(value, OFFERING_FIELDS);
+  const capacityType = at.field("capacityType").text(read["capacityType"]);
+  if (!CAPACITY_TYPES.includes(capacityType)) {
+    throw at.field("capacityType").wrong(capacityType, "one of on-demand, spot, reserved");
+  }
+  const price = read["priceMicroUsdPerHour"];
+  if (typeof price !== "number" || !Number.isSafeInteger(price) || price < 0) {
+    throw at.field("priceMicroUsdPerHour").wrong(price, "a whole number of micro-dollars an hour");
+  }
+  const available = read["available"] ?? true;
+  if (typeof available !== "boolean") throw at.field("available").wrong(available, "true or false");
+  return {
+    zone: at.field("zone").text(read["zone"]),
+    capacityType: capacityType as CapacityType,
+    priceMicroUsd: price,
+    available,
+    ...reservation(at.field("reservation"), read["reservation"]),
+  };
+}
+
+/** `{"id": "cr-1", "count": 3}`: so many instances that are paid for already. */
+function reservation(at: Place, value: unknown): Partial<Offering> {
+  if (value === undefined) return {};
+  const read = at.object(value, ["id", "count"]);
+  const count = read["count"];
+  if (typeof count !== "number" || !Number.isSafeInteger(count) || count < 0) {
+    throw at.field("count").wrong(count, "a whole number of instances");
+  }
+  const id = at.field("id").text(read["id"]);
+  return { reservationCapacity: count, labels: { "karpenter.sh/reservation-id": id } };
+}
+
+function labels(at: Place, value: unknown): Record<string, readonly string[]> {
+  if (value === undefined) return {};
+  const result: Record<string, readonly string[]> = {};
+  for (const [key, one] of Object.entries(at.object(value))) {
+    const values: unknown[] = Array.isArray(one) ? one : [one];
+    result[key] = values.map((text) => at.field(`"${key}"`).text(text, true));
+  }
+  return result;
+}
+
+function amounts(at: Place, value: unknown): Resources {
+  const read = at.object(value) as Record<string, string | number>;
+  for (const [name, amount] of Object.entries(read)) {
+    const known = typeof amount === "string" || typeof amount === "number";
+    const nano = known ? parseNano(amount) : undefined;
+    if (nano === undefined || nano < 0n) {
+      throw at.field(name).wrong(amount, 'a quantity such as "2", "500m" or "8Gi"');
+    }
+  }
+  return parseResources(read as Record<string, string>);
+}
+
+function byZone(a: Offering, b: Offering): number {
+  const [left, right] = [a, b].map((one) => `${one.zone} ${one.capacityType}`);
+  return (left as string) < (right as string) ? -1 : 1;
+}
+
+/** Where we are in the file, for complaints. */
+class Place {
+  readonly #file: string;
+  readonly #path: string;
+
+  constructor(file: string, path: string) {
+    this.#file = file;
+    this.#path = path;
+  }
+
+  field(name: string): Place {
+    return new Place(this.#file, `${this.#path}.${name}`);
+  }
+
+  wrong(value: unknown, wanted: string): CliError {
+    const got = value === undefined ? "nothing" : JSON.stringify(value);
+    return new CliError(`${this.#file}: ${this.#path}: wanted ${wanted}, got ${got}`);
+  }
+
+  object(value: unknown, fields?: readonly string[]): Record<string, unknown> {
+    if (!isObject(value)) throw this.wrong(value, "an object");
+    const stray = Object.keys(value).find((key) => fields !== undefined && !fields.includes(key));
+    if (stray !== undefined) {
+      throw new CliError(
+        `${this.#file}: ${this.#path}.${stray}: unknown field; known are ${fields?.join(", ")}`,
+      );
+    }
+    return value;
+  }
+
+  list(value: unknown): unknown[] {
+    if (!Array.isArray(value)) throw this.wrong(value, "a list");
+    return value;
+  }
+
+  text(value: unknown, mayBeEmpty = false): string {
+    if (typeof value !== "string" || (value === "" && !mayBeEmpty)) {
+      throw this.wrong(value, "a string");
+    }
+    return value;
+  }
+}

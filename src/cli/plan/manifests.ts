@@ -1,0 +1,204 @@
+/**
+ * Sorts what was read by what it means to a plan. Every object is held to the rules the API server
+ * would hold it to, with the same schemas and defaults; older generations of Karpenter's kinds are
+ * brought to the newest. What a plan has no use for is counted and named, never an error.
+ */
+import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
+import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import type { Namespace, PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { customResourceDefinitions } from "../../apis/crds/all.ts";
+import { defaultedProvisioner } from "../../apis/hub/admission.ts";
+import { toClaim } from "../../apis/hub/claim.ts";
+import { convertObject } from "../../apis/hub/conversion.ts";
+import { validateAwsBlock, validateInlineProvider } from "../../apis/hub/validate-aws.ts";
+import { validateProvisioner } from "../../apis/hub/validate-provisioner.ts";
+import { problemsText } from "../../apis/hub/validation.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { NodePool } from "../../apis/karpenter/nodepool.ts";
+import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { PodDisruptionBudget, PriorityClass } from "../../apis/policy/kinds.ts";
+import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
+import {
+  createRegistry,
+  type MutableRegistry,
+} from "../../sandbox/apiserver/registry/create-registry.ts";
+import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
+import { CliError } from "../cli-error.ts";
+import type { Found } from "./documents.ts";
+
+/** Objects with a pod template that becomes pods. */
+export const WORKLOAD_KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "Job"] as const;
+
+/** What a plan is made from, by kind, each at its newest version with defaults filled in. */
+export interface Manifests {
+  readonly pods: readonly Pod[];
+  readonly workloads: readonly KubeObject[];
+  readonly daemonSets: readonly DaemonSet[];
+  readonly pools: readonly (NodePool | Provisioner)[];
+  readonly nodeClasses: readonly (EC2NodeClass | AWSNodeTemplate)[];
+  readonly nodes: readonly Node[];
+  /** In hub shape. */
+  readonly claims: readonly NodeClaim[];
+  readonly volumeClaims: readonly PersistentVolumeClaim[];
+  readonly volumes: readonly PersistentVolume[];
+  readonly storageClasses: readonly StorageClass[];
+  readonly csiNodes: readonly CSINode[];
+  readonly budgets: readonly PodDisruptionBudget[];
+  readonly priorityClasses: readonly PriorityClass[];
+  readonly namespaces: readonly Namespace[];
+  /** Kind → how many were passed over. */
+  readonly unused: ReadonlyMap<string, number>;
+  /** Fills the API server's defaults into an object that planning itself makes. */
+  readonly withDefaults: <T extends KubeObject>(object: T) => T;
+}
+
+/** These have no bearing on where pods go, and are nothing to remark on. */
+const SILENT = new Set(["Namespace", "Service", "ConfigMap", "Secret", "ServiceAccount"]);
+const CURRENT: Readonly<Record<string, string>> = {
+  NodePool: "karpenter.sh/v1",
+  NodeClaim: "karpenter.sh/v1",
+  EC2NodeClass: "karpenter.k8s.aws/v1",
+};
+
+/** Throws CliError with place and field for the first object that the API server would refuse. */
+export function sortManifests(found: readonly Found[]): Manifests {
+  const registry = createRegistry({ kubernetesVersion: "1.34" });
+  registry.setCrds(customResourceDefinitions());
+  const byKind = new Map<string, KubeObject[]>();
+  const unused = new Map<string, number>();
+  const seen = new Map<string, string>();
+  for (const { where, object } of found) {
+    const kind = object.kind as string;
+    const read = readObject(registry, where, object);
+    if (read === undefined) {
+      unused.set(kind, (unused.get(kind) ?? 0) + 1);
+      continue;
+    }
+    const id = `${kind} ${keyOf(read)}`;
+    const before = seen.get(id);
+    if (before !== undefined) throw new CliError(`${where}: ${id} is also in ${before}`);
+    seen.set(id, where);
+    const same = byKind.get(kind);
+    if (same === undefined) byKind.set(kind, [read]);
+    else same.push(read);
+  }
+  const of = <T extends KubeObject>(...kinds: readonly string[]): T[] =>
+    kinds.flatMap((kind) => {
+      const objects = byKind.get(kind) ?? [];
+      byKind.delete(kind);
+      return objects as T[];
+    });
+  const manifests = {
+    pods: of<Pod>("Pod"),
+    workloads: of(...WORKLOAD_KINDS),
+    daemonSets: of<DaemonSet>("DaemonSet"),
+    pools: of<NodePool | Provisioner>("NodePool", "Provisioner"),
+    nodeClasses: of<EC2NodeClass | AWSNodeTemplate>("EC2NodeClass", "AWSNodeTemplate"),
+    nodes: of<Node>("Node"),
+    claims: of("NodeClaim", "Machine").map(toClaim),
+    volumeClaims: of<PersistentVolumeClaim>("PersistentVolumeClaim"),
+    volumes: of<PersistentVolume>("PersistentVolume"),
+    storageClasses: of<StorageClass>("StorageClass"),
+    csiNodes: of<CSINode>("CSINode"),
+    budgets: of<PodDisruptionBudget>("PodDisruptionBudget"),
+    priorityClasses: of<PriorityClass>("PriorityClass"),
+    namespaces: of<Namespace>("Namespace"),
+    unused,
+    withDefaults: <T extends KubeObject>(object: T): T => {
+      const definition = definitionOf(registry, object);
+      return definition === undefined ? object : (definition.applyDefaults(object) as T);
+    },
+  };
+  for (const [kind, objects] of byKind) {
+    if (!SILENT.has(kind)) unused.set(kind, objects.length);
+  }
+  return manifests;
+}
+
+function definitionOf(registry: MutableRegistry, object: KubeObject) {
+  const [version, group = ""] = (object.apiVersion ?? "").split("/").reverse();
+  return registry.findKind(group, version as string, object.kind as string);
+}
+
+/** The object as the API server would keep it; undefined for kinds that nobody here knows. */
+function readObject(
+  registry: MutableRegistry,
+  where: string,
+  object: KubeObject,
+): KubeObject | undefined {
+  const definition = definitionOf(registry, object);
+  if (definition === undefined) {
+    // A known group at a version that is not served is a slip; an unknown group is somebody else's.
+    const group = object.apiVersion?.split("/").reverse()[1] ?? "";
+    const served = registry
+      .list()
+      .filter((one) => one.group === group && one.kind === object.kind)
+      .map(({ version }) => (group === "" ? version : `${group}/${version}`));
+    if (served.length === 0) return undefined;
+    throw new CliError(
+      `${where}: apiVersion: "${object.apiVersion}" of ${object.kind} is not served; use ${served.join(" or ")}`,
+    );
+  }
+  const name = object.metadata?.name ?? object.metadata?.generateName;
+  if (name === undefined) throw refused(where, object, "metadata.name: Required value");
+  const namespace = object.metadata.namespace ?? "default";
+  const named = {
+    ...object,
+    metadata: { ...object.metadata, name, ...(definition.namespaced ? { namespace } : {}) },
+  };
+  const { value, unknown, malformed } = definition.prune(named);
+  if (malformed !== undefined) throw refused(where, object, malformed);
+  const [field] = unknown;
+  if (field !== undefined) throw refused(where, object, `${field}: unknown field`);
+  const complete = withAlphaDefaults(definition.applyDefaults(value));
+  const [error] = definition.validate(complete, undefined);
+  if (error !== undefined) throw refused(where, object, printFieldError(error));
+  const problems = alphaProblems(complete);
+  if (problems !== "") throw refused(where, object, problems);
+  return newest(where, complete);
+}
+
+function newest(where: string, object: KubeObject): KubeObject {
+  const version = CURRENT[object.kind as string];
+  if (version === undefined) return object;
+  try {
+    return convertObject(object, version);
+  } catch (error) {
+    throw refused(where, object, (error as Error).message);
+  }
+}
+
+const ADMISSION = {
+  clusterName: "plan",
+  acceptMinusOne: true,
+  defaultInstanceProfile: "plan",
+} as const;
+
+function withAlphaDefaults(object: KubeObject): KubeObject {
+  return object.kind === "Provisioner"
+    ? defaultedProvisioner(object as Provisioner, ADMISSION)
+    : object;
+}
+
+/** Alpha kinds have hardly a schema: their webhooks hold the rules. */
+function alphaProblems(object: KubeObject): string {
+  if (object.kind === "AWSNodeTemplate") {
+    return problemsText(validateAwsBlock((object as AWSNodeTemplate).spec ?? {}, "template"));
+  }
+  if (object.kind !== "Provisioner") return "";
+  const provisioner = object as Provisioner;
+  return problemsText([
+    ...validateProvisioner(provisioner, ADMISSION),
+    ...validateInlineProvider(provisioner.spec?.provider, ADMISSION),
+  ]);
+}
+
+function refused(where: string, object: KubeObject, what: string): CliError {
+  const name = object.metadata?.name ?? object.metadata?.generateName;
+  return new CliError(`${where}: ${object.kind}${name === undefined ? "" : ` ${name}`}: ${what}`);
+}

@@ -1,0 +1,105 @@
+/** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
+import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
+
+/** Most pods named in one line; the rest are counted. */
+const NAMED = 4;
+
+/** Ends with a newline. `notes` go below the plan. */
+export function planText(plan: Plan, notes: readonly string[]): string {
+  const { totals } = plan;
+  const lines: string[] = [];
+  if (plan.newNodeClaims.length > 0) {
+    lines.push("Nodes to launch", ...table(launchRows(plan.newNodeClaims)), "");
+  }
+  if (plan.existingNodes.length > 0) {
+    const rows = plan.existingNodes.map(({ node, pods }) => [node, count(pods), named(pods)]);
+    lines.push("Nodes that take pods", ...table([["NODE", "PODS", "WHICH"], ...rows]), "");
+  }
+  if (plan.unschedulable.length > 0) {
+    lines.push("Pods without a place", ...plan.unschedulable.flatMap(groupedByReason()), "");
+  }
+  lines.push(
+    `${totals.placed} of ${totals.pods} pods placed; ${totals.nodes} new ${totals.nodes === 1 ? "node" : "nodes"}, ` +
+      `${dollars(totals.priceMicroUsdPerHour)} an hour; worked out in ${plan.timings.solveMs} ms`,
+  );
+  lines.push(...notes.map((note) => `note: ${note}`));
+  return `${lines.join("\n")}\n`;
+}
+
+/** Equal nodes share a row. */
+function launchRows(claims: readonly PlannedNode[]): string[][] {
+  const head = [
+    "COUNT",
+    "NODEPOOL",
+    "CHEAPEST",
+    "ZONE",
+    "CAPACITY",
+    "$/HOUR",
+    "OR",
+    "REQUESTS",
+    "PODS",
+    "WHICH",
+  ];
+  const groups = new Map<string, PlannedNode[]>();
+  for (const claim of claims) {
+    const { nodePool, cheapest, requests, instanceTypes } = claim;
+    const key = JSON.stringify([nodePool, cheapest, requests, instanceTypes.length]);
+    const alike = groups.get(key);
+    if (alike === undefined) groups.set(key, [claim]);
+    else alike.push(claim);
+  }
+  const rows = [...groups.values()].map((alike) => {
+    const [{ nodePool, cheapest, requests, instanceTypes, pods }] = alike as [PlannedNode];
+    const others = instanceTypes.length - 1;
+    return [
+      `${alike.length} x`,
+      nodePool,
+      cheapest.instanceType,
+      cheapest.zone,
+      cheapest.capacityType,
+      dollars(cheapest.priceMicroUsdPerHour * alike.length),
+      others === 0 ? "no other" : `${others} others`,
+      `${requests["cpu"] ?? "0"} cpu, ${requests["memory"] ?? "0"}`,
+      count(pods),
+      named(alike.flatMap((one) => one.pods)),
+    ];
+  });
+  return [head, ...rows];
+}
+
+/** Replicas fail alike: one line for the reason, with the pods it holds for. */
+function groupedByReason(): (one: Unplaced, index: number, all: readonly Unplaced[]) => string[] {
+  const seen = new Set<string>();
+  return (one, _, all) => {
+    if (seen.has(one.reason)) return [];
+    seen.add(one.reason);
+    const pods = all.filter(({ reason }) => reason === one.reason).map(({ pod }) => pod);
+    const counts = one.nodePools.map(({ nodePool, rejected }) => {
+      const fell = Object.entries(rejected).map(([reason, number]) => `${number} by ${reason}`);
+      return `    ${nodePool}: instance types that fell: ${fell.join(", ")}`;
+    });
+    return [`  ${named(pods)}`, `    ${one.reason}`, ...counts];
+  };
+}
+
+function named(pods: readonly string[]): string {
+  const shown = pods.slice(0, NAMED).join(", ");
+  return pods.length > NAMED ? `${shown} and ${pods.length - NAMED} more` : shown;
+}
+
+function count(pods: readonly string[]): string {
+  return String(pods.length);
+}
+
+function dollars(microUsd: number): string {
+  return `$${(microUsd / 1e6).toFixed(4)}`;
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows.map((row) =>
+    `  ${row.map((cell, column) => cell.padEnd(widths[column] as number)).join("  ")}`.trimEnd(),
+  );
+}

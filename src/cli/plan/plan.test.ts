@@ -1,0 +1,332 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { solve } from "../../core/provisioning/solve.ts";
+import { decode } from "../../sandbox/apiserver/schema/decode.ts";
+import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
+import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
+import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
+import { objectsOf } from "./documents.ts";
+import { parseInstanceTypes } from "./instance-type-file.ts";
+import { sortManifests } from "./manifests.ts";
+import { type Plan, planOf } from "./plan.ts";
+import { planText } from "./plan-text.ts";
+import { planningInput, regionOf } from "./planning-input.ts";
+
+const TYPES = JSON.stringify(
+  [2, 4, 8].map((cpu) => ({
+    name: `m-${cpu}`,
+    labels: { "kubernetes.io/arch": "amd64", "example.com/disk": ["ssd"] },
+    capacity: { cpu: String(cpu), memory: `${4 * cpu}Gi`, pods: "20" },
+    overhead: { cpu: "100m" },
+    offerings: ["a", "b"].map((zone) => ({
+      zone,
+      capacityType: "on-demand",
+      priceMicroUsdPerHour: cpu * 50_000,
+    })),
+  })),
+);
+
+const POOL = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]
+`;
+
+function workload(kind: string, name: string, replicas: number, spec = "", cpu = "1"): string {
+  return `
+apiVersion: apps/v1
+kind: ${kind}
+metadata: {name: ${name}, namespace: shop}
+spec:
+  ${kind === "DaemonSet" ? "" : `replicas: ${replicas}`}
+  ${kind === "StatefulSet" ? `serviceName: ${name}` : ""}
+  ${spec}
+  selector: {matchLabels: {app: ${name}}}
+  template:
+    metadata: {labels: {app: ${name}}}
+    spec:
+      containers: [{name: main, image: pause, resources: {requests: {cpu: "${cpu}"}}}]
+`;
+}
+
+function fileCloud(): Cloud {
+  const { instanceTypes, wellKnownLabels } = parseInstanceTypes("types.json", TYPES);
+  return { wellKnownLabels, typesOf: async () => instanceTypes, notes: [] };
+}
+
+async function planFor(
+  documents: readonly string[],
+  options: { readonly cloud?: Cloud; readonly poolNames?: readonly string[] } = {},
+): Promise<{ plan: Plan; notes: readonly string[] }> {
+  const manifests = sortManifests(objectsOf("app.yaml", documents.join("\n---\n")));
+  const settings = {
+    preferencePolicy: "Respect",
+    minValuesPolicy: "Strict",
+    poolNames: options.poolNames ?? [],
+  } as const;
+  const cloud = options.cloud ?? fileCloud();
+  const { input, notes } = await planningInput(manifests, cloud, settings, 0);
+  const plan = planOf(solve(input), input.pods.length, { parseMs: 0, solveMs: 0 });
+  return { plan, notes };
+}
+
+describe("a plan", () => {
+  it("places every replica and names pool, types by price, pods, amounts and cheapest offering", async () => {
+    const { plan } = await planFor([POOL, workload("Deployment", "web", 3)]);
+    expect(plan.newNodeClaims).toHaveLength(1);
+    expect(plan.newNodeClaims[0]).toMatchObject({
+      nodePool: "default",
+      instanceTypes: ["m-4", "m-8"],
+      pods: ["shop/web-0", "shop/web-1", "shop/web-2"],
+      requests: { cpu: "3", pods: "3" },
+      cheapest: {
+        instanceType: "m-4",
+        zone: "a",
+        capacityType: "on-demand",
+        priceMicroUsdPerHour: 200_000,
+      },
+    });
+    expect(plan.totals).toEqual({ pods: 3, placed: 3, nodes: 1, priceMicroUsdPerHour: 200_000 });
+  });
+
+  it("says of a pod without a place what fell how often", async () => {
+    const { plan } = await planFor([POOL, workload("Deployment", "web", 1, "", "9")]);
+    expect(plan.unschedulable).toHaveLength(1);
+    expect(plan.unschedulable[0]).toMatchObject({
+      pod: "shop/web-0",
+      nodePools: [{ nodePool: "default", rejected: { resources: 3 } }],
+    });
+    expect(plan.unschedulable[0]?.reason).toContain("no instance type has enough resources");
+    expect(planText(plan, [])).toContain("default: instance types that fell: 3 by resources");
+  });
+
+  it("keeps to the schema of the reference page, with nothing in it that the page does not know", async () => {
+    const page = readFileSync(new URL("../../../docs/reference/plan.md", import.meta.url), "utf8");
+    const schema = JSON.parse(/```json schema\n([^`]*)```/.exec(page)?.[1] ?? "") as Schema;
+    const { plan } = await planFor([
+      POOL,
+      workload("Deployment", "web", 9),
+      workload("Deployment", "big", 1, "", "9"),
+      node("n1"),
+    ]);
+    expect(plan.existingNodes).not.toHaveLength(0);
+    const complaints = (value: unknown): FieldError[] => {
+      const errors: FieldError[] = [];
+      validateSchema(schema, value, "", errors);
+      return errors;
+    };
+    expect(complaints(plan)).toEqual([]);
+    expect(decode(schema, plan).unknown).toEqual([]);
+    expect(complaints({ ...plan, totals: {} })).not.toEqual([]);
+  });
+
+  it("says in a table how many equal nodes there are, and what they cost together", async () => {
+    const { plan } = await planFor([POOL, workload("Deployment", "web", 14)]);
+    expect(planText(plan, ["a note"])).toMatchInlineSnapshot(`
+      "Nodes to launch
+        COUNT  NODEPOOL  CHEAPEST  ZONE  CAPACITY   $/HOUR   OR        REQUESTS  PODS  WHICH
+        2 x    default   m-8       a     on-demand  $0.8000  no other  7 cpu, 0  7     shop/web-0, shop/web-1, shop/web-10, shop/web-11 and 10 more
+
+      14 of 14 pods placed; 2 new nodes, $0.8000 an hour; worked out in 0 ms
+      note: a note
+      "
+    `);
+  });
+});
+
+function node(name: string, spec = "{}"): string {
+  return `
+apiVersion: v1
+kind: Node
+metadata: {name: ${name}, labels: {kubernetes.io/hostname: ${name}, topology.kubernetes.io/zone: a}}
+spec: ${spec}
+status:
+  capacity: {cpu: "2", memory: 8Gi, pods: "20"}
+  allocatable: {cpu: "2", memory: 8Gi, pods: "20"}
+  conditions: [{type: Ready, status: "True"}]
+`;
+}
+
+function bound(name: string, nodeName: string, owner = ""): string {
+  return `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}, namespace: shop, labels: {app: web}${owner}}
+spec:
+  nodeName: ${nodeName}
+  containers: [{name: main, image: pause, resources: {requests: {cpu: "1"}}}]
+status: {phase: Running}
+`;
+}
+
+describe("manifests", () => {
+  it("count bound pods on their node, and only fill what is left of it", async () => {
+    const { plan } = await planFor([
+      POOL,
+      node("n1"),
+      bound("a", "n1"),
+      workload("Deployment", "web", 2),
+    ]);
+    expect(plan.existingNodes).toEqual([{ node: "n1", pods: ["shop/web-0"] }]);
+    expect(plan.newNodeClaims.flatMap(({ pods }) => pods)).toEqual(["shop/web-1"]);
+  });
+
+  it("do not count the replicas of a Deployment twice that are there as pods of its ReplicaSet", async () => {
+    const own = (kind: string, name: string): string =>
+      `, ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u, controller: true}]`;
+    const replicaSet = workload("ReplicaSet", "web", 2)
+      .replace("namespace: shop", `namespace: shop${own("Deployment", "web")}`)
+      .replace("name: web,", "name: web-abc,");
+    const { plan } = await planFor([
+      POOL,
+      node("n1"),
+      workload("Deployment", "web", 2),
+      replicaSet,
+      bound("web-abc-x", "n1", own("ReplicaSet", "web-abc")),
+    ]);
+    expect(plan.totals.pods).toBe(1);
+  });
+
+  it("count DaemonSets as overhead of each new node, not as pods to place", async () => {
+    const { plan } = await planFor([
+      POOL,
+      workload("Deployment", "web", 1),
+      workload("DaemonSet", "agent", 0),
+    ]);
+    expect(plan.totals).toMatchObject({ pods: 1, nodes: 1 });
+    expect(plan.newNodeClaims[0]?.requests).toMatchObject({ cpu: "2", pods: "2" });
+    expect(plan.newNodeClaims[0]?.instanceTypes).toEqual(["m-4", "m-8"]);
+  });
+
+  it("make the volume claims of a StatefulSet, whose storage class ties pods to a zone", async () => {
+    const storage = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: zonal}
+provisioner: ebs.csi.aws.com
+volumeBindingMode: WaitForFirstConsumer
+allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [b]}]}]
+`;
+    const templates = `volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], storageClassName: zonal, resources: {requests: {storage: 1Gi}}}}]`;
+    const { plan } = await planFor([POOL, storage, workload("StatefulSet", "db", 2, templates)]);
+    expect(plan.totals.placed).toBe(2);
+    expect(plan.newNodeClaims[0]?.cheapest.zone).toBe("b");
+  });
+
+  it("of older generations mean the same: a v1beta1 NodePool and a v1alpha5 Provisioner", async () => {
+    const beta = POOL.replace("karpenter.sh/v1", "karpenter.sh/v1beta1").replace(
+      "group: karpenter.k8s.aws",
+      "apiVersion: karpenter.k8s.aws/v1beta1",
+    );
+    const alpha = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: old}
+spec:
+  providerRef: {name: default}
+  requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m-2]}]
+`;
+    const web = workload("Deployment", "web", 1);
+    expect((await planFor([beta, web])).plan.newNodeClaims[0]?.nodePool).toBe("default");
+    const { plan } = await planFor([beta, alpha, web], { poolNames: ["old"] });
+    expect(plan.newNodeClaims[0]).toMatchObject({ nodePool: "old", instanceTypes: ["m-2"] });
+  });
+
+  it("name what a plan does not look at, and pools that are passed over", async () => {
+    const { notes } = await planFor([
+      POOL.replace(
+        "spec:",
+        "status: {conditions: [{type: Ready, status: 'False', reason: Waiting, message: waiting, lastTransitionTime: '2026-01-01T00:00:00Z'}]}\nspec:",
+      ),
+      "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: x}",
+    ]);
+    expect(notes.join("\n")).toContain("nodepool/default: passed over");
+    expect(notes.join("\n")).toContain("ServiceMonitor (1)");
+  });
+});
+
+describe("bad input", () => {
+  const refused = (text: string) => () => sortManifests(objectsOf("app.yaml", text));
+
+  it("is named by file, document and field", () => {
+    const negative = workload("Deployment", "web", -1);
+    expect(refused(`${POOL}\n---\n${negative}`)).toThrow(
+      "app.yaml, document 2: Deployment web: spec.replicas: Invalid value: -1",
+    );
+    expect(refused(POOL.replace("requirements:", "requirments:"))).toThrow(
+      "app.yaml: NodePool default: spec.template.spec.requirments: unknown field",
+    );
+    expect(refused("kind: Pod\nmetadata: {}")).toThrow("app.yaml: apiVersion: missing");
+    expect(refused("a: [1")).toThrow("app.yaml, document 1: ");
+    expect(refused(POOL.replace("karpenter.sh/v1", "karpenter.sh/v2"))).toThrow(
+      'apiVersion: "karpenter.sh/v2" of NodePool is not served; use karpenter.sh/v1 or karpenter.sh/v1beta1',
+    );
+    expect(refused(`${POOL}\n---\n${POOL}`)).toThrow(
+      "app.yaml, document 2: NodePool default is also in app.yaml, document 1",
+    );
+  });
+
+  it("in a file of instance types is named by type and field", () => {
+    const broken = (change: (type: Record<string, unknown>) => void) => () => {
+      const types = JSON.parse(TYPES) as Record<string, unknown>[];
+      change(types[1] as Record<string, unknown>);
+      return parseInstanceTypes("types.json", JSON.stringify(types));
+    };
+    expect(broken((type) => delete type["offerings"])).toThrow(
+      "types.json: m-4.offerings: wanted a list, got nothing",
+    );
+    expect(broken((type) => Object.assign(type, { capacity: { cpu: "two" } }))).toThrow(
+      'types.json: m-4.capacity.cpu: wanted a quantity such as "2", "500m" or "8Gi", got "two"',
+    );
+    expect(broken((type) => Object.assign(type, { price: 1 }))).toThrow(
+      "types.json: [1].price: unknown field",
+    );
+    expect(broken((type) => Object.assign(type, { name: "m-2" }))).toThrow("m-2 is there twice");
+    expect(() => parseInstanceTypes("types.json", "{}")).toThrow("wanted a JSON array");
+  });
+
+  it("of --nodepool-only is a name that is not there", async () => {
+    await expect(planFor([POOL], { poolNames: ["other"] })).rejects.toThrow(
+      "--nodepool-only: no NodePool other in the input; there: default",
+    );
+  });
+});
+
+describe("Lists", () => {
+  it("are read item by item, in JSON and in YAML", () => {
+    const list = { apiVersion: "v1", kind: "List", items: [parse(POOL), parse(node("n1"))] };
+    const found = objectsOf("all.json", JSON.stringify(list));
+    expect(found.map(({ where }) => where)).toEqual(["all.json, item 1", "all.json, item 2"]);
+    const typed = "apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: a}}]";
+    expect(objectsOf("pods.yaml", typed)[0]?.object).toMatchObject({
+      kind: "Pod",
+      apiVersion: "v1",
+    });
+  });
+});
+
+describe("without a file of instance types", () => {
+  it("the catalogue is AWS's, in the region that zones of the input name", async () => {
+    const pool = POOL.replace(
+      "operator: Exists}",
+      "operator: In, values: [on-demand]}, {key: topology.kubernetes.io/zone, operator: In, values: [eu-west-1b]}",
+    );
+    const manifests = sortManifests(objectsOf("app.yaml", pool));
+    expect(regionOf(manifests)).toBe("eu-west-1");
+    const cloud = await awsCatalogue("eu-west-1", manifests);
+    const { plan, notes } = await planFor([pool, workload("Deployment", "web", 2)], { cloud });
+    expect(plan.newNodeClaims[0]?.cheapest).toMatchObject({
+      zone: "eu-west-1b",
+      capacityType: "on-demand",
+    });
+    expect(plan.totals.priceMicroUsdPerHour).toBeGreaterThan(10_000);
+    expect(notes.join("\n")).toContain("spot prices are estimates");
+    expect(notes.join("\n")).toContain("EC2NodeClass default is not in the input");
+  });
+});

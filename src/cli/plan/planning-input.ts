@@ -1,0 +1,193 @@
+/**
+ * From what was read to what the engine takes: the picture of the cluster, the pods that need a
+ * place, the pools with what they can launch. What is left out of a plan is said in a note.
+ */
+import { isOwnedByDaemonSet, isTerminal, isTerminating, type Pod } from "../../apis/core/pod.ts";
+import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { toPool } from "../../apis/hub/to-pool.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { isFullyBlocked } from "../../apis/policy/pdb.ts";
+import type {
+  PoolInput,
+  SchedulingInput,
+  SchedulingOptions,
+} from "../../core/provisioning/scheduling-input.ts";
+import type { ClusterState } from "../../core/state/cluster.ts";
+import { createClusterState } from "../../core/state/create-cluster-state.ts";
+import { CliError } from "../cli-error.ts";
+import type { Cloud } from "./aws-catalogue.ts";
+import { expandWorkloads } from "./expand-workloads.ts";
+import type { Manifests } from "./manifests.ts";
+
+export interface PlanSettings {
+  readonly preferencePolicy: SchedulingOptions["preferencePolicy"];
+  readonly minValuesPolicy: SchedulingOptions["minValuesPolicy"];
+  /** Empty: all pools. */
+  readonly poolNames: readonly string[];
+}
+
+/** upstream: MaxInstanceTypes */
+const MAX_INSTANCE_TYPES = 600;
+
+export async function planningInput(
+  manifests: Manifests,
+  cloud: Cloud,
+  settings: PlanSettings,
+  nowMs: number,
+): Promise<{ readonly input: SchedulingInput; readonly notes: readonly string[] }> {
+  const { pods, volumeClaims } = expandWorkloads(manifests);
+  const cluster = clusterOf(manifests, pods);
+  const notes: string[] = [];
+  const pools = await usablePools(manifests, cluster, cloud, settings.poolNames, notes);
+  notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
+  return {
+    notes,
+    input: {
+      nowMs,
+      pods: [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)],
+      pools,
+      nodes: cluster.nodes(),
+      daemonPods: cluster.daemonPods(),
+      namespaces: namespacesOf(manifests, pods),
+      volumes: {
+        claims: volumeClaims,
+        volumes: manifests.volumes,
+        classes: manifests.storageClasses,
+        csiNodes: manifests.csiNodes,
+      },
+      options: {
+        preferencePolicy: settings.preferencePolicy,
+        minValuesPolicy: settings.minValuesPolicy,
+        maxInstanceTypes: MAX_INSTANCE_TYPES,
+        wellKnownLabels: cloud.wellKnownLabels,
+      },
+    },
+  };
+}
+
+/** The AWS region that nodes and pools name in their zones; undefined when none does. */
+export function regionOf({ nodes, pools }: Manifests): string | undefined {
+  const zones = [
+    ...nodes.map((node) => node.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? ""),
+    ...pools.flatMap((pool) =>
+      toPool(pool)
+        .requirements.filter(({ key }) => key === TOPOLOGY_ZONE_LABEL_KEY)
+        .flatMap(({ values = [] }) => values),
+    ),
+  ];
+  for (const zone of zones) {
+    const match = /^([a-z]{2}(?:-[a-z]+)+-\d)[a-z]$/.exec(zone);
+    if (match !== null) return match[1];
+  }
+  return undefined;
+}
+
+function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
+  const cluster = createClusterState();
+  for (const node of manifests.nodes) cluster.updateNode(node);
+  for (const claim of manifests.claims) cluster.updateClaim(claim);
+  for (const daemonSet of manifests.daemonSets) cluster.updateDaemonSet(daemonSet);
+  for (const pod of pods) cluster.updatePod(pod);
+  return cluster;
+}
+
+/** A manifest has no word of the scheduler yet: whatever is bound nowhere needs a place. */
+function pendingPods(cluster: ClusterState, notes: string[]): Pod[] {
+  const pods = cluster
+    .unboundPods()
+    .filter((pod) => !isTerminal(pod) && !isTerminating(pod) && !isOwnedByDaemonSet(pod));
+  const gated = pods.filter((pod) => (pod.spec.schedulingGates ?? []).length > 0);
+  if (gated.length > 0) {
+    notes.push(`left out, as scheduling gates hold them: ${some(gated.map(keyOf))}`);
+  }
+  return pods.filter((pod) => !gated.includes(pod));
+}
+
+/** Pods of nodes that are being deleted need another place, unless nothing may move them. */
+function leavingPods(manifests: Manifests, cluster: ClusterState, nowMs: number): Pod[] {
+  return cluster
+    .nodes()
+    .filter(({ deleting }) => deleting)
+    .flatMap(({ pods }) => pods)
+    .filter(
+      (pod) =>
+        isReschedulable(pod) &&
+        !hasDoNotDisrupt(pod, nowMs) &&
+        !isFullyBlocked(pod, manifests.budgets),
+    );
+}
+
+async function usablePools(
+  manifests: Manifests,
+  cluster: ClusterState,
+  cloud: Cloud,
+  names: readonly string[],
+  notes: string[],
+): Promise<PoolInput[]> {
+  const all = manifests.pools.map((native) => ({ native, pool: toPool(native) }));
+  for (const name of names) {
+    if (!all.some(({ pool }) => isNamed(pool, name))) {
+      const known = all.map(({ pool }) => pool.name).join(", ") || "none";
+      throw new CliError(`--nodepool-only: no NodePool ${name} in the input; there: ${known}`);
+    }
+  }
+  const inputs: PoolInput[] = [];
+  for (const { native, pool } of all) {
+    if (names.length > 0 && !names.some((name) => isNamed(pool, name))) continue;
+    const why = unusable(pool, condition(native, "Ready")?.status === "False");
+    if (why !== undefined) {
+      notes.push(`${pool.id}: passed over, ${why}`);
+      continue;
+    }
+    const instanceTypes = await cloud.typesOf(pool);
+    inputs.push({ pool, instanceTypes, usage: cluster.poolUsage(pool.id) });
+  }
+  if (all.length === 0)
+    notes.push("no NodePool or Provisioner in the input: nothing can be launched");
+  return inputs;
+}
+
+function isNamed(pool: Pool, name: string): boolean {
+  return pool.name === name || pool.id === name;
+}
+
+function unusable(pool: Pool, notReady: boolean): string | undefined {
+  if (pool.deleting) return "it is being deleted";
+  if (pool.replicas !== undefined) return "its number of nodes is fixed (spec.replicas)";
+  return notReady ? "its status says that it is not ready" : undefined;
+}
+
+/** Every namespace in use exists, with the label that Kubernetes gives it. */
+function namespacesOf({ namespaces }: Manifests, pods: readonly Pod[]) {
+  const known = new Map(namespaces.map((one) => [one.metadata.name, one]));
+  for (const pod of pods) {
+    const name = pod.metadata.namespace ?? "default";
+    if (!known.has(name)) known.set(name, { metadata: { name } });
+  }
+  return [...known.values()].map((namespace) => {
+    const { name, labels } = namespace.metadata;
+    const own = { "kubernetes.io/metadata.name": name, ...labels };
+    return { ...namespace, metadata: { ...namespace.metadata, labels: own } };
+  });
+}
+
+function unusedNotes({ unused }: Manifests): string[] {
+  const kinds = [...unused].sort().map(([kind, count]) => `${kind} (${count})`);
+  return kinds.length === 0 ? [] : [`kinds that a plan does not look at: ${kinds.join(", ")}`];
+}
+
+function strayNotes({ nodes }: Manifests, pods: readonly Pod[]): string[] {
+  const known = new Set(nodes.map(({ metadata }) => metadata.name));
+  const stray = pods.filter(({ spec }) => spec.nodeName && !known.has(spec.nodeName));
+  return stray.length === 0
+    ? []
+    : [`left out, as their nodes are not in the input: ${some(stray.map(keyOf))}`];
+}
+
+function some(names: readonly string[]): string {
+  const shown = names.slice(0, 5).join(", ");
+  return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown;
+}
