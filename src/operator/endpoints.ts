@@ -39,18 +39,16 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
       if (path === "/readyz") return options.ready() ? plain(200, "ok") : plain(500, "not ready");
       return undefined;
     },
-  );
+  ).catch(async (error: unknown) => {
+    await close(metrics);
+    throw error;
+  });
   return {
     metricsUrl: metrics === undefined ? undefined : `${urlOf(metrics)}/metrics`,
     healthUrl: health === undefined ? undefined : urlOf(health),
     close: async () => {
-      for (const server of [metrics, health]) {
-        await new Promise<void>((resolve) => {
-          if (server === undefined) resolve();
-          else server.close(() => resolve());
-          server?.closeAllConnections();
-        });
-      }
+      await close(metrics);
+      await close(health);
     },
   };
 }
@@ -87,6 +85,14 @@ function listen(
       reject(new ConfigError(`--${flag} ${port}: ${why}; choose another, or 0 for none`));
     });
     server.listen(port === "any" ? 0 : port, host, () => resolve(server));
+  });
+}
+
+function close(server: Server | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (server === undefined) return resolve();
+    server.close(() => resolve());
+    server.closeAllConnections();
   });
 }
 

@@ -1,0 +1,88 @@
+import { createServer } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Endpoints, serveEndpoints } from "./endpoints.ts";
+
+const HOST = "127.0.0.1";
+let open: Endpoints | undefined;
+afterEach(async () => {
+  await open?.close();
+  open = undefined;
+});
+
+/** A port that nobody listens on right now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function serve(state: { ready: boolean; fail?: boolean }): Promise<Endpoints> {
+  open = await serveEndpoints({
+    host: HOST,
+    metricsPort: await freePort(),
+    healthProbePort: await freePort(),
+    metrics: async () => {
+      if (state.fail === true) throw new Error("no metrics today");
+      return { contentType: "text/plain; version=0.0.4", text: "karpenter_build_info 1\n" };
+    },
+    ready: () => state.ready,
+  });
+  return open;
+}
+
+const status = async (url: string): Promise<number> => (await fetch(url)).status;
+
+describe("endpoints", () => {
+  it("serves metrics as Prometheus reads them, and nothing else on that port", async () => {
+    const { metricsUrl } = await serve({ ready: true });
+    const answer = await fetch(`${metricsUrl}?name[]=x`);
+    expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4");
+    expect(await answer.text()).toBe("karpenter_build_info 1\n");
+    expect(await status(new URL("/healthz", metricsUrl).href)).toBe(404);
+  });
+
+  it("is alive at once and ready when the operator is", async () => {
+    const state = { ready: false };
+    const { healthUrl } = await serve(state);
+    expect(await status(`${healthUrl}/healthz`)).toBe(200);
+    expect(await status(`${healthUrl}/readyz`)).toBe(500);
+    state.ready = true;
+    expect(await status(`${healthUrl}/readyz`)).toBe(200);
+    expect(await status(`${healthUrl}/metrics`)).toBe(404);
+  });
+
+  it("answers 500 when metrics cannot be rendered, and goes on", async () => {
+    const { metricsUrl, healthUrl } = await serve({ ready: true, fail: true });
+    expect(await status(metricsUrl as string)).toBe(500);
+    expect(await status(`${healthUrl}/healthz`)).toBe(200);
+  });
+
+  it("serves nothing on port 0", async () => {
+    open = await serveEndpoints({
+      metricsPort: 0,
+      healthProbePort: 0,
+      metrics: async () => ({ contentType: "", text: "" }),
+      ready: () => true,
+    });
+    expect(open.metricsUrl).toBe(undefined);
+    expect(open.healthUrl).toBe(undefined);
+  });
+
+  it("names the flag of a port that is taken", async () => {
+    const { metricsUrl } = await serve({ ready: true });
+    const taken = Number(new URL(metricsUrl as string).port);
+    const free = await freePort();
+    const second = serveEndpoints({
+      host: HOST,
+      metricsPort: free,
+      healthProbePort: taken,
+      metrics: async () => ({ contentType: "", text: "" }),
+      ready: () => true,
+    });
+    await expect(second).rejects.toThrow(`--health-probe-port ${taken}: the port is in use`);
+    // What was open already is closed again.
+    await expect(fetch(`http://${HOST}:${free}/metrics`)).rejects.toThrow();
+  });
+});
