@@ -30,6 +30,7 @@ import type { Instance, SecurityGroup, Subnet } from "./api.ts";
 import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
 import { describeError, isNotFound } from "./errors.ts";
+import { nodeClassNotFound } from "./events.ts";
 import { listInstances } from "./instance/ec2-batches.ts";
 import { launch } from "./instance/launch.ts";
 import { instanceClaim, instanceIdOf, launchedClaim } from "./instance/to-claim.ts";
@@ -217,13 +218,7 @@ function readyClass(
       found === undefined
         ? notFoundText(claim.spec.nodeClassRef)
         : `${found.nodeClass.id} is being deleted`;
-    events.publish({
-      object: claim,
-      type: "Warning",
-      reason: "NodeClassNotFound",
-      message: "Failed resolving NodeClass",
-      dedupeValues: [claim.metadata.uid ?? claim.metadata.name],
-    });
+    events.publish(nodeClassNotFound(claim));
     throw new InsufficientCapacityError(`resolving node class, ${why}`);
   }
   const ready = condition(found.native, "Ready");

@@ -19,6 +19,7 @@ import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/final
 import { patchObject } from "../../../kube/patch-object.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError } from "../errors.ts";
+import { waitingOnNodeClaims } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { conditionChanges, type Findings, foundStatus } from "./status.ts";
 
@@ -113,12 +114,7 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
     })
     .map((claim) => claim.metadata.name);
   if (claims.length > 0) {
-    deps.events.publish({
-      object: native,
-      type: "Normal",
-      reason: "WaitingOnNodeClaimTermination",
-      message: `Waiting on NodeClaim termination for ${pretty(claims)}`,
-    });
+    deps.events.publish(waitingOnNodeClaims(native, claims));
     return requeueAfter(WAIT_FOR_CLAIMS_MS);
   }
   const nodeClass = toAwsClass(native);
@@ -126,10 +122,4 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   await parts.templates.deleteOf(nodeClass.name);
   await removeFinalizer(deps.kube, EC2_NODE_CLASS, native, EC2NODECLASS_TERMINATION_FINALIZER);
   return AWAIT_CHANGE;
-}
-
-/** `a, b, c, d, e and 3 other(s)` */
-function pretty(names: readonly string[]): string {
-  const shown = names.slice(0, 5).join(", ");
-  return names.length > 5 ? `${shown} and ${names.length - 5} other(s)` : shown;
 }

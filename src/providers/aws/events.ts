@@ -1,0 +1,34 @@
+/** Events of node classes. upstream: pkg/cloudprovider/events, pkg/controllers/nodeclass */
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { EventToPublish } from "../../kube/events.ts";
+
+/** On a claim that names a class that is gone or going. */
+export function nodeClassNotFound(claim: NodeClaim): EventToPublish {
+  return {
+    object: claim,
+    type: "Warning",
+    reason: "NodeClassNotFound",
+    message: "Failed resolving NodeClass",
+    dedupeValues: [claim.metadata.uid ?? claim.metadata.name],
+  };
+}
+
+/** On a class that is being deleted while claims name it. */
+export function waitingOnNodeClaims(
+  nodeClass: KubeObject,
+  names: readonly string[],
+): EventToPublish {
+  return {
+    object: nodeClass,
+    type: "Normal",
+    reason: "WaitingOnNodeClaimTermination",
+    message: `Waiting on NodeClaim termination for ${pretty(names)}`,
+  };
+}
+
+/** `a, b, c, d, e and 3 other(s)` */
+function pretty(names: readonly string[]): string {
+  const shown = names.slice(0, 5).join(", ");
+  return names.length > 5 ? `${shown} and ${names.length - 5} other(s)` : shown;
+}
