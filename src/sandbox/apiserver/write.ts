@@ -84,7 +84,7 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
     if (before === undefined) throw notFound(definition, name);
     const current = await fromStorage(engine, definition, before);
     const next = await nextState(call, change, current);
-    if (isNoOp(next, current) && !changesOwnership(change, next, current)) return current;
+    if (isNoOp(next, current) && !changesOwnership(next, current)) return current;
     const stored = await toStorage(engine, definition, next);
     if (engine.store.get(definition.storageKey, path.namespace, name) !== before) continue;
     if (isDryRun(call)) return next;
@@ -93,9 +93,8 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
   throw conflict(definition, name, STALE_WRITE);
 }
 
-/** An apply that only takes a share in fields is worth storing; any other write is not. */
-function changesOwnership(change: Change, next: KubeObject, current: KubeObject): boolean {
-  if (change.managedFields === undefined) return false;
+/** An apply that only takes a share in fields, or a client that rewrites who owns what. */
+function changesOwnership(next: KubeObject, current: KubeObject): boolean {
   return !deepEqual(next.metadata.managedFields, current.metadata.managedFields);
 }
 

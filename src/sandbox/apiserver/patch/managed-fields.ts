@@ -6,6 +6,7 @@
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
+import { isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, managerOf } from "../engine.ts";
 import {
   difference,
@@ -69,10 +70,7 @@ export function ownedAfterWrite(
   current: KubeObject | undefined,
   subresource: string,
 ): readonly ManagedEntry[] {
-  const asked = next.metadata.managedFields as readonly Partial<ManagedEntry>[] | undefined;
-  // An explicit empty entry is how clients throw all notes away.
-  const isReset = asked?.length === 1 && asked[0]?.manager === undefined;
-  const before = isReset ? [] : entriesOf(current);
+  const before = subresource === "" ? entriesBefore(next, entriesOf(current)) : entriesOf(current);
   const after = ownable(next);
   // A new object's status is the server's; nobody wrote it.
   if (current === undefined && call.definition.hasStatus) delete after["status"];
@@ -89,6 +87,29 @@ export function ownedAfterWrite(
     },
     time: toRfc3339(call.engine.clock.now()),
   });
+}
+
+/**
+ * Clients may rewrite the notes themselves: `kubectl apply --server-side` moves what client-side
+ * apply owned to its new manager, and an explicit empty entry throws all notes away.
+ * upstream: apimachinery pkg/util/managedfields/internal/fieldmanager.go
+ */
+function entriesBefore(
+  next: KubeObject,
+  current: readonly ManagedEntry[],
+): readonly ManagedEntry[] {
+  const asked = (next.metadata.managedFields ?? []) as readonly Partial<ManagedEntry>[];
+  if (asked.length === 1 && asked[0]?.fieldsV1 === undefined) return [];
+  return asked.length > 0 && asked.every(isEntry) ? asked : current;
+}
+
+function isEntry(entry: Partial<ManagedEntry>): entry is ManagedEntry {
+  return (
+    (entry.operation === "Apply" || entry.operation === "Update") &&
+    typeof entry.apiVersion === "string" &&
+    entry.fieldsType === "FieldsV1" &&
+    isObject(entry.fieldsV1)
+  );
 }
 
 interface Takeover {

@@ -243,6 +243,42 @@ describe("ordinary writes", () => {
   });
 });
 
+describe("managedFields that a client rewrites", () => {
+  // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+  const owners = (body: any) =>
+    // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
+    body.metadata.managedFields.map((entry: any) => `${entry.manager} ${entry.operation}`);
+  const JSON_PATCH = "application/json-patch+json";
+  const path = "/metadata/managedFields";
+
+  it("take effect, as kubectl moves client-side ownership to server-side apply", async () => {
+    const { send, apply } = start();
+    await send("POST", DEPLOYMENTS, deployment(), undefined, "kubectl-client-side-apply");
+    const { body } = await apply("kubectl", deployment());
+    expect(owners(body)).toEqual(["kubectl Apply", "kubectl-client-side-apply Update"]);
+    const value = [body.metadata.managedFields[0]];
+    const moved = await send(
+      "PATCH",
+      `${DEPLOYMENTS}/web`,
+      [{ op: "replace", path, value }],
+      JSON_PATCH,
+    );
+    expect(owners(moved.body)).toEqual(["kubectl Apply"]);
+    expect(moved.body.metadata.generation).toBe(1);
+  });
+
+  it("are all thrown away by an empty entry, and kept when they make no sense", async () => {
+    const { send } = start();
+    await send("POST", DEPLOYMENTS, deployment());
+    const odd = [{ op: "replace", path, value: [{ manager: "x", fieldsV1: {} }] }];
+    const kept = await send("PATCH", `${DEPLOYMENTS}/web`, odd, JSON_PATCH);
+    expect(owners(kept.body)).toEqual(["tester Update"]);
+    const none = [{ op: "replace", path, value: [{}] }];
+    const reset = await send("PATCH", `${DEPLOYMENTS}/web`, none, JSON_PATCH);
+    expect(reset.body.metadata.managedFields).toBeUndefined();
+  });
+});
+
 describe("a patch whose result cannot be read", () => {
   const STRATEGIC = "application/strategic-merge-patch+json";
   const MERGE = "application/merge-patch+json";

@@ -1,0 +1,234 @@
+/**
+ * Real kubectl against a live sandbox: finds the versions that are installed, starts a cluster with
+ * Karpenter behind HTTPS on accelerated time, and runs command lines as a user types them.
+ * kubectl is looked for on PATH, beside the file that a `kubectl` on PATH is a link to, and in the
+ * folders of KUBECTL_DIRS; `kubectl.1.NN` and `kubectl-1.NN` count as further versions.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { PacedClock } from "../../src/base/paced-clock.ts";
+import { type Box, openBox } from "../../src/cli/box.ts";
+import { startHttps } from "../../src/sandbox/apiserver/https-server.ts";
+import type { TraceEvent } from "../../src/sandbox/trace.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const NAME = /^kubectl(?:[.-]?v?1\.\d+)?$/;
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface RunOptions {
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Default 15,000. The command is killed then, with exit code -1. */
+  readonly timeoutMs?: number;
+}
+
+/** One installed kubectl, talking to the sandbox. */
+export interface Kubectl {
+  /** `1.33`. */
+  readonly version: string;
+  /** Runs a command line; single quotes group words. */
+  run(line: string, options?: RunOptions): Promise<Ran>;
+  /** Standard output of a command that must end well. */
+  ok(line: string, options?: RunOptions): Promise<string>;
+  /** Standard error of a command that must fail. */
+  fails(line: string, options?: RunOptions): Promise<string>;
+  /** A command that goes on until it is interrupted. */
+  follow(line: string): Followed;
+}
+
+export interface Followed {
+  /** What it printed so far. */
+  text(): string;
+  /** Resolves when the output matches; rejects after `limitMs`. */
+  sees(pattern: RegExp, limitMs?: number): Promise<void>;
+  /** Ctrl-C; resolves when the process has ended. */
+  interrupt(): Promise<void>;
+}
+
+export interface LiveSandbox {
+  readonly box: Box;
+  readonly folder: string;
+  readonly trace: readonly TraceEvent[];
+  kubectl(found: FoundKubectl): Kubectl;
+  /** Writes a file and returns its path, for `-f`. */
+  file(name: string, text: string): string;
+  close(): Promise<void>;
+}
+
+export interface FoundKubectl {
+  readonly path: string;
+  readonly version: string;
+}
+
+/** Every minor version that is installed, newest first. Wrappers that only choose a version do not count. */
+export async function findKubectls(): Promise<readonly FoundKubectl[]> {
+  const folders = new Set<string>();
+  for (const folder of `${process.env["PATH"] ?? ""}${delimiter}${process.env["KUBECTL_DIRS"] ?? ""}`.split(
+    delimiter,
+  )) {
+    if (folder === "") continue;
+    folders.add(folder);
+    for (const name of namesIn(folder)) folders.add(dirname(realpathSync(join(folder, name))));
+  }
+  const paths = new Set(
+    [...folders].flatMap((folder) =>
+      namesIn(folder).map((name) => realpathSync(join(folder, name))),
+    ),
+  );
+  const found = await Promise.all(
+    [...paths].map(async (path) => ({ path, ...(await about(path)) })),
+  );
+  const byMinor = new Map<number, FoundKubectl>();
+  for (const { path, minor } of found) {
+    if (minor !== undefined) byMinor.set(minor, { path, version: `1.${minor}` });
+  }
+  return [...byMinor].sort(([a], [b]) => b - a).map(([, kubectl]) => kubectl);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => NAME.test(name));
+  } catch {
+    return [];
+  }
+}
+
+async function about(path: string): Promise<{ minor: number | undefined }> {
+  const { code, out } = await execute(path, ["version", "--client", "-o", "json"], {}, {});
+  if (code !== 0) return { minor: undefined };
+  const { clientVersion } = JSON.parse(out) as { clientVersion: { gitVersion: string } };
+  const [, minor] = /^v1\.(\d+)\.\d+$/.exec(clientVersion.gitVersion) ?? [];
+  return { minor: minor === undefined ? undefined : Number(minor) };
+}
+
+/** A cluster on the machine's time, thirty times as fast, that kubectl can talk to. */
+export async function startLiveSandbox(): Promise<LiveSandbox> {
+  const folder = mkdtempSync(join(tmpdir(), "karpenter-e2e-"));
+  const clock = new PacedClock(30);
+  const trace: TraceEvent[] = [];
+  const box = await openBox({
+    clock,
+    seed: 1,
+    trace: (event) => trace.push(event),
+    provider: "aws",
+    clusterName: "karpenter-demo",
+    region: "us-west-2",
+    kubernetesVersion: "1.34",
+    logLevel: "info",
+  });
+  const https = await startHttps(box.sandbox.apiServer, {
+    port: 0,
+    directory: join(folder, "pki"),
+  });
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    // Discovery is cached here; nothing of the user's is read or written.
+    HOME: folder,
+    KUBECONFIG: file("kubeconfig", https.kubeconfig),
+  };
+  return {
+    box,
+    folder,
+    trace,
+    file,
+    kubectl: (found) => kubectlOf(found, env),
+    close: async () => {
+      await https.close();
+      await box.stop();
+      clock.stop();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+function kubectlOf({ path, version }: FoundKubectl, env: NodeJS.ProcessEnv): Kubectl {
+  const run: Kubectl["run"] = (line, options = {}) => execute(path, words(line), options, env);
+  const told = (line: string, ran: Ran): string =>
+    `kubectl ${line} (${version}) ended with ${ran.code}\n${ran.out}\n${ran.err}`;
+  return {
+    version,
+    run,
+    ok: async (line, options) => {
+      const ran = await run(line, options);
+      if (ran.code !== 0) throw new Error(told(line, ran));
+      return ran.out;
+    },
+    fails: async (line, options) => {
+      const ran = await run(line, options);
+      if (ran.code < 1) throw new Error(told(line, ran));
+      return ran.err;
+    },
+    follow: (line) => followed(spawn(path, words(line), { cwd: ROOT, env, stdio: "pipe" }), line),
+  };
+}
+
+function words(line: string): string[] {
+  return [...line.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
+}
+
+function execute(
+  path: string,
+  args: readonly string[],
+  options: RunOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<Ran> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      path,
+      args,
+      {
+        cwd: ROOT,
+        env: { ...env, ...options.env },
+        timeout: options.timeoutMs ?? 15_000,
+        maxBuffer: 16 * 1_024 * 1_024,
+      },
+      (error, out, err) => {
+        const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+        resolve({ code, out, err });
+      },
+    );
+    child.stdin?.end(options.stdin ?? "");
+  });
+}
+
+function followed(child: ChildProcess, line: string): Followed {
+  let text = "";
+  let onText: (() => void) | undefined;
+  const ended = new Promise<void>((resolve) => {
+    child.on("close", () => resolve());
+  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      onText?.();
+    });
+  }
+  return {
+    text: () => text,
+    sees: async (pattern, limitMs = 15_000) => {
+      const until = AbortSignal.timeout(limitMs);
+      while (!pattern.test(text)) {
+        if (until.aborted) throw new Error(`kubectl ${line} never showed ${pattern}:\n${text}`);
+        await new Promise<void>((resolve) => {
+          onText = resolve;
+          until.addEventListener("abort", () => resolve(), { once: true });
+        });
+      }
+    },
+    interrupt: async () => {
+      child.kill("SIGINT");
+      await ended;
+    },
+  };
+}
