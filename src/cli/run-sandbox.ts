@@ -99,7 +99,7 @@ in another terminal:
   export KUBECONFIG=${file}
   kubectl apply -f ${nodepool} -f ${examples}/inflate.yaml
   kubectl scale deployment inflate --replicas=5
-  kubectl get nodeclaims,nodes,pods -w
+  kubectl get nodeclaims -w
   kubectl -n karpenter logs karpenter-0 -f
 
 Karpenter's metrics: ${metricsUrl}
