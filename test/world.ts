@@ -134,7 +134,15 @@ export async function openWorld(options: Partial<BoxOptions> = {}): Promise<Test
       }
     },
     advance: (ms) => clock.advance(ms),
-    close: () => box.stop(),
+    close: async () => {
+      let stopped = false;
+      const stopping = box.stop().finally(() => {
+        stopped = true;
+      });
+      // What is under way needs time to come to its end.
+      while (!stopped) await clock.advance(1_000);
+      await stopping;
+    },
   };
   await clock.settle();
   return world;

@@ -62,10 +62,19 @@ export interface Account {
   /** Karpenter's own instances that are not gone. */
   instances(): Promise<readonly Instance[]>;
   tags(id: string): Promise<Readonly<Record<string, string>>>;
+  /** Volumes attached to an instance, by device. */
+  volumes(instanceId: string): Promise<readonly VolumeView[]>;
   /** Events about objects of a kind, as `reason: message`. */
   events(kind: string): Promise<readonly string[]>;
   /** Log lines that hold a text. */
   said(text: string): readonly string[];
+}
+
+export interface VolumeView {
+  readonly VolumeId: string;
+  readonly Size: number;
+  readonly VolumeType: string;
+  readonly Encrypted?: boolean;
 }
 
 export interface PodWish {
@@ -143,6 +152,12 @@ export async function openAccount(options: Partial<BoxOptions> = {}): Promise<Ac
         Filters: [{ Name: "resource-id", Values: [id] }],
       })) as { readonly Tags: readonly Tag[] };
       return tagMap(found.Tags);
+    },
+    volumes: async (instanceId) => {
+      const found = (await aws.call("ec2", "DescribeVolumes", {
+        Filters: [{ Name: "attachment.instance-id", Values: [instanceId] }],
+      })) as { readonly Volumes: readonly VolumeView[] };
+      return found.Volumes;
     },
     events: async (kind) => {
       const all = await items(EVENTS);

@@ -1,0 +1,231 @@
+/** Seed S0: provisioners and node templates, what they are given and what admission says of them. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { seedObjects } from "../../src/testing/seed-manifests.ts";
+import {
+  type Account,
+  inAccount,
+  MACHINES,
+  openAccount,
+  PROVISIONERS,
+  TEMPLATES,
+  userDataOf,
+} from "./account.ts";
+
+describe("templates of seed S0", () => {
+  let account: Account;
+
+  beforeAll(async () => {
+    account = await openAccount();
+  });
+  afterAll(() => account.world.close());
+
+  it("show which subnets and groups the first chapter's selectors find (S0-06, S0-07, S0-18)", async () => {
+    const { aws } = account.world.box.sandbox;
+    const hidden = aws.controls.addSubnet({ zone: "us-west-2a", cidr: "10.0.8.0/24" });
+    const tagged = [...aws.state.subnets.keys()].filter((id) => id !== hidden).sort();
+    await account.world.applySeed("s0-02-nodetemplate-default.yaml");
+    await account.world.advance(1_000);
+    const { status } = await account.read(`${TEMPLATES}/default`);
+    expect(idsOf(status.subnets)).toEqual(tagged);
+    expect(status.subnets).toHaveLength(3);
+    expect(idsOf(status.securityGroups)).toEqual([...aws.state.securityGroups.keys()].sort());
+    expect(aws.journal.inputs("DescribeSubnets")[0]).toMatchObject({
+      Filters: [{ Name: "tag:alpha.eksctl.io/cluster-name", Values: ["karpenter-demo"] }],
+    });
+  });
+
+  it("are created once; the second time they exist already (S0-21)", async () => {
+    const [body] = seedObjects("s0-03-custom_ami_node_template.yaml");
+    expect((await account.send("POST", TEMPLATES, body)).status).toBe(201);
+    expect(await account.send("POST", TEMPLATES, body)).toMatchObject({
+      status: 409,
+      body: {
+        reason: "AlreadyExists",
+        message: 'awsnodetemplates.karpenter.k8s.aws "custom" already exists',
+      },
+    });
+  });
+
+  it("are a column of the provisioners that refer to them (S0-22)", async () => {
+    await account.world.applySeed("s0-04-custom_karpenter_provisioner.yaml");
+    const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+    const { body } = await account.send("GET", `${PROVISIONERS}?limit=500`, undefined, { accept });
+    const names = body.columnDefinitions.map(({ name }: { name: string }) => name.toUpperCase());
+    expect(names).toContain("TEMPLATE");
+    expect(body.rows[0].cells[names.indexOf("TEMPLATE")]).toBe("custom");
+  });
+
+  it("are described by the document that kubectl create validates against (S0-27)", async () => {
+    const { definitions } = await account.read("/openapi/v2");
+    const kinds = Object.values<Record<string, { group: string; kind: string }[]>>(definitions)
+      .flatMap((one) => one["x-kubernetes-group-version-kind"] ?? [])
+      .map(({ group, kind }) => `${kind}.${group}`);
+    expect(kinds).toContain("Provisioner.karpenter.sh");
+    expect(kinds).toContain("AWSNodeTemplate.karpenter.k8s.aws");
+  });
+
+  it("need a name (S0-41)", async () => {
+    const [unnamed] = seedObjects("fragments/s0-06-blockdevice-asis.yaml");
+    expect(await account.send("POST", TEMPLATES, unnamed)).toMatchObject({
+      status: 422,
+      body: { message: expect.stringContaining("name") },
+    });
+    await account.world.applySeed("s0-06-blockdevice-snippet.yaml");
+    expect((await account.read(`${TEMPLATES}/bdm-snippet`)).spec.blockDeviceMappings).toEqual([
+      { deviceName: "/dev/xvda", ebs: { volumeSize: "20Gi", volumeType: "gp3" } },
+    ]);
+  });
+
+  it("take tags as strings only (S0-63)", async () => {
+    const [integer] = seedObjects("negative/s0-09-tags-integer-asis.yaml");
+    expect(await account.send("POST", TEMPLATES, integer)).toMatchObject({
+      status: 422,
+      body: { message: expect.stringContaining("spec.tags.InternalAccountingTag") },
+    });
+    const [text] = seedObjects("s0-09-tags-snippet.yaml");
+    expect((await account.send("POST", TEMPLATES, text)).status).toBe(201);
+  });
+
+  it("may come after their provisioner: nothing is launched until then (S0-01)", async () => {
+    await account.send("DELETE", `${TEMPLATES}/custom`);
+    await account.world.applySeed("s0-05-basic-deploy.yaml");
+    await account.world.advance(15_000);
+    expect(account.fleets()).toEqual([]);
+    expect(await account.items(MACHINES)).toEqual([]);
+    expect(account.said("skipping, unable to resolve instance types")).not.toEqual([]);
+    await account.world.applySeed("s0-03-custom_ami_node_template.yaml");
+    await account.world.until(
+      "a machine",
+      async () => (await account.items(MACHINES)).length === 1,
+    );
+  });
+});
+
+function idsOf(found: readonly { readonly id: string }[]): readonly string[] {
+  return found.map(({ id }) => id).sort();
+}
+
+/** A provisioner for the template, and one pod that needs a node of it. */
+async function launchWith(account: Account, file: string): Promise<string> {
+  const { world } = account;
+  const [template] = await world.applySeed(file);
+  const name = template?.metadata.name ?? "";
+  await world.apply(`
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: { name: ${name} }
+spec:
+  providerRef: { name: ${name} }
+  labels: { from: ${name} }
+`);
+  const before = (await account.instances()).length;
+  await account.deploy(name, 1, { spec: { nodeSelector: { from: name } } });
+  await world.until("an instance", async () => (await account.instances()).length > before);
+  return name;
+}
+
+/** Tags of the instance of a provisioner and of its volumes. */
+async function tagsOfLaunch(account: Account, provisioner: string) {
+  const all = await account.instances();
+  const tags = await Promise.all(all.map(({ InstanceId }) => account.tags(InstanceId)));
+  const at = tags.findIndex((one) => one["karpenter.sh/provisioner-name"] === provisioner);
+  const disks = await account.volumes(all[at]?.InstanceId ?? "");
+  return [tags[at], ...(await Promise.all(disks.map(({ VolumeId }) => account.tags(VolumeId))))];
+}
+
+/** Which kinds of resources carry the user's tag `team`. */
+function taggedByUser(
+  specifications: readonly { ResourceType: string; Tags: readonly { Key: string }[] }[] = [],
+): readonly string[] {
+  return specifications
+    .filter(({ Tags }) => Tags.some(({ Key }) => Key === "team"))
+    .map(({ ResourceType }) => ResourceType);
+}
+
+describe("what templates of seed S0 come to in EC2", () => {
+  it("groups, profile, options and user data of every optional field (S0-08, S0-10, S0-11, S0-13, S0-15, S0-17)", () =>
+    inAccount(async (account) => {
+      const { controls, state } = account.world.box.sandbox.aws;
+      const tags = [{ Key: "karpenter.sh/discovery", Value: "karpenter-demo" }];
+      const ImageId = controls.addImage({ name: "mine", architecture: "x86_64", tags });
+      await launchWith(account, "s0-01-nodetemplate-field-skeleton.yaml");
+      const [instance] = await account.instances();
+      expect(instance?.ImageId).toBe(ImageId);
+      const groups = [...state.securityGroups.keys()].sort();
+      expect(instance?.SecurityGroups.map(({ GroupId }) => GroupId).sort()).toEqual(groups);
+      const [template] = account.templates();
+      const data = template?.LaunchTemplateData;
+      const wired = data?.NetworkInterfaces?.[0]?.Groups ?? data?.SecurityGroupIds ?? [];
+      expect([...wired].sort()).toEqual(groups);
+      expect(data).toMatchObject({
+        IamInstanceProfile: { Name: "KarpenterNodeInstanceProfile-karpenter-demo" },
+        Monitoring: { Enabled: true },
+        MetadataOptions: {
+          HttpEndpoint: "enabled",
+          HttpProtocolIpv6: "disabled",
+          HttpPutResponseHopLimit: 2,
+          HttpTokens: "required",
+        },
+      });
+      const [script, bootstrap] = userDataOf(template).split("/etc/eks/bootstrap.sh");
+      expect(script).toContain("#!/bin/bash\necho hello");
+      expect(bootstrap).toContain("karpenter-demo");
+    }));
+
+  it("the user's tags on everything that a launch makes (S0-12)", () =>
+    inAccount(async (account) => {
+      const { controls } = account.world.box.sandbox.aws;
+      const tags = [{ Key: "karpenter.sh/discovery", Value: "karpenter-demo" }];
+      controls.addImage({ name: "mine", architecture: "x86_64", tags });
+      await launchWith(account, "s0-01-nodetemplate-field-skeleton.yaml");
+      const [onInstance, ...onVolumes] = await tagsOfLaunch(account, "default");
+      expect(onVolumes).toHaveLength(1);
+      for (const tags of [onInstance, ...onVolumes])
+        expect(tags).toMatchObject({ team: "my-team" });
+      expect(taggedByUser(account.fleets()[0]?.TagSpecifications)).toEqual(
+        expect.arrayContaining(["fleet", "instance", "volume"]),
+      );
+      const [template] = account.templates();
+      expect(taggedByUser(template?.LaunchTemplateData.TagSpecifications)).toContain(
+        "network-interface",
+      );
+      expect(taggedByUser(template?.TagSpecifications)).toEqual(["launch-template"]);
+    }));
+
+  it("what Karpenter finds its machines by, beside the user's tags; only Name is the user's (S0-60, S0-61, S0-62, S0-63, S0-64)", () =>
+    inAccount(async (account) => {
+      const own = (name: string) => ({
+        "karpenter.sh/provisioner-name": name,
+        "kubernetes.io/cluster/karpenter-demo": "owned",
+      });
+      const first = await launchWith(account, "s0-09-tags-snippet.yaml");
+      const expected = {
+        ...own(first),
+        Name: "karpenter.sh/provisioner-name/tags-snippet",
+        InternalAccountingTag: "1234",
+        "dev.corp.net/app": "Calculator",
+        "dev.corp.net/team": "MyTeam",
+      };
+      expect(await tagsOfLaunch(account, first)).toMatchObject([expected, expected]);
+      const second = await launchWith(account, "s0-10-tags-name-override.yaml");
+      const named = { ...own(second), Name: "my-own-name" };
+      expect(await tagsOfLaunch(account, second)).toMatchObject([named, named]);
+    }));
+
+  it("nothing while a selector was left unsubstituted, which the log says (S0-43, S0-44)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      const unsubstituted = `$${"{CLUSTER_NAME}"}`;
+      const objects = seedObjects("s0-07-basic-deploy-blockdevice.yaml", unsubstituted);
+      expect(objects.map(({ kind }) => kind)).toEqual(["Provisioner", "AWSNodeTemplate"]);
+      // Not through the world's apply: that would fill the name in.
+      expect((await account.send("POST", PROVISIONERS, objects[0])).status).toBe(201);
+      expect((await account.send("POST", TEMPLATES, objects[1])).status).toBe(201);
+      await world.advance(2_000);
+      expect((await account.read(`${TEMPLATES}/default`)).status?.subnets).toBeUndefined();
+      expect(account.said("no subnets exist given constraints")).not.toEqual([]);
+      await world.applySeed("s0-07-basic-deploy-blockdevice.yaml");
+      await world.advance(2_000);
+      expect((await account.read(`${TEMPLATES}/default`)).status.subnets).toHaveLength(3);
+    }));
+});
