@@ -472,6 +472,19 @@ describe("what is told", () => {
     expect(await poolCondition("default", "NodeRegistrationHealthy")).toBe("True");
   });
 
+  it("conditions of nodes and classes that change are events too", async () => {
+    await cluster();
+    await world.scale("inflate", 1);
+    await untilRunning(1);
+    await world.apply(nodeClass("default", { subnetSelectorTerms: [{ tags: { no: "such" } }] }));
+    await world.advance(MINUTE);
+    const all = await world.list<Event>("Event");
+    const told = (kind: string) =>
+      all.filter((one) => one.involvedObject.kind === kind).map(({ message }) => message ?? "");
+    expect(told("Node").join("\n")).toContain("Type: Ready, Status: False -> True");
+    expect(told("EC2NodeClass").join("\n")).toContain("Type: SubnetsReady, Status: True -> False");
+  });
+
   it("a field that nothing acts on is said once for each object", async () => {
     await cluster();
     await world.apply(nodeClass("special", { ipPrefixCount: 2 }));

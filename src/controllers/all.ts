@@ -75,6 +75,8 @@ export function allControllers(world: World): readonly Controller[] {
     evictions.controller,
     /** What people see: gauges of nodes; conditions that change, finalizers that come off. */
     nodeMetrics(world),
-    ...STATUS_EVENT_KINDS.map((kind) => statusEvents(world, kind)),
+    ...[...STATUS_EVENT_KINDS, ...world.cloud.nodeClassKinds].map((kind) =>
+      statusEvents(world, kind),
+    ),
   ];
 }

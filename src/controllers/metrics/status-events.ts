@@ -1,8 +1,9 @@
 /**
- * Tells people in `kubectl describe` of every condition that changes on NodePools and NodeClaims, and of
- * finalizers that come off. The mapping of a change does the work; nothing is asked for.
+ * Tells people in `kubectl describe` of every condition that changes on pools, claims, Nodes and node
+ * classes, and of finalizers that come off. The mapping of a change does the work; nothing is asked for.
  * upstream: operatorpkg/status/controller.go
  */
+import { NODE } from "../../apis/core/node.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import type { Condition, Kind, KubeObject } from "../../apis/meta.ts";
@@ -29,8 +30,12 @@ export function statusEvents(world: World, kind: Kind): Controller {
   };
 }
 
-/** The kinds whose conditions are told of. */
-export const STATUS_EVENT_KINDS: readonly Kind[] = [NODE_POOL as Kind, NODE_CLAIM as Kind];
+/** The kinds whose conditions are told of, beside the provider's node classes. */
+export const STATUS_EVENT_KINDS: readonly Kind[] = [
+  NODE_POOL as Kind,
+  NODE_CLAIM as Kind,
+  NODE as Kind,
+];
 
 /** One event a condition that was there before with another status. */
 export function transitions(before: Conditioned, after: Conditioned): readonly EventToPublish[] {
