@@ -1,0 +1,11 @@
+/** `npm run bench -- <what> [options]`: the benches of this folder by name. */
+import { speed } from "./speed.ts";
+
+const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { speed };
+
+const [name = "", ...args] = process.argv.slice(2);
+const bench = BENCHES[name];
+if (bench === undefined) {
+  process.stderr.write(`npm run bench -- <what>: there is ${Object.keys(BENCHES).join(", ")}\n`);
+  process.exitCode = 1;
+} else await bench(args);

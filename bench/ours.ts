@@ -1,0 +1,25 @@
+/**
+ * Our engine on one workload file, once, in this cold process: prints a line of JSON that has the
+ * shape of `bench/upstream`'s. The time covers the whole of `solve`: sorting pods into classes,
+ * setting up topology and types, planning, building the claims.
+ */
+import { solve } from "../src/core/provisioning/solve.ts";
+import { inputOf, readWorkload } from "./workload.ts";
+
+const [path] = process.argv.slice(2);
+if (path === undefined) throw new Error("one workload file is needed");
+const input = inputOf(readWorkload(path));
+const start = performance.now();
+const result = solve(input);
+const solveMs = performance.now() - start;
+const report = {
+  pods: input.pods.length,
+  workers: 1,
+  setupMs: 0,
+  solveMs,
+  nodes: result.newClaims.length,
+  priceMicroUsdPerHour: result.newClaims.reduce((sum, one) => sum + one.cheapest.priceMicroUsd, 0),
+  unschedulable: result.unschedulable.length,
+  rssBytes: process.memoryUsage().rss,
+};
+process.stdout.write(`${JSON.stringify(report)}\n`);

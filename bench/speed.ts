@@ -1,0 +1,142 @@
+/**
+ * `npm run bench -- speed [workload …] [--runs N] [--ours]`: our engine and upstream's on the same
+ * files, each run in a cold process of its own, one after the other; medians and the ratio. Upstream
+ * runs with one worker and with two, and its better median counts. Without Go only ours runs.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { WORKLOADS } from "./workloads.ts";
+
+interface Report {
+  readonly pods: number;
+  readonly setupMs: number;
+  readonly solveMs: number;
+  readonly nodes: number;
+  readonly priceMicroUsdPerHour: number;
+  readonly unschedulable: number;
+}
+
+type Run = (file: string) => Report;
+
+/** Upstream would need ten minutes and more. */
+const TOO_LARGE_FOR_UPSTREAM = new Set(["U-mix-100k"]);
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+export async function speed(args: readonly string[]): Promise<void> {
+  const runs = numberAfter(args, "--runs") ?? 5;
+  const asked = args.filter((arg, index) => arg in WORKLOADS && args[index - 1] !== "--runs");
+  const stray = args.find((arg) => !arg.startsWith("--") && !(arg in WORKLOADS) && !/^\d+$/.test(arg));
+  if (stray !== undefined) {
+    throw new Error(`no workload ${stray}; there are ${Object.keys(WORKLOADS).join(", ")}`);
+  }
+  const folder = mkdtempSync(join(tmpdir(), "karpenter-bench-"));
+  try {
+    const upstream = args.includes("--ours") ? undefined : buildUpstream(folder);
+    print(HEAD);
+    print(HEAD.map((title) => "-".repeat(title.length)));
+    for (const name of asked.length > 0 ? asked : Object.keys(WORKLOADS)) {
+      const file = join(folder, `${name}.json`);
+      const workload = await (WORKLOADS[name] as (typeof WORKLOADS)[string])();
+      writeFileSync(file, JSON.stringify(workload));
+      compare(name, file, runs, TOO_LARGE_FOR_UPSTREAM.has(name) ? undefined : upstream);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const HEAD = ["workload      ", "engine       ", "   median ms", "(min - max)        ", "   pods/s", "nodes ", "      $/h", "left", "ratio"];
+
+function compare(name: string, file: string, runs: number, upstream: string | undefined): void {
+  const ours = repeat(runs, () => runOurs(file));
+  const candidates =
+    upstream === undefined
+      ? []
+      : [1, 2].map((workers) => ({
+          engine: `upstream, ${workers}w`,
+          reports: repeat(runs, () => run(upstream, ["-workers", String(workers), file])),
+        }));
+  const best = Math.min(...candidates.map(({ reports }) => medianMs(reports)));
+  const ratio = candidates.length === 0 ? "" : `${(best / medianMs(ours)).toFixed(1)}x`;
+  row(name, "ours", ours, ratio);
+  for (const { engine, reports } of candidates) row("", engine, reports, "");
+}
+
+const runOurs: Run = (file) => run(process.execPath, ["--import", "tsx", join(HERE, "ours.ts"), file]);
+
+function run(command: string, args: readonly string[]): Report {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr}`);
+  return JSON.parse(stdout) as Report;
+}
+
+function repeat(count: number, once: () => Report): Report[] {
+  return Array.from({ length: count }, once);
+}
+
+/** Solve and what comes before it: making the scheduler and the topology is part of ours too. */
+function timeMs(report: Report): number {
+  return report.setupMs + report.solveMs;
+}
+
+function medianMs(reports: readonly Report[]): number {
+  const sorted = reports.map(timeMs).sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] as number;
+}
+
+function row(name: string, engine: string, reports: readonly Report[], ratio: string): void {
+  const times = reports.map(timeMs);
+  const [{ pods, nodes, unschedulable }] = reports as [Report];
+  const prices = reports.map((one) => one.priceMicroUsdPerHour / 1e6);
+  const spread = (values: readonly number[], digits: number): string =>
+    `${Math.min(...values).toFixed(digits)} - ${Math.max(...values).toFixed(digits)}`;
+  const ms = medianMs(reports);
+  print([
+    name,
+    engine,
+    ms.toFixed(1),
+    `(${spread(times, 1)})`,
+    String(Math.round((pods / ms) * 1_000)),
+    String(nodes),
+    Math.min(...prices).toFixed(2),
+    String(unschedulable),
+    ratio,
+  ]);
+}
+
+function print(cells: readonly string[]): void {
+  const widths = HEAD.map((title) => title.length);
+  const text = cells.map((cell, column) => {
+    const width = widths[column] as number;
+    return column < 2 || column === 3 ? cell.padEnd(width) : cell.padStart(width);
+  });
+  process.stdout.write(`${text.join(" ").trimEnd()}\n`);
+}
+
+/** The opponent's program; undefined, with a word on why, where Go is not installed. */
+function buildUpstream(folder: string): string | undefined {
+  if (spawnSync("go", ["version"]).status !== 0) {
+    process.stdout.write("Go is not installed: upstream's scheduler is left out of this run\n");
+    return undefined;
+  }
+  const program = join(folder, "upstream");
+  const built = spawnSync("go", ["build", "-o", program, "."], {
+    cwd: join(HERE, "upstream"),
+    encoding: "utf8",
+  });
+  if (built.status === 0) return program;
+  const [why] = built.stderr.trim().split("\n").slice(-1);
+  process.stdout.write(`upstream's scheduler could not be built and is left out: ${why}\n`);
+  return undefined;
+}
+
+function numberAfter(args: readonly string[], flag: string): number | undefined {
+  const at = args.indexOf(flag);
+  if (at < 0) return undefined;
+  const value = Number(args[at + 1]);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${flag}: wanted a number of runs`);
+  return value;
+}

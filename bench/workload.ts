@@ -1,0 +1,86 @@
+/**
+ * A workload is a file that our engine and upstream's both read: instance types as `karpenter plan`
+ * takes them (docs/reference/plan.md), NodePools as Kubernetes does, and pods as templates with a
+ * count. `bench/upstream` reads the same fields.
+ */
+import { readFileSync } from "node:fs";
+import type { PodTemplateSpec } from "../src/apis/apps/kinds.ts";
+import type { Pod } from "../src/apis/core/pod.ts";
+import { toPool } from "../src/apis/hub/to-pool.ts";
+import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
+import { formatResources } from "../src/apis/resources.ts";
+import { parseInstanceTypes } from "../src/cli/plan/instance-type-file.ts";
+import type { InstanceType } from "../src/core/cloudprovider/instance-type.ts";
+import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
+
+export interface Workload {
+  readonly name: string;
+  readonly preferencePolicy: "Respect" | "Ignore";
+  /** As in the file of `--instance-types`. */
+  readonly instanceTypes: readonly unknown[];
+  readonly nodePools: readonly NodePool[];
+  readonly pods: readonly PodGroup[];
+}
+
+/** So many pods `<name>-0`, `<name>-1`, … of namespace default. */
+export interface PodGroup {
+  readonly name: string;
+  readonly count: number;
+  readonly template: PodTemplateSpec;
+}
+
+export function readWorkload(path: string): Workload {
+  return JSON.parse(readFileSync(path, "utf8")) as Workload;
+}
+
+/** What the engine is given for it: as the operator would have it in memory. */
+export function inputOf(workload: Workload): SchedulingInput {
+  const text = JSON.stringify(workload.instanceTypes);
+  const { instanceTypes, wellKnownLabels } = parseInstanceTypes(workload.name, text);
+  return {
+    nowMs: 0,
+    pods: workload.pods.flatMap(podsOf),
+    pools: workload.nodePools.map((native) => ({ pool: toPool(native), instanceTypes, usage: {} })),
+    nodes: [],
+    daemonPods: [],
+    namespaces: [{ metadata: { name: "default" } }],
+    volumes: { claims: [], volumes: [], classes: [], csiNodes: [] },
+    options: {
+      preferencePolicy: workload.preferencePolicy,
+      minValuesPolicy: "Strict",
+      maxInstanceTypes: 600,
+      wellKnownLabels,
+    },
+  };
+}
+
+/** Each pod is an object of its own, as if it had come over the wire. */
+function podsOf({ name, count, template }: PodGroup): Pod[] {
+  const text = JSON.stringify(template);
+  return Array.from({ length: count }, (_, index) => {
+    const { metadata, spec } = JSON.parse(text) as PodTemplateSpec;
+    const podName = `${name}-${index}`;
+    return {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { ...metadata, name: podName, namespace: "default", uid: podName },
+      spec,
+    };
+  });
+}
+
+/** A type in the words of the file: what a provider knows, for both engines. */
+export function describeType(type: InstanceType): unknown {
+  return {
+    name: type.name,
+    labels: type.labels,
+    capacity: formatResources(type.capacity),
+    overhead: formatResources(type.overhead),
+    offerings: type.offerings.map(({ zone, capacityType, priceMicroUsd, available }) => ({
+      zone,
+      capacityType,
+      priceMicroUsdPerHour: priceMicroUsd,
+      available,
+    })),
+  };
+}
