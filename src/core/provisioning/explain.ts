@@ -115,8 +115,13 @@ function byTypes(
   const filtered = filterTypes(template, podClass.requests, set, template.usable);
   if (filtered.text !== undefined) {
     const resources = resourcesText(template, podClass);
-    const details = `requirements=${space.get(set)}, resources=${resources}`;
-    return { text: `${filtered.text}, ${details}`, rejected: filtered.rejected };
+    const requirements = space.get(set);
+    // The older versions named what was asked for first.
+    const text =
+      template.pool.generation === "v1"
+        ? `${filtered.text}, requirements=${requirements}, resources=${resources}`
+        : `no instance type satisfied resources ${resources} and requirements ${requirements} (${filtered.text})`;
+    return { text, rejected: filtered.rejected };
   }
   if (filterTypes(template, podClass.requests, set, within).text !== undefined) {
     const noun = vocabulary(template.pool.generation).poolNoun;

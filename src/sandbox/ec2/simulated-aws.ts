@@ -8,19 +8,22 @@ import type { AwsApi, Image, Instance, Tag } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
 import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
+import { eventsCalls, publish, type ServiceEvent } from "./event-bus.ts";
 import { extraCalls } from "./extra-calls.ts";
 import type { Faults } from "./faults.ts";
 import { fleetCalls } from "./fleet.ts";
 import { eksCalls, iamCalls, stsCalls } from "./identity.ts";
 import { imageCalls, imageDevices, ssmCalls } from "./images.ts";
+import { tellChange, tellRebalance, tellRetirement } from "./instance-events.ts";
 import { instanceTypeCalls } from "./instance-types.ts";
-import { instanceCalls, reclaim, terminate, toInstance } from "./instances.ts";
+import { instanceCalls, reclaim, stop, terminate, toInstance } from "./instances.ts";
 import { Journal } from "./journal.ts";
 import type { KubeletFacts } from "./kubelet-facts.ts";
 import { kubeletOf } from "./kubelet-facts.ts";
 import { launchTemplateCalls } from "./launch-templates.ts";
 import { networkCalls } from "./network.ts";
 import { pricingCalls, spotPriceCalls } from "./prices.ts";
+import { sqsCalls } from "./sqs.ts";
 import type { AwsState, ImageVariant, InstanceChange, InstanceRecord } from "./state.ts";
 import { awsTime, newId, setTags } from "./state.ts";
 import { tagCalls } from "./tags.ts";
@@ -86,6 +89,14 @@ export interface AwsControls {
   reclaimSpot(instanceId: string): void;
   /** Ends a machine without anybody asking, as a failing host does. */
   failInstance(instanceId: string): void;
+  /** Stops a machine without ending it. */
+  stopInstance(instanceId: string): void;
+  /** A spot instance gets a rebalance recommendation; nothing else happens to it. */
+  recommendRebalance(instanceId: string): void;
+  /** AWS Health announces that the host of these instances retires; nothing else happens yet. */
+  scheduleRetirement(...instanceIds: readonly string[]): void;
+  /** Puts any event on the bus, as AWS's services do. */
+  putEvent(event: ServiceEvent): void;
 }
 
 export interface SimulatedAws {
@@ -98,24 +109,31 @@ export interface SimulatedAws {
   /** The kubelets of the unmanaged node group. */
   readonly nodeGroup: readonly KubeletFacts[];
   /** Any call by service and AWS's action name, also those that the provider never makes. */
-  call(service: string, action: string, input: unknown): Promise<unknown>;
+  call(service: string, action: string, input: unknown, signal?: AbortSignal): Promise<unknown>;
 }
 
-type Handler = (input: never) => unknown;
+/** Answers at once, or with a promise where AWS lets the caller wait (long polling). */
+type Handler = (input: never, signal?: AbortSignal) => unknown;
 type Handlers = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
 
 /** Creates an account in its base state. */
 export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
-  const state = createBaseState(options, (record, change) =>
-    options.onInstance(eventOf(state, record, change)),
-  );
+  const state = createBaseState(options, (record, change) => {
+    tellChange(state, record, change);
+    options.onInstance(eventOf(state, record, change));
+  });
   const nodeGroup = options.nodeGroup === false ? [] : startNodeGroup(state);
   const journal = new Journal();
   const handlers = handlersOf(state);
   const answered = new Map<string, unknown>();
   const latencyMs = options.latencyMs ?? (() => 0);
 
-  function answer(service: string, action: string, input: unknown): unknown {
+  function answer(
+    service: string,
+    action: string,
+    input: unknown,
+    signal: AbortSignal | undefined,
+  ): unknown {
     state.faults.checkCall(service, action);
     const handler = handlers[service]?.[action.slice(0, 1).toLowerCase() + action.slice(1)];
     if (handler === undefined) {
@@ -127,19 +145,25 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     }
     // A repeated token is a client's retry: it gets the first answer and changes nothing.
     const token = isObject(input) ? input["ClientToken"] : undefined;
-    if (typeof token !== "string") return handler(input as never);
+    if (typeof token !== "string") return handler(input as never, signal);
     const key = `${service}/${action}/${token}`;
     if (!answered.has(key)) answered.set(key, handler(input as never));
     return answered.get(key);
   }
 
-  async function call(service: string, action: string, given: unknown): Promise<unknown> {
+  async function call(
+    service: string,
+    action: string,
+    given: unknown,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
     const input = clone(given);
     const delayMs = latencyMs(action);
     if (delayMs > 0) await state.clock.sleep(delayMs);
     const entry = { atMs: state.clock.now(), service, action, input };
     try {
-      const output = answer(service, action, input);
+      const result = answer(service, action, input, signal);
+      const output = result instanceof Promise ? await result : result;
       const isReading = /^(Describe|Get)/.test(action);
       journal.record({ ...entry, outcome: isReading ? { ok: true } : { ok: true, output } });
       return output;
@@ -155,12 +179,16 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     return Object.fromEntries(
       methods.map((method) => {
         const action = method.slice(0, 1).toUpperCase() + method.slice(1);
-        return [method, (input: unknown) => call(service, action, input)];
+        return [
+          method,
+          (input: unknown, options?: { readonly signal?: AbortSignal }) =>
+            call(service, action, input, options?.signal),
+        ];
       }),
     );
   }
 
-  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts"];
+  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts", "sqs"];
   const api = Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
   return {
     api,
@@ -191,6 +219,8 @@ function handlersOf(state: AwsState): Handlers {
     eks: { ...eksCalls(state) },
     pricing: { ...pricingCalls(state) },
     sts: { ...stsCalls(state) },
+    sqs: { ...sqsCalls(state) },
+    events: { ...eventsCalls(state) },
   };
 }
 
@@ -213,7 +243,11 @@ function eventOf(state: AwsState, record: InstanceRecord, type: InstanceChange):
   const result = state.faults.takesJoin({ instanceType, zone, capacityType })
     ? { ok: false as const, problem: "fault: the machine never joins" }
     : kubeletOf(state, record);
-  if (result.ok) return { ...event, kubelet: result.kubelet };
+  if (result.ok) {
+    // EKS marks the machines that join its cluster.
+    setTags(state, record.id, [{ Key: "aws:eks:cluster-name", Value: state.clusterName }]);
+    return { ...event, instance: toInstance(state, record), kubelet: result.kubelet };
+  }
   state.trace?.({
     atMs: state.clock.now(),
     actor: "ec2",
@@ -227,6 +261,11 @@ function eventOf(state: AwsState, record: InstanceRecord, type: InstanceChange):
 
 function controlsOf(state: AwsState): AwsControls {
   const instanceNamed = (id: string): InstanceRecord => known(state.instances, id, "instance");
+  const spotNamed = (id: string): InstanceRecord => {
+    const record = instanceNamed(id);
+    if (record.capacityType === "spot") return record;
+    throw new Error(`reclaiming instance ${id}: it is on-demand; choose a spot instance`);
+  };
   return {
     addSubnet(seed) {
       const { id } = addSubnet(state, seed);
@@ -262,14 +301,12 @@ function controlsOf(state: AwsState): AwsControls {
     removeOffering(instanceType, zone) {
       state.notOffered.add(`${instanceType}/${zone}`);
     },
-    reclaimSpot(id) {
-      const record = instanceNamed(id);
-      if (record.capacityType !== "spot") {
-        throw new Error(`reclaiming instance ${id}: it is on-demand; choose a spot instance`);
-      }
-      reclaim(state, record);
-    },
+    reclaimSpot: (id) => reclaim(state, spotNamed(id)),
     failInstance: (id) => terminate(state, instanceNamed(id), "Server.InternalError"),
+    stopInstance: (id) => stop(state, instanceNamed(id)),
+    recommendRebalance: (id) => tellRebalance(state, spotNamed(id)),
+    scheduleRetirement: (...ids) => tellRetirement(state, ids.map(instanceNamed)),
+    putEvent: (event) => publish(state, event),
   };
 }
 

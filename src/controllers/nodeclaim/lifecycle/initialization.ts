@@ -19,21 +19,24 @@ import { done, type StepResult } from "./step.ts";
 
 export async function initialize(world: World, claim: NodeClaim): Promise<StepResult> {
   const providerId = claim.status?.providerID;
-  if (condition(claim, "Initialized")?.status !== "Unknown") return done(claim);
+  // Older generations say False of what they wait for, v1 Unknown.
+  const waiting = claimGeneration(claim) === "v1" ? "Unknown" : "False";
+  const known = condition(claim, "Initialized")?.status;
+  if (known !== "Unknown" && known !== waiting) return done(claim);
   if (!isTrue(claim, "Registered") || providerId === undefined) return done(claim);
   const nowMs = world.clock.now();
   const found = registration(nodes(world).byIndex("providerId", providerId));
   if (found.state !== "found") {
     const { reason, message } = found;
     return done(
-      withCondition(claim, { type: "Initialized", status: "Unknown", reason, message }, nowMs),
+      withCondition(claim, { type: "Initialized", status: waiting, reason, message }, nowMs),
     );
   }
   const verdict = initialization(claim, found.node);
   if (!verdict.ok) {
     const { reason, message } = verdict;
     return done(
-      withCondition(claim, { type: "Initialized", status: "Unknown", reason, message }, nowMs),
+      withCondition(claim, { type: "Initialized", status: waiting, reason, message }, nowMs),
     );
   }
   const { metadata } = found.node;

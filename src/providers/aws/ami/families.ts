@@ -12,6 +12,7 @@ export interface FamilyTraits {
   /** kube-reserved memory grows with ENI-limited pods, whatever maxPods says. */
   readonly reservesByEniPods: boolean;
   readonly honoursPodsPerCore: boolean;
+  readonly honoursSoftEviction: boolean;
   readonly eniLimitedPods: boolean;
   readonly os: "linux" | "windows";
   /** Windows only. */
@@ -27,6 +28,7 @@ const LINUX: FamilyTraits = {
   ephemeralDevice: "/dev/xvda",
   reservesByEniPods: true,
   honoursPodsPerCore: true,
+  honoursSoftEviction: true,
   eniLimitedPods: true,
   os: "linux",
 };
@@ -36,6 +38,7 @@ const WINDOWS: FamilyTraits = {
   ephemeralDevice: "/dev/sda1",
   reservesByEniPods: false,
   honoursPodsPerCore: true,
+  honoursSoftEviction: true,
   eniLimitedPods: false,
   os: "windows",
 };
@@ -54,6 +57,7 @@ const FAMILIES: Readonly<Record<AmiFamily, FamilyTraits>> = {
     ephemeralDevice: "/dev/xvdb",
     reservesByEniPods: false,
     honoursPodsPerCore: false,
+    honoursSoftEviction: false,
   },
   Windows2019: { ...WINDOWS, windowsBuild: "10.0.17763" },
   Windows2022: { ...WINDOWS, windowsBuild: "10.0.20348" },

@@ -33,6 +33,8 @@ export interface CapacitySettings {
   readonly blockDeviceMappings: readonly BlockDeviceMapping[];
   readonly instanceStorePolicy: "RAID0" | undefined;
   readonly kubelet: KubeletConfiguration | undefined;
+  /** Before v1 the greater of hard and soft eviction thresholds was kept from pods. */
+  readonly countsSoftEviction: boolean;
   /** Share of memory the hypervisor takes: 0.075. */
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
@@ -82,12 +84,13 @@ export function overheadOf(
     ...known(settings.kubelet?.kubeReserved),
   };
   const systemReserved = known(settings.kubelet?.systemReserved);
-  const evictionHard = settings.kubelet?.evictionHard ?? {};
   const eviction = {
-    memory: threshold(evictionHard["memory.available"] ?? "100Mi", capacity["memory"] ?? 0),
-    "ephemeral-storage": threshold(
-      evictionHard["nodefs.available"] ?? "10%",
+    memory: evictedAt("memory.available", "100Mi", capacity["memory"] ?? 0, settings),
+    "ephemeral-storage": evictedAt(
+      "nodefs.available",
+      "10%",
       capacity["ephemeral-storage"] ?? 0,
+      settings,
     ),
   };
   return Object.freeze(addResources(addResources(kubeReserved, systemReserved), eviction));
@@ -150,6 +153,22 @@ function reservedMilliCpu(milli: number): number {
     from = upTo;
   }
   return reserved;
+}
+
+/** How much of a capacity must stay free: as the kubelet is told, else as it does by default. */
+function evictedAt(
+  signal: string,
+  byDefault: string,
+  capacity: number,
+  { kubelet, family, countsSoftEviction }: CapacitySettings,
+): number {
+  const soft = countsSoftEviction && traitsOf(family).honoursSoftEviction;
+  const told = [
+    kubelet?.evictionHard?.[signal],
+    soft ? kubelet?.evictionSoft?.[signal] : undefined,
+  ].filter((one) => one !== undefined);
+  const texts = told.length > 0 ? told : [byDefault];
+  return Math.max(...texts.map((text) => threshold(text, capacity)));
 }
 
 /** `100Mi`, or a share of the capacity. A share of 100 % switches the signal off. */

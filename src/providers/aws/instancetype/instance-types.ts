@@ -103,6 +103,7 @@ export class InstanceTypes {
       blockDeviceMappings: nodeClass.blockDeviceMappings,
       instanceStorePolicy: nodeClass.instanceStorePolicy,
       kubelet,
+      countsSoftEviction: nodeClass.generation !== "v1",
       vmMemoryOverhead,
       reservedEnis,
       eniLimitedPods,
