@@ -13,8 +13,10 @@ import type { EventRecorder, EventToPublish } from "./events.ts";
 
 /** upstream: pkg/events/recorder.go */
 const DEFAULT_DEDUPE_MS = 120_000;
-/** Remembered events; the oldest are forgotten first. */
+/** Up to so many events are remembered beyond their window, to count up on them. */
 const MEMORY = 4_096;
+/** Never more than that, whatever goes on in the cluster. */
+const MEMORY_LIMIT = 65_536;
 
 export interface RecorderDeps {
   readonly client: KubeClient;
@@ -37,6 +39,18 @@ interface Remembered {
 export function createRecorder(deps: RecorderDeps): EventRecorder {
   const memory = new Map<string, Remembered>();
   let published = 0;
+  let sweepAt = MEMORY;
+
+  /** Forgets what is out of its window; one still in it would be said again at once. */
+  function forget(nowMs: number): void {
+    if (memory.size <= sweepAt) return;
+    for (const [key, { untilMs }] of memory) if (untilMs <= nowMs) memory.delete(key);
+    const full = memory.size > MEMORY_LIMIT;
+    while (full && memory.size > (MEMORY_LIMIT * 3) / 4)
+      memory.delete(memory.keys().next().value as string);
+    // Seldom enough that a flood costs each event the same.
+    sweepAt = Math.min(Math.max(MEMORY, 2 * memory.size), MEMORY_LIMIT);
+  }
 
   function publishOne(event: EventToPublish): void {
     const nowMs = deps.clock.now();
@@ -54,7 +68,7 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
       return;
     }
     memory.set(key, { untilMs, count: 1, stored: create(deps, event, published++) });
-    if (memory.size > MEMORY) memory.delete(memory.keys().next().value as string);
+    forget(nowMs);
   }
 
   return {
