@@ -57,6 +57,8 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     {
       "cluster-name": clusterName,
       "disable-leader-election": "true",
+      // The account has a queue of the cluster's name, as the installation makes it.
+      "interruption-queue": clusterName,
       // As the older generations' installation sets it: their templates mostly name none.
       "default-instance-profile": `KarpenterNodeInstanceProfile-${clusterName}`,
       ...options.flags,

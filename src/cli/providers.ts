@@ -39,6 +39,7 @@ export function awsProviderOf(
       defaultInstanceProfile: options.defaultInstanceProfile,
       isolatedVpc: options.isolatedVpc,
       vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
+      interruptionQueue: options.interruptionQueue,
       reservedEnis: options.reservedEnis,
     },
   });

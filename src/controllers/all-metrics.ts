@@ -1,6 +1,7 @@
 /** Every metric that a controller moves: what the operator registers. */
+
+import type { MetricSpec } from "../base/metrics.ts";
 import { DISRUPTION_METRICS } from "./disruption/metrics.ts";
-import type { MetricSpec } from "./metric.ts";
 import { NODE_GAUGE_METRICS } from "./metrics/nodes.ts";
 import { NODE_METRICS } from "./node/metrics.ts";
 import { NODECLAIM_METRICS } from "./nodeclaim/metrics.ts";

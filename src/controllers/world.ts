@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
+import type { Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { ClusterState } from "../core/state/cluster.ts";
@@ -20,15 +21,6 @@ export interface Settings {
   /** Milli-cores of the controller: scales concurrency. */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;
-}
-
-/** Moves counters, gauges and histograms declared in a `metrics.ts`. Names without the prefix. */
-export interface Metrics {
-  count(name: string, labels: Readonly<Record<string, string>>, by?: number): void;
-  set(name: string, labels: Readonly<Record<string, string>>, value: number): void;
-  /** Forgets the series that carry all of `labels`. */
-  forget(name: string, labels: Readonly<Record<string, string>>): void;
-  observe(name: string, labels: Readonly<Record<string, string>>, value: number): void;
 }
 
 export interface World {

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
+import type { Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import { allControllers } from "../controllers/all.ts";
 import { ALL_METRICS } from "../controllers/all-metrics.ts";
@@ -22,6 +23,7 @@ import type { Mirrors } from "../kube/mirror.ts";
 import { LiveMirrors } from "../kube/mirrors.ts";
 import { createRecorder } from "../kube/recorder.ts";
 import type { Transport } from "../kube/transport.ts";
+import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
 import { OPTIONS, type OptionDefinition, type Options } from "./options.ts";
 
@@ -33,6 +35,7 @@ export interface ProviderDoors {
   readonly random: Random;
   readonly log: Logger;
   readonly events: EventRecorder;
+  readonly metrics: Metrics;
 }
 
 export interface Provider {
@@ -76,7 +79,7 @@ export function createOperator(deps: OperatorDeps): Operator {
     random: random.fork("operator/mirrors"),
     log,
   });
-  const metrics = createMetrics(ALL_METRICS, deps.version, deps.commit);
+  const metrics = createMetrics([...ALL_METRICS, ...AWS_METRICS], deps.version, deps.commit);
   const events = createRecorder({
     client: mirrors.client,
     clock,
@@ -91,6 +94,7 @@ export function createOperator(deps: OperatorDeps): Operator {
     random: random.fork("operator/provider"),
     log,
     events,
+    metrics,
   };
   // Before the provider opens any: the first to ask sets a mirror's options.
   openMirrors(doors);
@@ -99,7 +103,6 @@ export function createOperator(deps: OperatorDeps): Operator {
     ...doors,
     random: random.fork("operator/world"),
     cloud,
-    metrics,
     settings: settingsOf(options),
     cluster: createClusterState(),
   };

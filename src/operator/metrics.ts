@@ -4,8 +4,7 @@
  */
 import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../base/assert.ts";
-import type { MetricSpec } from "../controllers/metric.ts";
-import type { Metrics } from "../controllers/world.ts";
+import type { MetricSpec, Metrics } from "../base/metrics.ts";
 
 const PREFIX = "karpenter_";
 /** upstream: pkg/metrics/constants.go SummaryObjectives */

@@ -192,7 +192,6 @@ export const OPTIONS = {
     "string",
     "",
     "SQS queue with interruption events; empty = off.",
-    { notActedOn: "interruption handling comes later" },
   ),
   reservedEnis: aws("reserved-enis", "integer", "0", "Interfaces left out of pod density.", {
     min: 0,

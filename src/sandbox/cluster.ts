@@ -114,6 +114,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     trace: options.trace,
     onInstance: (event) => {
       if (event.type === "terminated") kubelets.leave(event.nodeName);
+      else if (event.type === "stopped") kubelets.halt(event.nodeName);
       else if (event.kubelet !== undefined) kubelets.join(toInstanceNode(event.kubelet));
     },
   });

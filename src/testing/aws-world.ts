@@ -33,6 +33,8 @@ export interface AwsWorld {
   readonly cloud: CloudProvider;
   readonly instances: InstanceEvent[];
   readonly events: EventToPublish[];
+  /** `interruption_received_messages_total spot_interrupted` → how often. */
+  readonly counts: ReadonlyMap<string, number>;
   readonly lines: string[];
   /** Time passes until the promise is settled. */
   settle<T>(promise: Promise<T>): Promise<T>;
@@ -54,6 +56,7 @@ export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<Aws
   const log = { debug: say, info: say, warn: say, error: say, with: () => log, named: () => log };
   const instances: InstanceEvent[] = [];
   const events: EventToPublish[] = [];
+  const counts = new Map<string, number>();
   const aws = createSimulatedAws({
     clock,
     random,
@@ -70,6 +73,15 @@ export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<Aws
     clock,
     log,
     events: { publish: (...published) => events.push(...published) },
+    metrics: {
+      count: (name, labels, by = 1) => {
+        const series = [name, ...Object.values(labels)].join(" ");
+        counts.set(series, (counts.get(series) ?? 0) + by);
+      },
+      set: () => undefined,
+      forget: () => undefined,
+      observe: () => undefined,
+    },
     settings: {
       clusterName: CLUSTER,
       clusterEndpoint: "https://cluster.example",
@@ -91,6 +103,7 @@ export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<Aws
     cloud,
     instances,
     events,
+    counts,
     lines,
     settle: async (promise) => {
       let done = false;

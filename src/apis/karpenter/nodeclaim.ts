@@ -1,5 +1,6 @@
 /** NodeClaim, karpenter.sh/v1: one machine, asked for and followed. upstream: pkg/apis/v1/nodeclaim.go */
 
+import { parseDuration } from "../../base/duration.ts";
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { NodeClassReference, RequirementSpec } from "./nodepool.ts";
@@ -32,3 +33,10 @@ export const NODE_CLAIM: Kind<NodeClaim> = {
   plural: "nodeclaims",
   namespaced: false,
 };
+
+/** How a claim ends: `graceful` without a grace period, `forceful` with none left to give, else `eventual`. */
+export function terminationMode(claim: NodeClaim): "graceful" | "forceful" | "eventual" {
+  const text = claim.spec.terminationGracePeriod;
+  if (text === undefined) return "graceful";
+  return (parseDuration(text) ?? 0) <= 0 ? "forceful" : "eventual";
+}

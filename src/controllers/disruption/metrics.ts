@@ -1,5 +1,5 @@
 /** Metrics of voluntary disruption. upstream: pkg/controllers/disruption/metrics.go */
-import { DURATION_BUCKETS, type MetricSpec } from "../metric.ts";
+import { DURATION_BUCKETS, type MetricSpec } from "../../base/metrics.ts";
 
 export const DISRUPTION_METRICS: readonly MetricSpec[] = [
   {

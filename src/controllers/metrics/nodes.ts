@@ -12,9 +12,9 @@ import {
   type Resources,
   subtractResources,
 } from "../../apis/resources.ts";
+import type { MetricSpec } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
-import type { MetricSpec } from "../metric.ts";
 import type { World } from "../world.ts";
 
 const POLL_MS = 5_000;

@@ -1,5 +1,5 @@
 /** Metrics of nodes that end and pods that are moved. upstream: pkg/controllers/node/termination/metrics.go */
-import { doubling, type MetricSpec } from "../metric.ts";
+import { doubling, type MetricSpec } from "../../base/metrics.ts";
 
 const HOUR = 3_600;
 

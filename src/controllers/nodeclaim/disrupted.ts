@@ -1,8 +1,7 @@
 /** Counting a claim that is taken out of service for a reason of ours. */
 
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { parseDuration } from "../../base/duration.ts";
+import { type NodeClaim, terminationMode } from "../../apis/karpenter/nodeclaim.ts";
 import { poolLabel } from "../words.ts";
 import type { World } from "../world.ts";
 
@@ -26,11 +25,4 @@ export function countDisrupted(
     consolidation_policy: "",
     termination_mode: terminationMode(claim),
   });
-}
-
-/** `graceful` without a grace period, `forceful` with none left to give, else `eventual`. */
-export function terminationMode(claim: NodeClaim): "graceful" | "forceful" | "eventual" {
-  const text = claim.spec.terminationGracePeriod;
-  if (text === undefined) return "graceful";
-  return (parseDuration(text) ?? 0) <= 0 ? "forceful" : "eventual";
 }

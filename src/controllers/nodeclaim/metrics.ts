@@ -1,5 +1,5 @@
 /** Metrics of claims and their nodes. upstream: pkg/metrics/metrics.go, nodeclaim/lifecycle/metrics.go */
-import { doubling, type MetricSpec } from "../metric.ts";
+import { doubling, type MetricSpec } from "../../base/metrics.ts";
 
 export const NODECLAIM_METRICS: readonly MetricSpec[] = [
   {

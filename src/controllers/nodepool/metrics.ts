@@ -1,5 +1,5 @@
 /** Metrics of pools. upstream: pkg/controllers/metrics/nodepool/controller.go */
-import type { MetricSpec } from "../metric.ts";
+import type { MetricSpec } from "../../base/metrics.ts";
 
 export const NODEPOOL_METRICS: readonly MetricSpec[] = [
   {

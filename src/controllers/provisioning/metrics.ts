@@ -1,5 +1,5 @@
 /** Metrics of planning. upstream: pkg/controllers/provisioning/scheduling/metrics.go */
-import { DURATION_BUCKETS, type MetricSpec } from "../metric.ts";
+import { DURATION_BUCKETS, type MetricSpec } from "../../base/metrics.ts";
 
 export const PROVISIONING_METRICS: readonly MetricSpec[] = [
   {

@@ -1,6 +1,7 @@
 /** The provider's own controllers, in the order a class and its instances live. */
 import { type Controller, requeueAfter } from "../../kube/controller.ts";
 import { taggingController } from "./instance/tagging.ts";
+import { interruptionController } from "./interruption/controller.ts";
 import { nodeClassController } from "./nodeclass/controller.ts";
 import { nodeTemplateController } from "./nodeclass/template-controller.ts";
 import type { AwsDeps, AwsParts } from "./parts.ts";
@@ -23,6 +24,8 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     pricing(deps, parts),
     /** Deletes launch templates that nobody has used for a while. */
     launchTemplates(parts),
+    /** Drains what EC2 is going to take away, if there is a queue that says so. */
+    ...interruption(deps, parts),
   ];
 }
 
@@ -41,6 +44,11 @@ function launchTemplates({ templates }: AwsParts): Controller {
     await templates.sweep();
     return requeueAfter(SWEEP_MS);
   });
+}
+
+function interruption(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
+  const { interruptionQueue = "" } = deps.settings;
+  return interruptionQueue === "" ? [] : [interruptionController(deps, parts, interruptionQueue)];
 }
 
 function singleton(name: string, reconcile: Controller["reconcile"]): Controller {

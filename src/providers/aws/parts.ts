@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import type { Metrics } from "../../base/metrics.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
@@ -39,6 +40,8 @@ export interface AwsSettings {
   /** `aws.enableENILimitedPodDensity` */
   readonly eniLimitedPodDensity?: boolean;
   readonly isolatedVpc?: boolean;
+  /** Name of the SQS queue with interruption events; empty: they are not followed. */
+  readonly interruptionQueue?: string;
 }
 
 export interface AwsDeps {
@@ -48,6 +51,7 @@ export interface AwsDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly events: EventRecorder;
+  readonly metrics: Metrics;
   readonly settings: AwsSettings;
 }
 

@@ -7,6 +7,7 @@ import * as ec2 from "@aws-sdk/client-ec2";
 import * as eks from "@aws-sdk/client-eks";
 import * as iam from "@aws-sdk/client-iam";
 import * as pricing from "@aws-sdk/client-pricing";
+import * as sqs from "@aws-sdk/client-sqs";
 import * as ssm from "@aws-sdk/client-ssm";
 import * as sts from "@aws-sdk/client-sts";
 import { isObject } from "../../base/json.ts";
@@ -29,7 +30,7 @@ export interface SdkOptions {
 /** Anything with `send`: each of the SDK's clients. */
 interface Sender {
   // biome-ignore lint/suspicious/noExplicitAny: the SDK's command types differ per client
-  send(command: any): Promise<unknown>;
+  send(command: any, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
 
 export function createSdkApi(options: SdkOptions): AwsApi {
@@ -52,6 +53,8 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     eks: eksCalls(new eks.EKSClient(config)),
     pricing: pricingCalls(new pricing.PricingClient(pricingConfig)),
     sts: stsCalls(new sts.STSClient(config)),
+    // Queue URLs name AWS's own hosts: an endpoint that was set must win over them.
+    sqs: sqsCalls(new sqs.SQSClient({ ...config, useQueueUrlAsEndpoint: false })),
   };
 }
 
@@ -148,13 +151,25 @@ function stsCalls(client: Sender): AwsApi["sts"] {
   return { getCallerIdentity: () => call(client, new sts.GetCallerIdentityCommand({})) };
 }
 
+function sqsCalls(client: Sender): AwsApi["sqs"] {
+  return {
+    getQueueUrl: (input) => call(client, new sqs.GetQueueUrlCommand(input)),
+    receiveMessage: (input, { signal } = {}) =>
+      call(client, new sqs.ReceiveMessageCommand(input as never), ["Messages"], signal),
+    deleteMessageBatch: (input) =>
+      call(client, new sqs.DeleteMessageBatchCommand(input as never), ["Successful", "Failed"]),
+  };
+}
+
 async function call<T>(
   client: Sender,
   command: unknown,
   lists: readonly string[] = [],
+  signal?: AbortSignal,
 ): Promise<T> {
   try {
-    const output = plain(await client.send(command)) as Record<string, unknown>;
+    const sent = client.send(command, signal === undefined ? {} : { abortSignal: signal });
+    const output = plain(await sent) as Record<string, unknown>;
     delete output["$metadata"];
     for (const path of lists) fillLists(output, path.split("."));
     return output as T;

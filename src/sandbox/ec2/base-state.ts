@@ -1,19 +1,22 @@
 /**
  * The account every simulation begins with: a VPC with three private subnets and two security
- * groups under the usual discovery tags, stock images, the node role and profile, the EKS cluster
+ * groups under the usual discovery tags, stock images, the node role and profile, the EKS cluster,
+ * the interruption queue with its rules
  * and two machines of a node group that Karpenter does not manage.
  */
 import type { Clock } from "../../base/clock.ts";
-import type { Random } from "../../base/random.ts";
+import { Random } from "../../base/random.ts";
 import type { AvailabilityZone, EksCluster, Tag } from "../../providers/aws/api.ts";
 import type { Trace } from "../trace.ts";
 import { embeddedCatalogue } from "./catalogue.ts";
+import { installRules } from "./event-bus.ts";
 import { Faults } from "./faults.ts";
 import { publishStockImages } from "./images.ts";
 import { launch } from "./instances.ts";
 import type { KubeletFacts } from "./kubelet-facts.ts";
 import { unmanagedKubelet } from "./kubelet-facts.ts";
 import { parseCidr } from "./network.ts";
+import { createQueue } from "./sqs.ts";
 import type { AwsState, InstanceTimings, SubnetRecord } from "./state.ts";
 import { newId, setTags } from "./state.ts";
 
@@ -42,6 +45,8 @@ const TIMINGS: InstanceTimings = {
 export function createBaseState(options: BaseOptions, notify: AwsState["notify"]): AwsState {
   const random = options.random.fork("aws");
   const version = minorOf(options.kubernetesVersion);
+  const vpcId = `vpc-${random.hex(17)}`;
+  const spotSeed = random.uint32();
   const state: AwsState = {
     clock: options.clock,
     random,
@@ -53,9 +58,9 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
     region: options.region,
     accountId: options.accountId ?? "123456789012",
     clusterName: options.clusterName,
-    vpcId: `vpc-${random.hex(17)}`,
+    vpcId,
     zones: zonesOf(options.region),
-    spotSeed: random.uint32(),
+    spotSeed,
     cluster: clusterOf(options, version, random),
     subnets: new Map(),
     securityGroups: new Map(),
@@ -70,10 +75,16 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
     fleets: new Map(),
     tags: new Map(),
     notOffered: new Set(),
+    queues: new Map(),
+    rules: new Map(),
+    messageIds: new Random(`${spotSeed}/messages`),
   };
   addNetwork(state);
   addIdentities(state);
   publishStockImages(state, version);
+  // As Karpenter's installation makes it: a queue by the cluster's name, and the rules that fill it.
+  const queue = createQueue(state, state.clusterName, { MessageRetentionPeriod: "300" });
+  installRules(state, queue.settings.arn);
   return state;
 }
 

@@ -22,7 +22,7 @@ export interface CapacityFault extends PoolMatch {
 export interface CallFault {
   /** `CreateFleet`, `DescribeSubnets`; left out: every call of the service, or of all. */
   readonly action?: string;
-  /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`. */
+  /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`, `sqs`, `events`. */
   readonly service?: string;
   readonly code: string;
   readonly message: string;
@@ -30,6 +30,8 @@ export interface CallFault {
   readonly status: number;
   /** How often it strikes; left out: until taken back. */
   readonly times?: number;
+  /** A missing permission: EC2 has its own code for it, the other services say `AccessDenied`. */
+  readonly isDenial?: boolean;
 }
 
 /** Takes a fault back. Twice does nothing. */
@@ -63,6 +65,7 @@ export class Faults {
       code: "UnauthorizedOperation",
       message,
       status: 403,
+      isDenial: true,
       ...(times === undefined ? {} : { times }),
     });
   }
@@ -107,7 +110,8 @@ export class Faults {
       if (fault.action !== undefined && fault.action !== action) continue;
       if (fault.service !== undefined && fault.service !== service) continue;
       use(this.#calls, entry);
-      throw new AwsError(fault.code, fault.message, fault.status);
+      const code = fault.isDenial === true && service !== "ec2" ? "AccessDenied" : fault.code;
+      throw new AwsError(code, fault.message, fault.status);
     }
   }
 

@@ -373,6 +373,24 @@ export function reclaim(state: AwsState, record: InstanceRecord): void {
   });
 }
 
+/** How long an operating system takes to shut down. */
+const STOPPING_MS = 10_000;
+
+/** Stops an instance as somebody with a console would: it keeps its id and its disks. */
+export function stop(state: AwsState, record: InstanceRecord): void {
+  if (record.state !== "running") return;
+  record.state = "stopping";
+  record.stateReason = "User initiated";
+  announce(state, record, "stopping", record.type, record.stateReason);
+  state.notify(record, "stopping");
+  state.clock.after(STOPPING_MS, () => {
+    if (record.state !== "stopping") return;
+    record.state = "stopped";
+    announce(state, record, "stopped", record.type);
+    state.notify(record, "stopped");
+  });
+}
+
 function announce(
   state: AwsState,
   record: InstanceRecord,

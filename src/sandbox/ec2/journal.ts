@@ -12,7 +12,7 @@ export type CallOutcome =
 export interface JournalEntry {
   readonly sequence: number;
   readonly atMs: number;
-  /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`. */
+  /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`, `sqs`, `events`. */
   readonly service: string;
   /** AWS's spelling: `CreateFleet`. */
   readonly action: string;

@@ -17,6 +17,7 @@ import type {
 import type { Trace } from "../trace.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Faults } from "./faults.ts";
+import type { Queue } from "./queue.ts";
 import type { ImageFamily } from "./user-data.ts";
 
 /** A promise-returning door seen from its inside: the same calls, answered at once. */
@@ -125,11 +126,21 @@ export interface InstanceRecord {
   stateReason: string;
 }
 
+/** A rule of the event bus. */
+export interface RuleRecord {
+  readonly name: string;
+  readonly pattern: Readonly<Record<string, unknown>>;
+  /** ARNs of queues by target id. */
+  readonly targets: Map<string, string>;
+}
+
 /** What can happen to an instance, as told to the listener. */
 export type InstanceChange =
   | "pending"
   | "running"
   | "interruption-notice"
+  | "stopping"
+  | "stopped"
   | "shutting-down"
   | "terminated";
 
@@ -181,6 +192,12 @@ export interface AwsState {
   readonly tags: Map<string, Map<string, string>>;
   /** `type/zone` pairs that are not offered. */
   readonly notOffered: Set<string>;
+  /** SQS queues by name. */
+  readonly queues: Map<string, Queue>;
+  /** EventBridge rules by name. */
+  readonly rules: Map<string, RuleRecord>;
+  /** Ids of messages and events: a stream of its own, so that telling shifts nothing else. */
+  readonly messageIds: Random;
 }
 
 /** An EC2 resource id: a prefix and 17 hexadecimal digits. */

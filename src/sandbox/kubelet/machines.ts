@@ -67,11 +67,16 @@ export class Kubelets {
 
   /** A machine ended: its kubelet is silent from now on; the Node goes later, if it still exists. */
   leave(nodeName: string): void {
+    this.halt(nodeName);
+    this.#specs.delete(nodeName);
+    this.deps.clock.after(this.options.nodeRemovalMs, () => void this.#removeNode(nodeName));
+  }
+
+  /** A machine was stopped: its kubelet is silent from now on, the Node stays. */
+  halt(nodeName: string): void {
     this.#joining.get(nodeName)?.cancel();
     this.#joining.delete(nodeName);
-    this.#specs.delete(nodeName);
     this.#stopped.add(nodeName);
-    this.deps.clock.after(this.options.nodeRemovalMs, () => void this.#removeNode(nodeName));
   }
 
   /** Whether a kubelet acts for the Node. */

@@ -3,6 +3,7 @@ import * as ec2 from "@aws-sdk/client-ec2";
 import * as eks from "@aws-sdk/client-eks";
 import * as iam from "@aws-sdk/client-iam";
 import * as pricing from "@aws-sdk/client-pricing";
+import * as sqs from "@aws-sdk/client-sqs";
 import * as ssm from "@aws-sdk/client-ssm";
 import * as sts from "@aws-sdk/client-sts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -68,6 +69,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
       eks: new eks.EKSClient(config),
       iam: new iam.IAMClient(config),
       pricing: new pricing.PricingClient(config),
+      sqs: new sqs.SQSClient(config),
       ssm: new ssm.SSMClient(config),
       sts: new sts.STSClient(config),
     };
@@ -89,6 +91,13 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
 
   const subnets = (): string[] => [...wired.state.subnets.keys()];
   const image = (): string => wired.state.parameters.get(AL2) as string;
+  const queue = () => ({ QueueUrl: "https://sqs.us-west-2.amazonaws.com/123456789012/q" });
+  /** Of the newest message received, on either side. */
+  const receipt = (): string => {
+    const [entry] = wired.journal.calls({ action: "ReceiveMessage" });
+    const output = entry?.outcome.ok === true ? entry.outcome.output : undefined;
+    return (output as { Messages: { ReceiptHandle: string }[] }).Messages[0]?.ReceiptHandle ?? "";
+  };
   const template = { LaunchTemplateName: "karpenter.k8s.aws/1", Version: "$Latest" };
   const tags = [{ Key: "karpenter.sh/nodepool", Value: 'a <b> & "c"' }];
 
@@ -225,6 +234,35 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
       () => ({ InstanceProfileName: "p", RoleName: ROLE }),
     ],
     ["iam", iam.DeleteInstanceProfileCommand, () => ({ InstanceProfileName: "p" })],
+    ["sqs", sqs.CreateQueueCommand, () => ({ QueueName: "q", Attributes: { DelaySeconds: "0" } })],
+    ["sqs", sqs.ListQueuesCommand, () => ({ QueueNamePrefix: "karpenter" })],
+    ["sqs", sqs.GetQueueUrlCommand, () => ({ QueueName: CLUSTER })],
+    ["sqs", sqs.SendMessageCommand, () => ({ ...queue(), MessageBody: '{"ü": "<&>"}' })],
+    [
+      "sqs",
+      sqs.SendMessageBatchCommand,
+      () => ({ ...queue(), Entries: ["a", "b"].map((Id) => ({ Id, MessageBody: Id })) }),
+    ],
+    ["sqs", sqs.GetQueueAttributesCommand, () => ({ ...queue(), AttributeNames: ["All"] })],
+    [
+      "sqs",
+      sqs.ReceiveMessageCommand,
+      () => ({ ...queue(), MessageSystemAttributeNames: ["SentTimestamp"], VisibilityTimeout: 0 }),
+    ],
+    [
+      "sqs",
+      sqs.ChangeMessageVisibilityCommand,
+      () => ({ ...queue(), ReceiptHandle: receipt(), VisibilityTimeout: 0 }),
+    ],
+    ["sqs", sqs.DeleteMessageCommand, () => ({ ...queue(), ReceiptHandle: receipt() })],
+    [
+      "sqs",
+      sqs.DeleteMessageBatchCommand,
+      () => ({ ...queue(), Entries: [{ Id: "0", ReceiptHandle: "no receipt" }] }),
+    ],
+    ["sqs", sqs.PurgeQueueCommand, queue],
+    ["sqs", sqs.SetQueueAttributesCommand, () => ({ ...queue(), Attributes: {} })],
+    ["sqs", sqs.DeleteQueueCommand, queue],
   ];
 
   it("answers every call of the provider as the in-process one does", async () => {

@@ -1,6 +1,6 @@
 /**
  * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's,
- * IAM's and STS's query protocols, JSON 1.1 for SSM and Pricing, REST for EKS. The service is
+ * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS and EventBridge, REST for EKS. The service is
  * told by the target header, by the path, or by the API version in the form. Signatures are not
  * checked. It only translates; what a call does is `SimulatedAws.call`'s business.
  */
@@ -36,6 +36,8 @@ interface Request {
   readonly target: string | undefined;
   readonly contentType: string;
   readonly body: string;
+  /** Aborted when the caller goes away before the answer. */
+  readonly signal: AbortSignal;
 }
 
 /** Serves `aws` on the loopback interface; port 0 takes a free one. */
@@ -72,7 +74,9 @@ async function serve(
   outgoing: ServerResponse,
   requestId: string,
 ): Promise<void> {
-  const reply = await answer(aws, await read(incoming), requestId);
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort());
+  const reply = await answer(aws, await read(incoming, gone.signal), requestId);
   if (reply === undefined) {
     // The simulated service is unreachable: no answer, as from a dead host.
     incoming.socket.destroy();
@@ -87,7 +91,7 @@ async function serve(
   outgoing.end(reply.body);
 }
 
-async function read(incoming: IncomingMessage): Promise<Request> {
+async function read(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
   const chunks: Buffer[] = [];
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   const url = new URL(incoming.url ?? "/", "http://aws.invalid");
@@ -99,6 +103,7 @@ async function read(incoming: IncomingMessage): Promise<Request> {
     target: typeof target === "string" ? target : undefined,
     contentType: incoming.headers["content-type"] ?? "",
     body: Buffer.concat(chunks).toString("utf8"),
+    signal,
   };
 }
 
@@ -212,9 +217,9 @@ function queryError(isEc2: boolean, error: AwsError, requestId: string): Reply |
 const TARGETS: Readonly<Record<string, string>> = {
   AmazonSSM: "ssm",
   AWSPriceListService: "pricing",
+  AmazonSQS: "sqs",
+  AWSEvents: "events",
 };
-
-const JSON_TYPE = "application/x-amz-json-1.1";
 
 async function answerJson(
   aws: SimulatedAws,
@@ -222,16 +227,18 @@ async function answerJson(
   target: string,
 ): Promise<Reply | undefined> {
   const [prefix = "", action = ""] = target.split(".");
+  // JSON 1.0 and 1.1 differ in name only: the answer has the request's.
+  const type = request.contentType || "application/x-amz-json-1.1";
   try {
     const service = TARGETS[prefix];
     if (service === undefined) {
       const message = `no simulated service answers target ${target}`;
       throw new AwsError("UnknownOperationException", message);
     }
-    const output = await aws.call(service, action, parseJson(request.body));
-    return { status: 200, type: JSON_TYPE, body: JSON.stringify(output ?? {}) };
+    const output = await aws.call(service, action, parseJson(request.body), request.signal);
+    return { status: 200, type, body: JSON.stringify(output ?? {}) };
   } catch (error) {
-    return jsonError(toAwsError(error), JSON_TYPE);
+    return jsonError(toAwsError(error), type, prefix === "AmazonSQS");
   }
 }
 
@@ -243,8 +250,22 @@ function parseJson(text: string): unknown {
   }
 }
 
-function jsonError(error: AwsError, type: string): Reply | undefined {
+/** Codes that SQS had before it spoke JSON; it still tells them in a header, and the CLI shows them. */
+const OLD_SQS_CODES: Readonly<Record<string, string>> = {
+  QueueDoesNotExist: "AWS.SimpleQueueService.NonExistentQueue",
+  EmptyBatchRequest: "AWS.SimpleQueueService.EmptyBatchRequest",
+  TooManyEntriesInBatchRequest: "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
+  BatchEntryIdsNotDistinct: "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
+};
+
+function jsonError(error: AwsError, type: string, isSqs = false): Reply | undefined {
   if (error.status === 0) return undefined;
+  if (isSqs) {
+    const { code, message, status } = error;
+    const old = `${OLD_SQS_CODES[code] ?? code};Sender`;
+    const body = JSON.stringify({ __type: `com.amazonaws.sqs#${code}`, message });
+    return { status, type, body, headers: { "x-amzn-query-error": old } };
+  }
   return {
     status: error.status,
     type,

@@ -1,6 +1,7 @@
 /**
- * How metrics are declared: each controller folder has a `metrics.ts` with what it moves, the operator
- * registers them all under the prefix `karpenter_`. upstream: pkg/metrics/metrics.go
+ * The metrics door: how a metric is declared and moved. Controllers and providers keep a `metrics.ts`
+ * with what they move; `operator/metrics.ts` is the real side, which registers them all under the prefix
+ * `karpenter_`. upstream: pkg/metrics/metrics.go
  */
 
 export interface MetricSpec {
@@ -23,4 +24,13 @@ export const DURATION_BUCKETS: readonly number[] = [
 /** `from`, then doubled `count - 1` times. */
 export function doubling(from: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => from * 2 ** index);
+}
+
+/** Moves counters, gauges and histograms that were declared. Names without the prefix. */
+export interface Metrics {
+  count(name: string, labels: Readonly<Record<string, string>>, by?: number): void;
+  set(name: string, labels: Readonly<Record<string, string>>, value: number): void;
+  /** Forgets the series that carry all of `labels`. */
+  forget(name: string, labels: Readonly<Record<string, string>>): void;
+  observe(name: string, labels: Readonly<Record<string, string>>, value: number): void;
 }

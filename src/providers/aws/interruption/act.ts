@@ -1,0 +1,122 @@
+/**
+ * Acts on one message: for each claim of the instances it names the event, the mark on its offering, and
+ * the deletion that drains and replaces it. A claim is asked to go once, however often and in however
+ * many words the queue says so.
+ */
+import { NODE } from "../../../apis/core/node.ts";
+import { claimGeneration, claimKind, poolIdOfLabels, toClaim } from "../../../apis/hub/claim.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  CAPACITY_TYPE_SPOT,
+  INSTANCE_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import { terminationMode } from "../../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
+import type { LogFields } from "../../../base/log.ts";
+import { isConflict, isNotFound } from "../../../kube/errors.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
+import { ClaimIndex } from "./claim-index.ts";
+import type { InterruptionMessage } from "./messages.ts";
+import { type ActingKind, happened, REACTIONS, type Reaction, terminating } from "./reactions.ts";
+
+export type Act = (message: InterruptionMessage) => Promise<void>;
+
+/** Resolves when all was done that the message asks for; rejects when it has to come again. */
+export function createActor(deps: AwsDeps, parts: AwsParts): Act {
+  /** UIDs of claims that were asked to go; the mirror may not know yet. */
+  const asked = new Set<string>();
+  const claims = new ClaimIndex(deps.mirrors, (claim) => asked.delete(uidOf(claim)));
+
+  return async ({ kind, instanceIds }) => {
+    if (kind === "no_op" || kind === "unreadable") return;
+    for (const id of instanceIds) {
+      for (const claim of claims.ofInstance(id)) await actOn(claim, kind);
+    }
+  };
+
+  async function actOn(claim: KubeObject, kind: ActingKind): Promise<void> {
+    const reaction = REACTIONS[kind];
+    const isLeaving = claim.metadata.deletionTimestamp !== undefined || asked.has(uidOf(claim));
+    if (isLeaving && reaction.quietWhenDeleting) return;
+    const node = nodeOf(deps, claim);
+    const objects = node === undefined ? [claim] : [claim, node];
+    deps.events.publish(...happened(reaction, objects));
+    if (reaction.marksOffering) markOffering(parts, claim, kind);
+    if (reaction.action === "NoAction" || isLeaving) return;
+    if (!(await remove(claim))) return;
+    const fields = fieldsOf(reaction, kind, claim, node);
+    deps.log.info("initiating delete from interruption message", fields);
+    deps.events.publish(...terminating(objects));
+    countDisrupted(deps, claim, kind);
+  }
+
+  /** False when it was gone already. */
+  async function remove(claim: KubeObject): Promise<boolean> {
+    const { name, uid } = claim.metadata;
+    asked.add(uidOf(claim));
+    try {
+      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+      await deps.kube.delete(claimKind(claim), { name }, preconditions);
+      return true;
+    } catch (error) {
+      asked.delete(uidOf(claim));
+      if (isNotFound(error) || isConflict(error)) return false;
+      throw error;
+    }
+  }
+}
+
+function uidOf({ kind, metadata }: KubeObject): string {
+  return metadata.uid ?? `${kind}/${metadata.name}`;
+}
+
+function nodeOf({ mirrors }: AwsDeps, claim: KubeObject): KubeObject | undefined {
+  const name = (claim as { status?: { nodeName?: string } }).status?.nodeName;
+  return name === undefined ? undefined : mirrors.of(NODE).get(name);
+}
+
+/** EC2 wants this pool's capacity back: the replacement had better come from another. */
+function markOffering({ unavailable }: AwsParts, claim: KubeObject, kind: ActingKind): void {
+  const labels = claim.metadata.labels ?? {};
+  const instanceType = labels[INSTANCE_TYPE_LABEL_KEY];
+  const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
+  if (instanceType === undefined || zone === undefined) return;
+  unavailable.mark(kind, { capacityType: CAPACITY_TYPE_SPOT, instanceType, zone });
+}
+
+/** The line's fields in the words of the claim's generation. */
+function fieldsOf(
+  { action, formerKind }: Reaction,
+  kind: ActingKind,
+  claim: KubeObject,
+  node: KubeObject | undefined,
+): LogFields {
+  const generation = claimGeneration(claim);
+  const { name } = claim.metadata;
+  const nodeName = node?.metadata.name;
+  if (generation === "v1") {
+    const Node = nodeName === undefined ? {} : { Node: { name: nodeName } };
+    return { messageKind: kind, NodeClaim: { name }, action, ...Node };
+  }
+  return {
+    messageKind: formerKind,
+    [vocabulary(generation).claimNoun]: name,
+    action,
+    ...(nodeName === undefined ? {} : { node: nodeName }),
+  };
+}
+
+/** The core's own count of claims taken out of service. */
+function countDisrupted({ metrics }: AwsDeps, claim: KubeObject, kind: ActingKind): void {
+  const { labels } = claim.metadata;
+  const pool = poolIdOfLabels(labels) ?? "";
+  metrics.count("nodeclaims_disrupted_total", {
+    reason: kind,
+    nodepool: pool.slice(pool.indexOf("/") + 1),
+    capacity_type: labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
+    consolidation_policy: "",
+    termination_mode: terminationMode(toClaim(claim)),
+  });
+}

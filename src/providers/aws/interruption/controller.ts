@@ -1,0 +1,74 @@
+/**
+ * Follows the interruption queue: one long poll after the other, up to ten messages each, all handled at
+ * once. What was handled, and what nobody can handle, is deleted; what failed comes again when its
+ * visibility runs out. A queue that is missing or closed to us is an error in the log, tried again with
+ * growing delay, and nothing else stops for it.
+ * upstream: pkg/controllers/interruption/controller.go
+ */
+import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/controller.ts";
+import type { QueueMessage } from "../api.ts";
+import { describeError } from "../errors.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
+import { type Act, createActor } from "./act.ts";
+import { parseMessage } from "./messages.ts";
+import { InterruptionQueue } from "./queue.ts";
+
+/** `queueName` is not empty. */
+export function interruptionController(
+  deps: AwsDeps,
+  parts: AwsParts,
+  queueName: string,
+): Controller {
+  const name = "interruption";
+  const log = deps.log.with({ controller: name, queue: queueName });
+  const queue = new InterruptionQueue(deps.api.sqs, queueName);
+  const act = createActor({ ...deps, log }, parts);
+  /** Ends the wait for messages when the program stops. */
+  const stopping = new AbortController();
+  return {
+    name,
+    concurrency: 1,
+    watches: [],
+    initialRequests: [{ kind: "Singleton", name }],
+    listen: () => () => stopping.abort(),
+    reconcile: async () => {
+      const messages = await queue.receive(stopping.signal);
+      const done = await Promise.all(
+        messages.map((message) => handle({ ...deps, log }, act, message)),
+      );
+      const gone = await queue.delete(
+        messages.filter((_, index) => done[index] === true),
+        log,
+      );
+      if (gone > 0) deps.metrics.count("interruption_deleted_messages_total", {}, gone);
+      return stopping.signal.aborted ? AWAIT_CHANGE : requeueAfter(0);
+    },
+  };
+}
+
+/** Whether the message has had its effect, or never will have one, and may go. */
+async function handle(
+  { clock, metrics, log }: Pick<AwsDeps, "clock" | "metrics" | "log">,
+  act: Act,
+  received: QueueMessage,
+): Promise<boolean> {
+  const messageId = received.MessageId;
+  const message = parseMessage(received.Body);
+  const { kind, complaint } = message;
+  if (complaint !== undefined) log.error(`parsing message, ${complaint}`, { messageId });
+  if (kind === "unreadable") return true;
+  metrics.count("interruption_received_messages_total", { message_type: kind });
+  try {
+    await act(message);
+  } catch (error) {
+    const fields = { messageId, messageKind: kind, error: describeError(error) };
+    log.error("handling message", fields);
+    return false;
+  }
+  const sentMs = Number(received.Attributes?.["SentTimestamp"]);
+  if (Number.isFinite(sentMs)) {
+    const seconds = Math.max(0, clock.now() - sentMs) / 1_000;
+    metrics.observe("interruption_message_queue_duration_seconds", {}, seconds);
+  }
+  return true;
+}

@@ -1,0 +1,106 @@
+/**
+ * What the interruption queue brings: EventBridge's envelope as a message body, read into what it means
+ * for which instances. Pure; whatever is wrong with a body becomes a complaint, never an exception.
+ * upstream: pkg/controllers/interruption/messages
+ */
+import { isObject } from "../../../base/json.ts";
+
+export type MessageKind =
+  | "spot_interrupted"
+  | "rebalance_recommendation"
+  | "scheduled_change"
+  | "instance_stopped"
+  | "instance_terminated"
+  | "capacity_reservation_interrupted"
+  | "no_op";
+
+export interface InterruptionMessage {
+  /** `unreadable`: the body is no event, or lacks what its kind needs. */
+  readonly kind: MessageKind | "unreadable";
+  readonly instanceIds: readonly string[];
+  /** What somebody should look into: such a message should not be in this queue. */
+  readonly complaint?: string;
+}
+
+type Detail = Readonly<Record<string, unknown>>;
+type Parser = (detail: Detail) => InterruptionMessage;
+
+const NO_OP: InterruptionMessage = Object.freeze({ kind: "no_op", instanceIds: [] });
+
+/** By source and detail-type; all of envelope version 0. */
+const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
+  ["aws.ec2/EC2 Spot Instance Interruption Warning", ofInstance("spot_interrupted")],
+  ["aws.ec2/EC2 Instance Rebalance Recommendation", ofInstance("rebalance_recommendation")],
+  [
+    "aws.ec2/EC2 Capacity Reservation Instance Interruption Warning",
+    ofInstance("capacity_reservation_interrupted"),
+  ],
+  ["aws.ec2/EC2 Instance State-change Notification", stateChange],
+  ["aws.health/AWS Health Event", healthEvent],
+]);
+
+/** Reads a body. States and health events that are no business of ours are `no_op` without complaint. */
+export function parseMessage(body: string): InterruptionMessage {
+  let event: unknown;
+  try {
+    event = JSON.parse(body);
+  } catch (error) {
+    return unreadable(`the body is no JSON: ${(error as Error).message}`);
+  }
+  if (!isObject(event)) return unreadable("the body is no JSON object");
+  const { version, source, "detail-type": detailType, detail } = event;
+  const parser = version === "0" ? PARSERS.get(`${source}/${detailType}`) : undefined;
+  if (parser === undefined) {
+    const named = `version ${text(version)}, source ${text(source)}, detail-type ${text(detailType)}`;
+    return {
+      ...NO_OP,
+      complaint: `unknown message (${named}); check the rules that feed the queue`,
+    };
+  }
+  return isObject(detail) ? parser(detail) : unreadable("detail must be an object");
+}
+
+function ofInstance(kind: MessageKind): Parser {
+  return (detail) => {
+    const id = detail["instance-id"];
+    if (typeof id === "string" && id !== "") return { kind, instanceIds: [id] };
+    return unreadable(`detail.instance-id must be an instance id, got ${text(id)}`);
+  };
+}
+
+const ENDING_STATES: Readonly<Record<string, MessageKind>> = {
+  stopping: "instance_stopped",
+  stopped: "instance_stopped",
+  "shutting-down": "instance_terminated",
+  terminated: "instance_terminated",
+};
+
+function stateChange(detail: Detail): InterruptionMessage {
+  const { state } = detail;
+  if (typeof state !== "string") {
+    return unreadable(`detail.state must be an instance state, got ${text(state)}`);
+  }
+  const kind = ENDING_STATES[state.toLowerCase()];
+  return kind === undefined ? NO_OP : ofInstance(kind)(detail);
+}
+
+function healthEvent(detail: Detail): InterruptionMessage {
+  const { service, eventTypeCategory, affectedEntities } = detail;
+  if (service !== "EC2" || eventTypeCategory !== "scheduledChange") return NO_OP;
+  if (!Array.isArray(affectedEntities)) {
+    return unreadable(`detail.affectedEntities must be a list, got ${text(affectedEntities)}`);
+  }
+  const ids = affectedEntities.map((entity) => (isObject(entity) ? entity["entityValue"] : ""));
+  const instanceIds = ids.filter((id): id is string => typeof id === "string" && id !== "");
+  return { kind: "scheduled_change", instanceIds: [...new Set(instanceIds)].sort() };
+}
+
+function unreadable(complaint: string): InterruptionMessage {
+  return { kind: "unreadable", instanceIds: [], complaint };
+}
+
+/** A value as a log line may show it: strange bodies can be long. */
+function text(value: unknown): string {
+  const whole = JSON.stringify(value) ?? "undefined";
+  return whole.length > 100 ? `${whole.slice(0, 100)}…` : whole;
+}

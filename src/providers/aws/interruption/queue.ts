@@ -1,0 +1,77 @@
+/**
+ * The interruption queue as the controller sees it: take the next messages, give back what was handled.
+ * Finds its URL by name and finds it anew when the queue was gone.
+ * upstream: pkg/providers/sqs
+ */
+import type { Logger } from "../../../base/log.ts";
+import { AwsError, type QueueMessage, type SqsApi } from "../api.ts";
+import { isNotFound } from "../errors.ts";
+
+const BATCH = 10;
+const WAIT_S = 20;
+const VISIBILITY_S = 20;
+
+/** The queue cannot be used; `message` names it and what AWS said. */
+export class InterruptionQueueError extends Error {
+  override readonly name = "InterruptionQueueError";
+}
+
+export class InterruptionQueue {
+  readonly name: string;
+  readonly #sqs: SqsApi;
+  #url: string | undefined;
+
+  constructor(sqs: SqsApi, name: string) {
+    this.#sqs = sqs;
+    this.name = name;
+  }
+
+  /** Waits up to 20 s for a first message; none when `signal` ended the wait. */
+  async receive(signal: AbortSignal): Promise<readonly QueueMessage[]> {
+    try {
+      this.#url ??= (await this.#sqs.getQueueUrl({ QueueName: this.name })).QueueUrl;
+      const { Messages } = await this.#sqs.receiveMessage(
+        {
+          QueueUrl: this.#url,
+          MaxNumberOfMessages: BATCH,
+          WaitTimeSeconds: WAIT_S,
+          VisibilityTimeout: VISIBILITY_S,
+          MessageSystemAttributeNames: ["SentTimestamp"],
+          MessageAttributeNames: ["All"],
+        },
+        { signal },
+      );
+      return Messages ?? [];
+    } catch (error) {
+      if (signal.aborted) return [];
+      throw this.#refused(error, "receiving messages from");
+    }
+  }
+
+  /** One call for all: SQS counts and charges calls, not messages. Resolves how many went. */
+  async delete(messages: readonly QueueMessage[], log: Logger): Promise<number> {
+    if (messages.length === 0 || this.#url === undefined) return 0;
+    const Entries = messages.map(({ ReceiptHandle }, index) => ({
+      Id: String(index),
+      ReceiptHandle,
+    }));
+    try {
+      const { Failed } = await this.#sqs.deleteMessageBatch({ QueueUrl: this.#url, Entries });
+      for (const { Id, Code, Message = "" } of Failed ?? []) {
+        const messageId = messages[Number(Id)]?.MessageId;
+        log.error("deleting message", { messageId, error: `${Code}: ${Message}` });
+      }
+      return messages.length - (Failed?.length ?? 0);
+    } catch (error) {
+      throw this.#refused(error, "deleting messages from");
+    }
+  }
+
+  #refused(error: unknown, doing: string): unknown {
+    // It may come back under another URL.
+    if (isNotFound(error)) this.#url = undefined;
+    if (!(error instanceof AwsError)) return error;
+    const text = `${doing} interruption queue ${this.name}: ${error.code}`;
+    return new InterruptionQueueError(text, { cause: error });
+  }
+}

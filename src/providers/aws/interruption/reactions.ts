@@ -1,0 +1,103 @@
+/**
+ * What each kind of message makes us do and say: the table of interruption. "CordonAndDrain" deletes the
+ * claim, whose finalizer does the work; do-not-disrupt and budgets have no say in it.
+ * upstream: pkg/controllers/interruption/controller.go, events
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import type { EventToPublish } from "../../../kube/events.ts";
+import type { MessageKind } from "./messages.ts";
+
+export type ActingKind = Exclude<MessageKind, "no_op">;
+
+export interface Reaction {
+  readonly action: "CordonAndDrain" | "NoAction";
+  /** The kind's name in the log of alpha and beta. */
+  readonly formerKind: string;
+  readonly event: Pick<EventToPublish, "type" | "reason" | "message">;
+  /** The offering of the claim is not tried again for a while. */
+  readonly marksOffering: boolean;
+  /**
+   * Says nothing about claims that are being deleted already: what we end ourselves also changes
+   * state, and a warning about our own doing would alarm for nothing.
+   */
+  readonly quietWhenDeleting: boolean;
+}
+
+export const REACTIONS: Readonly<Record<ActingKind, Reaction>> = {
+  spot_interrupted: {
+    action: "CordonAndDrain",
+    formerKind: "SpotInterruptionKind",
+    event: warning("SpotInterrupted", "EC2 takes this spot instance back in two minutes"),
+    marksOffering: true,
+    quietWhenDeleting: false,
+  },
+  rebalance_recommendation: {
+    action: "NoAction",
+    formerKind: "RebalanceRecommendationKind",
+    event: {
+      type: "Normal",
+      reason: "SpotRebalanceRecommendation",
+      message: "EC2 sees a higher risk of interruption for this spot instance",
+    },
+    marksOffering: false,
+    quietWhenDeleting: false,
+  },
+  scheduled_change: {
+    action: "CordonAndDrain",
+    formerKind: "ScheduledChangeKind",
+    event: warning("InstanceUnhealthy", "AWS Health announced a change to this instance"),
+    marksOffering: false,
+    quietWhenDeleting: false,
+  },
+  instance_stopped: {
+    action: "CordonAndDrain",
+    formerKind: "StateChangeKind",
+    event: warning("InstanceStopping", "The instance is stopping"),
+    marksOffering: false,
+    quietWhenDeleting: true,
+  },
+  instance_terminated: {
+    action: "CordonAndDrain",
+    formerKind: "StateChangeKind",
+    event: warning("InstanceTerminating", "The instance is terminating"),
+    marksOffering: false,
+    quietWhenDeleting: true,
+  },
+  capacity_reservation_interrupted: {
+    action: "CordonAndDrain",
+    formerKind: "CapacityReservationInterruptionKind",
+    event: warning(
+      "CapacityReservationInstanceInterrupted",
+      "EC2 takes the reserved capacity of this instance back",
+    ),
+    marksOffering: false,
+    quietWhenDeleting: false,
+  },
+};
+
+function warning(reason: string, message: string): Reaction["event"] {
+  return { type: "Warning", reason, message };
+}
+
+/** What happened, on the claim and on its node if it has one. */
+export function happened({ event }: Reaction, objects: readonly KubeObject[]): EventToPublish[] {
+  return objects.map((object) => published(object, event));
+}
+
+/** What we do about it. */
+export function terminating(objects: readonly KubeObject[]): EventToPublish[] {
+  return objects.map((object) =>
+    published(
+      object,
+      warning(
+        "TerminatingOnInterruption",
+        `Interruption triggered termination of this ${object.kind}`,
+      ),
+    ),
+  );
+}
+
+function published(object: KubeObject, event: Reaction["event"]): EventToPublish {
+  // An object is told the same at most once a window, however often SQS delivers.
+  return { ...event, object, dedupeValues: [object.metadata.uid ?? ""] };
+}
