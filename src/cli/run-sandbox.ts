@@ -1,14 +1,14 @@
 /** Runs the sandbox live until it is interrupted: API on loopback, kubeconfig, a line per event. */
-import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PacedClock } from "../base/paced-clock.ts";
 import { serveEndpoints } from "../operator/endpoints.ts";
-import { startHttps } from "../sandbox/apiserver/https-server.ts";
+import { PortBusyError, startHttps } from "../sandbox/apiserver/https-server.ts";
 import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
 import { openBox } from "./box.ts";
 import { CliError } from "./cli-error.ts";
 import { interrupted } from "./interrupted.ts";
+import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
@@ -19,6 +19,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
     // JSON output is for machines: what people should know goes beside it.
     (flags.output === "json" ? process.stderr : process.stdout).write(`${text}\n`);
   };
+  checkKubeconfig(resolve(flags.kubeconfig));
   const clock = new PacedClock(flags.speed);
   const closing: (() => Promise<void>)[] = [async () => clock.stop()];
   try {
@@ -56,7 +57,8 @@ async function serve(
   const directory = `${dirname(file)}/pki`;
   const https = await startHttps(box.sandbox.apiServer, { port: flags.port, directory }).catch(
     (error: unknown) => {
-      throw new CliError((error as Error).message);
+      const why = (error as Error).message;
+      throw new CliError(error instanceof PortBusyError ? `${why} with --port` : why);
     },
   );
   closing.push(() => https.close());
@@ -73,17 +75,6 @@ async function serve(
   say(greeting(flags, relative(process.cwd(), file), https.url, endpoints.metricsUrl ?? ""));
   await interrupted();
   say("stopping…");
-}
-
-function writeKubeconfig(file: string, text: string): void {
-  try {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text, { mode: 0o600 });
-  } catch (error) {
-    throw new CliError(
-      `cannot write the kubeconfig ${file}: ${(error as NodeJS.ErrnoException).code ?? String(error)}; choose another with --kubeconfig`,
-    );
-  }
 }
 
 function greeting(flags: SandboxFlags, file: string, url: string, metricsUrl: string): string {

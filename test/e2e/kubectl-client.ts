@@ -1,17 +1,13 @@
 /**
- * Real kubectl against a live sandbox: finds the versions that are installed, starts a cluster with
- * Karpenter behind HTTPS on accelerated time, and runs command lines as a user types them.
+ * Real kubectl against a live sandbox: finds the versions that are installed and runs command lines
+ * as a user types them.
  * kubectl is looked for on PATH, beside the file that a `kubectl` on PATH is a link to, and in the
  * folders of KUBECTL_DIRS; `kubectl.1.NN` and `kubectl-1.NN` count as further versions.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { PacedClock } from "../../src/base/paced-clock.ts";
-import { type Box, openBox } from "../../src/cli/box.ts";
-import { startHttps } from "../../src/sandbox/apiserver/https-server.ts";
-import type { TraceEvent } from "../../src/sandbox/trace.ts";
+import type { LiveSandbox } from "./live-sandbox.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const NAME = /^kubectl(?:[.-]?v?1\.\d+)?$/;
@@ -50,16 +46,6 @@ export interface Followed {
   sees(pattern: RegExp, limitMs?: number): Promise<void>;
   /** Ctrl-C; resolves when the process has ended. */
   interrupt(): Promise<void>;
-}
-
-export interface LiveSandbox {
-  readonly box: Box;
-  readonly folder: string;
-  readonly trace: readonly TraceEvent[];
-  kubectl(found: FoundKubectl): Kubectl;
-  /** Writes a file and returns its path, for `-f`. */
-  file(name: string, text: string): string;
-  close(): Promise<void>;
 }
 
 export interface FoundKubectl {
@@ -108,51 +94,8 @@ async function about(path: string): Promise<{ minor: number | undefined }> {
   return { minor: minor === undefined ? undefined : Number(minor) };
 }
 
-/** A cluster on the machine's time, thirty times as fast, that kubectl can talk to. */
-export async function startLiveSandbox(): Promise<LiveSandbox> {
-  const folder = mkdtempSync(join(tmpdir(), "karpenter-e2e-"));
-  const clock = new PacedClock(30);
-  const trace: TraceEvent[] = [];
-  const box = await openBox({
-    clock,
-    seed: 1,
-    trace: (event) => trace.push(event),
-    provider: "aws",
-    clusterName: "karpenter-demo",
-    region: "us-west-2",
-    kubernetesVersion: "1.34",
-    logLevel: "info",
-  });
-  const https = await startHttps(box.sandbox.apiServer, {
-    port: 0,
-    directory: join(folder, "pki"),
-  });
-  const file = (name: string, text: string): string => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  const env = {
-    PATH: process.env["PATH"] ?? "",
-    // Discovery is cached here; nothing of the user's is read or written.
-    HOME: folder,
-    KUBECONFIG: file("kubeconfig", https.kubeconfig),
-  };
-  return {
-    box,
-    folder,
-    trace,
-    file,
-    kubectl: (found) => kubectlOf(found, env),
-    close: async () => {
-      await https.close();
-      await box.stop();
-      clock.stop();
-      rmSync(folder, { recursive: true });
-    },
-  };
-}
-
-function kubectlOf({ path, version }: FoundKubectl, env: NodeJS.ProcessEnv): Kubectl {
+/** The commands of one kubectl, in the environment of a sandbox. */
+export function kubectlOf({ path, version }: FoundKubectl, { env }: LiveSandbox): Kubectl {
   const run: Kubectl["run"] = (line, options = {}) => execute(path, words(line), options, env);
   const told = (line: string, ran: Ran): string =>
     `kubectl ${line} (${version}) ended with ${ran.code}\n${ran.out}\n${ran.err}`;

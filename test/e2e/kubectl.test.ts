@@ -4,12 +4,8 @@
  * is compared with what a real cluster prints. Skipped, with a line that says so, without kubectl.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  findKubectls,
-  type Kubectl,
-  type LiveSandbox,
-  startLiveSandbox,
-} from "./kubectl-client.ts";
+import { findKubectls, type Kubectl, kubectlOf } from "./kubectl-client.ts";
+import { type LiveSandbox, startLiveSandbox } from "./live-sandbox.ts";
 
 const kubectls = await findKubectls();
 const [newest] = kubectls;
@@ -53,7 +49,7 @@ let k: Kubectl;
 beforeAll(async () => {
   if (newest === undefined) return;
   sandbox = await startLiveSandbox();
-  k = sandbox.kubectl(newest);
+  k = kubectlOf(newest, sandbox);
   sandbox.file("web.yaml", WEB);
   sandbox.file("editor.mjs", EDITOR);
   sandbox.file(
@@ -405,7 +401,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", { timeout: LIMIT
 
 describe.skipIf(newest === undefined)("each kubectl", { timeout: LIMIT_MS }, () => {
   it.each(kubectls)("$version does what users do every day", async (found) => {
-    const user = sandbox.kubectl(found);
+    const user = kubectlOf(found, sandbox);
     const space = `v${found.version.replace(".", "-")}`;
     const here = `-n ${space}`;
     const file = inFolder("web.yaml");

@@ -55,6 +55,8 @@ export interface ApiServerOptions {
 }
 
 const MINUTE_MS = 60_000;
+/** As kube-apiserver: headers are not for essays. */
+const MAX_WARNINGS_LENGTH = 4_096;
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, random, registry, webhooks } = options;
   const log = options.log ?? SILENT;
@@ -292,10 +294,16 @@ function ok(body: unknown): KubeResponse {
 }
 
 function withWarnings(response: KubeResponse, warnings: readonly string[]): KubeResponse {
-  if (warnings.length === 0) return response;
-  const texts = [...new Set(warnings)].map(
-    (warning) => `299 - "${warning.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`,
-  );
+  const texts: string[] = [];
+  let length = 0;
+  for (const warning of new Set(warnings)) {
+    length += warning.length;
+    if (length > MAX_WARNINGS_LENGTH) break;
+    // What cannot stand in a header is not said, as in kube-apiserver.
+    if (/\p{Cc}/u.test(warning)) continue;
+    texts.push(`299 - "${warning.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`);
+  }
+  if (texts.length === 0) return response;
   return { ...response, headers: { ...response.headers, warning: texts.join(", ") } };
 }
 

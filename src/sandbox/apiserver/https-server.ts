@@ -218,7 +218,7 @@ async function sendBody(
   const sent: Record<string, string> = {
     "content-type": isRaw ? "text/plain; charset=utf-8" : "application/json",
     "cache-control": "no-cache, private",
-    ...headers,
+    ...onTheWire(headers),
   };
   const accepted = String(request.headers["accept-encoding"] ?? "");
   if (bytes.length >= GZIP_FROM_BYTES && accepted.includes("gzip")) {
@@ -229,6 +229,13 @@ async function sendBody(
   sent["content-length"] = String(bytes.length);
   response.writeHead(status, sent);
   response.end(request.method === "HEAD" ? undefined : bytes);
+}
+
+/** Warnings quote what users wrote, in any script: UTF-8, where Node takes a character for a byte. */
+function onTheWire(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Buffer.from(value).toString("latin1")]),
+  );
 }
 
 async function sendStream(
