@@ -1,0 +1,158 @@
+/** Seed S3, settings and the pod annotation: batching, the cluster's name and endpoint, do-not-disrupt. */
+import { describe, expect, it } from "vitest";
+import { runController } from "../../src/cli/run-controller.ts";
+import { parseOptions } from "../../src/operator/options.ts";
+import { RUN_FOR_ANNOTATION } from "../../src/sandbox/kubelet/pod-lifecycle.ts";
+import { type Account, CLAIMS, inAccount, type Json, NODES, seed, userDataOf } from "./account.ts";
+
+const BATCH_MAX_MS = 10_000;
+
+async function prepare({ world }: Account): Promise<void> {
+  await world.applySeed("s2-03-ec2nodeclass.yaml");
+  await world.applySeed("s2-01-nodepool.yaml");
+}
+
+/** When the first machine was asked for, from now on. */
+async function firstLaunchMs({ world, ...account }: Account): Promise<number> {
+  const sinceMs = world.clock.now();
+  await world.until("a fleet is asked for", () => account.fleets().length > 0);
+  const [call] = world.box.sandbox.aws.journal.calls({ action: "CreateFleet" });
+  return (call?.atMs ?? 0) - sinceMs;
+}
+
+const onPool = { cpu: "1", spec: { nodeSelector: { team: "team-a" } } };
+
+describe("S3: batching", () => {
+  it.each([
+    ["1s", 1_000],
+    ["5s", 5_000],
+  ])("launches once %s brought no other pod (S3-79)", (idle, idleMs) =>
+    inAccount(
+      async (account) => {
+        await prepare(account);
+        await account.deploy("one", 1, onPool);
+        const tookMs = await firstLaunchMs(account);
+        expect(tookMs).toBeGreaterThanOrEqual(idleMs - 200);
+        expect(tookMs).toBeLessThan(idleMs + 500);
+      },
+      { flags: { "batch-idle-duration": idle } },
+    ),
+  );
+
+  it("waits no longer than the maximum while pods keep coming (S3-78)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await prepare(account);
+      const beganMs = world.clock.now();
+      for (let index = 0; index < 24; index++) {
+        await account.deploy(`app-${index}`, 1, onPool);
+        await world.advance(500);
+      }
+      const [call] = world.box.sandbox.aws.journal.calls({ action: "CreateFleet" });
+      const tookMs = (call?.atMs ?? 0) - beganMs;
+      expect(tookMs).toBeLessThanOrEqual(BATCH_MAX_MS + 100);
+      expect(tookMs).toBeGreaterThan(BATCH_MAX_MS - 1_000);
+      expect(() => parseOptions({ "batch-max-duration": "900ms" }, {})).toThrow(
+        "must not be below 1s",
+      );
+      expect(() => parseOptions({ "batch-idle-duration": "900ms" }, {})).toThrow(
+        "must not be below 1s",
+      );
+    }));
+});
+
+describe("S3: the cluster", () => {
+  it("goes by its endpoint and name into user data, tags and profile; EKS is asked for what is not told (S3-76, S3-77)", async () => {
+    const endpoint = "https://0123456789abcdef.gr7.ap-northeast-1.eks.amazonaws.com";
+    const story = async (account: Account): Promise<string> => {
+      await account.world.apply(
+        seed("s2-03-ec2nodeclass.yaml", {
+          spec: {
+            amiFamily: "AL2",
+            subnetSelectorTerms: [{ tags: { "karpenter.sh/discovery": "foo-cluster" } }],
+            securityGroupSelectorTerms: [{ tags: { "karpenter.sh/discovery": "foo-cluster" } }],
+            role: "KarpenterNodeRole-foo-cluster",
+          },
+        }),
+      );
+      await account.world.applySeed("s2-01-nodepool.yaml");
+      await account.deploy("one", 1, onPool);
+      await firstLaunchMs(account);
+      return userDataOf(account.templates()[0]);
+    };
+    await inAccount(
+      async (account) => {
+        const text = await story(account);
+        expect(text).toContain(`bootstrap.sh 'foo-cluster' --apiserver-endpoint '${endpoint}'`);
+        const [instance] = await account.instances();
+        expect(await account.tags(instance?.InstanceId ?? "")).toMatchObject({
+          "karpenter.sh/managed-by": "foo-cluster",
+          "kubernetes.io/cluster/foo-cluster": "owned",
+        });
+        const name = account.templates()[0]?.LaunchTemplateData.IamInstanceProfile?.Name;
+        expect(name).toMatch(/^foo-cluster_/);
+      },
+      { clusterName: "foo-cluster", flags: { "cluster-endpoint": endpoint } },
+    );
+    await inAccount(
+      async (account) => {
+        const text = await story(account);
+        const { aws } = account.world.box.sandbox;
+        expect(text).toContain(`--apiserver-endpoint '${aws.state.cluster.endpoint}'`);
+        expect(aws.journal.inputs("DescribeCluster")).toContainEqual({ name: "foo-cluster" });
+      },
+      { clusterName: "foo-cluster" },
+    );
+    expect(() =>
+      parseOptions({ "cluster-name": "foo-cluster", "cluster-endpoint": "nonsense" }, {}),
+    ).toThrow("not a valid CLUSTER_ENDPOINT URL");
+    await expect(runController("aws", {})).rejects.toThrow("set --cluster-name or CLUSTER_NAME");
+  });
+});
+
+describe("S3: a long job", () => {
+  it("keeps its node for as long as it runs, and no longer (S3-86)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await prepare(account);
+      await world.apply({
+        apiVersion: "batch/v1",
+        kind: "Job",
+        metadata: { name: "long" },
+        spec: {
+          template: {
+            metadata: {
+              labels: { app: "long" },
+              annotations: {
+                "karpenter.sh/do-not-disrupt": "true",
+                [RUN_FOR_ANNOTATION]: "5m",
+              },
+            },
+            spec: {
+              restartPolicy: "Never",
+              nodeSelector: { team: "team-a" },
+              containers: [{ name: "app", image: "pause", resources: { requests: { cpu: "1" } } }],
+            },
+          },
+        },
+      } as Json);
+      await account.running("long", 1);
+      await world.advance(120_000);
+      const blocked =
+        'DisruptionBlocked: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/long-';
+      for (const kind of ["Node", "NodeClaim"]) {
+        expect(
+          (await account.events(kind)).filter((text) => text.startsWith(blocked)),
+        ).toHaveLength(1);
+      }
+      await world.advance(120_000);
+      expect(await account.items(`${NODES}?labelSelector=team=team-a`)).toHaveLength(1);
+      await world.until("the pod has ended and its node is gone", async () => {
+        const nodes = await account.items(`${NODES}?labelSelector=team=team-a`);
+        return nodes.length + (await account.items(CLAIMS)).length === 0;
+      });
+      expect(
+        (await account.read("/apis/batch/v1/namespaces/default/jobs/long")).status.succeeded,
+      ).toBe(1);
+    }));
+});
