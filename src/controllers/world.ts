@@ -21,6 +21,12 @@ export interface Settings {
   /** Milli-cores of the controller: scales concurrency. */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;
+  /** What may be switched off, by the generation of claims it is about; v1's drift is always on. */
+  readonly gates: {
+    readonly betaDrift: boolean;
+    readonly alphaDrift: boolean;
+    readonly spotToSpot: boolean;
+  };
 }
 
 export interface World {

@@ -25,7 +25,7 @@ import { createRecorder } from "../kube/recorder.ts";
 import type { Transport } from "../kube/transport.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
-import { OPTIONS, type OptionDefinition, type Options } from "./options.ts";
+import { isGateOn, OPTIONS, type OptionDefinition, type Options } from "./options.ts";
 
 /** What a provider is made from, and what it brings. */
 export interface ProviderDoors {
@@ -164,6 +164,11 @@ function settingsOf(options: Options): Settings {
     minValuesPolicy: options.minValuesPolicy === "BestEffort" ? "BestEffort" : "Strict",
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
     clusterName: options.clusterName,
+    gates: {
+      betaDrift: isGateOn(options, "Drift"),
+      alphaDrift: options.alphaDrift,
+      spotToSpot: isGateOn(options, "SpotToSpotConsolidation"),
+    },
   };
 }
 

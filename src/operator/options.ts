@@ -144,7 +144,10 @@ export const OPTIONS = {
     "string",
     "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,Drift=true",
     "Name=true|false by comma; unknown names are ignored.",
-    { notActedOn: LATER },
+    {
+      notActedOn:
+        "of the gates only Drift (v1beta1) and SpotToSpotConsolidation have an effect yet",
+    },
   ),
   schedulerConfig: core(
     "scheduler-config",
@@ -234,6 +237,13 @@ export const OPTIONS = {
     "",
     "Profile for alpha templates that name none.",
   ),
+  alphaDrift: ours(
+    "alpha-drift",
+    "ALPHA_DRIFT",
+    "boolean",
+    "false",
+    "Drift of Machines: featureGates.driftEnabled of karpenter-global-settings.",
+  ),
 } as const satisfies Readonly<Record<string, OptionDefinition>>;
 
 export type OptionName = keyof typeof OPTIONS;
@@ -273,9 +283,31 @@ export function parseOptions(
     else parsed[name] = result.value;
   }
   checkEndpoint(parsed["clusterEndpoint"], errors);
+  checkGates(parsed["featureGates"], errors);
   if (errors.length > 0)
     throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
   return Object.freeze({ ...parsed, changed }) as unknown as Options;
+}
+
+/** A gate as given, else as it is by default. */
+export function isGateOn(options: Pick<Options, "featureGates">, name: string): boolean {
+  const given = readGates(options.featureGates).get(name);
+  return (given ?? readGates(OPTIONS.featureGates.default).get(name)) === "true";
+}
+
+function readGates(text: string): ReadonlyMap<string, string> {
+  const pairs = text.split(",").map((part) => part.trim().split("="));
+  return new Map(pairs.map(([name = "", value = ""]) => [name.trim(), value.trim()]));
+}
+
+function checkGates(text: unknown, errors: string[]): void {
+  if (typeof text !== "string" || text === "") return;
+  for (const [name, value] of readGates(text)) {
+    if (value !== "true" && value !== "false")
+      errors.push(
+        `invalid feature gate ${JSON.stringify(name)}: must be ${name}=true or ${name}=false`,
+      );
+  }
 }
 
 function parseOne(

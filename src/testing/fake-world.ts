@@ -40,6 +40,7 @@ const SETTINGS: Settings = {
   minValuesPolicy: "Strict",
   cpuRequestsMilli: 1_000,
   clusterName: "test",
+  gates: { betaDrift: true, alphaDrift: false, spotToSpot: false },
 };
 
 export function fakeWorld(settings: Partial<Settings> = {}): FakeWorld {

@@ -29,6 +29,7 @@ import {
 import { patchObject } from "../../kube/patch-object.ts";
 import { changeClaim, claimRequest, deleteClaim, readClaim } from "../claims.ts";
 import { nodes } from "../mirrors.ts";
+import { nominationMs } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
@@ -94,6 +95,7 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
       const replacements = await replacementsOf(world, log, started, create);
       for (const { node } of marked) nodeNames.add(node.name);
       world.cluster.markForDeletion(...marked.map(({ node }) => node.name));
+      protect(world, [...command.targets, ...replacements.map(({ metadata }) => metadata.name)]);
       const startedMs = world.clock.now();
       running.set(id, { id, command: started, replacements, startedMs });
       world.metrics.count("voluntary_disruption_decisions_total", commandLabels(command));
@@ -113,6 +115,12 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
       reconcile: advance,
     },
   };
+}
+
+/** What is to take the pods must not be disrupted before they are there. */
+function protect(world: World, names: readonly string[]): void {
+  const untilMs = world.clock.now() + nominationMs(world.settings);
+  for (const name of names) world.cluster.nominate(name, untilMs);
 }
 
 /** In the words of the command's generation. */

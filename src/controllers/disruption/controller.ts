@@ -4,26 +4,47 @@
  * at again on fresh facts; nothing sleeps. Also takes back marks that a crash left behind.
  * upstream: pkg/controllers/disruption/controller.go
  */
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import { condition } from "../../apis/karpenter/conditions.ts";
-import type { Logger } from "../../base/log.ts";
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { type Logger, SILENT } from "../../base/log.ts";
 import { allowances, allowedDisruptions } from "../../core/disruption/budgets.ts";
-import { type Blocked, findCandidates } from "../../core/disruption/candidates.ts";
+import { type Blocked, type Candidate, findCandidates } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
-import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
-import type { PoolInput } from "../../core/provisioning/scheduling-input.ts";
+import type {
+  Method,
+  MethodInput,
+  Rejection,
+  Remark,
+} from "../../core/disruption/methods/method.ts";
+import { createSimulator } from "../../core/disruption/simulate.ts";
+import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
 import { isCordoned } from "../../core/termination/cordon.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
+import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
-import { blocked, blockedByBudget, graceOf } from "./events.ts";
+import {
+  blocked,
+  blockedByBudget,
+  graceOf,
+  proposed,
+  rejected,
+  unconsolidatable,
+} from "./events.ts";
 
 const POLL_MS = 10_000;
+/** After a command was started: soon enough to be at once, with time for other work in between. */
+const AGAIN_MS = 1;
+/** Prices and offerings change without a sign: a method that found nothing looks again after this. */
+const FORCED_LOOK_MS = 5 * 60_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
 /** A command waiting for its second look. */
@@ -33,59 +54,121 @@ interface Pending {
   readonly validateAtMs: number;
 }
 
+/** What the loop remembers from one run to the next. */
+interface Memory {
+  pending: readonly Pending[];
+  /** By method: the state of things in which it last found nothing. */
+  readonly settled: Map<string, Settled>;
+}
+
+interface Settled {
+  readonly facts: string;
+  readonly atMs: number;
+}
+
+type PoolTypes = Pick<PoolInput, "pool" | "instanceTypes">;
+
 export function disruption(world: World, queue: CommandQueue): Controller {
   const log = world.log.with({ controller: "disruption" });
-  const pending: Pending[] = [];
+  const memory: Memory = { pending: [], settled: new Map() };
   return {
     name: "disruption",
     watches: [],
     concurrency: 1,
     initialRequests: [{ kind: "", name: "disruption" }],
-    reconcile: () => reconcile(world, queue, pending, log),
+    reconcile: () => reconcile(world, queue, memory, log),
   };
 }
 
 async function reconcile(
   world: World,
   queue: CommandQueue,
-  pending: Pending[],
+  memory: Memory,
   log: Logger,
 ): Promise<Outcome> {
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const nowMs = world.clock.now();
-  if (pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
-    await validate(world, queue, pending, log);
+  let started = false;
+  if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
+    started = await validate(world, queue, memory, log);
   } else {
     await takeBackStrays(world, queue);
-    await propose(world, queue, pending, log);
+    started = await propose(world, queue, memory, log);
   }
-  return pending.length > 0 ? untilDue(world, pending) : requeueAfter(POLL_MS);
+  if (started) return requeueAfter(AGAIN_MS);
+  return memory.pending.length > 0 ? untilDue(world, memory.pending) : requeueAfter(POLL_MS);
 }
 
-/** The first method with a command. One waiting command at a time; those that need no wait go on. */
+/**
+ * The first method with a command. One waiting command at a time; those that need no wait go on. Says
+ * whether something was started.
+ */
 async function propose(
   world: World,
   queue: CommandQueue,
-  pending: Pending[],
+  memory: Memory,
   log: Logger,
-): Promise<void> {
+): Promise<boolean> {
   const pools = await poolsInUse(world, log);
-  const waiting = pending.length > 0;
+  const scheduling = await schedulingNow(world);
+  const waiting = memory.pending.length > 0;
   for (const method of METHODS) {
+    if (waiting && method.costly) continue;
     const startMs = world.clock.now();
-    const found = method.commands(look(world, queue, pools, method, "report"));
+    const input = look(world, queue, { pools, scheduling }, method, "report");
+    const facts = method.costly ? factsFor(world, method, input, pools) : "";
+    if (method.costly && isSettled(memory.settled.get(method.name), facts, startMs)) continue;
+    const { commands: found, remarks } = method.propose(input);
+    tell(world, remarks);
     const commands = found.filter(({ validateAfterMs }) => !waiting || validateAfterMs === 0);
     world.metrics.observe(
       "voluntary_disruption_decision_evaluation_duration_seconds",
       { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
       (world.clock.now() - startMs) / 1_000,
     );
-    if (commands.length === 0) continue;
-    for (const command of commands) {
-      if (command.validateAfterMs === 0) await start(queue, command, log);
-      else pending.push({ method, command, validateAtMs: startMs + command.validateAfterMs });
+    if (commands.length === 0) {
+      if (method.costly) memory.settled.set(method.name, { facts, atMs: startMs });
+      continue;
     }
-    return;
+    let started = false;
+    for (const command of commands) {
+      if (command.validateAfterMs === 0) {
+        started = (await start(queue, command, log)) || started;
+        continue;
+      }
+      world.events.publish(...proposed(command));
+      const validateAtMs = startMs + command.validateAfterMs;
+      memory.pending = [...memory.pending, { method, command, validateAtMs }];
+    }
+    return started;
+  }
+  return false;
+}
+
+/** All that could change a costly method's mind; prices and offerings are looked at anew in any case. */
+function factsFor(
+  world: World,
+  method: Method,
+  { nowMs, candidates, allowances: allowed, alphaBusy }: MethodInput,
+  pools: readonly PoolTypes[],
+): string {
+  return JSON.stringify([
+    world.cluster.revision,
+    alphaBusy,
+    candidates.filter((one) => method.isEligible(one, nowMs)).map(({ node }) => node.name),
+    pools.map(({ pool }) => [pool.id, pool.observedGeneration, allowed.get(pool.id)?.allowed]),
+  ]);
+}
+
+function isSettled(known: Settled | undefined, facts: string, nowMs: number): boolean {
+  return known?.facts === facts && nowMs - known.atMs < FORCED_LOOK_MS;
+}
+
+function tell(world: World, remarks: readonly Remark[]): void {
+  for (const { candidate, about, message } of remarks) {
+    const objects = objectsOf(candidate);
+    const told = about === "blocked" ? blocked : unconsolidatable;
+    world.events.publish(...told(objects, candidate.generation, message));
   }
 }
 
@@ -98,42 +181,64 @@ function untilDue(world: World, pending: readonly Pending[]): Outcome {
 async function validate(
   world: World,
   queue: CommandQueue,
-  pending: Pending[],
+  memory: Memory,
   log: Logger,
-): Promise<void> {
+): Promise<boolean> {
   const nowMs = world.clock.now();
-  const due = pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
-  pending.splice(0, pending.length, ...pending.filter((one) => !due.includes(one)));
+  const due = memory.pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
+  memory.pending = memory.pending.filter((one) => !due.includes(one));
   const pools = await poolsInUse(world, log);
+  const scheduling = await schedulingNow(world);
+  let started = false;
   for (const { method, command } of due) {
-    const still = method.validate(command, look(world, queue, pools, method, "quiet"));
-    if (still === undefined) {
-      log.debug(
-        "abandoning empty node consolidation attempt due to pod churn, command is no longer valid",
-        { nodes: command.candidates.map(({ node }) => node.name) },
-      );
-      world.metrics.count("voluntary_disruption_failed_validations_total", {
-        consolidation_type: command.consolidationType,
-      });
-    } else await start(queue, still, log);
+    const input = look(world, queue, { pools, scheduling }, method, "quiet");
+    const still = method.validate(command, input);
+    if (typeof still === "string") reject(world, log, command, still);
+    else started = (await start(queue, still, log)) || started;
   }
+  return started;
 }
 
-async function start(queue: CommandQueue, command: Command, log: Logger): Promise<void> {
+function reject(world: World, log: Logger, command: Command, why: Rejection): void {
+  if (command.consolidationType === "empty") {
+    log.debug(
+      "abandoning empty node consolidation attempt due to pod churn, command is no longer valid",
+      { nodes: command.candidates.map(({ node }) => node.name) },
+    );
+  } else {
+    const nodes = command.candidates.map(({ node }) => node.name);
+    log.debug("abandoning consolidation attempt, command is no longer valid", {
+      nodes,
+      reason: why,
+    });
+    world.events.publish(...rejected(command, why));
+  }
+  world.metrics.count("voluntary_disruption_failed_validations_total", {
+    consolidation_type: command.consolidationType,
+  });
+}
+
+async function start(queue: CommandQueue, command: Command, log: Logger): Promise<boolean> {
   try {
     await queue.start(command);
+    return true;
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
     const text = error instanceof Error ? error.message : String(error);
     log.error("failed starting a disruption command", { error: `${text}: ${cause}` });
+    return false;
   }
 }
 
+/** What provisioning would plan with at this moment; its own pass says what is wrong with a pool. */
+async function schedulingNow(world: World): Promise<SchedulingInput> {
+  const pools = await usablePools(world, SILENT);
+  const { pending, leaving } = podsToPlace(world);
+  return schedulingInput(world, [...pending, ...leaving], pools);
+}
+
 /** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */
-async function poolsInUse(
-  world: World,
-  log: Logger,
-): Promise<readonly Pick<PoolInput, "pool" | "instanceTypes">[]> {
+async function poolsInUse(world: World, log: Logger): Promise<readonly PoolTypes[]> {
   const owners = new Set(world.cluster.nodes().map(({ poolId }) => poolId));
   const pools = listPools(world).filter(({ id }) => owners.has(id));
   return Promise.all(
@@ -153,17 +258,18 @@ async function poolsInUse(
 function look(
   world: World,
   queue: CommandQueue,
-  pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[],
+  { pools, scheduling }: { pools: readonly PoolTypes[]; scheduling: SchedulingInput },
   method: Method,
   mode: "report" | "quiet",
 ): MethodInput {
   const nowMs = world.clock.now();
   const nodes = world.cluster.nodes();
+  const pdbs = disruptionBudgets(world).list();
   const found = findCandidates({
     nowMs,
     nodes,
     pools,
-    pdbs: disruptionBudgets(world).list(),
+    pdbs,
     queued: queue.nodeNames,
     disruptionClass: method.disruptionClass,
   });
@@ -173,9 +279,29 @@ function look(
     method.reason,
     nowMs,
   );
-  const input = { nowMs, candidates: found.candidates, allowances: allowed };
+  const input: MethodInput = {
+    nowMs,
+    candidates: found.candidates,
+    allowances: allowed,
+    pdbs,
+    simulator: createSimulator({ ...scheduling, nowMs, nodes }),
+    spotToSpot: world.settings.gates.spotToSpot,
+    alphaBusy: nodes.some((node) => isAlphaReplacement(node, queue)),
+  };
   if (mode === "report") report(world, method, input, found.blocked);
   return input;
+}
+
+/** A used alpha node that a command of ours takes away and that is not gone yet. */
+function isAlphaReplacement(node: NodeView, queue: CommandQueue): boolean {
+  if (node.claim === undefined || claimGeneration(node.claim) !== "alpha") return false;
+  if (!node.pods.some(isReschedulable)) return false;
+  if (queue.nodeNames.has(node.name)) return true;
+  return node.deleting && isTrue(node.claim, "DisruptionReason");
+}
+
+function objectsOf({ node, claim }: Pick<Candidate, "node" | "claim">): readonly KubeObject[] {
+  return node.node === undefined ? [claim] : [node.node, claim];
 }
 
 function report(
@@ -186,7 +312,7 @@ function report(
 ): void {
   for (const { node, message } of held) {
     if (node.claim === undefined) continue;
-    const objects = node.node === undefined ? [node.claim] : [node.node, node.claim];
+    const objects = objectsOf({ node, claim: node.claim });
     world.events.publish(...blocked(objects, claimGeneration(node.claim), message));
   }
   for (const node of world.cluster.nodes()) {
@@ -199,6 +325,7 @@ function report(
     eligible,
   );
   for (const { pool, nodes, disrupting, allowed: left } of allowed.values()) {
+    if (reason === "Expired" && pool.disruption.expireMode !== "voluntary") continue;
     const labels = { nodepool: pool.name, reason };
     world.metrics.set("nodepools_allowed_disruptions", labels, left);
     world.metrics.set("nodepools_nodes_consuming_budgets", labels, disrupting);

@@ -7,9 +7,11 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { type Command, decisionOf, formatSavings } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
+const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
 
 /** On the Node and on its claim: why it may not be disrupted. */
 export function blocked(
@@ -28,6 +30,56 @@ export function blockedByBudget(
 ): EventToPublish {
   const message = `No allowed disruptions for disruption reason ${reason} due to blocking budget`;
   return { ...event(pool, generation, "Blocked", message), dedupeMs: BUDGET_DEDUPE_MS };
+}
+
+/** On the Node and on its claim: why consolidation leaves it as it is. */
+export function unconsolidatable(
+  objects: readonly KubeObject[],
+  _generation: Generation,
+  message: string,
+): readonly EventToPublish[] {
+  return objects.map((object) => ({
+    ...consolidation(object, "Unconsolidatable", message),
+    dedupeMs: UNCONSOLIDATABLE_DEDUPE_MS,
+  }));
+}
+
+/** A consolidation that waits for its second look. Nothing for other commands. */
+export function proposed(command: Command): readonly EventToPublish[] {
+  if (command.reason !== "Underutilized") return [];
+  return eachPart(command).map(({ object, text }) =>
+    consolidation(object, "ConsolidationCandidate", `Consolidation candidate: ${text}`),
+  );
+}
+
+/** A consolidation that no longer held. */
+export function rejected(command: Command, why: string): readonly EventToPublish[] {
+  const savings = `(savings: ${formatSavings(command)})`;
+  return eachPart(command, false).map(({ object, text }) =>
+    consolidation(
+      object,
+      "ConsolidationRejected",
+      `Consolidation rejected: ${text}, reason: ${why} ${savings}`,
+    ),
+  );
+}
+
+/** Each Node and claim of a command with the command as it concerns that node. */
+function eachPart(command: Command, withSavings = true) {
+  const savings = withSavings ? ` (savings: ${formatSavings(command)})` : "";
+  const decision = decisionOf(command);
+  const { candidates } = command;
+  return candidates.flatMap(({ node, claim }) => {
+    const part = candidates.length > 1 ? ` (part of ${candidates.length}-node consolidation)` : "";
+    const text = `${decision}: [${node.name}]${part}${savings}`;
+    const objects: readonly KubeObject[] = node.node === undefined ? [claim] : [node.node, claim];
+    return objects.map((object) => ({ object, text }));
+  });
+}
+
+function consolidation(object: KubeObject, reason: string, message: string): EventToPublish {
+  const dedupeValues = [object.kind ?? "", object.metadata.name, message];
+  return { object, type: "Normal", reason, message, dedupeValues };
 }
 
 export function launching(

@@ -20,7 +20,8 @@ export function disruptedLabels(command: Command, candidate: Candidate): Record<
     nodepool: candidate.pool.name,
     capacity_type: candidate.capacityType,
     // Only consolidation has a policy behind it.
-    consolidation_policy: "",
+    consolidation_policy:
+      command.reason === "Underutilized" ? candidate.pool.disruption.policy : "",
     termination_mode: grace === undefined ? "graceful" : forceful ? "forceful" : "eventual",
   };
 }

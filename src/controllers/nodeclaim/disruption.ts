@@ -1,11 +1,13 @@
 /**
  * Keeps the conditions that voluntary disruption goes by: `Consolidatable` for v1 claims, `Empty` for
- * alpha and beta ones. Woken by the claim, its pool, its node and the pods there. Drifted joins here.
+ * alpha and beta ones, `Drifted` for all. Woken by the claim, its pool, its class, its node and the pods
+ * there.
  * upstream: pkg/controllers/nodeclaim/disruption/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { condition, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { EMPTINESS_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
@@ -18,6 +20,7 @@ import {
   type Controller,
   type Outcome,
   type Request,
+  soonest,
   source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
@@ -37,8 +40,10 @@ import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { claimLog, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
+import { createDriftCheck, type DriftCheck } from "./drift.ts";
 
 export function nodeClaimDisruption(world: World): Controller {
+  const drift = createDriftCheck(world);
   return {
     name: "nodeclaim.disruption",
     watches: [
@@ -53,9 +58,17 @@ export function nodeClaimDisruption(world: World): Controller {
             .map(claimRequest);
         }),
       ),
+      ...world.cloud.nodeClassKinds.map((kind) =>
+        source(kind, ({ metadata }) =>
+          listClaims(world)
+            .filter(({ spec }) => spec.nodeClassRef.kind === kind.kind)
+            .filter(({ spec }) => spec.nodeClassRef.name === metadata.name)
+            .map(claimRequest),
+        ),
+      ),
     ],
     concurrency: concurrency(world, 100, 1_000),
-    reconcile: (request) => reconcile(world, request),
+    reconcile: (request) => reconcile(world, drift, request),
   };
 }
 
@@ -77,12 +90,22 @@ function requestsOfPod(
   return claim === undefined ? [] : [claimRequest(claim)];
 }
 
-async function reconcile(world: World, request: Request): Promise<Outcome> {
+async function reconcile(world: World, drift: DriftCheck, request: Request): Promise<Outcome> {
   const claim = readClaim(world, request);
-  if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim))
+  if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim)) {
+    drift.forget(request);
     return AWAIT_CHANGE;
+  }
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   if (pool === undefined) return AWAIT_CHANGE;
+  const quiet = await keepQuiet(world, claim, pool);
+  // As it is after what was just written.
+  const latest = readClaim(world, request);
+  return latest === undefined ? quiet : soonest(quiet, await drift.check(latest, pool));
+}
+
+/** Consolidatable or Empty: whichever the claim's generation has. */
+async function keepQuiet(world: World, claim: NodeClaim, pool: Pool): Promise<Outcome> {
   if (claimGeneration(claim) === "v1") {
     const verdict = consolidatable(claim, pool, world.clock.now());
     return settle(world, claim, "Consolidatable", verdict);

@@ -26,12 +26,11 @@ import type { Batcher } from "./batcher.ts";
 import { createClaims } from "./create-claims.ts";
 import { failedScheduling, nominated } from "./events.ts";
 import { podsToPlace, schedulingInput, usablePools } from "./gather.ts";
+import { nominationMs } from "./nomination.ts";
 import { type Pass, report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
-/** A nomination holds at least this long, or two batch windows. */
-const MIN_NOMINATION_MS = 10_000;
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
@@ -90,7 +89,7 @@ function nothingFound(pools: readonly Pool[]): string {
 async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
   const { result } = pass;
   report(world, log, pass);
-  const untilMs = world.clock.now() + Math.max(2 * world.settings.batchMaxMs, MIN_NOMINATION_MS);
+  const untilMs = world.clock.now() + nominationMs(world.settings);
   for (const { nodeName, pods } of result.existing) {
     world.cluster.nominate(nodeName, untilMs);
     const targets = targetsOf(world, nodeName);

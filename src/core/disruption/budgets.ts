@@ -5,10 +5,11 @@
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
-import type { Budget, DisruptionReason } from "../../apis/karpenter/nodepool.ts";
+import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { CommandReason } from "./command.ts";
 
 export interface PoolAllowance {
   readonly pool: Pool;
@@ -26,7 +27,7 @@ const UNLIMITED = 2 ** 31 - 1;
 export function allowances(
   pools: readonly Pool[],
   nodes: readonly NodeView[],
-  reason: DisruptionReason,
+  reason: CommandReason,
   nowMs: number,
 ): ReadonlyMap<string, PoolAllowance> {
   const result = new Map<string, PoolAllowance>();
@@ -47,13 +48,13 @@ export function allowances(
 /** The strictest budget of a pool with `nodes` nodes; undefined when one of its budgets is broken. */
 export function allowedDisruptions(
   pool: Pool,
-  reason: DisruptionReason,
+  reason: CommandReason,
   nodes: number,
   nowMs: number,
 ): number | undefined {
   let allowed = UNLIMITED;
   for (const budget of pool.disruption.budgets) {
-    if (budget.reasons !== undefined && !budget.reasons.includes(reason)) continue;
+    if (budget.reasons?.some((one) => one === reason) === false) continue;
     const active = isActive(budget, nowMs);
     const most = amount(budget.nodes, nodes);
     if (active === undefined || most === undefined) return undefined;

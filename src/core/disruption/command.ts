@@ -7,8 +7,11 @@ import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
 
+/** `Expired`: alpha and beta only; no budget of v1 can name it. */
+export type CommandReason = DisruptionReason | "Expired";
+
 export interface Command {
-  readonly reason: DisruptionReason;
+  readonly reason: CommandReason;
   /** Label of metrics: `empty`, `multi`, `single`, or nothing. */
   readonly consolidationType: "empty" | "multi" | "single" | "";
   /** Older generations' name of the way that was taken: `emptiness`, `consolidation`, … */
@@ -17,6 +20,8 @@ export interface Command {
   readonly generation: Generation;
   readonly candidates: readonly Candidate[];
   readonly replacements: readonly PlannedClaim[];
+  /** Nodes that are to take the pods: not disrupted themselves for a while. */
+  readonly targets: readonly string[];
   /** Looked at again this much later before anything is done. 0: done at once. */
   readonly validateAfterMs: number;
 }
@@ -34,15 +39,19 @@ export function savingsMicroUsd({ candidates, replacements }: Command): number {
   return replacements.reduce((left, { cheapest }) => left - cheapest.priceMicroUsd, before);
 }
 
+/** `$0.20` an hour. */
+export function formatSavings(command: Command): string {
+  return `$${(savingsMicroUsd(command) / 1_000_000).toFixed(2)}`;
+}
+
 /** `Empty/<id>: delete: nodepools=[a]: [x, y] (savings: $0.20)`. */
 export function describeCommand(command: Command, id: string): string {
   const pools = [...new Set(command.candidates.map(({ pool }) => pool.name))].sort().join(",");
   const names = command.candidates.map(({ node }) => node.name).join(", ");
   const count = command.replacements.length;
   const arrow = count === 0 ? "" : ` -> [${count} replacement${count === 1 ? "" : "s"}]`;
-  const savings = (savingsMicroUsd(command) / 1_000_000).toFixed(2);
   const what = `${decisionOf(command)}: nodepools=[${pools}]: [${names}]${arrow}`;
-  return `${command.reason}/${id}: ${what} (savings: $${savings})`;
+  return `${command.reason}/${id}: ${what} (savings: ${formatSavings(command)})`;
 }
 
 /** Older generations' text: `delete, terminating 1 machines ip-1/m5.large/spot`. */

@@ -1,8 +1,18 @@
 /**
- * The ways of disrupting nodes, in the order they are tried; the first that has a command wins. Drift,
- * replacing expiry and consolidation of used nodes join here as a file each.
+ * The ways of disrupting nodes, in the order they are tried; the first that has a command wins.
+ * upstream: pkg/controllers/disruption/controller.go
  */
+import { drift } from "./drift.ts";
 import { emptiness } from "./emptiness.ts";
+import { expiration } from "./expiration.ts";
 import type { Method } from "./method.ts";
+import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
+import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 
-export const METHODS: readonly Method[] = [emptiness];
+export const METHODS: readonly Method[] = [
+  expiration,
+  emptiness,
+  drift,
+  multiNodeConsolidation,
+  singleNodeConsolidation,
+];

@@ -3,11 +3,10 @@ import type { Generation } from "../../../apis/hub/generation.ts";
 import type { PoolDisruption } from "../../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { instanceType, nodeClaim, nodeView, pod, pool } from "../../../testing/builders.ts";
+import { methodInput, NOW } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
-import { describeCommand, describeOlder } from "../command.ts";
+import { type Command, describeCommand, describeOlder } from "../command.ts";
 import { emptiness } from "./emptiness.ts";
-
-const NOW = Date.UTC(2026, 0, 5);
 
 function candidate(
   name: string,
@@ -52,11 +51,7 @@ function candidate(
 }
 
 function commands(candidates: readonly Candidate[], allowed = 10) {
-  const owners = new Map(candidates.map((one) => [one.pool.id, one.pool]));
-  const allowances = new Map(
-    [...owners].map(([id, owner]) => [id, { pool: owner, nodes: 10, disrupting: 0, allowed }]),
-  );
-  return emptiness.commands({ nowMs: NOW, candidates, allowances });
+  return emptiness.propose(methodInput(candidates, { allowed })).commands;
 }
 
 const CONSOLIDATABLE = { condition: { type: "Consolidatable", forMs: 0 } };
@@ -112,20 +107,14 @@ describe("emptiness", () => {
 
   it("keeps of a command what still holds when its wait is over", () => {
     const [command] = commands(["a", "b"].map((name) => candidate(name, CONSOLIDATABLE)));
-    const allowance = { pool: pool(), nodes: 2, disrupting: 0, allowed: 2 };
-    const allowances = new Map([[pool().id, allowance]]);
     const again = (candidates: readonly Candidate[]) =>
-      emptiness.validate(command as NonNullable<typeof command>, {
-        nowMs: NOW,
-        candidates,
-        allowances,
-      });
+      emptiness.validate(command as NonNullable<typeof command>, methodInput(candidates));
     const kept = again([
       candidate("a", { ...CONSOLIDATABLE, used: true }),
       candidate("b", CONSOLIDATABLE),
       candidate("new", CONSOLIDATABLE),
     ]);
-    expect(kept?.candidates.map(({ node }) => node.name)).toEqual(["b"]);
-    expect(again([])).toBeUndefined();
+    expect((kept as Command).candidates.map(({ node }) => node.name)).toEqual(["b"]);
+    expect(again([])).toBe("churn");
   });
 });

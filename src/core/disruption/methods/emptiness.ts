@@ -8,7 +8,7 @@ import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
-import type { Method, MethodInput } from "./method.ts";
+import { budgetCounter, type Method, type MethodInput, type Rejection } from "./method.ts";
 
 /** Pods come and go: an empty node must still be empty after this. */
 const VALIDATION_MS = 15_000;
@@ -18,8 +18,9 @@ export const emptiness: Method = {
   reason: "Empty",
   consolidationType: "empty",
   disruptionClass: "graceful",
+  costly: false,
   isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
-  commands,
+  propose: (input) => ({ commands: commands(input), remarks: [] }),
   validate,
 };
 
@@ -50,14 +51,16 @@ function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
 }
 
 /** One command for each generation and way: its words and its wait are the command's. */
-function commands({ nowMs, candidates, allowances }: MethodInput): readonly Command[] {
-  const left = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
+function commands({
+  nowMs,
+  candidates,
+  allowances,
+}: Pick<MethodInput, "nowMs" | "candidates" | "allowances">): readonly Command[] {
+  const budgets = budgetCounter(allowances);
   const groups = new Map<string, { way: Way; candidates: Candidate[] }>();
   for (const candidate of candidates.toSorted(bySavings)) {
     const way = wayOf(candidate, nowMs);
-    const allowed = left.get(candidate.pool.id) ?? 0;
-    if (way === undefined || allowed <= 0) continue;
-    left.set(candidate.pool.id, allowed - 1);
+    if (way === undefined || !budgets.take(candidate)) continue;
     const key = `${candidate.generation}/${way.via}`;
     const group = groups.get(key) ?? { way, candidates: [] };
     group.candidates.push(candidate);
@@ -72,17 +75,18 @@ function commands({ nowMs, candidates, allowances }: MethodInput): readonly Comm
       generation: (chosen[0] as Candidate).generation,
       candidates: chosen,
       replacements: [],
+      targets: [],
       validateAfterMs: way.validateAfterMs,
     };
   });
 }
 
 /** Keeps the nodes that are still empty and still allowed. */
-function validate(command: Command, input: MethodInput): Command | undefined {
+function validate(command: Command, input: MethodInput): Command | Rejection {
   const names = new Set(command.candidates.map(({ node }) => node.name));
   const still = input.candidates.filter(({ node }) => names.has(node.name));
   const again = commands({ ...input, candidates: still }).find(
     ({ generation, via }) => generation === command.generation && via === command.via,
   );
-  return again === undefined ? undefined : { ...again, validateAfterMs: 0 };
+  return again === undefined ? "churn" : { ...again, validateAfterMs: 0 };
 }

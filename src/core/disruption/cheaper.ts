@@ -1,0 +1,148 @@
+/**
+ * Whether a replacement is worth it: its types are cut down to those that are cheaper than what goes,
+ * whatever offering of theirs the cloud picks. Spot for spot has rules of its own, for a spot node that
+ * is ever replaced by the cheapest one ends on the type most likely to be reclaimed.
+ * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
+ */
+import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import { cheapestOffering, worstLaunchPriceMicroUsd } from "../cloudprovider/offerings.ts";
+import type { PlannedClaim } from "../provisioning/result.ts";
+import { allows, oneOf, type Requirement } from "../scheduling/requirement.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+import type { Candidate } from "./candidates.ts";
+
+/** Fewest cheaper types for replacing one spot node by another; also how many are then named. */
+const MIN_SPOT_TYPES = 15;
+
+const SPOT_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["spot"])]);
+
+/** The plan with its cheaper types only, or why there is nothing to gain. */
+export type Cheaper = { readonly plan: PlannedClaim } | { readonly message: string };
+
+export function cheaperPlan(
+  plan: PlannedClaim,
+  candidates: readonly Candidate[],
+  spotToSpot: boolean,
+): Cheaper {
+  const priceMicroUsd = candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0);
+  const requirements = Requirements.fromSpecs(plan.requirements);
+  const capacityType = requirements.get(CAPACITY_TYPE_LABEL_KEY);
+  const mayBeSpot = allows(capacityType, "spot") && isOffered(plan, requirements, "spot");
+  if (mayBeSpot && candidates.every((one) => one.capacityType === "spot"))
+    return spotForSpot(plan, candidates, priceMicroUsd, spotToSpot);
+  const cheaper = keepCheaper(plan, requirements, priceMicroUsd);
+  if ("message" in cheaper || !mayBeSpot) return cheaper;
+  // Else a spot launch that fails could become an on-demand one that costs more than what went.
+  const onDemandToo = isOffered(cheaper.plan, requirements, "on-demand");
+  return onDemandToo ? narrowed(cheaper.plan, requirements.and(SPOT_ONLY)) : cheaper;
+}
+
+function spotForSpot(
+  plan: PlannedClaim,
+  candidates: readonly Candidate[],
+  priceMicroUsd: number,
+  spotToSpot: boolean,
+): Cheaper {
+  if (!spotToSpot) {
+    const message =
+      "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
+    return { message };
+  }
+  const requirements = Requirements.fromSpecs(plan.requirements).and(SPOT_ONLY);
+  const cheaper = keepCheaper(plan, requirements, priceMicroUsd);
+  if ("message" in cheaper || candidates.length > 1) return cheaper;
+  const { instanceTypes } = cheaper.plan;
+  if (instanceTypes.length < MIN_SPOT_TYPES) {
+    const what = "instance type options than the current candidate to consolidate";
+    return {
+      message: `SpotToSpotConsolidation requires ${MIN_SPOT_TYPES} cheaper ${what}, got ${instanceTypes.length}`,
+    };
+  }
+  // No more than these: the node would else be replaced again by the next cheaper one.
+  let count = MIN_SPOT_TYPES;
+  const lacks = () => missingValues(requirements, instanceTypes.slice(0, count)) !== undefined;
+  while (count < instanceTypes.length && lacks()) count++;
+  return { plan: { ...cheaper.plan, instanceTypes: instanceTypes.slice(0, count) } };
+}
+
+/**
+ * For several nodes at once: a type that is also among those that go must not come back for the same
+ * price; only what is cheaper than the cheapest such type is kept. upstream: filterOutSameInstanceType
+ */
+export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candidate[]): Cheaper {
+  const offered = new Set(plan.instanceTypes.map(({ name }) => name));
+  const shared = candidates
+    .filter(({ instanceType }) => instanceType !== undefined && offered.has(instanceType.name))
+    .map(({ priceMicroUsd }) => priceMicroUsd);
+  if (shared.length === 0) return { plan };
+  return keepCheaper(plan, Requirements.fromSpecs(plan.requirements), Math.min(...shared));
+}
+
+function keepCheaper(
+  plan: PlannedClaim,
+  requirements: Requirements,
+  belowMicroUsd: number,
+): Cheaper {
+  const types = plan.instanceTypes.filter(
+    (type) => worstLaunchPriceMicroUsd(type, requirements) < belowMicroUsd,
+  );
+  if (types.length === 0) return { message: "Can't replace with a cheaper node" };
+  const missing = missingValues(requirements, types);
+  if (missing !== undefined && !plan.minValuesRelaxed)
+    return { message: `Filtering by price: ${missing}` };
+  return narrowed({ ...plan, instanceTypes: types }, requirements);
+}
+
+/** The plan under these requirements: types by price anew, and the cheapest of them. */
+function narrowed(plan: PlannedClaim, requirements: Requirements): Cheaper {
+  const priced = plan.instanceTypes
+    .flatMap((type) => {
+      const offering = cheapestOffering(type, requirements);
+      return offering === undefined ? [] : [{ type, offering }];
+    })
+    .sort(
+      (a, b) =>
+        a.offering.priceMicroUsd - b.offering.priceMicroUsd || (a.type.name < b.type.name ? -1 : 1),
+    );
+  const first = priced[0];
+  if (first === undefined) return { message: "Can't replace with a cheaper node" };
+  const { zone, capacityType, priceMicroUsd } = first.offering;
+  return {
+    plan: {
+      ...plan,
+      requirements: requirements.specs(),
+      instanceTypes: priced.map(({ type }) => type),
+      cheapest: { instanceType: first.type.name, zone, capacityType, priceMicroUsd },
+    },
+  };
+}
+
+function isOffered(
+  { instanceTypes }: PlannedClaim,
+  requirements: Requirements,
+  capacityType: "spot" | "on-demand",
+): boolean {
+  const only = requirements.and(Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, [capacityType])]));
+  return instanceTypes.some((type) => cheapestOffering(type, only) !== undefined);
+}
+
+/** The first minValues that these types do not reach. */
+function missingValues(
+  requirements: Requirements,
+  types: readonly InstanceType[],
+): string | undefined {
+  for (const requirement of requirements.all()) {
+    const { key, minValues } = requirement;
+    if (minValues === undefined) continue;
+    const count = distinctValues(requirement, types);
+    if (count < minValues)
+      return `minValues requirement is not met for label "${key}" (wants ${minValues}, has ${count})`;
+  }
+  return undefined;
+}
+
+function distinctValues(requirement: Requirement, types: readonly InstanceType[]): number {
+  const values = types.flatMap((type) => type.labels[requirement.key] ?? []);
+  return new Set(values.filter((value) => allows(requirement, value))).size;
+}

@@ -1,0 +1,97 @@
+/**
+ * Consolidation, the part that one node and several have in common: who may be consolidated at all, and
+ * whether a set of nodes can go without a replacement or with one that is cheaper.
+ * upstream: pkg/controllers/disruption/consolidation.go
+ */
+import { isTrue } from "../../apis/karpenter/conditions.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  DO_NOT_CONSOLIDATE_ANNOTATION_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { Candidate } from "./candidates.ts";
+import { cheaperPlan, withoutSameTypes } from "./cheaper.ts";
+import type { Command } from "./command.ts";
+import type { MethodInput, Rejection } from "./methods/method.ts";
+
+/** Pods come and go: the nodes must still be superfluous after this. */
+const VALIDATION_MS = 15_000;
+
+/** Why a node is not consolidated whatever else is true; undefined when it may be. */
+export function unconsolidatable(candidate: Candidate): string | undefined {
+  const { pool, node, instanceType } = candidate;
+  if (instanceType === undefined)
+    return `Instance Type "${node.labels[INSTANCE_TYPE_LABEL_KEY] ?? ""}" not found`;
+  for (const key of [CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY]) {
+    if (node.labels[key] === undefined) return `Node does not have label "${key}"`;
+  }
+  const { policy, consolidateAfter } = pool.disruption;
+  if (policy === "none" || consolidateAfter === "Never")
+    return `${pool.generation === "alpha" ? "Provisioner" : "NodePool"} "${pool.name}" has consolidation disabled`;
+  if (candidate.doNotConsolidate)
+    return `disruption is blocked through the "${DO_NOT_CONSOLIDATE_ANNOTATION_KEY}" annotation`;
+  if (policy === "WhenEmpty")
+    return `NodePool "${pool.name}" has consolidation policy WhenEmpty, but node is not empty`;
+  return undefined;
+}
+
+/** Used nodes that may be consolidated now. v1 waits until nothing has happened there for a while. */
+export function isConsolidatable(candidate: Candidate): boolean {
+  const { pool, claim, generation, reschedulablePods } = candidate;
+  if (pool.replicas !== undefined || reschedulablePods.length === 0) return false;
+  // Its scores are not computed yet (hub/not-acted-on.ts says so to its users).
+  if (pool.disruption.policy === "Balanced") return false;
+  if (unconsolidatable(candidate) !== undefined) return false;
+  return generation !== "v1" || isTrue(claim, "Consolidatable");
+}
+
+/** The command that takes these nodes away, or why there is none. All of one generation. */
+export function consolidate(
+  candidates: readonly Candidate[],
+  { simulator, spotToSpot }: Pick<MethodInput, "simulator" | "spotToSpot">,
+): Command | { readonly message: string } {
+  const { replacements, targets, homeless } = simulator.without(candidates);
+  if (homeless.length > 0)
+    return { message: `Not all pods would schedule, ${homeless.join("; ")}` };
+  if (replacements.length > 1)
+    return { message: `Can't remove without creating ${replacements.length} candidates` };
+  const several = candidates.length > 1;
+  const command: Command = {
+    reason: "Underutilized",
+    consolidationType: several ? "multi" : "single",
+    via: "consolidation",
+    generation: (candidates[0] as Candidate).generation,
+    candidates,
+    replacements: [],
+    targets,
+    validateAfterMs: VALIDATION_MS,
+  };
+  const plan = replacements[0];
+  if (plan === undefined) return command;
+  const cheaper = cheaperPlan(plan, candidates, spotToSpot);
+  if ("message" in cheaper) return cheaper;
+  const fresh = several ? withoutSameTypes(cheaper.plan, candidates) : cheaper;
+  return "message" in fresh ? fresh : { ...command, replacements: [fresh.plan] };
+}
+
+/**
+ * Whether a command still holds on fresh facts: its nodes may still go, budgets have room for all of
+ * them, and their pods would still do with the same.
+ */
+export function confirm(command: Command, input: MethodInput): Command | Rejection {
+  const names = new Set(command.candidates.map(({ node }) => node.name));
+  const still = input.candidates.filter((one) => names.has(one.node.name) && isConsolidatable(one));
+  if (still.length < names.size) return "churn";
+  if (command.generation === "alpha" && input.alphaBusy) return "budget";
+  for (const [id, { allowed }] of input.allowances) {
+    if (still.filter(({ pool }) => pool.id === id).length > allowed) return "budget";
+  }
+  const { replacements, targets, homeless } = input.simulator.without(still);
+  if (homeless.length > 0 || replacements.length !== command.replacements.length)
+    return "scheduling";
+  const offered = new Set(replacements[0]?.instanceTypes.map(({ name }) => name));
+  const wanted = command.replacements[0]?.instanceTypes ?? [];
+  if (!wanted.every(({ name }) => offered.has(name))) return "scheduling";
+  return { ...command, candidates: still, targets, validateAfterMs: 0 };
+}

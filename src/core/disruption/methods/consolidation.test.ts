@@ -1,0 +1,207 @@
+import { describe, expect, it } from "vitest";
+import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import { instanceType } from "../../../testing/builders.ts";
+import {
+  type CandidateOptions,
+  candidate,
+  type MethodInputOptions,
+  methodInput,
+} from "../../../testing/disruption.ts";
+import type { Candidate } from "../candidates.ts";
+import { type Command, describeCommand, describeOlder } from "../command.ts";
+import { METHODS } from "./all.ts";
+import { multiNodeConsolidation as multi } from "./multi-node-consolidation.ts";
+import { singleNodeConsolidation as single } from "./single-node-consolidation.ts";
+
+const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) => node.name).sort();
+const propose = (
+  method: typeof single,
+  candidates: readonly Candidate[],
+  options?: MethodInputOptions,
+) => method.propose(methodInput(candidates, options));
+/** Of a whole node's saving, so that the order of candidates is the order of names. */
+const used = (name: string, pods: readonly string[], options: CandidateOptions = {}) =>
+  candidate(name, { pods, ...options });
+
+describe("methods", () => {
+  it("are tried in the order of upstream's, expiry of older generations first", () => {
+    expect(METHODS.map(({ name }) => name)).toEqual([
+      "expiration",
+      "emptiness",
+      "drift",
+      "multi-node consolidation",
+      "single-node consolidation",
+    ]);
+  });
+});
+
+describe("single-node consolidation", () => {
+  it("S3-41: deletes a node whose pods fit elsewhere, after a second look", () => {
+    const { commands } = propose(single, [used("a", ["1"]), used("b", ["2"])]);
+    expect(commands).toHaveLength(1);
+    const [command] = commands as [Command];
+    expect(names(command.candidates)).toEqual(["a"]);
+    expect(command).toMatchObject({ replacements: [], targets: ["b"], validateAfterMs: 15_000 });
+    expect(describeCommand(command, "id")).toBe(
+      "Underutilized/id: delete: nodepools=[default]: [a] (savings: $0.20)",
+    );
+  });
+
+  it("replaces a node by a cheaper one, and asks for spot only where spot is to be had", () => {
+    const { commands } = propose(single, [used("a", ["3"], { type: "m-16x" })]);
+    const [plan] = commands[0]?.replacements ?? [];
+    // 16 on-demand cpu cost 0.80; as spot, 16 cpu cost 0.56.
+    expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-4x", "m-8x", "m-16x"]);
+    expect(plan?.requirements).toContainEqual({
+      key: "karpenter.sh/capacity-type",
+      operator: "In",
+      values: ["spot"],
+    });
+    expect(plan?.cheapest).toMatchObject({ capacityType: "spot", priceMicroUsd: 140_000 });
+  });
+
+  it("stays with on-demand where the pool asks for it, and says what is not cheaper", () => {
+    const values = ["on-demand"];
+    const pool = {
+      requirements: [{ key: "karpenter.sh/capacity-type", operator: "In" as const, values }],
+    };
+    const fits = propose(single, [used("a", ["3"], { type: "m-16x", pool })]);
+    const [plan] = fits.commands[0]?.replacements ?? [];
+    expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-4x", "m-8x"]);
+    const full = propose(single, [used("a", ["3"], { pool })]);
+    expect(full.commands).toEqual([]);
+    expect(full.remarks.map(({ message }) => message)).toEqual([
+      "Can't replace with a cheaper node",
+    ]);
+  });
+
+  it("replaces spot by spot only behind the gate and with fifteen cheaper types", () => {
+    const types = Array.from({ length: 20 }, (_, index) =>
+      instanceType({ name: `t-${String(index).padStart(2, "0")}`, priceMicroUsd: 10_000 + index }),
+    );
+    const at = (type: string, spotToSpot: boolean) =>
+      propose(single, [used("a", ["1"], { types, type, capacityType: "spot" })], {
+        types,
+        spotToSpot,
+      });
+    expect(at("t-19", false).remarks[0]?.message).toBe(
+      "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
+    );
+    expect(at("t-05", true).remarks[0]?.message).toBe(
+      "SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 5",
+    );
+    const [plan] = at("t-19", true).commands[0]?.replacements ?? [];
+    expect(plan?.instanceTypes).toHaveLength(15);
+    expect(plan?.instanceTypes[0]?.name).toBe("t-00");
+  });
+
+  it.each([
+    [
+      "the policy is about empty nodes",
+      { disruption: { policy: "WhenEmpty" } },
+      "consolidation policy WhenEmpty, but node is not empty",
+    ],
+    [
+      "consolidation is off",
+      { disruption: { consolidateAfter: "Never" } },
+      "has consolidation disabled",
+    ],
+    ["its type is not known any more", { type: "m-99x" }, 'Instance Type "m-99x" not found'],
+    [
+      "an older pool's node is annotated",
+      { generation: "beta", annotations: { "karpenter.sh/do-not-consolidate": "true" } },
+      "do-not-consolidate",
+    ],
+  ] as const)("leaves a node when %s", (_, options, text) => {
+    const one = used("a", ["100m"], options as CandidateOptions);
+    const { commands, remarks } = propose(single, [one, used("b", ["1"], { conditions: {} })]);
+    expect(commands).toEqual([]);
+    expect(remarks.map(({ message }) => message)).toEqual([expect.stringContaining(text)]);
+  });
+
+  it("waits until a node is quiet, and until its pool's budget has room", () => {
+    const quiet = () => [
+      used("a", ["1"], { conditions: {} }),
+      used("b", ["1"], { conditions: {} }),
+    ];
+    expect(propose(single, quiet()).commands).toEqual([]);
+    const ready = [used("a", ["1"]), used("b", ["1"])];
+    expect(propose(single, ready, { allowed: 0 }).commands).toEqual([]);
+  });
+
+  it("lets pools take turns", () => {
+    const small = { pool: { name: "small", id: "nodepool/small" } };
+    const { remarks } = propose(
+      single,
+      [used("a", ["3"]), used("b", ["3"]), used("c", ["3"], small)],
+      { types: [instanceType({ capacityTypes: ["on-demand"] })] },
+    );
+    expect(remarks.map(({ candidate: one }) => one.node.name)).toEqual(["a", "c", "b"]);
+  });
+});
+
+describe("multi-node consolidation", () => {
+  it("takes as many nodes as can go together, for one that is cheaper", () => {
+    const nodes = ["a", "b", "c"].map((name) => used(name, ["2"]));
+    const [command] = propose(multi, nodes).commands;
+    expect(names(command?.candidates ?? [])).toEqual(["a", "b", "c"]);
+    expect(command?.replacements[0]?.instanceTypes.map(({ name }) => name)).toEqual([
+      "m-8x",
+      "m-16x",
+    ]);
+    expect(describeOlder({ ...(command as Command), generation: "alpha" })).toContain(
+      "replace, terminating 3 machines ",
+    );
+  });
+
+  it("needs two nodes, and budgets for each", () => {
+    expect(propose(multi, [used("a", ["1"])]).commands).toEqual([]);
+    const nodes = ["a", "b", "c"].map((name) => used(name, ["1"]));
+    const [command] = propose(multi, nodes, { allowed: 2 }).commands;
+    expect(names(command?.candidates ?? [])).toEqual(["a", "b"]);
+  });
+
+  it("does not put the same type in the place of nodes of that type for the same price", () => {
+    const spot = { types: [instanceType()], capacityType: "spot" };
+    const nodes = ["a", "b"].map((name) => used(name, ["1"], { ...spot, type: "m-4x" }));
+    const options = { types: [instanceType()], spotToSpot: true };
+    // One of the two may go, which is for the single-node method to say.
+    expect(propose(multi, nodes, options).commands).toEqual([]);
+    expect(propose(single, nodes, options).commands).toHaveLength(1);
+  });
+
+  it("counts a workload's disruption budget over all nodes of the command", () => {
+    const guard = (disruptionsAllowed: number): PodDisruptionBudget => ({
+      metadata: { name: "guard", namespace: "default" },
+      spec: { selector: { matchLabels: { app: "web" } } },
+      status: { disruptionsAllowed },
+    });
+    const nodes = ["a", "b", "c", "d"].map((name) =>
+      used(name, ["500m"], { podLabels: { app: "web" } }),
+    );
+    const at = (allowed: number) =>
+      propose(multi, nodes, { pdbs: [guard(allowed)] }).commands[0]?.candidates ?? [];
+    expect(names(at(2))).toEqual(["a", "b"]);
+    expect(names(at(3))).toEqual(["a", "b", "c"]);
+    expect(at(1)).toEqual([]);
+  });
+});
+
+describe("the second look at a consolidation", () => {
+  const nodes = () => [used("a", ["1"]), used("b", ["2"])];
+  const command = () => propose(single, nodes()).commands[0] as Command;
+
+  it("goes on with what still holds", () => {
+    expect(single.validate(command(), methodInput(nodes()))).toMatchObject({ validateAfterMs: 0 });
+  });
+
+  it("gives up when a node is no candidate any more, or budgets are used up", () => {
+    expect(single.validate(command(), methodInput([used("b", ["2"])]))).toBe("churn");
+    expect(single.validate(command(), methodInput(nodes(), { allowed: 0 }))).toBe("budget");
+  });
+
+  it("gives up when its pods have lost the room they were to have", () => {
+    const fuller = [used("a", ["1"]), used("b", ["3500m"])];
+    expect(single.validate(command(), methodInput(fuller))).toBe("scheduling");
+  });
+});

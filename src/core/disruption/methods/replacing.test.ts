@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest";
+import { nodeView, pod } from "../../../testing/builders.ts";
+import { candidate, methodInput } from "../../../testing/disruption.ts";
+import type { Candidate } from "../candidates.ts";
+import { describeOlder } from "../command.ts";
+import { drift } from "./drift.ts";
+import { expiration } from "./expiration.ts";
+
+const names = (candidates: readonly Candidate[] | undefined) =>
+  candidates?.map(({ node }) => node.name);
+
+describe("drift", () => {
+  const drifted = (forMs: number) => ({ conditions: { Drifted: forMs } });
+
+  it("replaces the node that drifted first, whatever the replacement costs", () => {
+    const { commands } = drift.propose(
+      methodInput([
+        candidate("a", { ...drifted(1_000), pods: ["3"] }),
+        candidate("b", { ...drifted(9_000), pods: ["3", "500m"] }),
+        candidate("c", { conditions: {}, pods: ["3"] }),
+      ]),
+    );
+    expect(commands).toHaveLength(1);
+    const [command] = commands;
+    expect(names(command?.candidates)).toEqual(["b"]);
+    expect(command?.validateAfterMs).toBe(0);
+    expect(command?.replacements.map(({ pods }) => pods.length)).toEqual([1]);
+    // The small pod fits on a node that is there.
+    expect(command?.targets).toEqual(["a"]);
+  });
+
+  it("S2-45: takes empty nodes at once and used ones of alpha one at a time", () => {
+    const alpha = { generation: "alpha", ...drifted(1_000) } as const;
+    const used = candidate("used", { ...alpha, pods: ["1"] });
+    const empty = ["a", "b"].map((name) => candidate(name, alpha));
+    const at = (candidates: readonly Candidate[], alphaBusy: boolean) =>
+      drift.propose(methodInput(candidates, { alphaBusy })).commands;
+    expect(at([used, ...empty], true).map(({ candidates }) => names(candidates))).toEqual([
+      ["a", "b"],
+    ]);
+    expect(at([used], true)).toEqual([]);
+    const [command] = at([used], false);
+    expect(describeOlder(command as NonNullable<typeof command>)).toBe(
+      "replace, terminating 1 machines used/m-4x/on-demand and replacing with spot machine from types m-2x, m-4x, m-8x, m-16x",
+    );
+  });
+
+  it("goes on with the next node when the pods of one would have no place, and says which", () => {
+    const input = methodInput([
+      candidate("a", { ...drifted(9_000), type: "m-8x", pods: ["5"] }),
+      candidate("b", { ...drifted(1_000), pods: ["1"] }),
+    ]);
+    const { commands, remarks } = drift.propose({
+      ...input,
+      simulator: methodInput(input.candidates, { types: [] }).simulator,
+    });
+    expect(names(commands[0]?.candidates)).toEqual(["b"]);
+    expect(remarks[0]).toMatchObject({ about: "blocked" });
+    expect(remarks[0]?.message).toMatch(/^not all pods would schedule, default\/a-0 => /);
+  });
+
+  it("disrupts nothing without a budget", () => {
+    const one = candidate("a", { ...drifted(1_000), pods: ["1"] });
+    expect(drift.propose(methodInput([one], { allowed: 0 })).commands).toEqual([]);
+  });
+
+  it("does not count on a node that is not ready yet", () => {
+    const starting = nodeView({
+      node: { name: "starting", labels: { "karpenter.sh/registered": "true" } },
+      claim: candidate("starting").claim,
+    });
+    const one = candidate("a", { ...drifted(1_000), pods: ["1"] });
+    const { commands, remarks } = drift.propose(
+      methodInput([one], { scheduling: { nodes: [starting] } }),
+    );
+    expect(commands).toEqual([]);
+    expect(remarks[0]?.message).toContain(
+      "default/a-0 => would schedule against uninitialized nodeclaim/starting, node/starting",
+    );
+  });
+
+  it("is not misled by pods that wait for a place anyway", () => {
+    const waiting = pod({ name: "waiting", cpu: "12" });
+    const candidates = [
+      candidate("a", { ...drifted(1_000), pods: ["1"] }),
+      candidate("b", { conditions: {} }),
+    ];
+    const [command] = drift.propose(
+      methodInput(candidates, { scheduling: { pods: [waiting] } }),
+    ).commands;
+    expect(command?.replacements).toEqual([]);
+    expect(command?.targets).toEqual(["b"]);
+  });
+});
+
+describe("expiration", () => {
+  it("S2-14, S3-43: replaces what is older than its pool lets it be", () => {
+    const expired = candidate("a", {
+      generation: "beta",
+      conditions: { Expired: 1_000 },
+      pods: ["3"],
+    });
+    const [command] = expiration.propose(methodInput([expired])).commands;
+    expect(command).toMatchObject({ reason: "Expired", via: "expiration", generation: "beta" });
+    expect(command?.replacements).toHaveLength(1);
+  });
+});

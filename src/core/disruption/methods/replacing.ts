@@ -1,0 +1,85 @@
+/**
+ * What drift and replacing expiry have in common: nodes whose claim has a condition go, empty ones all at
+ * once, used ones one by one, oldest condition first, each after its pods' new nodes are there. Price
+ * does not matter. upstream: pkg/controllers/disruption/drift.go, expiration.go at v0.36
+ */
+import { condition } from "../../../apis/karpenter/conditions.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
+import type { Candidate } from "../candidates.ts";
+import type { Command, CommandReason } from "../command.ts";
+import {
+  budgetCounter,
+  type Method,
+  type MethodInput,
+  type Proposal,
+  type Remark,
+} from "./method.ts";
+
+export interface ReplacingOptions {
+  readonly name: string;
+  readonly reason: CommandReason;
+  readonly conditionType: "Drifted" | "Expired";
+}
+
+export function replacing({ name, reason, conditionType }: ReplacingOptions): Method {
+  const isEligible = ({ claim, pool }: Candidate) =>
+    pool.replicas === undefined && condition(claim, conditionType)?.status === "True";
+  const sinceMs = ({ claim }: Candidate) =>
+    fromRfc3339(condition(claim, conditionType)?.lastTransitionTime) ?? 0;
+
+  function propose(input: MethodInput): Proposal {
+    const budgets = budgetCounter(input.allowances);
+    const marked = input.candidates
+      .filter(isEligible)
+      .toSorted((a, b) => sinceMs(a) - sinceMs(b) || (a.node.name < b.node.name ? -1 : 1));
+    const empty = marked.filter((one) => one.reschedulablePods.length === 0 && budgets.take(one));
+    if (empty.length > 0) return { commands: byGeneration(empty, reason, name), remarks: [] };
+    const remarks: Remark[] = [];
+    for (const candidate of marked) {
+      if (candidate.reschedulablePods.length === 0) continue;
+      if (candidate.generation === "alpha" && input.alphaBusy) continue;
+      if ((input.allowances.get(candidate.pool.id)?.allowed ?? 0) <= 0) continue;
+      const { replacements, targets, homeless } = input.simulator.without([candidate]);
+      if (homeless.length > 0) {
+        const message = `not all pods would schedule, ${homeless.join("; ")}`;
+        remarks.push({ candidate, about: "blocked", message });
+        continue;
+      }
+      const [command] = byGeneration([candidate], reason, name) as [Command];
+      return { commands: [{ ...command, replacements, targets }], remarks };
+    }
+    return { commands: [], remarks };
+  }
+
+  return {
+    name,
+    reason,
+    consolidationType: "",
+    disruptionClass: "eventual",
+    costly: false,
+    isEligible,
+    propose,
+    // Its commands do not wait.
+    validate: (command) => command,
+  };
+}
+
+/** Deletions, one command for each generation. */
+function byGeneration(
+  candidates: readonly Candidate[],
+  reason: CommandReason,
+  via: string,
+): Command[] {
+  return (["alpha", "beta", "v1"] as const)
+    .map((generation) => ({
+      reason,
+      consolidationType: "" as const,
+      via,
+      generation,
+      candidates: candidates.filter((one) => one.generation === generation),
+      replacements: [],
+      targets: [],
+      validateAfterMs: 0,
+    }))
+    .filter((command) => command.candidates.length > 0);
+}

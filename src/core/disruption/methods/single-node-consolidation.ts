@@ -1,0 +1,51 @@
+/**
+ * One used node whose pods fit elsewhere, or on something cheaper. Pools take turns, each with its best
+ * saving first, so that a large pool does not keep the others waiting.
+ * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
+ */
+import { bySavings, type Candidate } from "../candidates.ts";
+import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
+import type { Method, MethodInput, Proposal, Remark } from "./method.ts";
+
+export const singleNodeConsolidation: Method = {
+  name: "single-node consolidation",
+  reason: "Underutilized",
+  consolidationType: "single",
+  disruptionClass: "graceful",
+  costly: true,
+  isEligible: isConsolidatable,
+  propose,
+  validate: confirm,
+};
+
+function propose(input: MethodInput): Proposal {
+  const remarks: Remark[] = [];
+  for (const candidate of input.candidates) {
+    if (candidate.reschedulablePods.length === 0 || candidate.pool.replicas !== undefined) continue;
+    const message = unconsolidatable(candidate);
+    if (message !== undefined) remarks.push({ candidate, about: "unconsolidatable", message });
+  }
+  for (const candidate of inTurns(input.candidates.filter(isConsolidatable))) {
+    if (candidate.generation === "alpha" && input.alphaBusy) continue;
+    if ((input.allowances.get(candidate.pool.id)?.allowed ?? 0) <= 0) continue;
+    const found = consolidate([candidate], input);
+    if (!("message" in found)) return { commands: [found], remarks };
+    remarks.push({ candidate, about: "unconsolidatable", message: found.message });
+  }
+  return { commands: [], remarks };
+}
+
+/** The first of each pool by pool id, then the second of each, and so on. */
+function inTurns(candidates: readonly Candidate[]): readonly Candidate[] {
+  const byPool = new Map<string, Candidate[]>();
+  for (const candidate of candidates.toSorted(bySavings)) {
+    const own = byPool.get(candidate.pool.id) ?? [];
+    own.push(candidate);
+    byPool.set(candidate.pool.id, own);
+  }
+  const pools = [...byPool.keys()].sort().map((id) => byPool.get(id) as Candidate[]);
+  const rounds = Math.max(0, ...pools.map(({ length }) => length));
+  return Array.from({ length: rounds }, (_, round) =>
+    pools.flatMap((own) => own[round] ?? []),
+  ).flat();
+}

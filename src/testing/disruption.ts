@@ -1,0 +1,153 @@
+/** Candidates and what a disruption method may know of them, for tests. */
+import type { Pod } from "../apis/core/pod.ts";
+import type { Generation } from "../apis/hub/generation.ts";
+import type { Pool, PoolDisruption } from "../apis/hub/pool.ts";
+import { toRfc3339 } from "../base/clock.ts";
+import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
+import { type Candidate, findCandidates } from "../core/disruption/candidates.ts";
+import type { MethodInput } from "../core/disruption/methods/method.ts";
+import { createSimulator } from "../core/disruption/simulate.ts";
+import type { SchedulingInput } from "../core/provisioning/scheduling-input.ts";
+import {
+  pool as buildPool,
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  schedulingInput,
+} from "./builders.ts";
+
+export const NOW = Date.UTC(2026, 0, 5);
+
+/** 2, 4, 8 and 16 cpu at 0.05 dollars each. */
+export const TYPES: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) => instanceType({ cpu }));
+
+export interface CandidateOptions {
+  readonly generation?: Generation;
+  readonly pool?: Partial<Pool>;
+  readonly disruption?: Partial<PoolDisruption>;
+  readonly types?: readonly InstanceType[];
+  /** Name of one of `types`; decides what fits and what it costs. */
+  readonly type?: string;
+  readonly capacityType?: string;
+  /** cpu of one pod each; they run on the node. */
+  readonly pods?: readonly string[];
+  readonly podLabels?: Readonly<Record<string, string>>;
+  /** Conditions that are True, and for how long. */
+  readonly conditions?: Readonly<Record<string, number>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** A node of pool `default` in zone-a with its claim, quiet for long enough. */
+export function candidate(name: string, options: CandidateOptions = {}): Candidate {
+  const { generation = "v1", types = TYPES, type = "m-4x", capacityType = "on-demand" } = options;
+  const pool = buildPool({
+    generation,
+    ...options.pool,
+    disruption: { ...buildPool().disruption, ...options.disruption },
+  });
+  const cpu = (types.find((one) => one.name === type)?.capacity["cpu"] ?? 0) / 1_000;
+  const owner = generation === "alpha" ? "provisioner-name" : "nodepool";
+  const labels = {
+    [`karpenter.sh/${owner}`]: pool.name,
+    "karpenter.sh/registered": "true",
+    "karpenter.sh/initialized": "true",
+    "karpenter.sh/capacity-type": capacityType,
+    "node.kubernetes.io/instance-type": type,
+  };
+  const found = findCandidates({
+    nowMs: NOW,
+    nodes: [
+      nodeView({
+        node: {
+          name,
+          labels,
+          capacity: { cpu: String(cpu), memory: `${cpu * 4}Gi` },
+          ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+        },
+        claim: claimOf(name, pool, options.conditions ?? { Consolidatable: 0 }, labels),
+        pods: (options.pods ?? []).map((wanted, index) => running(name, index, wanted, options)),
+      }),
+    ],
+    pools: [{ pool, instanceTypes: types }],
+    pdbs: [],
+    queued: new Set(),
+    disruptionClass: "graceful",
+  });
+  const [only] = found.candidates;
+  if (only === undefined) throw new Error(`no candidate: ${found.blocked[0]?.message}`);
+  return only;
+}
+
+function claimOf(
+  name: string,
+  { generation }: Pool,
+  conditions: Readonly<Record<string, number>>,
+  labels: Readonly<Record<string, string>>,
+) {
+  const claim = nodeClaim({
+    name,
+    metadata: { labels },
+    ...(generation === "beta"
+      ? {
+          metadata: { labels, annotations: { "compatibility.karpenter.sh/generation": "v1beta1" } },
+        }
+      : {}),
+    status: {
+      providerID: `test://${name}`,
+      nodeName: name,
+      conditions: Object.entries(conditions).map(([type, forMs]) => ({
+        type,
+        status: "True" as const,
+        lastTransitionTime: toRfc3339(NOW - forMs),
+      })),
+    },
+  });
+  return generation === "alpha"
+    ? { ...claim, apiVersion: "karpenter.sh/v1alpha5", kind: "Machine" }
+    : claim;
+}
+
+function running(node: string, index: number, cpu: string, options: CandidateOptions): Pod {
+  return pod({
+    name: `${node}-${index}`,
+    nodeName: node,
+    cpu,
+    ...(options.podLabels === undefined ? {} : { labels: options.podLabels }),
+  });
+}
+
+export interface MethodInputOptions
+  extends Partial<Pick<MethodInput, "nowMs" | "pdbs" | "spotToSpot" | "alphaBusy">> {
+  /** Nodes of each pool that budgets allow. */
+  readonly allowed?: number;
+  readonly types?: readonly InstanceType[];
+  /** `nodes` are there beside the candidates' own. */
+  readonly scheduling?: Partial<SchedulingInput>;
+}
+
+export function methodInput(
+  candidates: readonly Candidate[],
+  options: MethodInputOptions = {},
+): MethodInput {
+  const { allowed = 10, types = TYPES, scheduling = {}, ...rest } = options;
+  const pools = [...new Map(candidates.map(({ pool }) => [pool.id, pool])).values()];
+  return {
+    nowMs: NOW,
+    candidates,
+    allowances: new Map(
+      pools.map((pool) => [pool.id, { pool, nodes: 10, disrupting: 0, allowed }]),
+    ),
+    pdbs: [],
+    spotToSpot: false,
+    alphaBusy: false,
+    simulator: createSimulator(
+      schedulingInput({
+        pools: pools.map((pool) => ({ pool, instanceTypes: types, usage: {} })),
+        ...scheduling,
+        nodes: [...candidates.map(({ node }) => node), ...(scheduling.nodes ?? [])],
+      }),
+    ),
+    ...rest,
+  };
+}
