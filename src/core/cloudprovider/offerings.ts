@@ -63,7 +63,8 @@ function permits(requirements: Requirements, key: string, value: string): boolea
   return !requirements.has(key) || allows(requirements.get(key), value);
 }
 
-function isCheaper(a: Offering, b: Offering): boolean {
+/** By price; ties by zone, then capacity type. */
+export function isCheaper(a: Offering, b: Offering): boolean {
   if (a.priceMicroUsd !== b.priceMicroUsd) return a.priceMicroUsd < b.priceMicroUsd;
   if (a.zone !== b.zone) return a.zone < b.zone;
   return a.capacityType < b.capacityType;

@@ -46,6 +46,7 @@ export function refusal(
       if (reason !== undefined) return reason;
     }
   }
+  if (nodeSelector === undefined && terms.length === 0) return volumes.refusal(pod);
   const required = requiredAlternatives(pod.spec)[0];
   const forbidden = (key: string) => required?.has(key) === true && forbidsAll(required.get(key));
   if (ownerLabels.length > 0 && ownerLabels.every(forbidden)) return NOT_FOR_US;

@@ -7,11 +7,11 @@
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
-import { usableOfferings } from "../cloudprovider/offerings.ts";
 import {
   allBits,
   type Bits,
   bitIndices,
+  clearBit,
   hasBit,
   intersectBits,
   noBits,
@@ -21,6 +21,7 @@ import {
 import { allows, allowsAbsence, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
+import { OfferingTable } from "./offering-table.ts";
 
 /** Types by the value a label has on them. */
 interface LabelColumn {
@@ -35,6 +36,12 @@ interface LabelColumn {
 interface ResourceColumn {
   readonly amounts: readonly number[];
   readonly rows: readonly Bits[];
+}
+
+/** Types by what machines of them have of a resource, most first. */
+interface CapacityColumn {
+  readonly order: readonly number[];
+  readonly amounts: readonly number[];
 }
 
 /**
@@ -52,9 +59,11 @@ export function allocatableOf(type: InstanceType): Resources {
 export class TypeTable {
   /** By name: bit `i` is `types[i]`. */
   readonly types: readonly InstanceType[];
+  readonly offerings: OfferingTable;
   readonly #space: RequirementSpace;
   readonly #labels = new Map<string, LabelColumn>();
   readonly #resources = new Map<string, ResourceColumn>();
+  readonly #capacities = new Map<string, CapacityColumn>();
   readonly #byRequirement = new Map<Requirement, Bits>();
   readonly #bySet: Bits[] = [];
   readonly #offered = new Map<SetId, Bits>();
@@ -62,9 +71,12 @@ export class TypeTable {
   /** For pods alone, once daemons have theirs. */
   #allocatable: readonly Resources[];
   #fittingDaemons: Bits;
+  /** Scratch of {@link fitting}. */
+  readonly #rows: Bits[] = [];
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
     this.types = [...types].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.offerings = new OfferingTable(this.types);
     this.#space = space;
     this.#allocatable = this.types.map(allocatableOf);
     this.#fittingDaemons = this.#nonNegative();
@@ -124,33 +136,54 @@ export class TypeTable {
     const id = this.#space.intern(relevant);
     let bits = this.#offered.get(id);
     if (bits === undefined) {
-      bits = noBits(this.size);
-      for (let index = 0; index < this.size; index++) {
-        const type = this.types[index] as InstanceType;
-        if (usableOfferings(type, relevant).length > 0) setBit(bits, index);
-      }
+      bits = this.offerings.offered(relevant);
       this.#offered.set(id, bits);
     }
     return bits;
   }
 
   /**
-   * Drops from `bits` the types that do not hold `added` on top of `used`. Types in `bits` are
-   * taken to hold `used` already, so only what is added to is looked at.
+   * Those of `bits` that the set allows and that hold `added` on top of `used`; undefined = none.
+   * Types in `bits` are taken to hold `used` already, so only what is added to is looked at. Most
+   * answers are none, and those make nothing.
    */
-  keepFitting(bits: Bits, used: Resources, added: Resources): void {
-    intersectBits(bits, this.#fittingDaemons);
+  fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
+    const rows = this.#rows;
+    rows.length = 0;
     for (const name in added) {
       const wanted = added[name] as number;
       if (wanted <= 0) continue;
       const column = this.#resource(name);
       const row = column.rows[firstAtLeast(column.amounts, wanted + (used[name] ?? 0))];
-      if (row === undefined) {
-        bits.fill(0);
-        return;
-      }
-      intersectBits(bits, row);
+      if (row === undefined) return undefined;
+      rows.push(row);
     }
+    rows.push(this.compatible(set), this.#fittingDaemons);
+    for (let word = 0; word < bits.length; word++) {
+      if (commonBits(bits, rows, word) === 0) continue;
+      const left = new Uint32Array(bits.length);
+      for (let at = word; at < bits.length; at++) left[at] = commonBits(bits, rows, at);
+      return left;
+    }
+    return undefined;
+  }
+
+  /** The largest capacity among the types in `bits`: what a limit must leave room for. */
+  mostCapacity(bits: Bits, name: string): number {
+    const { order, amounts } = this.#capacity(name);
+    const at = order.findIndex((index) => hasBit(bits, index));
+    return Math.max(0, amounts[at] ?? 0);
+  }
+
+  /** Types with no more than `amount` of a capacity; undefined = all types. */
+  withCapacityUpTo(name: string, amount: number): Bits | undefined {
+    const { order, amounts } = this.#capacity(name);
+    if ((amounts[0] ?? 0) <= amount) return undefined;
+    const bits = allBits(this.size);
+    for (let at = 0; at < order.length && (amounts[at] as number) > amount; at++) {
+      clearBit(bits, order[at] as number);
+    }
+    return bits;
   }
 
   /**
@@ -224,6 +257,17 @@ export class TypeTable {
     return column;
   }
 
+  #capacity(name: string): CapacityColumn {
+    let column = this.#capacities.get(name);
+    if (column === undefined) {
+      const amountOf = (index: number) => this.types[index]?.capacity[name] ?? 0;
+      const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
+      column = { order, amounts: order.map(amountOf) };
+      this.#capacities.set(name, column);
+    }
+    return column;
+  }
+
   #resource(name: string): ResourceColumn {
     let column = this.#resources.get(name);
     if (column !== undefined) return column;
@@ -254,6 +298,14 @@ export class TypeTable {
     }
     return true;
   }
+}
+
+function commonBits(bits: Bits, rows: readonly Bits[], word: number): number {
+  let common = bits[word] as number;
+  for (let at = 0; at < rows.length && common !== 0; at++) {
+    common &= (rows[at] as Bits)[word] as number;
+  }
+  return common;
 }
 
 /** Index of the first amount that is enough; past the end when none is. */

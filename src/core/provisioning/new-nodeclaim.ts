@@ -9,7 +9,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { type Bits, intersectBits, isEmptyBits } from "../scheduling/bits.ts";
+import { type Bits, intersectionOf, isEmptyBits } from "../scheduling/bits.ts";
 import { allows, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
@@ -96,11 +96,13 @@ export class NewNodeClaim implements Place {
     if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)))) return NEVER;
     const set = space.join(this.set, variant.set);
     if (set === undefined) return NEVER;
-    const types = this.types.slice();
-    this.template.table.keepFitting(types, this.requests, podClass.requests);
-    intersectBits(types, this.template.table.compatible(set));
-    dropPortConflicts(this.template, ports, types);
-    if (isEmptyBits(types)) return NEVER;
+    const { table } = this.template;
+    const types = table.fitting(this.types, set, this.requests, podClass.requests);
+    if (types === undefined) return NEVER;
+    if (ports.length > 0) {
+      dropPortConflicts(this.template, ports, types);
+      if (isEmptyBits(types)) return NEVER;
+    }
     return this.#withVolumes(podClass, variant, set, types);
   }
 
@@ -123,7 +125,9 @@ export class NewNodeClaim implements Place {
     for (const wanted of podClass.volumeSets) {
       const joined = this.#context.space.join(set, wanted);
       if (joined === undefined) continue;
-      const trial = this.#withTopology(variant, joined, types);
+      const left = intersectionOf(types, this.template.table.compatible(joined));
+      if (isEmptyBits(left)) continue;
+      const trial = this.#withTopology(variant, joined, left);
       if (trial.verdict === "yes") return trial;
       if (trial.verdict === "notNow") last = trial;
     }
@@ -132,15 +136,11 @@ export class NewNodeClaim implements Place {
 
   /** Hosts first: they narrow nothing. The rest may, so each choice is tried with the others. */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
-    const narrowing: Rule[] = [];
-    for (const rule of variant.rules) {
-      if (!isHostRule(rule)) {
-        narrowing.push(rule);
-        continue;
-      }
+    for (const rule of variant.hostRules) {
       if (this.#options(rule, variant, set).length > 0) continue;
       return isPermanent(rule.group) ? NEVER : NOT_NOW;
     }
+    const narrowing = variant.narrowingRules;
     if (narrowing.length === 0) {
       const fit = this.#finish(set, types);
       return fit === undefined ? NEVER : { verdict: "yes", fit };
@@ -162,8 +162,7 @@ export class NewNodeClaim implements Place {
       const { space } = this.#context;
       const narrowed = values === undefined ? set : space.narrow(set, rule.group.key, values);
       if (narrowed === undefined) continue;
-      const left = types.slice();
-      intersectBits(left, this.template.table.compatible(narrowed));
+      const left = intersectionOf(types, this.template.table.compatible(narrowed));
       if (isEmptyBits(left)) continue;
       const fit = this.#narrow(rules, at + 1, variant, narrowed, left);
       if (fit !== undefined) return fit;
@@ -179,17 +178,16 @@ export class NewNodeClaim implements Place {
     return options;
   }
 
-  /** The last word: types that no longer offer the set's minValues are not enough. */
-  #finish(set: SetId, types: Bits): Fit | undefined {
-    const left = types.slice();
-    intersectBits(left, this.template.table.compatible(set));
-    if (isEmptyBits(left)) return undefined;
+  /**
+   * The last word on types that the set allows: when they no longer offer its minValues, they are
+   * not enough.
+   */
+  #finish(set: SetId, left: Bits): Fit | undefined {
     const { space, minValuesPolicy } = this.#context;
-    const short = [...space.get(set).all()].filter(
-      (one) =>
-        one.minValues !== undefined &&
-        this.template.table.distinctValues(left, one) < one.minValues,
-    );
+    const short = space
+      .get(set)
+      .withMinValues()
+      .filter((one) => this.template.table.distinctValues(left, one) < (one.minValues as number));
     if (short.length === 0) return { set, types: left, minValuesRelaxed: false };
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
     const lowered = short.map((one) => ({
@@ -199,8 +197,4 @@ export class NewNodeClaim implements Place {
     const relaxed = space.get(set).replacing(Requirements.of(lowered));
     return { set: space.intern(relaxed), types: left, minValuesRelaxed: true };
   }
-}
-
-function isHostRule(rule: Rule): boolean {
-  return rule.group.key === "kubernetes.io/hostname";
 }

@@ -1,13 +1,14 @@
 /**
  * The nodes a pass plans, to be walked by how many pods they have, fewest first. Equals in the
- * order they were opened.
+ * order they were opened. A walk passes over the nodes that are out of the question word by word.
  */
+import { Marks } from "../scheduling/bits.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 
 export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
-  /** `[n]`: claims with n pods, by id. */
-  readonly #byCount: NewNodeClaim[][] = [];
+  /** `[n]`: ids of claims with n pods. */
+  readonly #byCount: Marks[] = [];
 
   get all(): readonly NewNodeClaim[] {
     return this.#all;
@@ -17,41 +18,33 @@ export class OpenClaims {
     return this.#all.length;
   }
 
+  /** Its id is its place in the order of opening. */
   open(claim: NewNodeClaim): void {
     this.#all.push(claim);
-    this.#bucket(claim.pods.length).push(claim);
+    this.#bucket(claim.pods.length).add(claim.id);
   }
 
   /** The claim is about to get one more pod. */
   moveUp(claim: NewNodeClaim): void {
-    const from = this.#bucket(claim.pods.length);
-    from.splice(position(from, claim.id), 1);
-    const to = this.#bucket(claim.pods.length + 1);
-    to.splice(position(to, claim.id), 0, claim);
+    this.#bucket(claim.pods.length).delete(claim.id);
+    this.#bucket(claim.pods.length + 1).add(claim.id);
   }
 
-  /** The first claim in the walk that `takes` says yes to. */
-  find(takes: (claim: NewNodeClaim) => boolean): NewNodeClaim | undefined {
+  /** The first claim in the walk that is not among the `dead` and that `takes` says yes to. */
+  find(dead: Marks, takes: (claim: NewNodeClaim) => boolean): NewNodeClaim | undefined {
     for (const bucket of this.#byCount) {
-      for (const claim of bucket) if (takes(claim)) return claim;
+      let id = bucket.nextOutside(dead, 0);
+      while (id >= 0) {
+        const claim = this.#all[id] as NewNodeClaim;
+        if (takes(claim)) return claim;
+        id = bucket.nextOutside(dead, id + 1);
+      }
     }
     return undefined;
   }
 
-  #bucket(count: number): NewNodeClaim[] {
-    while (this.#byCount.length <= count) this.#byCount.push([]);
-    return this.#byCount[count] as NewNodeClaim[];
+  #bucket(count: number): Marks {
+    while (this.#byCount.length <= count) this.#byCount.push(new Marks());
+    return this.#byCount[count] as Marks;
   }
-}
-
-/** Where the id is, or belongs. */
-function position(bucket: readonly NewNodeClaim[], id: number): number {
-  let low = 0;
-  let high = bucket.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((bucket[middle] as NewNodeClaim).id < id) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

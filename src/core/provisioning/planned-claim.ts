@@ -6,7 +6,6 @@ import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { addResources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
-import { cheapestOffering } from "../cloudprovider/offerings.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import { allows } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
@@ -25,51 +24,69 @@ interface Candidate {
 
 const LEFT_OUT: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY, ...SIMULATED_KEYS]);
 
-/** The planned nodes in the order in which they were opened. */
+/** What planned nodes of one template and one set of requirements have in common. */
+interface Kind {
+  readonly requirements: Requirements;
+  readonly specs: PlannedClaim["requirements"];
+  /** By price. */
+  readonly priced: readonly Candidate[];
+  /** Types still possible, as text → what such a node may be. */
+  readonly choices: Map<string, Choice>;
+}
+
+type Choice = Pick<PlannedClaim, "instanceTypes" | "cheapest">;
+
+/** The planned nodes in the order in which they were opened. Nodes that are alike share lists. */
 export function planClaims(
   claims: readonly NewNodeClaim[],
   space: RequirementSpace,
   options: SchedulingOptions,
 ): PlannedClaim[] {
-  /** Template and requirements → its types by price: many nodes of a batch are alike. */
-  const byPrice = new Map<string, readonly Candidate[]>();
+  const kinds = new Map<string, Kind>();
   return claims.map((claim) => {
-    const requirements = space.get(claim.set).without(LEFT_OUT);
-    const key = `${claim.template.index} ${claim.set}`;
-    const priced = byPrice.get(key) ?? pricedTypes(claim.template, requirements);
-    byPrice.set(key, priced);
-    const candidates = priced.filter(({ index }) => hasBit(claim.types, index));
-    return plannedClaim(claim, requirements, candidates, options);
+    const { template } = claim;
+    const key = `${template.index} ${claim.set}`;
+    let kind = kinds.get(key);
+    if (kind === undefined) {
+      kind = kindOf(template, space.get(claim.set).without(LEFT_OUT));
+      kinds.set(key, kind);
+    }
+    const text = claim.types.join();
+    let choice = kind.choices.get(text);
+    if (choice === undefined) {
+      choice = choiceOf(claim, kind, options.maxInstanceTypes);
+      kind.choices.set(text, choice);
+    }
+    return {
+      pool: template.pool,
+      requirements: kind.specs,
+      ...choice,
+      pods: claim.pods,
+      requests: addResources(claim.requests, leastDaemonRequests(template, claim.types)),
+      minValuesRelaxed: claim.minValuesRelaxed,
+    };
   });
 }
 
-function pricedTypes(template: Template, requirements: Requirements): Candidate[] {
-  const candidates: Candidate[] = [];
-  template.table.types.forEach((type, index) => {
-    const offering = cheapestOffering(type, requirements);
-    if (offering !== undefined) candidates.push({ index, type, offering });
+function kindOf(template: Template, requirements: Requirements): Kind {
+  const { types, offerings } = template.table;
+  const priced: Candidate[] = [];
+  offerings.cheapest(requirements).forEach((offering, index) => {
+    const type = types[index] as InstanceType;
+    if (offering !== undefined) priced.push({ index, type, offering });
   });
-  return candidates.sort(cheapestFirst);
+  const specs = requirements.specs();
+  return { requirements, specs, priced: priced.sort(cheapestFirst), choices: new Map() };
 }
 
-function plannedClaim(
-  claim: NewNodeClaim,
-  requirements: Requirements,
-  candidates: readonly Candidate[],
-  options: SchedulingOptions,
-): PlannedClaim {
-  const { template } = claim;
+function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
+  const candidates = kind.priced.filter(({ index }) => hasBit(claim.types, index));
   const cheapest = candidates[0];
   assert(cheapest !== undefined, "a planned node has a type that can be launched");
   const { zone, capacityType, priceMicroUsd } = cheapest.offering;
   return {
-    pool: template.pool,
-    requirements: requirements.specs(),
-    instanceTypes: chosen(candidates, requirements, options.maxInstanceTypes),
-    pods: claim.pods,
-    requests: addResources(claim.requests, leastDaemonRequests(template, claim.types)),
+    instanceTypes: chosen(candidates, kind.requirements, most),
     cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },
-    minValuesRelaxed: claim.minValuesRelaxed,
   };
 }
 

@@ -32,6 +32,9 @@ export interface Variant {
   readonly hostname: Requirement | undefined;
   readonly tolerations: readonly Toleration[];
   readonly rules: readonly Rule[];
+  /** Of the rules those about hosts, which narrow nothing and are asked first. */
+  readonly hostRules: readonly Rule[];
+  readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
   /** All existing nodes before this index are dead. */
   firstNode: number;
@@ -166,13 +169,16 @@ export class PodClasses {
     const { all, strict } = nodeRequirements(wishes);
     const owned = ownedGroups(draft, wishes, this.#topology);
     const rules = owned.map((group) => ({ group, self: selected.has(group) }));
+    rules.push(...guards);
     return {
       requirements: all,
       strict,
       set: this.#space.intern(all.without(HOSTNAME_ONLY)),
       hostname: all.has(HOSTNAME_LABEL_KEY) ? all.get(HOSTNAME_LABEL_KEY) : undefined,
       tolerations: wishes.tolerations,
-      rules: [...rules, ...guards],
+      rules,
+      hostRules: rules.filter(({ group }) => group.key === HOSTNAME_LABEL_KEY),
+      narrowingRules: rules.filter(({ group }) => group.key !== HOSTNAME_LABEL_KEY),
       wishes,
       firstNode: 0,
       metNodes: new Marks(),

@@ -21,7 +21,7 @@ import {
   bitIndices,
   clearBit,
   hasBit,
-  intersectBits,
+  intersectionOf,
   isEmptyBits,
   noBits,
   uniteBits,
@@ -115,11 +115,8 @@ export function chargeLimits(template: Template, candidates: Bits): void {
   const names = Object.keys(remaining);
   if (names.length === 0) return;
   for (const name of names) {
-    let most = name === "nodes" ? 1 : 0;
-    for (const index of bitIndices(candidates)) {
-      most = Math.max(most, (template.table.types[index] as InstanceType).capacity[name] ?? 0);
-    }
-    remaining[name] = (remaining[name] as number) - most;
+    const most = template.table.mostCapacity(candidates, name);
+    remaining[name] = (remaining[name] as number) - (name === "nodes" ? Math.max(1, most) : most);
   }
   applyLimits(template);
 }
@@ -139,6 +136,7 @@ export function dropPortConflicts(
 
 /** The least that daemons will take on whichever of these types is launched. */
 export function leastDaemonRequests(template: Template, candidates: Bits): Resources {
+  if (template.daemons.length === 0) return NO_RESOURCES;
   let least: Record<string, number> | undefined;
   for (const index of bitIndices(candidates)) {
     const requests = template.daemonRequests[index] as Resources;
@@ -185,10 +183,9 @@ function applyLimits(template: Template): void {
   const { remaining } = budget;
   if (Object.keys(remaining).length === 0) return;
   if ("nodes" in remaining && (remaining["nodes"] as number) < 1) budget.exhausted = true;
-  const within = noBits(table.size);
-  for (const index of bitIndices(template.usable)) {
-    const fits = withinLimits(template, table.types[index] as InstanceType);
-    if (fits) within[index >>> 5] = (within[index >>> 5] as number) | (1 << (index & 31));
+  if (budget.exhausted) budget.within = noBits(table.size);
+  for (const name in remaining) {
+    const within = table.withCapacityUpTo(name, remaining[name] as number);
+    if (within !== undefined) budget.within = intersectionOf(budget.within, within);
   }
-  intersectBits(budget.within, within);
 }

@@ -187,8 +187,7 @@ function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Varia
 
 function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
   let fit: Fit | undefined;
-  const claim = pass.claims.find((candidate) => {
-    if (variant.deadClaims.has(candidate.id)) return false;
+  const claim = pass.claims.find(variant.deadClaims, (candidate) => {
     const trial = candidate.accepts(podClass, variant);
     if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
     fit = trial.fit;
@@ -204,7 +203,7 @@ function onNewClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant):
   for (const template of pass.templates) {
     if (variant.deadTemplates.has(template.index)) continue;
     const { within, exhausted } = template.budget;
-    const claim = new NewNodeClaim(pass.claims.size, template, within.slice(), pass.context);
+    const claim = new NewNodeClaim(pass.claims.size, template, within, pass.context);
     const trial = exhausted ? { verdict: "never" as const } : claim.accepts(podClass, variant);
     if (trial.verdict === "never") variant.deadTemplates.add(template.index);
     if (trial.fit === undefined) continue;

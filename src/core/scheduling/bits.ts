@@ -32,6 +32,15 @@ export function intersectBits(target: Bits, other: Bits): void {
   }
 }
 
+/** A new set: what both have. */
+export function intersectionOf(a: Bits, b: Bits): Bits {
+  const common = new Uint32Array(a.length);
+  for (let word = 0; word < a.length; word++) {
+    common[word] = (a[word] as number) & (b[word] as number);
+  }
+  return common;
+}
+
 export function uniteBits(target: Bits, other: Bits): void {
   for (let word = 0; word < target.length; word++) {
     target[word] = (target[word] as number) | (other[word] as number);
@@ -60,6 +69,10 @@ export function bitIndices(bits: Bits): number[] {
 /** A set of small integers that grows as it is added to. */
 export class Marks {
   #words: Bits = new Uint32Array(4);
+  /** Words below are empty. */
+  #low = 0;
+  /** Words from here on are empty. */
+  #high = 0;
 
   has(index: number): boolean {
     const word = this.#words[index >>> 5];
@@ -73,5 +86,25 @@ export class Marks {
       this.#words = grown;
     }
     setBit(this.#words, index);
+    const word = index >>> 5;
+    if (word < this.#low) this.#low = word;
+    if (word >= this.#high) this.#high = word + 1;
+  }
+
+  delete(index: number): void {
+    if (index >>> 5 < this.#words.length) clearBit(this.#words, index);
+  }
+
+  /** The first member from `start` on that `others` does not have; -1 when there is none. */
+  nextOutside(others: Marks, start: number): number {
+    while (this.#low < this.#high && this.#words[this.#low] === 0) this.#low++;
+    const first = start >>> 5;
+    let mask = first < this.#low ? -1 : -1 << (start & 31);
+    for (let word = Math.max(first, this.#low); word < this.#high; word++) {
+      const rest = (this.#words[word] as number) & ~(others.#words[word] ?? 0) & mask;
+      if (rest !== 0) return word * 32 + 31 - Math.clz32(rest & -rest);
+      mask = -1;
+    }
+    return -1;
   }
 }

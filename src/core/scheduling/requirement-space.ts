@@ -12,14 +12,13 @@ export type SetId = number;
 export const NO_REQUIREMENTS: SetId = 0;
 
 const CONFLICT = -1;
-/** Pairs are remembered under one number; a pass never has this many sets. */
-const MOST_SETS = 2 ** 26;
 
 export class RequirementSpace {
   readonly #sets: Requirements[] = [];
   readonly #idByText = new Map<string, SetId>();
   readonly #narrowings = new Map<string, SetId>();
-  readonly #joined = new Map<number, SetId>();
+  /** `[node]`: wanted → joined. */
+  readonly #joined: Map<SetId, SetId>[] = [];
   readonly #mayBeUndefined: ReadonlySet<string>;
 
   /** `mayBeUndefined`: keys that a planned node need not define to satisfy a pod. */
@@ -45,13 +44,17 @@ export class RequirementSpace {
   /** A planned node like `node` that also satisfies `wanted`; undefined when there can be none. */
   join(node: SetId, wanted: SetId): SetId | undefined {
     if (wanted === NO_REQUIREMENTS) return node;
-    const pair = node * MOST_SETS + wanted;
-    let id = this.#joined.get(pair);
+    let joined = this.#joined[node];
+    if (joined === undefined) {
+      joined = new Map();
+      this.#joined[node] = joined;
+    }
+    let id = joined.get(wanted);
     if (id === undefined) {
       const [own, incoming] = [this.get(node), this.get(wanted)];
       const accepted = own.accepts(incoming, this.#mayBeUndefined);
       id = accepted ? this.intern(own.and(incoming)) : CONFLICT;
-      this.#joined.set(pair, id);
+      joined.set(wanted, id);
     }
     return id === CONFLICT ? undefined : id;
   }

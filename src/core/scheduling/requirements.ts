@@ -30,6 +30,7 @@ const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
 export class Requirements {
   /** By key, ascending. */
   readonly #byKey: ReadonlyMap<string, Requirement>;
+  #withMinValues: readonly Requirement[] | undefined;
 
   private constructor(byKey: ReadonlyMap<string, Requirement>) {
     this.#byKey = byKey;
@@ -71,6 +72,12 @@ export class Requirements {
     return this.#byKey.get(key) ?? exists(key);
   }
 
+  /** Those that want a number of values to stay possible. */
+  withMinValues(): readonly Requirement[] {
+    this.#withMinValues ??= [...this.all()].filter((one) => one.minValues !== undefined);
+    return this.#withMinValues;
+  }
+
   keys(): Iterable<string> {
     return this.#byKey.keys();
   }
@@ -88,6 +95,9 @@ export class Requirements {
   }
 
   without(keys: ReadonlySet<string>): Requirements {
+    let touched = false;
+    for (const key of keys) touched ||= this.#byKey.has(key);
+    if (!touched) return this;
     return Requirements.of([...this.all()].filter((requirement) => !keys.has(requirement.key)));
   }
 

@@ -1,0 +1,65 @@
+/**
+ * The offerings of a pool's instance types by kind: zone, capacity type and further labels. A region
+ * has a handful of kinds and tens of thousands of offerings, so requirements are held against the
+ * kinds. Only what a plan may count on now is in the table.
+ */
+import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
+import { isCheaper, isCompatible, isUsable } from "../cloudprovider/offerings.ts";
+import { type Bits, noBits, setBit } from "../scheduling/bits.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
+
+interface Entry {
+  readonly kind: number;
+  readonly offering: Offering;
+}
+
+export class OfferingTable {
+  /** An offering that stands for each kind. */
+  readonly #kinds: Offering[] = [];
+  /** By position of the type. */
+  readonly #entries: readonly (readonly Entry[])[];
+
+  constructor(types: readonly InstanceType[]) {
+    const byText = new Map<string, number>();
+    this.#entries = types.map(({ offerings }) =>
+      offerings.filter(isUsable).map((offering) => {
+        const { zone, capacityType, labels } = offering;
+        const more = labels === undefined ? "" : JSON.stringify(labels);
+        const text = `${zone} ${capacityType} ${more}`;
+        let kind = byText.get(text);
+        if (kind === undefined) {
+          kind = this.#kinds.push(offering) - 1;
+          byText.set(text, kind);
+        }
+        return { kind, offering };
+      }),
+    );
+  }
+
+  /** Types that have an offering which the requirements allow. */
+  offered(requirements: Requirements): Bits {
+    const allowed = this.#allowed(requirements);
+    const bits = noBits(this.#entries.length);
+    this.#entries.forEach((entries, index) => {
+      if (entries.some(({ kind }) => allowed[kind])) setBit(bits, index);
+    });
+    return bits;
+  }
+
+  /** By position of the type: its cheapest offering which the requirements allow. */
+  cheapest(requirements: Requirements): readonly (Offering | undefined)[] {
+    const allowed = this.#allowed(requirements);
+    return this.#entries.map((entries) => {
+      let best: Offering | undefined;
+      for (const { kind, offering } of entries) {
+        if (allowed[kind] !== true) continue;
+        if (best === undefined || isCheaper(offering, best)) best = offering;
+      }
+      return best;
+    });
+  }
+
+  #allowed(requirements: Requirements): readonly boolean[] {
+    return this.#kinds.map((kind) => isCompatible(kind, requirements));
+  }
+}
