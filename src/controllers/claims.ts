@@ -9,10 +9,12 @@ import {
   claimGeneration,
   claimKind,
   fromClaim,
+  poolIdOfClaim,
   poolIdOfLabels,
   toClaim,
 } from "../apis/hub/claim.ts";
 import type { Generation } from "../apis/hub/generation.ts";
+import { POOL_KINDS } from "../apis/hub/to-pool.ts";
 import { PROVISIONER_NAME_LABEL_KEY } from "../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
@@ -154,6 +156,18 @@ export function claimRequest(claim: KubeObject): Request {
 /** Sources for claims of both kinds, asking for themselves. */
 export function claimSources(): readonly Source[] {
   return CLAIM_KINDS.map((kind) => source(kind));
+}
+
+/** Sources for pools of both kinds, asking for their claims. */
+export function poolSourcesForClaims(world: Pick<World, "mirrors">): readonly Source[] {
+  return POOL_KINDS.map((kind) =>
+    source(kind as Kind, (pool) => {
+      const id = `${kind.kind.toLowerCase()}/${pool.metadata.name}`;
+      return listClaims(world)
+        .filter((claim) => poolIdOfClaim(claim) === id)
+        .map(claimRequest);
+    }),
+  );
 }
 
 /** Maps a node's event to its claims: by provider id, now and before. */

@@ -8,11 +8,9 @@ import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { condition, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { EMPTINESS_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import type { Kind } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { consolidatable, empty, type Verdict } from "../../core/nodeclaim/empty.ts";
 import {
@@ -33,6 +31,7 @@ import {
   isDeleting,
   isManagedClaim,
   listClaims,
+  poolSourcesForClaims,
   readClaim,
 } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
@@ -50,14 +49,7 @@ export function nodeClaimDisruption(world: World): Controller {
       ...claimSources(),
       source(NODE, claimRequestsOfNode(world)),
       source(POD, (pod, event, before) => requestsOfPod(world, pod, event, before)),
-      ...POOL_KINDS.map((kind) =>
-        source(kind as Kind, (pool) => {
-          const id = `${kind.kind.toLowerCase()}/${pool.metadata.name}`;
-          return listClaims(world)
-            .filter((claim) => poolIdOfClaim(claim) === id)
-            .map(claimRequest);
-        }),
-      ),
+      ...poolSourcesForClaims(world),
       ...world.cloud.nodeClassKinds.map((kind) =>
         source(kind, ({ metadata }) =>
           listClaims(world)

@@ -1,10 +1,11 @@
 /**
- * Ends claims that are older than they may be. v1: at once, whatever budgets say. Alpha and beta: marks
- * them Expired; the disruption loop (a later method) replaces them first.
+ * Ends claims that are older than they may be. v1: at once, whatever budgets say; so did v0.5, whose
+ * nodes had a TTL. Alpha and beta: marks them Expired, and the disruption loop replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
-import { isTrue, withCondition } from "../../apis/karpenter/conditions.ts";
+import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import { formatDuration } from "../../base/duration.ts";
 import { expiry } from "../../core/nodeclaim/expired.ts";
 import {
   AWAIT_CHANGE,
@@ -16,21 +17,23 @@ import {
 import {
   changeClaim,
   claimSources,
+  createdAtMs,
   deleteClaim,
   isDeleting,
   isManagedClaim,
+  poolSourcesForClaims,
   readClaim,
 } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
 import { poolById } from "../pools.ts";
-import { claimLog } from "../words.ts";
+import { claimLog, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { countDisrupted } from "./disrupted.ts";
 
 export function expiration(world: World): Controller {
   return {
     name: "nodeclaim.expiration",
-    watches: [...claimSources()],
+    watches: [...claimSources(), ...poolSourcesForClaims(world)],
     concurrency: concurrency(world, 100, 1_000),
     reconcile: (request) => reconcile(world, request),
   };
@@ -42,20 +45,32 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return AWAIT_CHANGE;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   const end = expiry(claim, pool);
-  if (end === undefined) return AWAIT_CHANGE;
   const nowMs = world.clock.now();
-  if (nowMs < end.atMs) return requeueAfter(end.atMs - nowMs);
+  if (end === undefined || nowMs < end.atMs) {
+    // Its pool may have been given more time since.
+    if (isTrue(claim, "Expired"))
+      await changeClaim(world, claim, (one) => withoutCondition(one, "Expired"));
+    return end === undefined ? AWAIT_CHANGE : requeueAfter(end.atMs - nowMs);
+  }
   const log = claimLog(world.log, "nodeclaim.expiration", claim);
-  if (end.mode === "voluntary") {
+  if (speaksV05(claim)) {
+    const after = formatDuration(end.atMs - createdAtMs(claim));
+    const over = formatDuration(nowMs - end.atMs);
+    world.log
+      .with({ controller: "node" })
+      .info(`Triggering termination for expired node after ${after} (+${over})`, {
+        node: claim.status?.nodeName ?? "",
+      });
+  } else if (end.mode === "voluntary") {
     if (isTrue(claim, "Expired")) return AWAIT_CHANGE;
     await changeClaim(world, claim, (one) =>
       withCondition(one, { type: "Expired", status: "True" }, nowMs),
     );
     log.debug("marking expired");
-    log.warn("replacing expired nodes is not built yet, delete the claim to have it replaced");
     return AWAIT_CHANGE;
+  } else {
+    log.debug("deleting expired nodeclaim");
   }
-  log.debug("deleting expired nodeclaim");
   await deleteClaim(world, claim);
   countDisrupted(world, claim, "expired");
   return AWAIT_CHANGE;
