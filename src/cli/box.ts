@@ -4,12 +4,14 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
+import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
 import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import { Random } from "../base/random.ts";
 import { createOperator, type Operator } from "../operator/create-operator.ts";
 import { createLogger } from "../operator/logger.ts";
+import { LOGGING_CONFIG } from "../operator/logging-config.ts";
 import { parseOptions } from "../operator/options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
@@ -28,6 +30,8 @@ export interface BoxOptions {
   readonly region: string;
   readonly kubernetesVersion: string;
   readonly logLevel: "debug" | "info" | "error";
+  /** `beta-only` leaves the kinds of v1alpha5 out, as v0.33 did. Default `all`. */
+  readonly generations?: "all" | "beta-only";
   /** Wraps the simulated AWS, for instance into the real SDK over loopback. Default: called directly. */
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
   /** Further settings by flag name. */
@@ -78,12 +82,14 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     clusterName,
     region,
     kubernetesVersion: options.kubernetesVersion,
-    manifests: [...crds(), ...webhookConfigurations()],
+    manifests: [...crds(options.generations), ...webhookConfigurations()],
     webhooks: async (config, review) =>
       answerWebhook(config.service?.path ?? "", review, admission),
     karpenterLog,
   });
   await sandbox.start();
+  // As the chart leaves it: there to be patched.
+  await sandbox.client.create(CONFIG_MAP, loggingConfigMap(options.logLevel));
   const aws =
     options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
   const operator = createOperator({
@@ -113,13 +119,34 @@ export async function openBox(options: BoxOptions): Promise<Box> {
   };
 }
 
+function loggingConfigMap(level: string): ConfigMap {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: LOGGING_CONFIG,
+      namespace: KARPENTER_NAMESPACE,
+      labels: { "app.kubernetes.io/part-of": "karpenter" },
+    },
+    data: { "zap-logger-config": JSON.stringify({ level }) },
+  };
+}
+
+/** Kinds that end with v1alpha5. */
+const ALPHA_ONLY: ReadonlySet<string> = new Set([
+  "awsnodetemplates.karpenter.k8s.aws",
+  "machines.karpenter.sh",
+  "provisioners.karpenter.sh",
+]);
+
 /** The files that a real cluster is given, exactly. */
-function crds(): KubeObject[] {
+function crds(generations: BoxOptions["generations"] = "all"): KubeObject[] {
   const folder = new URL("../../deploy/crds/", import.meta.url);
   return readdirSync(folder)
     .filter((name) => name.endsWith(".yaml"))
     .sort()
-    .flatMap((name) => readManifests(readFileSync(new URL(name, folder), "utf8")));
+    .flatMap((name) => readManifests(readFileSync(new URL(name, folder), "utf8")))
+    .filter((crd) => generations === "all" || !ALPHA_ONLY.has(crd.metadata.name));
 }
 
 /** Objects of a YAML text, as kubectl reads it: later duplicate keys win, empty documents are nothing. */

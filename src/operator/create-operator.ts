@@ -24,6 +24,8 @@ import { LiveMirrors } from "../kube/mirrors.ts";
 import { createRecorder } from "../kube/recorder.ts";
 import type { Transport } from "../kube/transport.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";
+import type { RootLogger } from "./logger.ts";
+import { loggingConfig } from "./logging-config.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
 import { isGateOn, OPTIONS, type OptionDefinition, type Options } from "./options.ts";
 
@@ -48,7 +50,7 @@ export interface OperatorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly transport: Transport;
-  readonly log: Logger;
+  readonly log: RootLogger;
   readonly options: Options;
   readonly createProvider: (doors: ProviderDoors) => Provider;
   readonly version: string;
@@ -115,6 +117,9 @@ export function createOperator(deps: OperatorDeps): Operator {
     onReconcile: metrics.reconciled,
   });
   for (const controller of [...allControllers(world), ...controllers]) manager.add(controller);
+  // A level given at the start stays.
+  if (!options.changed.includes("logLevel"))
+    manager.add(loggingConfig({ mirrors, log: deps.log, namespace: deps.namespace }));
 
   let leadership: Leadership | undefined;
   let ready = false;

@@ -18,12 +18,31 @@ export interface LoggerOptions {
   readonly commit: string;
 }
 
-export function createLogger(options: LoggerOptions): Logger {
+/** The logger that the others are children of. `level` is what they are all held to; it may be changed. */
+export interface RootLogger extends Logger {
+  level: LogLevel;
+}
+
+export function createLogger(options: LoggerOptions): RootLogger {
   const emit = options.encoding === "json" ? jsonEmitter(options) : consoleEmitter(options);
-  const least = RANK[options.level === "" ? "info" : options.level];
-  return loggerOf("controller", {}, (level, logger, message, fields) => {
-    if (RANK[level] >= least) emit(level, logger, message, fields);
+  const held = { level: options.level === "" ? "info" : options.level } as { level: LogLevel };
+  const root = loggerOf("controller", {}, (level, logger, message, fields) => {
+    if (RANK[level] >= RANK[held.level]) emit(level, logger, message, fields);
   });
+  return {
+    ...root,
+    get level() {
+      return held.level;
+    },
+    set level(level) {
+      held.level = level;
+    },
+  };
+}
+
+/** Whether the first shows less than the second. */
+export function isStricter(level: LogLevel, than: LogLevel): boolean {
+  return RANK[level] > RANK[than];
 }
 
 type Emit = (level: LogLevel, logger: string, message: string, fields: LogFields) => void;

@@ -1,0 +1,99 @@
+/**
+ * Follows ConfigMap config-logging, by which the older generations changed the log's level while the
+ * controller ran: `loglevel.controller` first, then `level` of `zap-logger-config`, then what the process
+ * was started with. What else that document says is not acted on and named once.
+ * upstream: knative.dev/pkg/logging, by way of pkg/operator at v0.31
+ */
+import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
+import type { LogLevel } from "../base/log.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../kube/controller.ts";
+import type { Mirrors } from "../kube/mirror.ts";
+import { isStricter, type RootLogger } from "./logger.ts";
+
+export const LOGGING_CONFIG = "config-logging";
+
+const COMPONENT = "controller";
+
+const LEVELS: Readonly<Record<string, LogLevel>> = {
+  debug: "debug",
+  info: "info",
+  warn: "warn",
+  error: "error",
+  dpanic: "error",
+  panic: "error",
+  fatal: "error",
+};
+
+export interface LoggingConfigDeps {
+  readonly mirrors: Mirrors;
+  readonly log: RootLogger;
+  readonly namespace: string;
+}
+
+export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): Controller {
+  const configMaps = mirrors.of(CONFIG_MAP, { fieldSelector: `metadata.name=${LOGGING_CONFIG}` });
+  const started = log.level;
+  const said = new Set<string>();
+
+  const warn = (message: string, fields: Readonly<Record<string, unknown>>): void => {
+    const key = `${message}/${JSON.stringify(fields)}`;
+    if (!said.has(key))
+      log.warn(message, { configmap: `${namespace}/${LOGGING_CONFIG}`, ...fields });
+    said.add(key);
+  };
+
+  function wanted(data: Readonly<Record<string, string>>): LogLevel {
+    const { level: general, ...others } = documentOf(data["zap-logger-config"], warn);
+    const unused = [
+      ...Object.keys(others),
+      ...Object.keys(data).filter((key) => /^loglevel\.(?!controller$)/.test(key)),
+    ];
+    if (unused.length > 0) warn("logging settings are accepted but not acted on", { unused });
+    for (const value of [data[`loglevel.${COMPONENT}`], general]) {
+      if (value === undefined) continue;
+      const level = LEVELS[String(value)];
+      if (level !== undefined) return level;
+      const levels = Object.keys(LEVELS).join(", ");
+      warn(`ignoring an unknown log level; use one of ${levels}`, { level: value });
+    }
+    return started;
+  }
+
+  return {
+    name: "logging.config",
+    watches: [source(CONFIG_MAP)],
+    concurrency: 1,
+    reconcile: async (request) => {
+      if (request.namespace !== namespace || request.name !== LOGGING_CONFIG) return AWAIT_CHANGE;
+      const held: ConfigMap | undefined = configMaps.get(`${namespace}/${LOGGING_CONFIG}`);
+      const level = held === undefined ? started : wanted(held.data ?? {});
+      const before = log.level;
+      if (level === before) return AWAIT_CHANGE;
+      const message = `Updating logging level for ${COMPONENT} from ${before} to ${level}.`;
+      // Said while it still shows, or as soon as it does.
+      if (isStricter(level, before)) log.info(message);
+      log.level = level;
+      if (!isStricter(level, before)) log.info(message);
+      return AWAIT_CHANGE;
+    },
+  };
+}
+
+function documentOf(
+  text: string | undefined,
+  warn: (message: string, fields: Readonly<Record<string, unknown>>) => void,
+): Readonly<Record<string, unknown>> {
+  if (text === undefined || text.trim() === "") return {};
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) {
+      return parsed as Readonly<Record<string, unknown>>;
+    }
+    warn("ignoring zap-logger-config, which is no JSON object", {
+      error: `it is ${typeof parsed}`,
+    });
+  } catch (error) {
+    warn("ignoring zap-logger-config, which is no JSON", { error: String(error) });
+  }
+  return {};
+}
