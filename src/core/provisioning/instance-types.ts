@@ -149,20 +149,21 @@ export class TypeTable {
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
     const rows = this.#rows;
-    rows.length = 0;
+    let count = 0;
     for (const name in added) {
       const wanted = added[name] as number;
       if (wanted <= 0) continue;
       const column = this.#resource(name);
       const row = column.rows[firstAtLeast(column.amounts, wanted + (used[name] ?? 0))];
       if (row === undefined) return undefined;
-      rows.push(row);
+      rows[count++] = row;
     }
-    rows.push(this.compatible(set), this.#fittingDaemons);
+    rows[count++] = this.compatible(set);
+    rows[count++] = this.#fittingDaemons;
     for (let word = 0; word < bits.length; word++) {
-      if (commonBits(bits, rows, word) === 0) continue;
+      if (commonBits(bits, rows, count, word) === 0) continue;
       const left = new Uint32Array(bits.length);
-      for (let at = word; at < bits.length; at++) left[at] = commonBits(bits, rows, at);
+      for (let at = word; at < bits.length; at++) left[at] = commonBits(bits, rows, count, at);
       return left;
     }
     return undefined;
@@ -300,9 +301,9 @@ export class TypeTable {
   }
 }
 
-function commonBits(bits: Bits, rows: readonly Bits[], word: number): number {
+function commonBits(bits: Bits, rows: readonly Bits[], count: number, word: number): number {
   let common = bits[word] as number;
-  for (let at = 0; at < rows.length && common !== 0; at++) {
+  for (let at = 0; at < count && common !== 0; at++) {
     common &= (rows[at] as Bits)[word] as number;
   }
   return common;

@@ -63,6 +63,8 @@ export class NewNodeClaim implements Place {
   #uncounted: TopologyGroup[] = [];
   /** What the node would be, while topology is asked about it. */
   #considered: SetId | undefined;
+  /** Topology had a way, but no type for it. */
+  #typesFell = false;
 
   /** `types`: those of the template that its limits still allow. */
   constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
@@ -96,6 +98,7 @@ export class NewNodeClaim implements Place {
     if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)))) return NEVER;
     const set = space.join(this.set, variant.set);
     if (set === undefined) return NEVER;
+    if (variant.refusedSets.get(set) === this.#context.topology.revision) return NOT_NOW;
     const { table } = this.template;
     const types = table.fitting(this.types, set, this.requests, podClass.requests);
     if (types === undefined) return NEVER;
@@ -145,8 +148,12 @@ export class NewNodeClaim implements Place {
       const fit = this.#finish(set, types);
       return fit === undefined ? NEVER : { verdict: "yes", fit };
     }
+    this.#typesFell = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
-    return fit === undefined ? NOT_NOW : { verdict: "yes", fit };
+    if (fit !== undefined) return { verdict: "yes", fit };
+    // The set alone is to blame: nodes like this one need not be asked until something is placed.
+    if (!this.#typesFell) variant.refusedSets.set(set, this.#context.topology.revision);
+    return NOT_NOW;
   }
 
   #narrow(
@@ -157,13 +164,20 @@ export class NewNodeClaim implements Place {
     types: Bits,
   ): Fit | undefined {
     const rule = rules[at];
-    if (rule === undefined) return this.#finish(set, types);
+    if (rule === undefined) {
+      const fit = this.#finish(set, types);
+      if (fit === undefined) this.#typesFell = true;
+      return fit;
+    }
     for (const values of this.#options(rule, variant, set)) {
       const { space } = this.#context;
       const narrowed = values === undefined ? set : space.narrow(set, rule.group.key, values);
       if (narrowed === undefined) continue;
       const left = intersectionOf(types, this.template.table.compatible(narrowed));
-      if (isEmptyBits(left)) continue;
+      if (isEmptyBits(left)) {
+        this.#typesFell = true;
+        continue;
+      }
       const fit = this.#narrow(rules, at + 1, variant, narrowed, left);
       if (fit !== undefined) return fit;
     }

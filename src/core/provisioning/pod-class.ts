@@ -43,6 +43,8 @@ export interface Variant {
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
   readonly deadTemplates: Marks;
+  /** What a node would be that topology refused → the topology's revision then. */
+  readonly refusedSets: Map<SetId, number>;
 }
 
 export interface PodClass {
@@ -70,7 +72,6 @@ export class PodClasses {
   readonly #policy: "Respect" | "Ignore";
   readonly #canTolerate: boolean;
   readonly #drafts = new Map<string, Draft>();
-  readonly #classes = new Map<string, PodClass>();
 
   constructor(options: {
     readonly space: RequirementSpace;
@@ -89,15 +90,16 @@ export class PodClasses {
 
   /** First pass over the batch: registers the pod's topology groups. */
   announce(pod: Pod): Draft {
-    const requests = podRequests(pod);
-    const ports = hostPorts(pod);
-    const volumeSets = this.#volumes.alternatives(pod).map((one) => this.#space.intern(one));
-    const text = draftText(pod, requests, ports, volumeSets);
+    const volumeSets = this.#volumeSets(pod);
+    const text = draftText(pod, volumeSets);
     let draft = this.#drafts.get(text);
     if (draft === undefined) {
+      const requests = podRequests(pod);
+      const ports = hostPorts(pod);
       const wishes = wishesOf(pod.spec, this.#policy);
       const owner = ownerOf(pod);
-      draft = { text, pod, requests, ports, volumeSets, wishes, owner, groups: new Map() };
+      const [groups, classes] = [new Map(), new Map()];
+      draft = { pod, requests, ports, volumeSets, wishes, owner, groups, classes };
       this.#drafts.set(text, draft);
       ownedGroups(draft, wishes, this.#topology);
       for (const term of wishes.antiAffinity) {
@@ -109,13 +111,12 @@ export class PodClasses {
 
   /** Second pass: the class, once every group is known. */
   classOf(pod: Pod, draft: Draft): PodClass {
-    const { namespace, labels } = ownerOf(pod);
+    const { namespace = "default", labels = NO_LABELS } = pod.metadata;
     const selecting = this.#topology.selecting(namespace, labels);
-    const text = `${draft.text}\n${selecting.map((group) => group.index).join()}`;
-    let podClass = this.#classes.get(text);
+    let podClass = draft.classes.get(selecting);
     if (podClass === undefined) {
       podClass = this.#create(draft, selecting);
-      this.#classes.set(text, podClass);
+      draft.classes.set(selecting, podClass);
     }
     return podClass;
   }
@@ -134,6 +135,11 @@ export class PodClasses {
     const variant = this.#variant(draft, wishes, guards, selectedSet(podClass));
     podClass.variants.push(variant);
     return variant;
+  }
+
+  #volumeSets(pod: Pod): readonly SetId[] {
+    if (pod.spec.volumes === undefined) return NO_SETS;
+    return this.#volumes.alternatives(pod).map((one) => this.#space.intern(one));
   }
 
   #create(draft: Draft, selecting: readonly TopologyGroup[]): PodClass {
@@ -185,15 +191,17 @@ export class PodClasses {
       deadNodes: new Marks(),
       deadClaims: new Marks(),
       deadTemplates: new Marks(),
+      refusedSets: new Map(),
     };
   }
 }
 
+const NO_LABELS: Readonly<Record<string, string>> = {};
+const NO_SETS: readonly SetId[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 /** What a pod asks for, before it is known which groups count it. */
 export interface Draft {
-  readonly text: string;
   readonly pod: Pod;
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
@@ -202,6 +210,8 @@ export interface Draft {
   readonly owner: Owner;
   /** Constraint → its group. */
   readonly groups: Map<object, TopologyGroup>;
+  /** By the groups that count its pods. */
+  readonly classes: Map<readonly TopologyGroup[], PodClass>;
 }
 
 interface Owner {
@@ -246,24 +256,36 @@ function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): Topology
  * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its
  * own; only those that matchLabelKeys names are part of what the pod asks for.
  */
-function draftText(
-  pod: Pod,
-  requests: Resources,
-  ports: readonly HostPort[],
-  volumeSets: readonly SetId[],
-): string {
-  const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = pod.spec;
+function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
+  const { nodeSelector, affinity, tolerations, topologySpreadConstraints, volumes } = pod.spec;
   const constrained = affinity !== undefined || topologySpreadConstraints !== undefined;
   const text = JSON.stringify([
-    requests,
+    amountsOf(pod),
     nodeSelector,
     affinity,
     tolerations,
     topologySpreadConstraints,
     constrained ? pod.metadata.namespace : undefined,
-    ports,
     volumeSets,
-    pod.spec.volumes?.some((one) => one.persistentVolumeClaim ?? one.ephemeral),
+    volumes?.some((one) => one.persistentVolumeClaim ?? one.ephemeral),
   ]);
   return text.includes("atchLabelKeys") ? `${text}${JSON.stringify(pod.metadata.labels)}` : text;
+}
+
+/**
+ * What requests and host ports are worked out from, as written: pods of one template need not be
+ * reckoned up one by one. A pod that is being resized is, since its status counts too.
+ */
+function amountsOf(pod: Pod): unknown {
+  const { containers, initContainers, overhead, resources, hostNetwork } = pod.spec;
+  const isResized = pod.status?.containerStatuses?.some((one) => one.allocatedResources);
+  const sidecarsResized = pod.status?.initContainerStatuses?.some((one) => one.allocatedResources);
+  if (isResized || sidecarsResized) return [podRequests(pod), hostPorts(pod)];
+  return [
+    containers.map((one) => [one.resources, one.ports]),
+    initContainers?.map((one) => [one.resources, one.ports, one.restartPolicy]),
+    overhead,
+    resources,
+    hostNetwork,
+  ];
 }

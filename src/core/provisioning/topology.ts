@@ -67,9 +67,11 @@ export class Topology {
   readonly #groups: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #selected = new Map<string, readonly TopologyGroup[]>();
+  readonly #lists = new Map<string, readonly TopologyGroup[]>();
   readonly #namespaces: readonly Namespace[];
   readonly #templates: readonly Template[];
   readonly #space: RequirementSpace;
+  #revision = 0;
 
   constructor(
     space: RequirementSpace,
@@ -83,6 +85,11 @@ export class Topology {
 
   get groups(): readonly TopologyGroup[] {
     return this.#groups;
+  }
+
+  /** Changes with the counts: equal questions have equal answers until it does. */
+  get revision(): number {
+    return this.#revision;
   }
 
   /** The group of a spread constraint. `eligible`: what the pod's node must be, as alternatives. */
@@ -129,12 +136,18 @@ export class Topology {
     });
   }
 
-  /** Groups whose selector picks a pod with these labels. To be asked once all groups are known. */
+  /**
+   * Groups whose selector picks a pod with these labels. To be asked once all groups are known.
+   * Equal groups come as one list.
+   */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
     const text = `${namespace}\n${JSON.stringify(labels)}`;
     let groups = this.#selected.get(text);
     if (groups === undefined) {
-      groups = this.#groups.filter((group) => selects(group, namespace, labels));
+      const found = this.#groups.filter((group) => selects(group, namespace, labels));
+      const list = found.map(({ index }) => index).join();
+      groups = this.#lists.get(list) ?? found;
+      this.#lists.set(list, groups);
       this.#selected.set(text, groups);
     }
     return groups;
@@ -159,6 +172,7 @@ export class Topology {
     const domains = this.#possible(group, place);
     if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
     for (const domain of domains) group.counts.set(domain, (group.counts.get(domain) ?? 0) + 1);
+    this.#revision++;
     return true;
   }
 
