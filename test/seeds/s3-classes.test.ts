@@ -1,9 +1,13 @@
 /** Seed S3, EC2NodeClass: what the fields come to on EC2, status, tags, private clusters. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { BoxOptions } from "../../src/cli/box.ts";
 import {
   type Account,
+  CLAIMS,
   CLASSES,
+  conditionOf,
   inAccount,
   type Json,
   POOLS,
@@ -12,6 +16,7 @@ import {
   userDataOf,
 } from "./account.ts";
 
+const POLICY = fileURLToPath(new URL("../fixtures/seeds/s3-60-irsa-policy.json", import.meta.url));
 const FOO: Partial<BoxOptions> = { clusterName: "foo-cluster" };
 
 /** What the seed takes for granted in the account: named subnets, a group, images, the role. */
@@ -133,7 +138,9 @@ describe("S3: the EC2NodeClass of the examples", () => {
       await account.deploy("app", 1, onFoo);
       await world.advance(60_000);
       expect(account.fleets()).toEqual([]);
-      console.log(world.log().join("\n"));
+      expect(account.said("ERROR").join("\n")).toContain(
+        "resolving ec2nodeclass, NetworkingError: connect ECONNREFUSED iam",
+      );
       await world.apply(
         seed(
           "s3-33-nodepool-large-limits.yaml",
@@ -146,6 +153,31 @@ describe("S3: the EC2NodeClass of the examples", () => {
         .templates()
         .map((one) => one.LaunchTemplateData.IamInstanceProfile?.Name);
       expect(new Set(names)).toEqual(new Set(["foo-instance-profile"]));
+    }, FOO));
+
+  it("tags launch templates so that a policy can ask for it; without the tag the refusal shows (S3-35)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      const { aws } = world.box.sandbox;
+      prepare(account);
+      const text = readFileSync(POLICY, "utf8").replaceAll("111122223333", aws.state.accountId);
+      aws.controls.setPolicy(JSON.parse(text));
+      const bare = { spec: { tags: { "karpenter.sh/discovery": null } } };
+      await world.apply(seed("s3-30-ec2nodeclass-full.yaml", bare));
+      await world.applySeed("s3-33-nodepool-large-limits.yaml");
+      await account.deploy("app", 1, onFoo);
+      await world.advance(15_000);
+      const refusal = "UnauthorizedOperation: You are not authorized to perform this operation.";
+      expect(account.said(refusal).join("\n")).toContain("ERROR");
+      const [claim] = await account.items(CLAIMS);
+      expect(conditionOf(claim, "Launched")).toMatchObject({
+        reason: "Unauthorized",
+        message: expect.stringContaining("not authorized to perform this operation"),
+      });
+      expect(await account.instances()).toEqual([]);
+
+      await world.applySeed("s3-30-ec2nodeclass-full.yaml");
+      await account.running("app", 1);
     }, FOO));
 
   it("holds pods that need more disk than the volume has, and says so (S3-09)", () =>

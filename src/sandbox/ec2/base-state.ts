@@ -75,6 +75,7 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
     fleets: new Map(),
     tags: new Map(),
     notOffered: new Set(),
+    policy: undefined,
     queues: new Map(),
     rules: new Map(),
     messageIds: new Random(`${spotSeed}/messages`),

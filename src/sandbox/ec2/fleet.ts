@@ -20,6 +20,7 @@ import { AwsError } from "../../providers/aws/api.ts";
 import { launch } from "./instances.ts";
 import { findTemplate, resolveVersion } from "./launch-templates.ts";
 import { freeAddresses } from "./network.ts";
+import { isAllowed } from "./policy.ts";
 import { isOffered, spotPool } from "./prices.ts";
 import type { Answers, AwsState, ImageRecord, SubnetRecord } from "./state.ts";
 import { setTags } from "./state.ts";
@@ -280,7 +281,18 @@ function checkPool(
   capacityType: "on-demand" | "spot",
 ): Refusal | { readonly image: ImageRecord; readonly subnet: SubnetRecord } {
   const type = pool.override.InstanceType;
-  const { subnet } = pool;
+  const { subnet, template } = pool;
+  const allowed = isAllowed(state.policy, {
+    action: "ec2:RunInstances",
+    resource: `arn:aws:ec2:${state.region}:${state.accountId}:launch-template/${template.id}`,
+    tags: state.tags.get(template.id),
+  });
+  if (!allowed) {
+    return {
+      code: "UnauthorizedOperation",
+      message: "You are not authorized to perform this operation.",
+    };
+  }
   if (subnet === undefined) {
     return {
       code: "InvalidSubnetID.NotFound",

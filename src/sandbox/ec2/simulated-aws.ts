@@ -22,6 +22,8 @@ import type { KubeletFacts } from "./kubelet-facts.ts";
 import { kubeletOf } from "./kubelet-facts.ts";
 import { launchTemplateCalls } from "./launch-templates.ts";
 import { networkCalls } from "./network.ts";
+import type { PolicyDocument } from "./policy.ts";
+import { checkPolicy } from "./policy.ts";
 import { pricingCalls, spotPriceCalls } from "./prices.ts";
 import { sqsCalls } from "./sqs.ts";
 import type { AwsState, ImageVariant, InstanceChange, InstanceRecord } from "./state.ts";
@@ -83,6 +85,8 @@ export interface AwsControls {
   untag(id: string, keys: readonly string[]): void;
   /** Fixes what a subnet tells about its free addresses; launches count it down. */
   setFreeAddresses(subnetId: string, count: number): void;
+  /** Restricts what Karpenter's role may launch from; undefined lifts it. */
+  setPolicy(policy: PolicyDocument | undefined): void;
   /** Stops selling a type in a zone. */
   removeOffering(instanceType: string, zone: string): void;
   /** A spot interruption: notice now, the end two minutes later. */
@@ -297,6 +301,9 @@ function controlsOf(state: AwsState): AwsControls {
     },
     setFreeAddresses(subnetId, count) {
       known(state.subnets, subnetId, "subnet").freeOverride = count;
+    },
+    setPolicy(policy) {
+      state.policy = policy === undefined ? undefined : checkPolicy(policy);
     },
     removeOffering(instanceType, zone) {
       state.notOffered.add(`${instanceType}/${zone}`);

@@ -17,6 +17,7 @@ import type {
 import type { Trace } from "../trace.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Faults } from "./faults.ts";
+import type { PolicyDocument } from "./policy.ts";
 import type { Queue } from "./queue.ts";
 import type { ImageFamily } from "./user-data.ts";
 
@@ -192,6 +193,8 @@ export interface AwsState {
   readonly tags: Map<string, Map<string, string>>;
   /** `type/zone` pairs that are not offered. */
   readonly notOffered: Set<string>;
+  /** What Karpenter's role may use; absent: everything. */
+  policy: PolicyDocument | undefined;
   /** SQS queues by name. */
   readonly queues: Map<string, Queue>;
   /** EventBridge rules by name. */

@@ -1,0 +1,89 @@
+/**
+ * An IAM policy over what launches use, for accounts that allow Karpenter only resources with certain
+ * tags. It restricts what it speaks of: an action on a type of resource that no statement names is
+ * left alone, unlike in AWS, so that a single statement can be tried out.
+ */
+
+export interface PolicyStatement {
+  readonly Sid?: string;
+  readonly Effect: "Allow" | "Deny";
+  readonly Action: string | readonly string[];
+  readonly Resource: string | readonly string[];
+  /** Operator → key → values: `{StringEquals: {"ec2:ResourceTag/team": ["a"]}}`. */
+  readonly Condition?: Readonly<
+    Record<string, Readonly<Record<string, string | readonly string[]>>>
+  >;
+}
+
+export interface PolicyDocument {
+  readonly Version?: string;
+  readonly Statement: readonly PolicyStatement[];
+}
+
+export interface PolicyRequest {
+  /** `ec2:RunInstances`. */
+  readonly action: string;
+  /** `arn:aws:ec2:us-west-2:123456789012:launch-template/lt-1`. */
+  readonly resource: string;
+  readonly tags: ReadonlyMap<string, string> | undefined;
+}
+
+const TAG_KEY = /^(?:ec2|aws):ResourceTag\/(.+)$/;
+const OPERATORS: ReadonlySet<string> = new Set(["StringEquals", "StringLike"]);
+
+/** Throws when the document holds a condition that is not simulated. */
+export function checkPolicy(policy: PolicyDocument): PolicyDocument {
+  for (const { Condition = {} } of policy.Statement) {
+    for (const [operator, keys] of Object.entries(Condition)) {
+      const key = Object.keys(keys).find((one) => !TAG_KEY.test(one));
+      if (OPERATORS.has(operator) && key === undefined) continue;
+      const what = OPERATORS.has(operator) ? `key ${key}` : `operator ${operator}`;
+      throw new Error(
+        `policy condition: ${what} is not simulated; use StringEquals or StringLike on ec2:ResourceTag/<key>`,
+      );
+    }
+  }
+  return policy;
+}
+
+export function isAllowed(policy: PolicyDocument | undefined, request: PolicyRequest): boolean {
+  const speaking = (policy?.Statement ?? []).filter(
+    ({ Action, Resource }) =>
+      many(Action).some((pattern) => like(pattern, request.action)) &&
+      many(Resource).some((pattern) => speaksOf(pattern, request.resource)),
+  );
+  const holding = speaking.filter((statement) => holds(statement, request));
+  if (holding.some(({ Effect }) => Effect === "Deny")) return false;
+  return (
+    !speaking.some(({ Effect }) => Effect === "Allow") ||
+    holding.some(({ Effect }) => Effect === "Allow")
+  );
+}
+
+function holds({ Resource, Condition = {} }: PolicyStatement, request: PolicyRequest): boolean {
+  if (!many(Resource).some((pattern) => like(pattern, request.resource))) return false;
+  return Object.entries(Condition).every(([operator, keys]) =>
+    Object.entries(keys).every(([key, values]) => {
+      const actual = request.tags?.get(TAG_KEY.exec(key)?.[1] ?? "");
+      if (actual === undefined) return false;
+      return many(values).some((value) =>
+        operator === "StringLike" ? like(value, actual) : value === actual,
+      );
+    }),
+  );
+}
+
+function many(value: string | readonly string[]): readonly string[] {
+  return typeof value === "string" ? [value] : value;
+}
+
+/** Whether a pattern is about resources of this type: `launch-template`, or any. */
+function speaksOf(pattern: string, arn: string): boolean {
+  const typeOf = (text: string): string => text.split(":").at(-1)?.split("/")[0] ?? "";
+  return like(typeOf(pattern), typeOf(arn));
+}
+
+function like(pattern: string, text: string): boolean {
+  const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}$`).test(text);
+}
