@@ -9,6 +9,7 @@ export interface SandboxFlags {
   readonly clusterName: string;
   readonly region: string;
   readonly kubernetesVersion: string;
+  readonly generations: "all" | "beta-only";
   readonly scenario?: string;
   readonly output: "text" | "json";
   readonly logLevel: "debug" | "info" | "error";

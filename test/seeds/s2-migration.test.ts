@@ -71,6 +71,29 @@ describe("S2: three generations", () => {
     }));
 });
 
+describe("S2: without v1alpha5", () => {
+  it("serves no kind of it and launches for NodePools all the same (S2-02)", () =>
+    inAccount(
+      async (account) => {
+        for (const path of [PROVISIONERS, MACHINES, TEMPLATES]) {
+          expect((await account.send("GET", path)).status, path).toBe(404);
+        }
+        const groups = await account.read("/apis");
+        const versions = groups.groups.flatMap((group: Json) =>
+          group.versions.map(({ groupVersion }: Json) => groupVersion),
+        );
+        expect(versions).toContain("karpenter.sh/v1beta1");
+        expect(versions).not.toContain("karpenter.sh/v1alpha5");
+        expect(versions).not.toContain("karpenter.k8s.aws/v1alpha1");
+        await applyBeta(account);
+        await account.deploy("new", 1, alone);
+        await account.running("new", 1);
+        expect(await account.items(CLAIMS)).toHaveLength(1);
+      },
+      { generations: "beta-only" },
+    ));
+});
+
 /** The Provisioner and AWSNodeTemplate that are to be left behind; `default` like their successors. */
 async function applyAlpha({ world, ...account }: Account): Promise<void> {
   const profile = { spec: { instanceProfile: "KarpenterNodeInstanceProfile-karpenter-demo" } };

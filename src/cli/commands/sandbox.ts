@@ -42,6 +42,14 @@ export function sandboxCommand(): Command {
       kubernetesVersion,
       "1.34",
     )
+    .addOption(
+      new Option(
+        "--generations <which>",
+        "kinds that are served: all of them, or none of v1alpha5 (as from v0.33 on)",
+      )
+        .choices(["all", "beta-only"])
+        .default("all"),
+    )
     .option(
       "--scenario <file>",
       "play a story on virtual time and exit 0 when it keeps its promises, 1 when not",
