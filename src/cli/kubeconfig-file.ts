@@ -13,7 +13,7 @@ export function checkKubeconfig(file: string): void {
     accessSync(dirname(file), constants.W_OK);
     if (!existsSync(file)) return;
     accessSync(file, constants.W_OK);
-    if (statSync(file).isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
+    if (statSync(file).isDirectory()) throw failure("EISDIR");
   });
 }
 
@@ -24,9 +24,16 @@ export function writeKubeconfig(file: string, text: string): void {
 
 /** Level by level: Node's recursive mkdir never returns in folders such as /proc. */
 function makeFolder(path: string): void {
-  if (existsSync(path)) return;
+  if (existsSync(path)) {
+    if (!statSync(path).isDirectory()) throw failure("ENOTDIR");
+    return;
+  }
   makeFolder(dirname(path));
   mkdirSync(path);
+}
+
+function failure(code: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(code), { code });
 }
 
 function attempt(file: string, act: () => void): void {

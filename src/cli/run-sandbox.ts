@@ -72,8 +72,10 @@ async function serve(
   });
   closing.push(() => endpoints.close());
   writeKubeconfig(file, https.kubeconfig);
+  // Listened for before anybody is told that there is something to interrupt.
+  const interruption = interrupted();
   say(greeting(flags, relative(process.cwd(), file), https.url, endpoints.metricsUrl ?? ""));
-  await interrupted();
+  await interruption;
   say("stopping…");
 }
 

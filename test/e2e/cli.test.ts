@@ -1,0 +1,198 @@
+/**
+ * The built command as a process: what it says and how it ends when something is wrong, how the live
+ * sandbox starts and how Ctrl-C ends it. Needs what `tsc -b` builds and nothing else.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const MAIN = join(ROOT, "dist/cli/main.js");
+/** A start takes about a second; a busy machine may take its time. */
+const LIMIT_MS = 60_000;
+
+let folder: string;
+
+beforeAll(() => {
+  if (!existsSync(MAIN)) throw new Error("dist/ is missing: run `npx tsc -b` before this test");
+  folder = mkdtempSync(join(tmpdir(), "karpenter-cli-"));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Running {
+  readonly child: ChildProcess;
+  out(): string;
+  err(): string;
+  /** Exit code, once it has ended. */
+  readonly ended: Promise<number | null>;
+  /** Resolves when standard output or error matches; rejects if the process ends first. */
+  says(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+function start(...args: string[]): Running {
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd: ROOT, stdio: "pipe" });
+  let out = "";
+  let err = "";
+  const listeners = new Set<() => void>();
+  const told = (): void => {
+    for (const listener of listeners) listener();
+  };
+  child.stdout.on("data", (chunk: Buffer) => {
+    out += chunk.toString();
+    told();
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    err += chunk.toString();
+    told();
+  });
+  const ended = new Promise<number | null>((resolve) => {
+    child.on("close", (code) => {
+      resolve(code);
+      told();
+    });
+  });
+  return {
+    child,
+    ended,
+    out: () => out,
+    err: () => err,
+    says: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const match = pattern.exec(out) ?? pattern.exec(err);
+          if (match !== null) resolve(match);
+          else if (child.exitCode !== null) reject(new Error(`ended without it:\n${out}\n${err}`));
+          else return;
+          listeners.delete(look);
+        };
+        listeners.add(look);
+        look();
+      }),
+  };
+}
+
+async function run(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
+  const running = start(...args);
+  const code = await running.ended;
+  return { code, out: running.out(), err: running.err() };
+}
+
+/** A live sandbox, when it says that it is up. */
+async function startSandbox(name: string, ...args: string[]): Promise<Running & { port: string }> {
+  const kubeconfig = join(folder, name, "kubeconfig");
+  const running = start("sandbox", "--kubeconfig", kubeconfig, "--speed", "30", ...args);
+  const [, port] = await running.says(/is up at https:\/\/127\.0\.0\.1:(\d+) /);
+  return { ...running, port: port as string };
+}
+
+/** Opens a watch on pods and resolves at its first frame; `closed` resolves when the server ends it. */
+async function watchPods(name: string, port: string): Promise<{ closed: Promise<void> }> {
+  const pki = (file: string): string => readFileSync(join(folder, name, "pki", file), "utf8");
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      `https://127.0.0.1:${port}/api/v1/pods?watch=true`,
+      { ca: pki("ca.crt"), headers: { authorization: `Bearer ${pki("token").trim()}` } },
+      (response) => {
+        const closed = new Promise<void>((done) => response.on("close", done));
+        response.on("error", () => undefined);
+        response.once("data", () => resolve({ closed }));
+      },
+    );
+    outgoing.on("error", reject);
+    outgoing.end();
+  });
+}
+
+describe("the command line", { timeout: LIMIT_MS }, () => {
+  it("says in one sentence what is wrong, and fails", async () => {
+    writeFileSync(join(folder, "broken.yaml"), "name: [");
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
+      [["frob"], /^karpenter: unknown command 'frob'\n$/],
+      [["sandbox", "--frob"], /^karpenter: unknown option '--frob'\n$/],
+      [
+        ["sandbox", "--speed", "0"],
+        /^karpenter: option '--speed <n>' argument '0' is invalid\..*\n$/,
+      ],
+      [["sandbox", "--port", "70000"], /'--port <n>' argument '70000' is invalid\..*65535\.\n$/],
+      [["sandbox", "--provider", "gcp"], /Allowed choices are aws, kwok\.\n$/],
+      [["sandbox", "here"], /^karpenter: too many arguments.*\n$/],
+      [
+        ["sandbox", "--scenario", join(folder, "nope.yaml")],
+        /^karpenter: cannot read the scenario .*nope\.yaml: ENOENT; check the path\n$/,
+      ],
+      [
+        ["sandbox", "--scenario", join(folder, "broken.yaml")],
+        /^karpenter: .*broken\.yaml: .*YAML/,
+      ],
+      [
+        ["sandbox", "--kubeconfig", folder],
+        /^karpenter: cannot write the kubeconfig .*: EISDIR; choose another with --kubeconfig\n$/,
+      ],
+      [
+        ["sandbox", "--kubeconfig", join(folder, "broken.yaml", "kubeconfig")],
+        /^karpenter: cannot write the kubeconfig .*: ENOTDIR; choose another with --kubeconfig\n$/,
+      ],
+    ];
+    const ran = await Promise.all(cases.map(([args]) => run(...args)));
+    for (const [index, [, sentence]] of cases.entries()) {
+      expect(ran[index]?.err).toMatch(sentence);
+      expect(ran[index]).toMatchObject({ code: 1, out: "" });
+    }
+  });
+
+  it("helps on every command", async () => {
+    const [all, sandbox, version] = await Promise.all([
+      run("--help"),
+      run("sandbox", "--help"),
+      run("--version"),
+    ]);
+    expect(all).toMatchObject({ code: 0, err: "" });
+    expect(all.out).toMatch(/^ {2}sandbox \[options\]/m);
+    for (const flag of ["kubeconfig", "port", "speed", "seed", "provider", "scenario", "output"]) {
+      expect(sandbox.out).toContain(`--${flag} <`);
+    }
+    expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+describe("a live sandbox", { timeout: LIMIT_MS }, () => {
+  it("keeps its port to itself, and Ctrl-C ends it within two seconds, open watches and all", async () => {
+    const sandbox = await startSandbox("one");
+    expect(sandbox.out()).toContain(`export KUBECONFIG=`);
+    const watch = await watchPods("one", sandbox.port);
+    const second = await run(
+      "sandbox",
+      ...["--kubeconfig", join(folder, "two", "kubeconfig"), "--port", sandbox.port],
+    );
+    expect(second).toMatchObject({
+      code: 1,
+      err: `karpenter: port ${sandbox.port} on 127.0.0.1 is in use: stop what listens there or choose another port with --port\n`,
+    });
+    const atMs = performance.now();
+    sandbox.child.kill("SIGINT");
+    expect(await sandbox.ended).toBe(0);
+    expect(performance.now() - atMs).toBeLessThan(2_000);
+    await watch.closed;
+    expect(sandbox.out()).toMatch(/\nstopping…\n/);
+    expect(sandbox.err()).toBe("");
+  });
+
+  it("writes events as JSON and all else beside them", async () => {
+    const sandbox = await startSandbox("json", "--output", "json");
+    expect(sandbox.err()).toContain("export KUBECONFIG=");
+    await sandbox.says(/"verb":"running"/);
+    sandbox.child.kill("SIGTERM");
+    expect(await sandbox.ended).toBe(0);
+    const lines = sandbox.out().trim().split("\n");
+    for (const line of lines) {
+      expect(Object.keys(JSON.parse(line) as object)).toEqual(
+        expect.arrayContaining(["time", "actor", "verb", "object", "what"]),
+      );
+    }
+  });
+});
