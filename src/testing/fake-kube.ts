@@ -20,7 +20,7 @@ export interface FakeKube extends KubeClient {
   change<T extends KubeObject>(kind: Kind<T>, key: string, patch: unknown): T;
   /** Removes at once, whatever the finalizers. */
   vanish(kind: Kind, key: string): void;
-  /** Pod keys whose eviction is refused with 429. */
+  /** Pod keys whose eviction is refused with 429, and keys of anything whose deletion fails with 503. */
   readonly guarded: Set<string>;
   /** `evict default/a`, `delete nodes/x`, in order. */
   readonly journal: string[];
@@ -142,7 +142,10 @@ export function fakeKube(clock: Clock): FakeKube {
       if (change.type !== "merge") throw new Error(`fake kube: no ${change.type} patches`);
       return patch(kind as Kind, ref, change.body, subresource) as never;
     },
-    delete: async (kind, ref, options) => remove(kind as Kind, ref, options?.preconditions?.uid),
+    delete: async (kind, ref, options) => {
+      if (guarded.has(key(ref))) refuse(503, "ServiceUnavailable", "the server is away");
+      remove(kind as Kind, ref, options?.preconditions?.uid);
+    },
     evict: async (pod) => {
       journal.push(`evict ${key(pod)}`);
       if (guarded.has(key(pod))) refuse(429, "TooManyRequests", "Cannot evict pod");

@@ -27,6 +27,7 @@ export type Act = (message: InterruptionMessage) => Promise<void>;
 export function createActor(deps: AwsDeps, parts: AwsParts): Act {
   /** UIDs of claims that were asked to go; the mirror may not know yet. */
   const asked = new Set<string>();
+  const nodes = deps.mirrors.of(NODE);
   const claims = new ClaimIndex(deps.mirrors, (claim) => asked.delete(uidOf(claim)));
 
   return async ({ kind, instanceIds }) => {
@@ -40,7 +41,7 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     const reaction = REACTIONS[kind];
     const isLeaving = claim.metadata.deletionTimestamp !== undefined || asked.has(uidOf(claim));
     if (isLeaving && reaction.quietWhenDeleting) return;
-    const node = nodeOf(deps, claim);
+    const node = nodes.get((claim as { status?: { nodeName?: string } }).status?.nodeName ?? "");
     const objects = node === undefined ? [claim] : [claim, node];
     deps.events.publish(...happened(reaction, objects));
     if (reaction.marksOffering) markOffering(parts, claim, kind);
@@ -70,11 +71,6 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
 
 function uidOf({ kind, metadata }: KubeObject): string {
   return metadata.uid ?? `${kind}/${metadata.name}`;
-}
-
-function nodeOf({ mirrors }: AwsDeps, claim: KubeObject): KubeObject | undefined {
-  const name = (claim as { status?: { nodeName?: string } }).status?.nodeName;
-  return name === undefined ? undefined : mirrors.of(NODE).get(name);
 }
 
 /** EC2 wants this pool's capacity back: the replacement had better come from another. */
