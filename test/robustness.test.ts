@@ -155,6 +155,44 @@ describe("pools and classes that cannot be used", () => {
     expect(await poolCondition("empty", "NodeClassReady")).toBe("False");
   });
 
+  it("a class whose role is not there says so in its conditions", async () => {
+    await cluster();
+    await world.apply(nodeClass("no-role", { role: "NoSuchRole" }));
+    await world.advance(MINUTE);
+    const found = await world.get("EC2NodeClass", "no-role", AWS_V1);
+    expect(condition(found, "InstanceProfileReady")).toMatchObject({
+      status: "Unknown",
+      reason: "ResolutionFailed",
+      message: "NoSuchEntity: The role with name NoSuchRole cannot be found.",
+    });
+    expect(condition(found, "Ready")?.status).toBe("Unknown");
+    world.box.sandbox.aws.controls.addRole("NoSuchRole");
+    await world.until("the class is ready", async () => {
+      const now = await world.get("EC2NodeClass", "no-role", AWS_V1);
+      return condition(now, "Ready")?.status === "True";
+    });
+  });
+
+  it("user data that cannot be merged is said in Launched, and heals when it is mended", async () => {
+    await cluster();
+    const bottlerocket = { amiSelectorTerms: [{ alias: "bottlerocket@latest" }] };
+    await world.apply(nodeClass("default", { ...bottlerocket, userData: "[settings" }));
+    await world.scale("inflate", 1);
+    await world.advance(MINUTE);
+    const [claim] = await claims();
+    expect(condition(claim as NodeClaim, "Launched")).toMatchObject({
+      status: "Unknown",
+      reason: "UserDataInvalid",
+    });
+    expect(condition(claim as NodeClaim, "Launched")?.message).toContain(
+      "spec.userData must be TOML for amiFamily Bottlerocket",
+    );
+    // No stack traces for what a person got wrong.
+    expect(world.log().join("\n")).not.toContain(" at parseToml");
+    await world.apply(nodeClass("default", { ...bottlerocket, userData: "" }));
+    await untilRunning(1);
+  });
+
   it("a pool whose requirements contradict themselves makes no node and stalls nobody", async () => {
     await cluster();
     const odd = pool("odd", { weight: 100 });
@@ -245,6 +283,8 @@ describe("a cloud that does not deliver", () => {
     await world.scale("inflate", 10);
     await world.advance(10 * MINUTE);
     expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(before);
+    // What was known of the class still holds.
+    expect(await poolCondition("default")).toBe("True");
     undo();
     await untilRunning(10, 10 * MINUTE);
     expect(await poolCondition("default")).toBe("True");

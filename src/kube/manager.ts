@@ -93,11 +93,21 @@ function queueOf(controller: Controller, deps: ManagerDeps): WorkQueue<Request> 
   });
 }
 
-/** The message chain of an error with its causes; bugs also show where they happened. */
+/** Of a class of its own: its message says all. Others are bugs or foreign. */
+function isKnown(error: Error): boolean {
+  return error.name !== "Error" && error.name !== "TypeError" && error.name !== "AssertionError";
+}
+
+/**
+ * The message chain of an error with its causes; bugs also show where they happened. What a message
+ * has said of its cause is not repeated.
+ */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const cause = error.cause === undefined ? "" : `: ${describe(error.cause)}`;
-  const known =
-    error.name !== "Error" && error.name !== "TypeError" && error.name !== "AssertionError";
-  return known ? `${error.message}${cause}` : `${error.stack ?? error.message}${cause}`;
+  const told =
+    error.cause instanceof Error &&
+    isKnown(error.cause) &&
+    error.message.includes(error.cause.message);
+  const cause = error.cause === undefined || told ? "" : `: ${describe(error.cause)}`;
+  return isKnown(error) ? `${error.message}${cause}` : `${error.stack ?? error.message}${cause}`;
 }

@@ -26,6 +26,16 @@ const CAPACITY: ReadonlySet<string> = new Set([
   "ReservationCapacityExceeded",
 ]);
 
+/** User data of a class that cannot be merged with ours. The text names the field and the remedy. */
+export class UserDataError extends Error {
+  override readonly name = "UserDataError";
+}
+
+/** Something a launch needs could not be found out, or is not there. */
+export class ResolutionError extends Error {
+  override readonly name = "ResolutionError";
+}
+
 export const SPOT_ROLE_ERROR = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
 
 export function isNotFound(error: unknown): boolean {

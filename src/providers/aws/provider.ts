@@ -29,7 +29,7 @@ import type { Ami } from "./ami/choose.ts";
 import type { Instance, SecurityGroup, Subnet } from "./api.ts";
 import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
-import { describeError, isNotFound } from "./errors.ts";
+import { describeError, isNotFound, ResolutionError } from "./errors.ts";
 import { nodeClassNotFound } from "./events.ts";
 import { listInstances } from "./instance/ec2-batches.ts";
 import { launch } from "./instance/launch.ts";
@@ -142,7 +142,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     getInstanceTypes: async (pool) => {
       const found = parts.classes.ofPool(pool);
       if (found === undefined) {
-        throw new Error(`resolving node class, ${notFoundText(pool.classRef)}`);
+        throw new ResolutionError(`resolving node class, ${notFoundText(pool.classRef)}`);
       }
       return (await typesOf(found.nodeClass, pool.kubelet)).types;
     },
@@ -193,16 +193,16 @@ async function resolve(parts: AwsParts, nodeClass: AwsClass): Promise<Resolved> 
   ]);
   const terms = (list: readonly unknown[]): string => JSON.stringify(list);
   if (subnets.length === 0) {
-    throw new Error(`no subnets exist given constraints ${terms(nodeClass.subnetTerms)}`);
+    throw new ResolutionError(`no subnets exist given constraints ${terms(nodeClass.subnetTerms)}`);
   }
   if (securityGroups.length === 0 && !unmanaged) {
-    throw new Error(
+    throw new ResolutionError(
       `no security groups exist given constraints ${terms(nodeClass.securityGroupTerms)}`,
     );
   }
   if (amis.length === 0) {
     const asked = nodeClass.amiTerms.length === 0 ? [nodeClass.amiFamily] : nodeClass.amiTerms;
-    throw new Error(`no amis exist given constraints ${terms(asked)}`);
+    throw new ResolutionError(`no amis exist given constraints ${terms(asked)}`);
   }
   return { subnets, securityGroups, amis };
 }

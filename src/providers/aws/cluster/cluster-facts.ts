@@ -11,7 +11,7 @@ import type { KubeClient } from "../../../kube/client.ts";
 import { isNotFound } from "../../../kube/errors.ts";
 import type { AwsApi, EksCluster } from "../api.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
-import { describeError } from "../errors.ts";
+import { describeError, ResolutionError } from "../errors.ts";
 
 /** upstream: providers.version controller */
 const VERSION_MS = 300_000;
@@ -48,7 +48,7 @@ export class ClusterFacts {
       const { body } = await this.#kube.raw({ method: "GET", path: "/version" });
       const { major, minor } = (isObject(body) ? body : {}) as { major?: string; minor?: string };
       if (major === undefined || minor === undefined) {
-        throw new Error("the API server's /version names no major and minor version");
+        throw new ResolutionError("the API server's /version names no major and minor version");
       }
       return `${major}.${minor.replace(/\+$/, "")}`;
     });
@@ -57,7 +57,8 @@ export class ClusterFacts {
   async endpoint(): Promise<string> {
     if (this.#settings.clusterEndpoint !== "") return this.#settings.clusterEndpoint;
     const { endpoint } = await this.#cluster("the cluster endpoint", "--cluster-endpoint");
-    if (endpoint === undefined) throw new Error("EKS knows no endpoint of this cluster yet");
+    if (endpoint === undefined)
+      throw new ResolutionError("EKS knows no endpoint of this cluster yet");
     return endpoint;
   }
 
@@ -103,7 +104,7 @@ export class ClusterFacts {
       });
     } catch (error) {
       const remedy = flag === undefined ? "" : `; set ${flag} to do without`;
-      throw new Error(
+      throw new ResolutionError(
         `resolving ${what} of ${name}: describing EKS cluster: ${describeError(error)}${remedy}`,
         { cause: error },
       );

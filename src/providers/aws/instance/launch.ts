@@ -28,6 +28,7 @@ import {
   isLaunchTemplateNotFound,
   launchFailure,
   SPOT_ROLE_ERROR,
+  UserDataError,
 } from "../errors.ts";
 import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
 import type { TemplateInput } from "../launchtemplate/template-data.ts";
@@ -210,10 +211,9 @@ function templateOf({ templates }: LaunchDeps, input: TemplateInput): CreateLaun
   try {
     return templates.of(input);
   } catch (error) {
-    // Errors with a class of their own say what they are; a plain one is user data we cannot merge.
-    if (error instanceof Error && error.name !== "Error") throw error;
-    const message = describeError(error);
-    throw new CreateError(message, { reason: "UserDataInvalid", message }, error);
+    if (!(error instanceof UserDataError)) throw error;
+    const { message } = error;
+    throw new CreateError(message, { reason: "UserDataInvalid", message });
   }
 }
 

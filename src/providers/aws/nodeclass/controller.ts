@@ -18,7 +18,7 @@ import {
 import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/finalizer.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import { hashAnnotations } from "../drift.ts";
-import { describeError } from "../errors.ts";
+import { describeError, ResolutionError } from "../errors.ts";
 import { waitingOnNodeClaims } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { conditionChanges, type Findings, foundStatus } from "./status.ts";
@@ -78,7 +78,7 @@ async function follow(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);
   const failed = Object.values(findings).filter((part) => part instanceof Error);
   if (failed.length > 0) {
-    throw new Error(`resolving ec2nodeclass, ${failed.map(describeError).join("; ")}`, {
+    throw new ResolutionError(`resolving ec2nodeclass, ${failed.map(describeError).join("; ")}`, {
       cause: failed[0],
     });
   }

@@ -3,10 +3,11 @@
  * reasons are upstream's. upstream: pkg/controllers/nodeclass
  */
 import type { EC2NodeClass, EC2NodeClassStatus } from "../../../apis/aws/ec2nodeclass.ts";
-import type { ConditionChange } from "../../../apis/karpenter/conditions.ts";
+import { type ConditionChange, condition } from "../../../apis/karpenter/conditions.ts";
 import { NODEPOOL_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Ami } from "../ami/choose.ts";
 import type { SecurityGroup, Subnet } from "../api.ts";
+import { describeError } from "../errors.ts";
 import { EKS_CLUSTER_TAG, NODECLAIM_TAG, NODECLASS_TAG } from "../tags/tags.ts";
 
 /** A part that could not be read is an Error: its old status stays. */
@@ -64,7 +65,10 @@ export function foundStatus(
   return result;
 }
 
-/** In upstream's order. Parts that failed change nothing. */
+/**
+ * In upstream's order. A part that could not be read changes nothing, except that what was never known says why:
+ * a class that cannot be used must not leave its owner guessing.
+ */
 export function conditionChanges(
   nodeClass: EC2NodeClass,
   findings: Findings,
@@ -76,8 +80,8 @@ export function conditionChanges(
     reason: string,
     message: string,
   ): void => {
-    if (found instanceof Error) return;
-    if (found.length > 0) changes.push({ type, status: "True" });
+    if (found instanceof Error) changes.push(...unread(nodeClass, type, found));
+    else if (found.length > 0) changes.push({ type, status: "True" });
     else changes.push({ type, status: "False", reason, message });
   };
   list("AMIsReady", findings.amis, "AMINotFound", "AMISelector did not match any AMIs");
@@ -93,11 +97,17 @@ export function conditionChanges(
     "SecurityGroupsNotFound",
     "SecurityGroupSelector did not match any SecurityGroups",
   );
-  if (!(findings.instanceProfile instanceof Error)) {
-    changes.push({ type: "InstanceProfileReady", status: "True" });
-  }
-  changes.push(validation(nodeClass, findings));
-  return changes;
+  const type = "InstanceProfileReady";
+  if (findings.instanceProfile instanceof Error)
+    changes.push(...unread(nodeClass, type, findings.instanceProfile));
+  else changes.push({ type, status: "True" });
+  return [...changes, validation(nodeClass, changes)];
+}
+
+function unread(nodeClass: EC2NodeClass, type: string, error: Error): readonly ConditionChange[] {
+  const known = condition(nodeClass, type);
+  if (known !== undefined && known.status !== "Unknown") return [];
+  return [{ type, status: "Unknown", reason: "ResolutionFailed", message: describeError(error) }];
 }
 
 const RESTRICTED_TAGS: readonly RegExp[] = [
@@ -112,21 +122,19 @@ function exact(key: string): RegExp {
   return new RegExp(`^${key.replaceAll(".", "\\.")}$`);
 }
 
-function validation(nodeClass: EC2NodeClass, findings: Findings): ConditionChange {
+const RESOLVED = ["AMIsReady", "SubnetsReady", "SecurityGroupsReady", "InstanceProfileReady"];
+
+/** What was known before counts where a part could not be read this time. */
+function validation(nodeClass: EC2NodeClass, changes: readonly ConditionChange[]): ConditionChange {
   const type = "ValidationSucceeded";
-  const parts = [
-    findings.amis,
-    findings.subnets,
-    findings.securityGroups,
-    findings.instanceProfile,
-  ];
-  if (parts.some((part) => Array.isArray(part) && part.length === 0)) {
+  const statuses = RESOLVED.map((one) => {
+    const now = changes.find((change) => change.type === one) ?? condition(nodeClass, one);
+    return now?.status ?? "Unknown";
+  });
+  const open = ["False" as const, "Unknown" as const].find((status) => statuses.includes(status));
+  if (open !== undefined) {
     const message = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution";
-    return { type, status: "False", reason: "DependenciesNotReady", message };
-  }
-  if (parts.some((part) => part instanceof Error)) {
-    const message = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution";
-    return { type, status: "Unknown", reason: "DependenciesNotReady", message };
+    return { type, status: open, reason: "DependenciesNotReady", message };
   }
   for (const key of Object.keys(nodeClass.spec.tags ?? {}).sort()) {
     const pattern = RESTRICTED_TAGS.find((restricted) => restricted.test(key));

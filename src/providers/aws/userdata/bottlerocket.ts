@@ -5,6 +5,7 @@
  */
 import { parse, stringify } from "smol-toml";
 import { isObject } from "../../../base/json.ts";
+import { describeError, UserDataError } from "../errors.ts";
 import { type Bootstrap, dnsServers, durations, nodeLabels, nodeTaints } from "./bootstrap.ts";
 
 type Table = Record<string, unknown>;
@@ -50,9 +51,8 @@ function parseToml(text: string | undefined): Table {
   try {
     return parse(text) as Table;
   } catch (error) {
-    throw new Error(
-      `parsing custom user data: spec.userData must be TOML for amiFamily Bottlerocket: ${String(error)}`,
-      { cause: error },
+    throw new UserDataError(
+      `parsing custom user data: spec.userData must be TOML for amiFamily Bottlerocket: ${describeError(error).trim()}`,
     );
   }
 }

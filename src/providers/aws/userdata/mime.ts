@@ -2,6 +2,7 @@
  * MIME multipart as cloud-init reads it: taking a user's document apart and putting ours together. The
  * content of a part is kept byte for byte.
  */
+import { UserDataError } from "../errors.ts";
 
 export interface MimePart {
   /** Header lines as written, `Name: value`. */
@@ -29,7 +30,7 @@ export function parseMime(text: string): readonly MimePart[] {
   const contentType = headers.find((line) => /^content-type:/i.test(line)) ?? "";
   const boundary = /boundary="?([^";\n]+)"?/i.exec(headers.join("\n"))?.[1];
   if (!/multipart\//i.test(contentType) || boundary === undefined) {
-    throw new Error(
+    throw new UserDataError(
       "parsing custom user data: spec.userData starts like MIME but has no multipart boundary; " +
         'add `Content-Type: multipart/mixed; boundary="..."` or give a plain script',
     );
