@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { CONFIG_MAP } from "../apis/core/kinds.ts";
+import { Random } from "../base/random.ts";
+import { VirtualClock } from "../base/virtual-clock.ts";
+import { createManager } from "../kube/manager.ts";
+import { LiveMirrors } from "../kube/mirrors.ts";
+import { fakeKube } from "../testing/fake-kube.ts";
+import { createLogger } from "./logger.ts";
+import { loggingConfig } from "./logging-config.ts";
+
+async function following() {
+  const clock = new VirtualClock();
+  const written: string[] = [];
+  const log = createLogger({
+    clock,
+    write: (line) => written.push(line),
+    level: "info",
+    encoding: "console",
+    commit: "61b3e1e",
+  });
+  const kube = fakeKube(clock);
+  const random = new Random("logging");
+  const mirrors = new LiveMirrors({ client: kube, clock, random, log });
+  const manager = createManager({ mirrors, clock, random, log });
+  manager.add(loggingConfig({ mirrors, log, namespace: "karpenter" }));
+  const starting = manager.start();
+  await clock.advance(1_000);
+  await starting;
+  const configure = async (data: Readonly<Record<string, string>>, namespace = "karpenter") => {
+    await kube.create(CONFIG_MAP, { metadata: { name: "config-logging", namespace }, data });
+    await clock.advance(1_000);
+  };
+  const said = () => written.map((line) => line.split("\t").slice(1).join(" | "));
+  return {
+    log,
+    configure,
+    said,
+    stop: async () => {
+      await manager.stop();
+      mirrors.close();
+    },
+  };
+}
+
+describe("config-logging", () => {
+  it("sets the component's own level before the document's", async () => {
+    const { log, configure, stop } = await following();
+    await configure({ "zap-logger-config": '{"level":"debug"}', "loglevel.controller": "error" });
+    expect(log.level).toBe("error");
+    await stop();
+  });
+
+  it("counts in our own namespace only", async () => {
+    const { log, configure, stop } = await following();
+    await configure({ "loglevel.controller": "debug" }, "default");
+    expect(log.level).toBe("info");
+    await stop();
+  });
+
+  it("that cannot be read leaves the level it started with, and says what is wrong", async () => {
+    const { log, configure, said, stop } = await following();
+    await configure({
+      "zap-logger-config": '{"level": "debug" # all of it',
+      "loglevel.webhook": "error",
+    });
+    expect(log.level).toBe("info");
+    expect(said()[0]).toMatch(
+      /^WARN \| controller \| ignoring zap-logger-config, which is no JSON/,
+    );
+    expect(said()[1]).toContain(
+      'not acted on | {"commit": "61b3e1e", "configmap": "karpenter/config-logging", "unused": ["loglevel.webhook"]}',
+    );
+    await stop();
+  });
+});
