@@ -156,3 +156,54 @@ describe("S3: a long job", () => {
       ).toBe(1);
     }));
 });
+
+describe("S3 and S4: the interruption queue", () => {
+  const queueCalls = ({ world }: Account): readonly string[] =>
+    world.box.sandbox.aws.journal.calls({ service: "sqs" }).map(({ action }) => action);
+
+  /** One spot node whose end AWS announces; whether its claim was deleted within the two minutes. */
+  async function isAnswered(account: Account): Promise<boolean> {
+    const { world } = account;
+    await world.applySeed("s4-01-spot.yaml");
+    await world.applySeed("s4-02-spot-deploy.yaml");
+    await account.running("inflate", 2);
+    const [claim] = await account.items(CLAIMS);
+    const [instance] = await account.instances();
+    world.box.sandbox.aws.controls.reclaimSpot(instance?.InstanceId ?? "");
+    await world.advance(30_000);
+    const { status, body } = await account.send("GET", `${CLAIMS}/${claim.metadata.name}`);
+    return status === 404 || body.metadata.deletionTimestamp !== undefined;
+  }
+
+  it("is read as soon as its name is set, and nothing else need be (S3-75, S4-34)", () =>
+    inAccount(
+      async (account) => {
+        expect(await isAnswered(account)).toBe(true);
+        const named = account.world.box.sandbox.aws.journal.inputs("GetQueueUrl");
+        expect(named).toContainEqual({ QueueName: "karpenter-demo" });
+        expect(queueCalls(account)).toContain("ReceiveMessage");
+      },
+      { flags: { "interruption-queue": "karpenter-demo" } },
+    ));
+
+  it("is left alone without a name: nobody asks, nobody answers (S3-75, S4-34)", () =>
+    inAccount(
+      async (account) => {
+        expect(await isAnswered(account)).toBe(false);
+        expect(queueCalls(account)).toEqual([]);
+      },
+      { flags: { "interruption-queue": "" } },
+    ));
+
+  it("may be missing: that is said, and everything else goes on (S3-75)", () =>
+    inAccount(
+      async (account) => {
+        await prepare(account);
+        await account.deploy("one", 1, onPool);
+        await account.running("one", 1);
+        expect(account.said("ERROR").filter((line) => line.includes("foo-queue"))).not.toEqual([]);
+        expect(queueCalls(account)).not.toContain("ReceiveMessage");
+      },
+      { flags: { "interruption-queue": "foo-queue" } },
+    ));
+});
