@@ -93,7 +93,7 @@ function nodePool(
     metadata: { name: "default" },
     spec: {
       template: { spec: { requirements, nodeClassRef, expireAfter: "Never" } },
-      limits: { cpu: "10000000", memory: "10000000Gi" },
+      limits: { cpu: "1000000000", memory: "1000000000Gi" },
       disruption: { consolidateAfter: "0s", consolidationPolicy: "WhenEmptyOrUnderutilized" },
     },
     status: { conditions: [{ type: "Ready", status: "True" }] },

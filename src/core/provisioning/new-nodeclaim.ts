@@ -34,6 +34,8 @@ export interface Fit {
 export interface Trial {
   readonly verdict: Verdict;
   readonly fit?: Fit;
+  /** What refuses the pod holds for every planned node of the same set, until counts change. */
+  readonly noneLikeIt?: true;
 }
 
 export interface PlanningContext {
@@ -44,6 +46,7 @@ export interface PlanningContext {
 
 const NEVER: Trial = { verdict: "never" };
 const NOT_NOW: Trial = { verdict: "notNow" };
+const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
 /** Any planned node's name for a pod that asks about host names: it is none that exists. */
 const PLACEHOLDER = "hostname-placeholder-0000";
 
@@ -98,7 +101,7 @@ export class NewNodeClaim implements Place {
     if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)))) return NEVER;
     const set = space.join(this.set, variant.set);
     if (set === undefined) return NEVER;
-    if (variant.refusedSets.get(set) === this.#context.topology.revision) return NOT_NOW;
+    if (variant.refusedSets.get(set) === this.#context.topology.revision) return NONE_LIKE_IT;
     const { table } = this.template;
     const types = table.fitting(this.types, set, this.requests, podClass.requests);
     if (types === undefined) return NEVER;

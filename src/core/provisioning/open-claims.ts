@@ -3,12 +3,18 @@
  * order they were opened. A walk passes over the nodes that are out of the question word by word.
  */
 import { Marks } from "../scheduling/bits.ts";
+import type { SetId } from "../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
+
+/** To the question whether a claim is the one; `noneLikeIt`: nor is any of the same set now. */
+export type Answer = "take" | "pass" | "noneLikeIt";
 
 export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
   /** `[n]`: ids of claims with n pods. */
   readonly #byCount: Marks[] = [];
+  /** Ids of claims that are alike in what they may become. */
+  readonly #bySet = new Map<SetId, Marks>();
 
   get all(): readonly NewNodeClaim[] {
     return this.#all;
@@ -22,25 +28,41 @@ export class OpenClaims {
   open(claim: NewNodeClaim): void {
     this.#all.push(claim);
     this.#bucket(claim.pods.length).add(claim.id);
+    this.#like(claim.set).add(claim.id);
   }
 
-  /** The claim is about to get one more pod. */
-  moveUp(claim: NewNodeClaim): void {
+  /** The claim is about to get one more pod, and to become what `set` says. */
+  moveUp(claim: NewNodeClaim, set: SetId): void {
     this.#bucket(claim.pods.length).delete(claim.id);
     this.#bucket(claim.pods.length + 1).add(claim.id);
+    if (set === claim.set) return;
+    this.#like(claim.set).delete(claim.id);
+    this.#like(set).add(claim.id);
   }
 
-  /** The first claim in the walk that is not among the `dead` and that `takes` says yes to. */
-  find(dead: Marks, takes: (claim: NewNodeClaim) => boolean): NewNodeClaim | undefined {
+  /** The first claim in the walk that is not among the `dead` and that is taken. */
+  find(dead: Marks, ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
+    const passedOver: [Marks, ...Marks[]] = [dead];
     for (const bucket of this.#byCount) {
-      let id = bucket.nextOutside(dead, 0);
+      let id = bucket.nextOutside(passedOver, 0);
       while (id >= 0) {
         const claim = this.#all[id] as NewNodeClaim;
-        if (takes(claim)) return claim;
-        id = bucket.nextOutside(dead, id + 1);
+        const answer = ask(claim);
+        if (answer === "take") return claim;
+        if (answer === "noneLikeIt") passedOver.push(this.#like(claim.set));
+        id = bucket.nextOutside(passedOver, id + 1);
       }
     }
     return undefined;
+  }
+
+  #like(set: SetId): Marks {
+    let marks = this.#bySet.get(set);
+    if (marks === undefined) {
+      marks = new Marks();
+      this.#bySet.set(set, marks);
+    }
+    return marks;
   }
 
   #bucket(count: number): Marks {

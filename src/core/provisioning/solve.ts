@@ -191,10 +191,11 @@ function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant)
     const trial = candidate.accepts(podClass, variant);
     if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
     fit = trial.fit;
-    return fit !== undefined;
+    if (fit !== undefined) return "take";
+    return trial.noneLikeIt === true ? "noneLikeIt" : "pass";
   });
   if (claim === undefined || fit === undefined) return false;
-  pass.claims.moveUp(claim);
+  pass.claims.moveUp(claim, fit.set);
   claim.add(pod, podClass, fit);
   return true;
 }

@@ -73,6 +73,8 @@ export class Marks {
   #low = 0;
   /** Words from here on are empty. */
   #high = 0;
+  /** Words below are full. */
+  #full = 0;
 
   has(index: number): boolean {
     const word = this.#words[index >>> 5];
@@ -95,16 +97,28 @@ export class Marks {
     if (index >>> 5 < this.#words.length) clearBit(this.#words, index);
   }
 
-  /** The first member from `start` on that `others` does not have; -1 when there is none. */
-  nextOutside(others: Marks, start: number): number {
+  /**
+   * The first member from `start` on that none of `others` has; -1 when there is none. Of the
+   * first of `others` nothing is ever taken out: its full words are passed over for good.
+   */
+  nextOutside(others: readonly [Marks, ...Marks[]], start: number): number {
     while (this.#low < this.#high && this.#words[this.#low] === 0) this.#low++;
+    const from = Math.max(this.#low, others[0].#fullBelow());
     const first = start >>> 5;
-    let mask = first < this.#low ? -1 : -1 << (start & 31);
-    for (let word = Math.max(first, this.#low); word < this.#high; word++) {
-      const rest = (this.#words[word] as number) & ~(others.#words[word] ?? 0) & mask;
+    let mask = first < from ? -1 : -1 << (start & 31);
+    for (let word = Math.max(first, from); word < this.#high; word++) {
+      let rest = (this.#words[word] as number) & mask;
+      for (let at = 0; at < others.length && rest !== 0; at++) {
+        rest &= ~((others[at] as Marks).#words[word] ?? 0);
+      }
       if (rest !== 0) return word * 32 + 31 - Math.clz32(rest & -rest);
       mask = -1;
     }
     return -1;
+  }
+
+  #fullBelow(): number {
+    while (this.#words[this.#full] === 0xffffffff) this.#full++;
+    return this.#full;
   }
 }

@@ -1,0 +1,41 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Marks } from "./bits.ts";
+
+function marks(members: Iterable<number>): Marks {
+  const result = new Marks();
+  for (const one of members) result.add(one);
+  return result;
+}
+
+describe("marks", () => {
+  const members = fc.uniqueArray(fc.integer({ min: 0, max: 300 }));
+
+  it("walk those that are in none of the others, ascending", () => {
+    fc.assert(
+      fc.property(members, members, members, members, (all, gone, dead, excluded) => {
+        const walked = marks(all);
+        for (const one of gone) walked.delete(one);
+        const others: [Marks, Marks] = [marks(dead), marks(excluded)];
+        const found: number[] = [];
+        for (let next = walked.nextOutside(others, 0); next >= 0; ) {
+          found.push(next);
+          next = walked.nextOutside(others, next + 1);
+        }
+        const left = new Set(all);
+        for (const one of [...gone, ...dead, ...excluded]) left.delete(one);
+        expect(found).toEqual([...left].sort((a, b) => a - b));
+      }),
+    );
+  });
+
+  it("pass over what is full in the first of the others, also when more is added to it", () => {
+    const walked = marks(Array.from({ length: 200 }, (_, index) => index));
+    const dead = marks(Array.from({ length: 130 }, (_, index) => index));
+    expect(walked.nextOutside([dead], 0)).toBe(130);
+    for (let index = 130; index < 170; index++) dead.add(index);
+    expect(walked.nextOutside([dead], 0)).toBe(170);
+    walked.add(64);
+    expect(walked.nextOutside([dead], 0)).toBe(170);
+  });
+});
