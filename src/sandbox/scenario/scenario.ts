@@ -47,6 +47,13 @@ export interface CloudFault {
     readonly zone: string;
     readonly capacityType: string;
   };
+  /** Running spot instances that EC2 takes back: those that match (`*` anything), oldest first. */
+  readonly reclaimSpot?: {
+    readonly instanceType: string;
+    readonly zone: string;
+    /** At most so many; 0 means all. */
+    readonly count: number;
+  };
   /** True: instances launched from now on run but never join. */
   readonly neverJoin?: boolean;
   /** True: everything is as it should be again. */
@@ -198,19 +205,34 @@ function parseCount(value: unknown, at: string): Promised["count"] {
 }
 
 function parseFault(value: unknown, at: string): CloudFault {
-  const body = fields(value, at, ["outOfCapacity", "neverJoin", "heal"]);
-  const out = body["outOfCapacity"];
-  if (out === undefined) return body as CloudFault;
-  const part = fields(out, `${at}.outOfCapacity`, ["instanceType", "zone", "capacityType"]);
-  const of = (key: string) => text(part[key] ?? "*", `${at}.outOfCapacity.${key}`);
+  const { outOfCapacity, reclaimSpot, ...flags } = fields(value, at, [
+    "outOfCapacity",
+    "reclaimSpot",
+    "neverJoin",
+    "heal",
+  ]);
   return {
-    ...(body as CloudFault),
-    outOfCapacity: {
-      instanceType: of("instanceType"),
-      zone: of("zone"),
-      capacityType: of("capacityType"),
-    },
+    ...(flags as CloudFault),
+    ...(outOfCapacity === undefined
+      ? {}
+      : { outOfCapacity: parseOutOfCapacity(outOfCapacity, `${at}.outOfCapacity`) }),
+    ...(reclaimSpot === undefined
+      ? {}
+      : { reclaimSpot: parseReclaimSpot(reclaimSpot, `${at}.reclaimSpot`) }),
   };
+}
+
+function parseOutOfCapacity(value: unknown, at: string): CloudFault["outOfCapacity"] & object {
+  const part = fields(value, at, ["instanceType", "zone", "capacityType"]);
+  const of = (key: string) => text(part[key] ?? "*", `${at}.${key}`);
+  return { instanceType: of("instanceType"), zone: of("zone"), capacityType: of("capacityType") };
+}
+
+function parseReclaimSpot(value: unknown, at: string): CloudFault["reclaimSpot"] & object {
+  const part = fields(value, at, ["instanceType", "zone", "count"]);
+  const of = (key: string) => text(part[key] ?? "*", `${at}.${key}`);
+  const count = wholeNumber(part["count"] ?? 0, `${at}.count`);
+  return { instanceType: of("instanceType"), zone: of("zone"), count };
 }
 
 function parseTarget(body: Readonly<Record<string, unknown>>, at: string): Target {
