@@ -2,6 +2,8 @@
 import { stringify } from "yaml";
 import { customResourceDefinitions, fileNameOf } from "../src/apis/crds/all.ts";
 import { fieldsPage } from "../src/apis/hub/not-acted-on.ts";
+import { eventsPage } from "../src/operator/events-page.ts";
+import { metricsPage } from "../src/operator/metrics-page.ts";
 import { settingsPage } from "../src/operator/settings-page.ts";
 
 export interface GeneratedFile {
@@ -13,7 +15,9 @@ export interface GeneratedFile {
 export function generatedFiles(): readonly GeneratedFile[] {
   return [
     ...crdFiles(),
+    { path: "docs/reference/events.md", content: eventsPage() },
     { path: "docs/reference/fields.md", content: fieldsPage() },
+    { path: "docs/reference/metrics.md", content: metricsPage() },
     { path: "docs/reference/settings.md", content: settingsPage() },
   ];
 }

@@ -6,12 +6,12 @@ import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../base/assert.ts";
 import type { MetricSpec, Metrics } from "../base/metrics.ts";
 
-const PREFIX = "karpenter_";
+export const METRICS_PREFIX = "karpenter_";
 /** upstream: pkg/metrics/constants.go SummaryObjectives */
 const QUANTILES = [0, 0.5, 0.9, 0.99, 1];
 
 /** controller-runtime's own, under their standard names. */
-const RUNTIME_SPECS: readonly MetricSpec[] = [
+export const RUNTIME_METRICS: readonly MetricSpec[] = [
   {
     name: "controller_runtime_reconcile_total",
     type: "counter",
@@ -34,6 +34,7 @@ const RUNTIME_SPECS: readonly MetricSpec[] = [
 ];
 
 type Series = Counter | Gauge | Histogram | Summary;
+type Labels = Readonly<Record<string, string>>;
 
 export interface MetricsRegistry extends Metrics {
   /** Prometheus' text exposition format. */
@@ -54,10 +55,12 @@ export function createMetrics(
 ): MetricsRegistry {
   const registry = new Registry();
   const series = new Map<string, Series>();
-  for (const spec of specs) series.set(spec.name, seriesOf(spec, PREFIX + spec.name, registry));
-  for (const spec of RUNTIME_SPECS) series.set(spec.name, seriesOf(spec, spec.name, registry));
+  const kept = new Kept();
+  for (const spec of specs)
+    series.set(spec.name, seriesOf(spec, METRICS_PREFIX + spec.name, registry));
+  for (const spec of RUNTIME_METRICS) series.set(spec.name, seriesOf(spec, spec.name, registry));
   const build = new Gauge({
-    name: `${PREFIX}build_info`,
+    name: `${METRICS_PREFIX}build_info`,
     help: "A metric with a constant '1' value labeled by version from which karpenter was built.",
     labelNames: ["version", "goversion", "goarch", "commit"],
     registers: [registry],
@@ -77,16 +80,21 @@ export function createMetrics(
   return {
     contentType: registry.contentType,
     render: () => registry.metrics(),
-    count: (name, labels, by = 1) => (find(name) as Counter).inc(labels, by),
-    set: (name, labels, value) => (find(name) as Gauge).set(labels, value),
-    observe: (name, labels, value) => (find(name) as Histogram | Summary).observe(labels, value),
+    count: (name, labels, by = 1) => {
+      (find(name) as Counter).inc(labels, by);
+      kept.add(name, labels);
+    },
+    set: (name, labels, value) => {
+      (find(name) as Gauge).set(labels, value);
+      kept.add(name, labels);
+    },
+    observe: (name, labels, value) => {
+      (find(name) as Histogram | Summary).observe(labels, value);
+      kept.add(name, labels);
+    },
     forget: (name, labels) => {
-      const gauge = find(name) as Gauge & {
-        hashMap?: Record<string, { labels: Record<string, string> }>;
-      };
-      for (const { labels: own } of Object.values(gauge.hashMap ?? {})) {
-        if (Object.entries(labels).every(([key, value]) => own[key] === value)) gauge.remove(own);
-      }
+      const one = find(name);
+      for (const own of kept.take(name, labels)) one.remove(own);
     },
     reconciled: (controller, result, durationMs) => {
       (find("controller_runtime_reconcile_total") as Counter).inc({ controller, result });
@@ -100,6 +108,30 @@ export function createMetrics(
       );
     },
   };
+}
+
+/** Which series there are: prom-client removes one by all of its labels only. */
+class Kept {
+  readonly #labels = new Map<string, Map<string, Labels>>();
+
+  add(name: string, labels: Labels): void {
+    const key = JSON.stringify(labels, Object.keys(labels).sort());
+    const known = this.#labels.get(name);
+    if (known === undefined) this.#labels.set(name, new Map([[key, labels]]));
+    else if (!known.has(key)) known.set(key, labels);
+  }
+
+  /** Those that carry all of `wanted`; they are no longer kept. */
+  take(name: string, wanted: Labels): readonly Labels[] {
+    const known = this.#labels.get(name) ?? new Map<string, Labels>();
+    const taken: Labels[] = [];
+    for (const [key, labels] of known) {
+      if (!Object.entries(wanted).every(([label, value]) => labels[label] === value)) continue;
+      known.delete(key);
+      taken.push(labels);
+    }
+    return taken;
+  }
 }
 
 function seriesOf(spec: MetricSpec, name: string, registry: Registry): Series {

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { ALL_METRICS } from "../controllers/all-metrics.ts";
+import { createMetrics } from "./metrics.ts";
+
+/** What a running v1.14.1 was seen to show, without the prefix. */
+const OBSERVED = new Map<string, Observed>(
+  Object.entries(
+    JSON.parse(
+      readFileSync(new URL("../../test/fixtures/upstream-metrics.json", import.meta.url), "utf8"),
+    ),
+  ),
+);
+
+/** Of that one's provider: each node gauge carries its provider's well-known labels. */
+const KWOK_LABELS = ["instance_cpu", "instance_family", "instance_memory", "instance_size"];
+
+interface Observed {
+  readonly type: string;
+  readonly labels: readonly string[];
+}
+
+const SPECS = [
+  { name: "nodepools_usage", type: "gauge", help: "h", labels: ["nodepool", "resource_type"] },
+  { name: "pods_drained_total", type: "counter", help: "h", labels: ["reason"] },
+  { name: "wait_seconds", type: "histogram", help: "h", labels: [], buckets: [1, 5] },
+  { name: "end_seconds", type: "summary", help: "h", labels: ["nodepool"] },
+] as const;
+
+/** Lines of the exposition that hold values and belong to a metric. */
+async function lines(metrics: ReturnType<typeof createMetrics>, name: string) {
+  const text = await metrics.render();
+  return text.split("\n").filter((line) => line.startsWith(name));
+}
+
+describe("metrics", () => {
+  it("renders what was counted, set and observed, with what runs in build_info", async () => {
+    const metrics = createMetrics(SPECS, "1.2.3", "abc");
+    metrics.count("pods_drained_total", { reason: "Empty" });
+    metrics.count("pods_drained_total", { reason: "Empty" }, 2);
+    metrics.set("nodepools_usage", { nodepool: "a", resource_type: "cpu" }, 4);
+    metrics.observe("wait_seconds", {}, 3);
+    metrics.observe("end_seconds", { nodepool: "a" }, 7);
+    metrics.reconciled("provisioner", "success", 250);
+    expect(await lines(metrics, "karpenter_pods_drained_total")).toEqual([
+      'karpenter_pods_drained_total{reason="Empty"} 3',
+    ]);
+    expect(await lines(metrics, "karpenter_wait_seconds_bucket")).toEqual([
+      'karpenter_wait_seconds_bucket{le="1"} 0',
+      'karpenter_wait_seconds_bucket{le="5"} 1',
+      'karpenter_wait_seconds_bucket{le="+Inf"} 1',
+    ]);
+    expect(await lines(metrics, "karpenter_end_seconds_sum")).toEqual([
+      'karpenter_end_seconds_sum{nodepool="a"} 7',
+    ]);
+    expect(await lines(metrics, "controller_runtime_reconcile_total")).toEqual([
+      'controller_runtime_reconcile_total{controller="provisioner",result="success"} 1',
+    ]);
+    const [build] = await lines(metrics, "karpenter_build_info");
+    expect(build).toContain('version="1.2.3"');
+    expect(build).toContain('commit="abc"');
+  });
+
+  it("forgets the series that carry all the labels given, and no other", async () => {
+    const metrics = createMetrics(SPECS, "", "");
+    const usage = (nodepool: string, resource_type: string) =>
+      metrics.set("nodepools_usage", { resource_type, nodepool }, 1);
+    usage("a", "cpu");
+    usage("a", "memory");
+    usage("ab", "cpu");
+    usage("b", "cpu");
+    metrics.forget("nodepools_usage", { nodepool: "a" });
+    const left = async () =>
+      (await lines(metrics, "karpenter_nodepools_usage")).map((line) => line.split(/["]/)[3]);
+    expect(await left()).toEqual(["ab", "b"]);
+    metrics.forget("nodepools_usage", { nodepool: "b", resource_type: "memory" });
+    expect(await left()).toEqual(["ab", "b"]);
+    usage("a", "cpu");
+    metrics.forget("nodepools_usage", {});
+    expect(await left()).toEqual([]);
+  });
+
+  it("takes a metric that nobody declared for a bug", () => {
+    const metrics = createMetrics(SPECS, "", "");
+    expect(() => metrics.count("no_such_total", {})).toThrow("not declared");
+  });
+
+  it("has upstream's type and labels wherever it has upstream's name", () => {
+    const ours = ALL_METRICS.filter(({ name }) => OBSERVED.has(name));
+    expect(ours.length).toBeGreaterThan(25);
+    for (const { name, type, labels } of ours) {
+      const theirs = OBSERVED.get(name) as Observed;
+      expect({ name, type }).toEqual({ name, type: theirs.type });
+      for (const label of theirs.labels.filter((one) => !KWOK_LABELS.includes(one)))
+        expect(labels, name).toContain(label);
+    }
+  });
+});
