@@ -1,7 +1,6 @@
 /** `karpenter controller`: the operator against a cluster that it did not bring itself. */
 import { Command, Option } from "commander";
 import { OPTIONS, type OptionDefinition } from "../../operator/options.ts";
-import { runController } from "../run-controller.ts";
 
 export function controllerCommand(): Command {
   const command = new Command("controller")
@@ -17,6 +16,8 @@ export function controllerCommand(): Command {
     command.option(`--${option.flag} <value>`, `${option.help} Also ${option.env}.${fallback}`);
   }
   return command.action(async (flags: Readonly<Record<string, string>>) => {
+    // Loaded when wanted, so that help and refused flags answer at once.
+    const { runController } = await import("../run-controller.ts");
     await runController(flags["provider"] === "kwok" ? "kwok" : "aws", byFlagName(flags));
   });
 }

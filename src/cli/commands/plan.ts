@@ -3,28 +3,7 @@
  * why. Exit code 0: every pod has a place; 2: some have none; 1: the input is at fault.
  */
 import { Command, Option } from "commander";
-import { stringify } from "yaml";
-import { SystemClock } from "../../base/system-clock.ts";
-import { solve } from "../../core/provisioning/solve.ts";
-import { CliError } from "../cli-error.ts";
-import { awsCatalogue, type Cloud } from "../plan/aws-catalogue.ts";
-import { readDocuments, readText } from "../plan/documents.ts";
-import { parseInstanceTypes } from "../plan/instance-type-file.ts";
-import { type Manifests, sortManifests } from "../plan/manifests.ts";
-import { planOf } from "../plan/plan.ts";
-import { planText } from "../plan/plan-text.ts";
-import { planningInput, regionOf } from "../plan/planning-input.ts";
-
-interface PlanFlags {
-  readonly filename?: readonly string[];
-  readonly instanceTypes?: string;
-  readonly nodepoolOnly?: readonly string[];
-  readonly region?: string;
-  readonly preferencePolicy: "Respect" | "Ignore";
-  readonly minValuesPolicy: "Strict" | "BestEffort";
-  readonly output: "text" | "json" | "yaml";
-  readonly cluster?: true;
-}
+import type { PlanFlags } from "../run-plan.ts";
 
 export function planCommand(): Command {
   return new Command("plan")
@@ -51,51 +30,8 @@ export function planCommand(): Command {
     .option("--cluster", "read the current cluster instead of files (not there yet)")
     .allowExcessArguments(false)
     .action(async (flags: PlanFlags) => {
-      process.exitCode = await plan(flags);
+      // Loaded when wanted, so that help and refused flags answer at once.
+      const { runPlan } = await import("../run-plan.ts");
+      process.exitCode = await runPlan(flags);
     });
-}
-
-async function plan(flags: PlanFlags): Promise<number> {
-  if (flags.cluster === true) {
-    throw new CliError(
-      "--cluster cannot be used yet; export what matters: kubectl get nodes,pods,nodepools,nodeclaims -A -o yaml | karpenter plan -f -",
-    );
-  }
-  if (flags.filename === undefined) throw new CliError("missing the manifests: use -f FILE");
-  const clock = new SystemClock();
-  const startMs = performance.now();
-  const manifests = sortManifests(readDocuments(flags.filename));
-  const cloud = await cloudOf(flags, manifests);
-  const poolNames = flags.nodepoolOnly ?? [];
-  const settings = { ...flags, poolNames };
-  const { input, notes } = await planningInput(manifests, cloud, settings, clock.now());
-  const parsedMs = performance.now();
-  const result = solve(input);
-  const timings = {
-    parseMs: rounded(parsedMs - startMs),
-    solveMs: rounded(performance.now() - parsedMs),
-  };
-  const found = planOf(result, input.pods.length, timings);
-  if (flags.output === "text") process.stdout.write(planText(found, notes));
-  else {
-    for (const note of notes) process.stderr.write(`karpenter: note: ${note}\n`);
-    process.stdout.write(
-      flags.output === "json" ? `${JSON.stringify(found, null, 2)}\n` : stringify(found),
-    );
-  }
-  return found.unschedulable.length === 0 ? 0 : 2;
-}
-
-async function cloudOf(flags: PlanFlags, manifests: Manifests): Promise<Cloud> {
-  if (flags.instanceTypes === undefined) {
-    return awsCatalogue(flags.region ?? regionOf(manifests) ?? "us-east-1", manifests);
-  }
-  const path = flags.instanceTypes;
-  const { instanceTypes, wellKnownLabels } = parseInstanceTypes(path, readText(path));
-  return { wellKnownLabels, typesOf: async () => instanceTypes, notes: [] };
-}
-
-/** Milliseconds with one decimal. */
-function rounded(ms: number): number {
-  return Math.round(ms * 10) / 10;
 }

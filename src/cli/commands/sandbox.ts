@@ -3,8 +3,6 @@
  * `--scenario` a scripted story on virtual time.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { playScenario } from "../play-scenario.ts";
-import { runSandbox } from "../run-sandbox.ts";
 import type { SandboxFlags } from "../sandbox-flags.ts";
 
 export function sandboxCommand(): Command {
@@ -68,10 +66,18 @@ export function sandboxCommand(): Command {
         .default("debug"),
     )
     .allowExcessArguments(false)
-    .action(async (flags: SandboxFlags) => {
-      if (flags.scenario === undefined) await runSandbox(flags);
-      else process.exitCode = await playScenario({ ...flags, scenario: flags.scenario });
-    });
+    .action(sandbox);
+}
+
+/** Loaded when wanted, so that help and refused flags answer at once. */
+async function sandbox(flags: SandboxFlags): Promise<void> {
+  if (flags.scenario === undefined) {
+    const { runSandbox } = await import("../run-sandbox.ts");
+    await runSandbox(flags);
+  } else {
+    const { playScenario } = await import("../play-scenario.ts");
+    process.exitCode = await playScenario({ ...flags, scenario: flags.scenario });
+  }
 }
 
 function wholeNumber(least: number, most: number): (text: string) => number {
