@@ -37,22 +37,6 @@ export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
     value: "Balanced",
     note: "only empty nodes are removed; nodes in use stay as they are",
   },
-  {
-    kind: "NodePool",
-    path: "spec.disruption.consolidationPolicy",
-    value: "WhenEmptyOrUnderutilized",
-    note: "only empty nodes are removed; nodes in use stay as they are",
-  },
-  {
-    kind: "Provisioner",
-    path: "spec.consolidation.enabled",
-    note: "only empty nodes are removed; nodes in use stay as they are",
-  },
-  {
-    kind: "Provisioner",
-    path: "spec.ttlSecondsUntilExpired",
-    note: "machines that are too old get the condition MachineExpired; nothing replaces them",
-  },
   ...NODE_CLASS_FIELDS.map(([path, note]) => ({
     kind: "EC2NodeClass",
     path: `spec.${path}`,

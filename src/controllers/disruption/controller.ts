@@ -8,8 +8,9 @@ import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import { allowances, allowedDisruptions } from "../../core/disruption/budgets.ts";
 import { type Blocked, type Candidate, findCandidates } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
@@ -43,8 +44,10 @@ import {
 const POLL_MS = 10_000;
 /** After a command was started: soon enough to be at once, with time for other work in between. */
 const AGAIN_MS = 1;
-/** Prices and offerings change without a sign: a method that found nothing looks again after this. */
+/** A method that found nothing looks again after this if prices or offerings are others, */
 const FORCED_LOOK_MS = 5 * 60_000;
+/** and after this in any case: volumes and the like change without a sign. */
+const LATEST_LOOK_MS = 30 * 60_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
 /** A command waiting for its second look. */
@@ -63,6 +66,8 @@ interface Memory {
 
 interface Settled {
   readonly facts: string;
+  /** The very lists: a cloud gives the same ones while nothing has changed. */
+  readonly types: readonly (readonly InstanceType[])[];
   readonly atMs: number;
 }
 
@@ -116,8 +121,8 @@ async function propose(
     if (waiting && method.costly) continue;
     const startMs = world.clock.now();
     const input = look(world, queue, { pools, scheduling }, method, "report");
-    const facts = method.costly ? factsFor(world, method, input, pools) : "";
-    if (method.costly && isSettled(memory.settled.get(method.name), facts, startMs)) continue;
+    const now = settledNow(world, method, input, pools, scheduling);
+    if (method.costly && isSettled(memory.settled.get(method.name), now)) continue;
     const { commands: found, remarks } = method.propose(input);
     tell(world, remarks);
     const commands = found.filter(({ validateAfterMs }) => !waiting || validateAfterMs === 0);
@@ -127,7 +132,7 @@ async function propose(
       (world.clock.now() - startMs) / 1_000,
     );
     if (commands.length === 0) {
-      if (method.costly) memory.settled.set(method.name, { facts, atMs: startMs });
+      memory.settled.set(method.name, now);
       continue;
     }
     let started = false;
@@ -145,23 +150,30 @@ async function propose(
   return false;
 }
 
-/** All that could change a costly method's mind; prices and offerings are looked at anew in any case. */
-function factsFor(
+/** All that could change a method's mind. */
+function settledNow(
   world: World,
   method: Method,
   { nowMs, candidates, allowances: allowed, alphaBusy }: MethodInput,
   pools: readonly PoolTypes[],
-): string {
-  return JSON.stringify([
+  scheduling: SchedulingInput,
+): Settled {
+  const facts = JSON.stringify([
     world.cluster.revision,
     alphaBusy,
+    scheduling.pods.map(keyOf),
     candidates.filter((one) => method.isEligible(one, nowMs)).map(({ node }) => node.name),
     pools.map(({ pool }) => [pool.id, pool.observedGeneration, allowed.get(pool.id)?.allowed]),
+    scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);
+  const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
+  return { facts, types, atMs: nowMs };
 }
 
-function isSettled(known: Settled | undefined, facts: string, nowMs: number): boolean {
-  return known?.facts === facts && nowMs - known.atMs < FORCED_LOOK_MS;
+function isSettled(known: Settled | undefined, now: Settled): boolean {
+  if (known === undefined || known.facts !== now.facts) return false;
+  const same = known.types.every((list, index) => list === now.types[index]);
+  return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : FORCED_LOOK_MS);
 }
 
 function tell(world: World, remarks: readonly Remark[]): void {

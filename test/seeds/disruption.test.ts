@@ -1,0 +1,221 @@
+/** Seeds on what happens to nodes that run: drift, expiry and consolidation, from outside. */
+import { describe, expect, it } from "vitest";
+import {
+  type Account,
+  CLAIMS,
+  conditionOf,
+  inAccount,
+  type Json,
+  MACHINES,
+  NODES,
+  PODS,
+  POOLS,
+  PROVISIONERS,
+  seed,
+} from "./account.ts";
+
+const HOUR_MS = 3_600_000;
+/** Too much for the nodes that were there before, and a node for each. */
+const alone = { cpu: "2" };
+
+const names = (objects: readonly Json[]): string[] =>
+  objects.map(({ metadata }) => metadata.name).sort();
+const leaving = (objects: readonly Json[]): readonly Json[] =>
+  objects.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+
+async function applyBeta({ world }: Account, pool: Json = {}): Promise<void> {
+  await world.applySeed("s2-03-ec2nodeclass.yaml");
+  await world.apply(seed("s2-01-nodepool.yaml", pool));
+}
+
+async function applyAlpha({ world }: Account, provisioner: Json = {}): Promise<void> {
+  const profile = { spec: { instanceProfile: "KarpenterNodeInstanceProfile-karpenter-demo" } };
+  await world.apply(seed("s0-02-nodetemplate-default.yaml", profile, "default"));
+  const refs = { spec: { providerRef: { name: "default" }, ...provisioner } };
+  await world.apply(seed("s0-04-custom_karpenter_provisioner.yaml", refs, "default"));
+}
+
+describe("drift", () => {
+  const relabel = { spec: { template: { metadata: { labels: { team: "team-b" } } } } };
+
+  it("replaces a beta node when its pool's template changes, the new one first (S2-31)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await applyBeta(account);
+      await account.deploy("app", 1, alone);
+      await account.running("app", 1);
+      const [before] = await account.items(CLAIMS);
+      expect(conditionOf(before, "Drifted")).toBeUndefined();
+      await account.patch(`${POOLS}/default`, relabel);
+      let together = 0;
+      await world.until("the node was replaced", async () => {
+        const claims = await account.items(CLAIMS);
+        together = Math.max(together, claims.length);
+        for (const claim of leaving(claims)) {
+          const others = claims.filter((one) => one !== claim);
+          expect(others.map((one) => conditionOf(one, "Initialized")?.status)).toEqual(["True"]);
+          expect(conditionOf(claim, "Drifted")).toMatchObject({
+            status: "True",
+            reason: "NodePoolDrifted",
+          });
+        }
+        return together === 2 && claims.length === 1;
+      });
+      const [after] = await account.items(CLAIMS);
+      expect(after.metadata.name).not.toBe(before.metadata.name);
+      expect(after.metadata.labels.team).toBe("team-b");
+      await account.running("app", 1);
+      expect(account.said("disrupting via drift replace, terminating 1 candidates")).toHaveLength(
+        1,
+      );
+      await world.advance(HOUR_MS);
+      expect(names(await account.items(CLAIMS))).toEqual(names([after]));
+    }));
+
+  it("does nothing to beta nodes when the gate is off (S2-31)", () =>
+    inAccount(
+      async (account) => {
+        await applyBeta(account);
+        await account.deploy("app", 1, alone);
+        await account.running("app", 1);
+        await account.patch(`${POOLS}/default`, relabel);
+        await account.world.advance(HOUR_MS);
+        const claims = await account.items(CLAIMS);
+        expect(claims.map((claim) => conditionOf(claim, "Drifted"))).toEqual([undefined]);
+      },
+      { flags: { "feature-gates": "Drift=false" } },
+    ));
+
+  it("hands a Provisioner's nodes over to a NodePool one at a time (S2-42, S2-43, S2-44, S2-45)", () =>
+    inAccount(
+      async (account) => {
+        const { world } = account;
+        await applyAlpha(account);
+        await account.deploy("old", 3, alone);
+        await account.running("old", 3);
+        const machines = await account.items(MACHINES);
+        expect(machines.length).toBeGreaterThan(1);
+        await applyBeta(account);
+        await account.patch(`${PROVISIONERS}/default`, seed("s2-06-legacy-taint-patch.yaml"));
+        await world.advance(1_000);
+        for (const machine of await account.items(MACHINES)) {
+          expect(conditionOf(machine, "MachineDrifted")).toMatchObject({
+            status: "True",
+            reason: "ProvisionerDrifted",
+          });
+        }
+        await world.until(
+          "the machines are gone",
+          async () => {
+            const left = await account.items(MACHINES);
+            expect(leaving(left).length).toBeLessThan(2);
+            if (leaving(left).length === 1) {
+              const claims = await account.items(CLAIMS);
+              const ready = claims.filter((one) => conditionOf(one, "Ready")?.status === "True");
+              expect(ready.length).toBeGreaterThan(0);
+            }
+            return left.length === 0;
+          },
+          20 * 60_000,
+        );
+        await account.running("old", 3);
+        const said = account.said("deprovisioning via drift replace, terminating 1 machines");
+        expect(said.length).toBeGreaterThan(0);
+      },
+      { flags: { "alpha-drift": "true" } },
+    ));
+});
+
+describe("expiry", () => {
+  it("replaces a beta node that is older than its pool lets it be (S2-14, S3-43)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      // The seeds' 360h and 720h, but sooner.
+      await applyBeta(account, { spec: { disruption: { expireAfter: "2h" } } });
+      await account.deploy("app", 1, alone);
+      await account.running("app", 1);
+      const [before] = await account.items(CLAIMS);
+      await world.advance(2 * HOUR_MS - 120_000);
+      expect(names(await account.items(CLAIMS))).toEqual([before.metadata.name]);
+      await world.until(
+        "the old node is gone",
+        async () => {
+          const claims = await account.items(CLAIMS);
+          for (const claim of leaving(claims)) {
+            expect(conditionOf(claim, "Expired")?.status).toBe("True");
+            expect(claims).toHaveLength(2);
+          }
+          return !names(claims).includes(before.metadata.name);
+        },
+        600_000,
+      );
+      await account.running("app", 1);
+      expect(account.said("disrupting via expiration replace")).toHaveLength(1);
+    }));
+
+  it("ends v0.5's nodes at their TTL (S1-34)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await world.apply(
+        seed("s1-06-provisioner-expiry.yaml", { spec: { ttlSecondsUntilExpired: 60 } }),
+      );
+      await account.deploy("app", 1, alone);
+      await world.until(
+        "there is a machine",
+        async () => (await account.items(MACHINES)).length > 0,
+      );
+      await world.advance(61_000);
+      const lines = account.said("Triggering termination for expired node after 1m0s (+");
+      expect(lines.length).toBeGreaterThan(0);
+    }));
+});
+
+describe("consolidation", () => {
+  it("makes one node of two that are half empty (S3-41)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await applyBeta(account);
+      for (const name of ["one", "two"]) {
+        await account.deploy(name, 1, { cpu: "3" });
+        await account.running(name, 1);
+        await account.deploy(`small-${name}`, 1, { cpu: "100m" });
+        await account.running(`small-${name}`, 1);
+      }
+      for (const name of ["one", "two"]) await world.scale(name, 0);
+      const before = await account.items(CLAIMS);
+      await world.advance(20 * 60_000);
+      const after = await account.items(CLAIMS);
+      expect(after.length).toBeLessThan(before.length);
+      expect(account.said("disrupting via consolidation ").length).toBeGreaterThan(0);
+      for (const name of ["one", "two"]) await account.running(`small-${name}`, 1);
+      const settled = names(after);
+      await world.advance(2 * HOUR_MS);
+      expect(names(await account.items(CLAIMS))).toEqual(settled);
+    }));
+
+  it("waits for a pod that must not be disrupted until it has ended (S3-86)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await applyBeta(account);
+      await account.deploy("app", 1, {
+        cpu: "100m",
+        annotations: { "karpenter.sh/do-not-disrupt": "true" },
+        spec: { nodeSelector: { team: "team-a" } },
+      });
+      await account.running("app", 1);
+      const [node] = await account.items(`${NODES}?labelSelector=karpenter.sh/nodepool`);
+      await world.advance(30 * 60_000);
+      expect(names(await account.items(`${NODES}?labelSelector=karpenter.sh/nodepool`))).toEqual([
+        node.metadata.name,
+      ]);
+      expect((await account.events("Node")).join("\n")).toContain("DisruptionBlocked: Pod has");
+      const [pod] = await account.items(`${PODS}?labelSelector=app=app`);
+      await world.remove("Deployment", "app", "apps/v1");
+      await world.until(
+        "the node is gone",
+        async () =>
+          (await account.items(`${NODES}?labelSelector=karpenter.sh/nodepool`)).length === 0,
+      );
+      expect(pod.metadata.annotations["karpenter.sh/do-not-disrupt"]).toBe("true");
+    }));
+});
