@@ -19,7 +19,7 @@ export class Queue {
   readonly #lengthAtReturn = new Map<QueuedPod, number>();
 
   constructor(pods: readonly QueuedPod[]) {
-    this.#items = [...pods].sort(compare);
+    this.#items = inOrder(pods);
   }
 
   get length(): number {
@@ -50,12 +50,35 @@ export class Queue {
   }
 }
 
+/** Pods that are equally large. */
+interface Size {
+  readonly cpu: number;
+  readonly memory: number;
+  readonly pods: QueuedPod[];
+}
+
 /** cpu, then memory, largest first; then the oldest; then UID, so that arrival never matters. */
-function compare(a: QueuedPod, b: QueuedPod): number {
-  const [ar, br] = [a.podClass.requests, b.podClass.requests];
+function inOrder(pods: readonly QueuedPod[]): QueuedPod[] {
+  const sizes = new Map<string, Size>();
+  const ofClass = new Map<PodClass, Size>();
+  for (const item of pods) {
+    let size = ofClass.get(item.podClass);
+    if (size === undefined) {
+      const { cpu = 0, memory = 0 } = item.podClass.requests;
+      const text = `${cpu} ${memory}`;
+      size = sizes.get(text) ?? { cpu, memory, pods: [] };
+      sizes.set(text, size);
+      ofClass.set(item.podClass, size);
+    }
+    size.pods.push(item);
+  }
+  return [...sizes.values()]
+    .sort((a, b) => b.cpu - a.cpu || b.memory - a.memory)
+    .flatMap((size) => size.pods.sort(oldestFirst));
+}
+
+function oldestFirst(a: QueuedPod, b: QueuedPod): number {
   return (
-    (br["cpu"] ?? 0) - (ar["cpu"] ?? 0) ||
-    (br["memory"] ?? 0) - (ar["memory"] ?? 0) ||
     order(a.pod.metadata.creationTimestamp ?? "", b.pod.metadata.creationTimestamp ?? "") ||
     order(a.pod.metadata.uid ?? "", b.pod.metadata.uid ?? "") ||
     order(keyOf(a.pod), keyOf(b.pod))

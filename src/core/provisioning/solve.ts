@@ -105,11 +105,13 @@ function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean)
   };
 }
 
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 /** Sorts the batch into classes, and counts for their topology what already runs. */
 function classify(pass: Pass, input: SchedulingInput, pods: readonly Pod[]): QueuedPod[] {
   const { topology } = pass.context;
   const drafts = pods.map((pod) => pass.classes.announce(pod));
-  const batch = new Set(input.pods.map(keyOf));
+  const batch = input.nodes.length === 0 ? NO_KEYS : new Set(input.pods.map(keyOf));
   const running = input.nodes.flatMap((view) => {
     const place = new ExistingNode(view, []);
     const staying = view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod)));

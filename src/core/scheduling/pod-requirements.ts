@@ -24,6 +24,7 @@ export function termRequirements(term: NodeSelectorTerm): Requirements {
 export function selectorRequirements(
   selector: Readonly<Record<string, string>> | undefined,
 ): Requirements {
-  const entries = Object.entries(selector ?? {});
+  if (selector === undefined) return Requirements.NONE;
+  const entries = Object.entries(selector);
   return Requirements.of(entries.map(([key, value]) => oneOf(key, [value])));
 }

@@ -30,6 +30,7 @@ const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
 export class Requirements {
   /** By key, ascending. */
   readonly #byKey: ReadonlyMap<string, Requirement>;
+  #id: string | undefined;
   #withMinValues: readonly Requirement[] | undefined;
 
   private constructor(byKey: ReadonlyMap<string, Requirement>) {
@@ -46,6 +47,7 @@ export class Requirements {
       const known = byKey.get(key);
       byKey.set(key, known === undefined ? named : intersect(known, named));
     }
+    if (byKey.size === 0) return Requirements.NONE;
     const sorted = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1));
     return new Requirements(new Map(sorted));
   }
@@ -154,9 +156,10 @@ export class Requirements {
 
   /** Canonical text with every value: equal sets, equal text. */
   get id(): string {
-    return JSON.stringify(
+    this.#id ??= JSON.stringify(
       [...this.all()].map((r) => [r.key, r.complement, r.values, r.gte, r.lte, r.minValues]),
     );
+    return this.#id;
   }
 }
 
