@@ -1,5 +1,11 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { createSimulatedAws, type SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
@@ -98,5 +104,49 @@ describe("the Pricing API", () => {
       "ap-south-1",
       "cn-northwest-1",
     ]);
+  });
+});
+
+describe("the SDK's credentials", () => {
+  it("are those of the service account's role, by its token (S1-22)", async () => {
+    const simulated = createSimulatedAws({
+      clock: new SystemClock(),
+      random: new Random("irsa"),
+      region: "us-west-2",
+      clusterName: "demo",
+      kubernetesVersion: "1.34",
+      onInstance: () => undefined,
+    });
+    const endpoint = await startAwsEndpoint(simulated, { port: 0 });
+    const folder = mkdtempSync(join(tmpdir(), "karpenter-irsa-"));
+    const token = join(folder, "token");
+    writeFileSync(token, "a.service.account");
+    const RoleArn = "arn:aws:iam::123456789012:role/karpenter-controller";
+    const script = `
+      const { createSdkApi } = await import(${JSON.stringify(new URL("./sdk.ts", import.meta.url).href)});
+      const api = createSdkApi({ region: "us-west-2", endpoint: process.env.AWS_ENDPOINT_URL });
+      console.log(JSON.stringify(await api.sts.getCallerIdentity({})));
+    `;
+    // A process of its own: the SDK reads who it is from the environment.
+    const env = {
+      PATH: process.env["PATH"],
+      HOME: folder,
+      AWS_ENDPOINT_URL: endpoint.url,
+      AWS_REGION: "us-west-2",
+      AWS_ROLE_ARN: RoleArn,
+      AWS_WEB_IDENTITY_TOKEN_FILE: token,
+    };
+    const run = promisify(execFile);
+    try {
+      const args = ["--import", "tsx", "--input-type=module", "-e", script];
+      const { stdout } = await run(process.execPath, args, { env });
+      expect(JSON.parse(stdout).Account).toBe("123456789012");
+      expect(simulated.journal.inputs("AssumeRoleWithWebIdentity")).toMatchObject([
+        { RoleArn, WebIdentityToken: "a.service.account" },
+      ]);
+    } finally {
+      await endpoint.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 });

@@ -133,3 +133,35 @@ export function stsCalls(state: AwsState): Answers<StsApi> {
     }),
   };
 }
+
+const SESSION_MS = 3_600_000;
+
+/** AssumeRoleWithWebIdentity: how a pod's service account becomes a role. Any token will do. */
+export function webIdentityCalls(state: AwsState) {
+  return {
+    assumeRoleWithWebIdentity(input: {
+      readonly RoleArn: string;
+      readonly RoleSessionName: string;
+      readonly WebIdentityToken: string;
+    }) {
+      const prefix = `arn:aws:iam::${state.accountId}:role/`;
+      if (!input.RoleArn.startsWith(prefix)) {
+        const message = `Not authorized to perform sts:AssumeRoleWithWebIdentity on ${input.RoleArn}`;
+        throw new AwsError("AccessDenied", message, 403);
+      }
+      const session = `${input.RoleArn.slice(prefix.length)}/${input.RoleSessionName}`;
+      return {
+        Credentials: {
+          AccessKeyId: "ASIASIMULATEDKARPENTER",
+          SecretAccessKey: "simulated",
+          SessionToken: "simulated",
+          Expiration: awsTime(state.clock.now() + SESSION_MS),
+        },
+        AssumedRoleUser: {
+          AssumedRoleId: `AROASIMULATEDKARPENTER:${input.RoleSessionName}`,
+          Arn: `arn:aws:sts::${state.accountId}:assumed-role/${session}`,
+        },
+      };
+    },
+  };
+}

@@ -12,7 +12,7 @@ import { eventsCalls, publish, type ServiceEvent } from "./event-bus.ts";
 import { extraCalls } from "./extra-calls.ts";
 import type { Faults } from "./faults.ts";
 import { fleetCalls } from "./fleet.ts";
-import { eksCalls, iamCalls, stsCalls } from "./identity.ts";
+import { eksCalls, iamCalls, stsCalls, webIdentityCalls } from "./identity.ts";
 import { imageCalls, imageDevices, ssmCalls } from "./images.ts";
 import { tellChange, tellRebalance, tellRetirement } from "./instance-events.ts";
 import { instanceTypeCalls } from "./instance-types.ts";
@@ -222,7 +222,7 @@ function handlersOf(state: AwsState): Handlers {
     iam: { ...iamCalls(state) },
     eks: { ...eksCalls(state) },
     pricing: { ...pricingCalls(state) },
-    sts: { ...stsCalls(state) },
+    sts: { ...stsCalls(state), ...webIdentityCalls(state) },
     sqs: { ...sqsCalls(state) },
     events: { ...eventsCalls(state) },
   };

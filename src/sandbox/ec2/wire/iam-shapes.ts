@@ -15,6 +15,7 @@ RemoveRoleFromInstanceProfileRequest: InstanceProfileName RoleName
 DeleteInstanceProfileRequest: InstanceProfileName
 GetRoleRequest: RoleName
 GetCallerIdentityRequest:
+AssumeRoleWithWebIdentityRequest: RoleArn RoleSessionName WebIdentityToken
 Tag: Key Value
 `,
   asIs,
@@ -31,6 +32,9 @@ RemoveRoleFromInstanceProfileResult:
 DeleteInstanceProfileResult:
 GetRoleResult: Role:Role
 GetCallerIdentityResult: Account Arn UserId
+AssumeRoleWithWebIdentityResult: Credentials:Credentials AssumedRoleUser:AssumedRoleUser
+Credentials: AccessKeyId SecretAccessKey SessionToken Expiration:t
+AssumedRoleUser: AssumedRoleId Arn
 InstanceProfile: Path InstanceProfileName InstanceProfileId Arn CreateDate:t Roles:[Role] Tags:[Tag]
 Role: Path RoleName Arn
 Tag: Key Value
