@@ -12,7 +12,7 @@ import { Random } from "../base/random.ts";
 import { createOperator, type Operator } from "../operator/create-operator.ts";
 import { createLogger } from "../operator/logger.ts";
 import { LOGGING_CONFIG } from "../operator/logging-config.ts";
-import { parseOptions } from "../operator/options.ts";
+import { type Options, parseOptions } from "../operator/options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
@@ -57,18 +57,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     commit: BUILD.commit,
     write: (line) => karpenterLog.append(line),
   });
-  const settings = parseOptions(
-    {
-      "cluster-name": clusterName,
-      "disable-leader-election": "true",
-      // The account has a queue of the cluster's name, as the installation makes it.
-      "interruption-queue": clusterName,
-      // As the older generations' installation sets it: their templates mostly name none.
-      "default-instance-profile": `KarpenterNodeInstanceProfile-${clusterName}`,
-      ...options.flags,
-    },
-    {},
-  );
+  const settings = settingsOf(options);
   const admission = {
     clusterName,
     acceptMinusOne: true,
@@ -117,6 +106,21 @@ export async function openBox(options: BoxOptions): Promise<Box> {
       await sandbox.stop();
     },
   };
+}
+
+function settingsOf(options: BoxOptions): Options {
+  return parseOptions(
+    {
+      "cluster-name": options.clusterName,
+      "disable-leader-election": "true",
+      // The account has a queue of the cluster's name, as the installation makes it.
+      "interruption-queue": options.clusterName,
+      // As the older generations' installation sets it: their templates mostly name none.
+      "default-instance-profile": `KarpenterNodeInstanceProfile-${options.clusterName}`,
+      ...options.flags,
+    },
+    {},
+  );
 }
 
 function loggingConfigMap(level: string): ConfigMap {

@@ -125,7 +125,7 @@ describe("the SDK's credentials", () => {
     const script = `
       const { createSdkApi } = await import(${JSON.stringify(new URL("./sdk.ts", import.meta.url).href)});
       const api = createSdkApi({ region: "us-west-2", endpoint: process.env.AWS_ENDPOINT_URL });
-      console.log(JSON.stringify(await api.sts.getCallerIdentity({})));
+      process.stdout.write(JSON.stringify(await api.sts.getCallerIdentity({})));
     `;
     // A process of its own: the SDK reads who it is from the environment.
     const env = {
