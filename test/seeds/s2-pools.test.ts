@@ -1,6 +1,7 @@
 /** Seed S2, NodePool and EC2NodeClass: the examples as they stand, what is launched for them, defaults. */
 import { describe, expect, it } from "vitest";
 import {
+  BETA,
   CLAIMS,
   CLASSES,
   conditionOf,
@@ -102,6 +103,23 @@ describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
       expect(account.said("ERROR").at(-1)).toContain(
         'skipping, unable to resolve instance types, resolving node class, ec2nodeclasses.karpenter.k8s.aws "default" not found',
       );
+      const claim = {
+        apiVersion: BETA,
+        kind: "NodeClaim",
+        metadata: { name: "by-hand", labels: { "karpenter.sh/nodepool": "default" } },
+        spec: { nodeClassRef: { name: "default" }, requirements: [], resources: { requests: {} } },
+      };
+      const made = await account.send("POST", CLAIMS, claim);
+      expect(made.status, made.body.message).toBe(201);
+      await world.until(
+        "the claim is given up",
+        async () => (await account.send("GET", `${CLAIMS}/by-hand`)).status === 404,
+      );
+      expect((await account.events("NodeClaim")).join("\n")).toContain(
+        'InsufficientCapacityError: NodeClaim by-hand event: resolving node class, ec2nodeclasses.karpenter.k8s.aws "default" not found',
+      );
+      expect(account.fleets()).toEqual([]);
+
       await world.applySeed("s2-03-ec2nodeclass.yaml");
       await account.running("early", 1, 120_000);
       expect(account.fleets()).toHaveLength(1);

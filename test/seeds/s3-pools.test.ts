@@ -150,7 +150,7 @@ describe("S3: the NodePool of the examples", () => {
       expect(account.fleets()).toHaveLength(1);
     }, FOO));
 
-  it("launches t3 of three sizes, on demand, on Linux, labelled (S3-59, S3-69, S3-70)", () =>
+  it("launches t3 of three sizes, on demand, on Linux, labelled, for as long as pods are there and 30 s more (S3-42, S3-59, S3-69, S3-70)", () =>
     inAccount(async (account) => {
       const { world } = account;
       prepare(account);
@@ -170,6 +170,22 @@ describe("S3: the NodePool of the examples", () => {
         "karpenter.k8s.aws/instance-family": "t3",
         "node.kubernetes.io/nodetype": "foo",
       });
+
+      const [claim] = await account.items(CLAIMS);
+      expect((await account.send("DELETE", `${DEPLOYMENTS}/app`)).status).toBe(200);
+      await world.until(
+        "the node is empty",
+        async () => (await account.items(`${PODS}?labelSelector=app=app`)).length === 0,
+      );
+      const emptyMs = world.clock.now();
+      await world.until("the claim is deleted", async () => {
+        const { status, body } = await account.send("GET", `${CLAIMS}/${claim.metadata.name}`);
+        return status === 404 || body.metadata.deletionTimestamp !== undefined;
+      });
+      const tookMs = world.clock.now() - emptyMs;
+      expect(tookMs).toBeGreaterThanOrEqual(29_000);
+      // Then the next look at disruption, every ten seconds.
+      expect(tookMs).toBeLessThanOrEqual(45_000);
     }, FOO));
 });
 
