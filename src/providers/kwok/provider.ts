@@ -37,7 +37,11 @@ import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 const PROVIDER_ID_PREFIX = "kwok://";
 /** What kwok itself selects nodes by: annotation and label of a node it shall play. */
 const KWOK_NODE_KEY = "kwok.x-k8s.io/node";
-const REPAIR_TOLERATION_MS = 600_000;
+const REPAIR_POLICIES = (["False", "Unknown"] as const).map((conditionStatus) => ({
+  conditionType: "Ready",
+  conditionStatus,
+  tolerationMs: 600_000,
+}));
 
 export interface KwokDeps {
   readonly kube: KubeClient;
@@ -99,11 +103,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     name: "kwok",
     nodeClassKinds: [KWOK_NODE_CLASS],
     wellKnownLabels: KWOK_WELL_KNOWN_LABELS,
-    repairPolicies: (["False", "Unknown"] as const).map((conditionStatus) => ({
-      conditionType: "Ready",
-      conditionStatus,
-      tolerationMs: REPAIR_TOLERATION_MS,
-    })),
+    repairPolicies: REPAIR_POLICIES,
     create,
     delete: async (claim) => {
       const { name } = find(claim.status?.providerID ?? "").metadata;
