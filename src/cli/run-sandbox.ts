@@ -36,6 +36,7 @@ async function serve(
   closing: (() => Promise<void>)[],
   say: (text: string) => void,
 ): Promise<void> {
+  let awsUrl = "";
   const box = await openBox({
     ...flags,
     clock,
@@ -44,6 +45,7 @@ async function serve(
       // The real SDK over the real wire protocols: what runs here is what runs against AWS.
       const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0 });
       closing.push(() => endpoint.close());
+      awsUrl = endpoint.url;
       const { createSdkApi } = await import("../providers/aws/sdk.ts");
       return createSdkApi({
         region: flags.region,
@@ -74,19 +76,26 @@ async function serve(
   writeKubeconfig(file, https.kubeconfig);
   // Listened for before anybody is told that there is something to interrupt.
   const interruption = interrupted();
-  say(greeting(flags, relative(process.cwd(), file), https.url, endpoints.metricsUrl ?? ""));
+  const urls = { api: https.url, metrics: endpoints.metricsUrl ?? "", aws: awsUrl };
+  say(greeting(flags, relative(process.cwd(), file), urls));
   await interruption;
   say("stopping…");
 }
 
-function greeting(flags: SandboxFlags, file: string, url: string, metricsUrl: string): string {
+interface Urls {
+  readonly api: string;
+  readonly metrics: string;
+  readonly aws: string;
+}
+
+function greeting(flags: SandboxFlags, file: string, urls: Urls): string {
   const examples = relative(
     process.cwd(),
     fileURLToPath(new URL("../../examples", import.meta.url)),
   );
   const nodepool = `${examples}/${flags.provider === "kwok" ? "kwok" : "v1"}/nodepool.yaml`;
   return `
-cluster ${flags.clusterName} is up at ${url} (Kubernetes ${flags.kubernetesVersion}, provider ${flags.provider}, speed ${flags.speed})
+cluster ${flags.clusterName} is up at ${urls.api} (Kubernetes ${flags.kubernetesVersion}, provider ${flags.provider}, speed ${flags.speed})
 
 in another terminal:
   export KUBECONFIG=${file}
@@ -95,7 +104,11 @@ in another terminal:
   kubectl get nodeclaims -w
   kubectl -n karpenter logs karpenter-0 -f
 
-Karpenter's metrics: ${metricsUrl}
+Karpenter's metrics: ${urls.metrics}
+the simulated AWS, for the aws command line (any credentials do):
+  export AWS_ENDPOINT_URL=${urls.aws}
+  export AWS_DEFAULT_REGION=${flags.region} AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any
+  aws --endpoint-url $AWS_ENDPOINT_URL sqs list-queues
 Ctrl-C ends it. What happens in the cluster:
 `;
 }
