@@ -8,6 +8,7 @@ import type { Condition, ResourceAmounts } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
 import { CSI_NODE } from "../../apis/storage/kinds.ts";
 import { toRfc3339, toRfc3339Micro } from "../../base/clock.ts";
+import { fnv64Text } from "../../base/fnv.ts";
 import { deepEqual } from "../../base/json.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
@@ -143,18 +144,30 @@ function nodeOf(spec: InstanceNode, nowMs: number): Node {
       conditions: nodeConditions(ready, nowMs),
       nodeInfo: {
         architecture,
-        bootID: "",
+        ...identityOf(spec.providerID),
         containerRuntimeVersion: "containerd://1.7.27",
         kernelVersion: "6.1.141-155.222.amzn2023",
         kubeProxyVersion: "",
         kubeletVersion: spec.kubeletVersion ?? "v1.34.0",
-        machineID: "",
         operatingSystem,
         osImage: spec.osImage ?? "Simulated Linux",
-        systemUUID: "",
       },
     },
   };
+}
+
+/** Made of what they identify: the same machine says the same in every run. */
+function identityOf(providerID: string): {
+  readonly bootID: string;
+  readonly machineID: string;
+  readonly systemUUID: string;
+} {
+  const digits = (kind: string): string =>
+    fnv64Text(`${kind} of ${providerID}`).toString(16).padStart(16, "0");
+  const machine = `ec2${digits("machine")}${digits("board").slice(3)}`;
+  const boot = `${digits("first boot")}${digits("boot")}`;
+  const uuid = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return { bootID: uuid(boot), machineID: machine, systemUUID: uuid(machine) };
 }
 
 const PRESSURES = [
