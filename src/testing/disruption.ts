@@ -118,7 +118,9 @@ function running(node: string, index: number, cpu: string, options: CandidateOpt
 }
 
 export interface MethodInputOptions
-  extends Partial<Pick<MethodInput, "nowMs" | "pdbs" | "spotToSpot" | "alphaBusy">> {
+  extends Partial<
+    Pick<MethodInput, "nowMs" | "pdbs" | "spotToSpot" | "alphaBusy" | "backingOff" | "examined">
+  > {
   /** Nodes of each pool that budgets allow. */
   readonly allowed?: number;
   readonly types?: readonly InstanceType[];
@@ -141,6 +143,8 @@ export function methodInput(
     pdbs: [],
     spotToSpot: false,
     alphaBusy: false,
+    backingOff: new Set(),
+    examined: new Set(),
     simulator: createSimulator(
       schedulingInput({
         pools: pools.map((pool) => ({ pool, instanceTypes: types, usage: {} })),

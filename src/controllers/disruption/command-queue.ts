@@ -32,6 +32,7 @@ import { nodes } from "../mirrors.ts";
 import { nominationMs } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
+import { createBackoff } from "./backoff.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels } from "./labels.ts";
 
@@ -55,6 +56,8 @@ export interface CommandQueue {
   readonly controller: Controller;
   /** Names of the nodes that commands are about. */
   readonly nodeNames: ReadonlySet<string>;
+  /** Pools (by id) whose replacements failed of late: none of theirs are to be tried yet. */
+  backingOff(nowMs: number): ReadonlySet<string>;
   /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
   start(command: Command): Promise<void>;
 }
@@ -62,6 +65,7 @@ export interface CommandQueue {
 export function createCommandQueue(world: World, create: CreateReplacements): CommandQueue {
   const running = new Map<string, Running>();
   const nodeNames = new Set<string>();
+  const backoff = createBackoff();
   const log = world.log.with({ controller: "disruption.queue" });
   let ask: ((request: Request) => void) | undefined;
 
@@ -77,9 +81,11 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     const state = replacementsState(world, one, running.size);
     if (state === "waiting") return requeueAfter(POLL_MS);
     if (state === "failed") {
+      for (const { pool } of one.command.replacements) backoff.failed(pool.id, world.clock.now());
       await rollBack(world, log, one);
       return finish(one);
     }
+    for (const { pool } of one.command.replacements) backoff.succeeded(pool.id);
     await Promise.all(one.command.candidates.map((candidate) => remove(world, one, candidate)));
     log.debug("command succeeded", { "command-id": one.id });
     return finish(one);
@@ -87,12 +93,16 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
 
   return {
     nodeNames,
+    backingOff: backoff.pools,
     start: async (command) => {
       const id = world.random.uuid();
       report(world, command, id);
       const marked = await closeNodes(world, command);
       const started = { ...command, candidates: marked };
-      const replacements = await replacementsOf(world, log, started, create);
+      const replacements = await replacementsOf(world, log, started, create).catch((error) => {
+        for (const { pool } of command.replacements) backoff.failed(pool.id, world.clock.now());
+        throw error;
+      });
       for (const { node } of marked) nodeNames.add(node.name);
       world.cluster.markForDeletion(...marked.map(({ node }) => node.name));
       protect(world, [...command.targets, ...replacements.map(({ metadata }) => metadata.name)]);
@@ -208,7 +218,10 @@ async function replacementsOf(
   const created = await create(log, command);
   const claims = created.filter((one): one is NodeClaim => !(one instanceof Error));
   const error = created.find((one) => one instanceof Error);
-  if (error !== undefined) throw new Error("launching replacements", { cause: error });
+  if (error !== undefined) {
+    await Promise.all(claims.map((claim) => deleteClaim(world, claim)));
+    throw new Error("launching replacements", { cause: error });
+  }
   for (const claim of claims) {
     world.events.publish(launching(claim, claimGeneration(claim), command.reason));
   }

@@ -49,7 +49,7 @@ export function isConsolidatable(candidate: Candidate): boolean {
 /** The command that takes these nodes away, or why there is none. All of one generation. */
 export function consolidate(
   candidates: readonly Candidate[],
-  { simulator, spotToSpot }: Pick<MethodInput, "simulator" | "spotToSpot">,
+  { simulator, spotToSpot, backingOff }: MethodInput,
 ): Command | { readonly message: string } {
   const { replacements, targets, homeless } = simulator.without(candidates);
   if (homeless.length > 0)
@@ -69,6 +69,8 @@ export function consolidate(
   };
   const plan = replacements[0];
   if (plan === undefined) return command;
+  if (backingOff.has(plan.pool.id))
+    return { message: "Can't replace now, the last replacement failed" };
   const cheaper = cheaperPlan(plan, candidates, spotToSpot);
   if ("message" in cheaper) return cheaper;
   const fresh = several ? withoutSameTypes(cheaper.plan, candidates) : cheaper;

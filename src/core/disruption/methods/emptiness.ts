@@ -19,6 +19,7 @@ export const emptiness: Method = {
   consolidationType: "empty",
   disruptionClass: "graceful",
   costly: false,
+  waits: false,
   isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
   propose: (input) => ({ commands: commands(input), remarks: [] }),
   validate,

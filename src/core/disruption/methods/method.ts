@@ -17,6 +17,10 @@ export interface MethodInput {
   readonly spotToSpot: boolean;
   /** A used node of an alpha pool is being replaced: alpha does one at a time. */
   readonly alphaBusy: boolean;
+  /** Pools whose replacements failed a moment ago: no new ones of theirs for a while. */
+  readonly backingOff: ReadonlySet<string>;
+  /** Nodes that earlier slices of this sweep have looked at. */
+  readonly examined: ReadonlySet<string>;
 }
 
 /** Why a candidate stays as it is, for an event on its Node and its claim. */
@@ -30,6 +34,8 @@ export interface Proposal {
   /** None: nothing to do this way. */
   readonly commands: readonly Command[];
   readonly remarks: readonly Remark[];
+  /** Nodes looked at in this slice, where there are more to look at; absent: the sweep is over. */
+  readonly slice?: readonly string[];
 }
 
 /** Why a command no longer holds. upstream: the reasons of failed validations */
@@ -40,8 +46,10 @@ export interface Method {
   readonly reason: CommandReason;
   readonly consolidationType: Command["consolidationType"];
   readonly disruptionClass: DisruptionClass;
-  /** Simulates each candidate: not asked again while nothing has changed that could matter. */
+  /** Simulates candidates: not asked again while nothing has changed that could matter. */
   readonly costly: boolean;
+  /** All its commands wait for a second look: not asked while another one waits. */
+  readonly waits: boolean;
   /** Whether the method is about this candidate at all: the metric of eligible nodes. */
   isEligible(candidate: Candidate, nowMs: number): boolean;
   propose(input: MethodInput): Proposal;
@@ -49,12 +57,27 @@ export interface Method {
   validate(command: Command, input: MethodInput): Command | Rejection;
 }
 
+/** Simulations in one go; other work gets its turn before the next slice of the sweep. */
+const SLICE = 20;
+
+/** The next candidates of the sweep, and what `Proposal.slice` says once they were looked at. */
+export function nextSlice(
+  candidates: readonly Candidate[],
+  examined: ReadonlySet<string>,
+): { readonly now: readonly Candidate[]; readonly slice: Pick<Proposal, "slice"> } {
+  const left = candidates.filter(({ node }) => !examined.has(node.name));
+  const now = left.slice(0, SLICE);
+  return { now, slice: left.length > SLICE ? { slice: now.map(({ node }) => node.name) } : {} };
+}
+
 /** Takes candidates as the budgets of their pools allow: one `take` after the other counts. */
 export function budgetCounter(allowances: MethodInput["allowances"]): {
   take(candidate: Candidate): boolean;
+  left(candidate: Candidate): number;
 } {
   const left = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
   return {
+    left: ({ pool }) => left.get(pool.id) ?? 0,
     take: ({ pool }) => {
       const allowed = left.get(pool.id) ?? 0;
       left.set(pool.id, allowed - 1);

@@ -17,6 +17,7 @@ export const multiNodeConsolidation: Method = {
   consolidationType: "multi",
   disruptionClass: "graceful",
   costly: true,
+  waits: true,
   isEligible: isConsolidatable,
   propose,
   validate: confirm,

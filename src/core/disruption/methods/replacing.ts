@@ -11,6 +11,7 @@ import {
   budgetCounter,
   type Method,
   type MethodInput,
+  nextSlice,
   type Proposal,
   type Remark,
 } from "./method.ts";
@@ -35,20 +36,22 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     const empty = marked.filter((one) => one.reschedulablePods.length === 0 && budgets.take(one));
     if (empty.length > 0) return { commands: byGeneration(empty, reason, name), remarks: [] };
     const remarks: Remark[] = [];
-    for (const candidate of marked) {
-      if (candidate.reschedulablePods.length === 0) continue;
-      if (candidate.generation === "alpha" && input.alphaBusy) continue;
-      if ((input.allowances.get(candidate.pool.id)?.allowed ?? 0) <= 0) continue;
+    const used = marked.filter(
+      (one) => one.reschedulablePods.length > 0 && mayGo(one, input, budgets.left(one)),
+    );
+    const { now, slice } = nextSlice(used, input.examined);
+    for (const candidate of now) {
       const { replacements, targets, homeless } = input.simulator.without([candidate]);
       if (homeless.length > 0) {
         const message = `not all pods would schedule, ${homeless.join("; ")}`;
         remarks.push({ candidate, about: "blocked", message });
         continue;
       }
+      if (replacements.some(({ pool }) => input.backingOff.has(pool.id))) continue;
       const [command] = byGeneration([candidate], reason, name) as [Command];
       return { commands: [{ ...command, replacements, targets }], remarks };
     }
-    return { commands: [], remarks };
+    return { commands: [], remarks, ...slice };
   }
 
   return {
@@ -56,12 +59,18 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     reason,
     consolidationType: "",
     disruptionClass: "eventual",
-    costly: false,
+    costly: true,
+    waits: false,
     isEligible,
     propose,
     // Its commands do not wait.
     validate: (command) => command,
   };
+}
+
+/** Whether budgets, and alpha's habit of doing one thing at a time, let a used node go. */
+function mayGo({ generation }: Candidate, { alphaBusy }: MethodInput, budget: number): boolean {
+  return budget > 0 && !(generation === "alpha" && alphaBusy);
 }
 
 /** Deletions, one command for each generation. */

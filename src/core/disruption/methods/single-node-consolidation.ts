@@ -5,7 +5,14 @@
  */
 import { bySavings, type Candidate } from "../candidates.ts";
 import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
-import type { Method, MethodInput, Proposal, Remark } from "./method.ts";
+import {
+  budgetCounter,
+  type Method,
+  type MethodInput,
+  nextSlice,
+  type Proposal,
+  type Remark,
+} from "./method.ts";
 
 export const singleNodeConsolidation: Method = {
   name: "single-node consolidation",
@@ -13,6 +20,7 @@ export const singleNodeConsolidation: Method = {
   consolidationType: "single",
   disruptionClass: "graceful",
   costly: true,
+  waits: true,
   isEligible: isConsolidatable,
   propose,
   validate: confirm,
@@ -25,14 +33,20 @@ function propose(input: MethodInput): Proposal {
     const message = unconsolidatable(candidate);
     if (message !== undefined) remarks.push({ candidate, about: "unconsolidatable", message });
   }
-  for (const candidate of inTurns(input.candidates.filter(isConsolidatable))) {
-    if (candidate.generation === "alpha" && input.alphaBusy) continue;
-    if ((input.allowances.get(candidate.pool.id)?.allowed ?? 0) <= 0) continue;
+  const budgets = budgetCounter(input.allowances);
+  const allowed = input.candidates.filter(
+    (one) =>
+      isConsolidatable(one) &&
+      budgets.left(one) > 0 &&
+      !(one.generation === "alpha" && input.alphaBusy),
+  );
+  const { now, slice } = nextSlice(inTurns(allowed), input.examined);
+  for (const candidate of now) {
     const found = consolidate([candidate], input);
     if (!("message" in found)) return { commands: [found], remarks };
     remarks.push({ candidate, about: "unconsolidatable", message: found.message });
   }
-  return { commands: [], remarks };
+  return { commands: [], remarks, ...slice };
 }
 
 /** The first of each pool by pool id, then the second of each, and so on. */

@@ -1,0 +1,31 @@
+/**
+ * Patience with pools whose replacements do not come up (no capacity, nodes that never join): each failure
+ * in a row doubles the wait before the next one. Without it the same node would be closed and opened again
+ * every few seconds.
+ */
+
+const FIRST_MS = 60_000;
+const MOST_MS = 10 * 60_000;
+
+export interface Backoff {
+  failed(poolId: string, nowMs: number): void;
+  succeeded(poolId: string): void;
+  /** Pools that are not to be tried at this moment. */
+  pools(nowMs: number): ReadonlySet<string>;
+}
+
+export function createBackoff(): Backoff {
+  const waits = new Map<string, { readonly waitMs: number; readonly untilMs: number }>();
+  return {
+    failed: (poolId, nowMs) => {
+      const before = waits.get(poolId);
+      const waitMs = before === undefined ? FIRST_MS : Math.min(MOST_MS, 2 * before.waitMs);
+      waits.set(poolId, { waitMs, untilMs: nowMs + waitMs });
+    },
+    succeeded: (poolId) => {
+      waits.delete(poolId);
+    },
+    pools: (nowMs) =>
+      new Set([...waits].filter(([, { untilMs }]) => nowMs < untilMs).map(([id]) => id)),
+  };
+}

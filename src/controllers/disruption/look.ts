@@ -1,0 +1,153 @@
+/**
+ * What the disruption methods may know at one moment: pools with what they offer, what provisioning would
+ * plan with, candidates, budgets. Looking with `report` also tells people what is blocked, and why.
+ */
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { type Logger, SILENT } from "../../base/log.ts";
+import { allowances, allowedDisruptions } from "../../core/disruption/budgets.ts";
+import { type Blocked, type Candidate, findCandidates } from "../../core/disruption/candidates.ts";
+import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
+import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
+import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
+import { disruptionBudgets } from "../mirrors.ts";
+import { listPools, poolById } from "../pools.ts";
+import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";
+import { poolFields } from "../words.ts";
+import type { World } from "../world.ts";
+import type { CommandQueue } from "./command-queue.ts";
+import { blocked, blockedByBudget, graceOf } from "./events.ts";
+
+type PoolTypes = Pick<PoolInput, "pool" | "instanceTypes">;
+
+/** Read once a run, shared by all methods. */
+export interface Surroundings {
+  /** Pools that own nodes, usable or not. */
+  readonly pools: readonly PoolTypes[];
+  readonly scheduling: SchedulingInput;
+  readonly simulator: Simulator;
+}
+
+export async function surroundings(world: World, log: Logger): Promise<Surroundings> {
+  const pools = await poolsInUse(world, log);
+  // Provisioning's own pass says what is wrong with a pool.
+  const usable = await usablePools(world, SILENT);
+  const { pending, leaving } = podsToPlace(world);
+  const scheduling = schedulingInput(world, [...pending, ...leaving], usable);
+  return { pools, scheduling, simulator: createSimulator(scheduling) };
+}
+
+/** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */
+async function poolsInUse(world: World, log: Logger): Promise<readonly PoolTypes[]> {
+  const owners = new Set(world.cluster.nodes().map(({ poolId }) => poolId));
+  const pools = listPools(world).filter(({ id }) => owners.has(id));
+  return Promise.all(
+    pools.map(async (pool) => {
+      try {
+        return { pool, instanceTypes: await world.cloud.getInstanceTypes(pool) };
+      } catch (error) {
+        const text = error instanceof Error ? error.message : String(error);
+        log.error("failed listing instance types", { ...poolFields(pool), error: text });
+        return { pool, instanceTypes: [] };
+      }
+    }),
+  );
+}
+
+/** What a method may know now. `report`: also says what blocks nodes and pools. */
+export function look(
+  world: World,
+  queue: CommandQueue,
+  { pools, simulator }: Surroundings,
+  method: Method,
+  examined: ReadonlySet<string>,
+  mode: "report" | "quiet",
+): MethodInput {
+  const nowMs = world.clock.now();
+  const nodes = world.cluster.nodes();
+  const pdbs = disruptionBudgets(world).list();
+  const found = findCandidates({
+    nowMs,
+    nodes,
+    pools,
+    pdbs,
+    queued: queue.nodeNames,
+    disruptionClass: method.disruptionClass,
+  });
+  const allowed = allowances(
+    pools.map(({ pool }) => pool),
+    nodes,
+    method.reason,
+    nowMs,
+  );
+  const input: MethodInput = {
+    nowMs,
+    candidates: found.candidates,
+    allowances: allowed,
+    pdbs,
+    simulator,
+    spotToSpot: world.settings.gates.spotToSpot,
+    alphaBusy: nodes.some((node) => isAlphaReplacement(node, queue)),
+    backingOff: queue.backingOff(nowMs),
+    examined,
+  };
+  if (mode === "report") report(world, method, input, found.blocked);
+  return input;
+}
+
+/** A used alpha node that a command of ours takes away and that is not gone yet. */
+function isAlphaReplacement(node: NodeView, queue: CommandQueue): boolean {
+  if (node.claim === undefined || claimGeneration(node.claim) !== "alpha") return false;
+  if (!node.pods.some(isReschedulable)) return false;
+  if (queue.nodeNames.has(node.name)) return true;
+  return node.deleting && isTrue(node.claim, "DisruptionReason");
+}
+
+/** What an event about a candidate is about. */
+export function objectsOf({
+  node,
+  claim,
+}: Pick<Candidate, "node" | "claim">): readonly KubeObject[] {
+  return node.node === undefined ? [claim] : [node.node, claim];
+}
+
+function report(
+  world: World,
+  { reason, isEligible }: Method,
+  { nowMs, candidates, allowances: allowed }: MethodInput,
+  held: readonly Blocked[],
+): void {
+  for (const { node, message } of held) {
+    if (node.claim === undefined) continue;
+    const objects = objectsOf({ node, claim: node.claim });
+    world.events.publish(...blocked(objects, claimGeneration(node.claim), message));
+  }
+  for (const node of world.cluster.nodes()) {
+    if (node.managed) world.events.publish(...node.pods.flatMap((pod) => graceOf(pod, nowMs)));
+  }
+  const eligible = candidates.filter((candidate) => isEligible(candidate, nowMs)).length;
+  world.metrics.set(
+    "voluntary_disruption_eligible_nodes",
+    { reason: reason.toLowerCase() },
+    eligible,
+  );
+  for (const { pool, nodes, disrupting, allowed: left } of allowed.values()) {
+    if (reason === "Expired" && pool.disruption.expireMode !== "voluntary") continue;
+    const labels = { nodepool: pool.name, reason };
+    world.metrics.set("nodepools_allowed_disruptions", labels, left);
+    world.metrics.set("nodepools_nodes_consuming_budgets", labels, disrupting);
+    const native = poolById(world, pool.id)?.native;
+    if (native === undefined) continue;
+    if (nodes > 0 && left === 0)
+      world.events.publish(blockedByBudget(native, pool.generation, reason));
+    if (allowedDisruptions(pool, reason, nodes, nowMs) === undefined)
+      world.log.error("detected disruption budget errors", {
+        controller: "disruption",
+        ...poolFields(pool),
+        error: `spec.disruption.budgets: a schedule, duration or amount cannot be read; no node of this pool is disrupted until it is corrected`,
+      });
+  }
+}
