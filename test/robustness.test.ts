@@ -366,6 +366,31 @@ describe("hands from outside", () => {
     expect(running()).toEqual([]);
   });
 
+  it("Karpenter restarted in the middle of launches, joins and drains buys nothing twice", async () => {
+    await cluster();
+    await world.scale("inflate", 10);
+    // Just launched: the claim's status is stored, the machine boots.
+    await world.until("an instance is there", () => running().length === 1);
+    await world.box.restart();
+    await untilRunning(10);
+    expect(running().length).toBe(1);
+    await world.apply(spread(3));
+    await world.advance(1_500);
+    await world.box.restart();
+    await world.until("three pods run", async () => (await runningPods("spread")) === 3);
+    const before = running().length;
+    const [node] = await nodes();
+    await world.remove("Node", node?.metadata.name as string);
+    await world.advance(2_000);
+    await world.box.restart();
+    await world.until("the node is gone", async () =>
+      (await nodes()).every(({ metadata }) => metadata.name !== node?.metadata.name),
+    );
+    await untilRunning(10);
+    expect(running().length).toBeLessThanOrEqual(before + 1);
+    expect(running().length).toBe((await claims()).length);
+  });
+
   it("a pool that is deleted takes its three nodes along; no instance stays", async () => {
     await cluster();
     await world.apply(pool("three", { weight: 100 }));
@@ -511,6 +536,7 @@ describe("what is told", () => {
       expect(told.filter((line) => line.includes(claim?.metadata.name ?? "?"))).toHaveLength(1);
     }
     expect(await poolCondition("default", "NodeRegistrationHealthy")).toBe("True");
+    expect(world.log().filter((line) => line.includes("Reconciler error"))).toEqual([]);
   });
 
   it("conditions of nodes and classes that change are events too", async () => {

@@ -9,7 +9,7 @@ import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import { Random } from "../base/random.ts";
-import { createOperator, type Operator } from "../operator/create-operator.ts";
+import { createOperator, type Operator, type OperatorDeps } from "../operator/create-operator.ts";
 import { createLogger } from "../operator/logger.ts";
 import { LOGGING_CONFIG } from "../operator/logging-config.ts";
 import { type Options, parseOptions } from "../operator/options.ts";
@@ -40,8 +40,11 @@ export interface BoxOptions {
 
 export interface Box {
   readonly sandbox: Sandbox;
+  /** The one that runs now. */
   readonly operator: Operator;
   readonly karpenterLog: LogBuffer;
+  /** Ends Karpenter and starts it again, as a new process that remembers nothing. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -81,9 +84,8 @@ export async function openBox(options: BoxOptions): Promise<Box> {
   await sandbox.client.create(CONFIG_MAP, loggingConfigMap(options.logLevel));
   const aws =
     options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
-  const operator = createOperator({
+  const deps: Omit<OperatorDeps, "random"> = {
     clock,
-    random: random.fork("operator"),
     transport: sandbox.transport,
     log,
     options: settings,
@@ -91,22 +93,35 @@ export async function openBox(options: BoxOptions): Promise<Box> {
       options.provider === "kwok"
         ? kwokProvider(doors)
         : awsProviderOf(doors, aws, settings, region),
-    version: BUILD.version,
-    commit: BUILD.commit,
-    namespace: KARPENTER_NAMESPACE,
-    identity: KARPENTER_POD,
-  });
+    ...KARPENTER,
+  };
+  let operator = createOperator({ ...deps, random: random.fork("operator") });
   await operator.start();
+  let restarts = 0;
   return {
     sandbox,
-    operator,
     karpenterLog,
+    get operator() {
+      return operator;
+    },
+    restart: async () => {
+      await operator.stop();
+      operator = createOperator({ ...deps, random: random.fork(`operator/${++restarts}`) });
+      await operator.start();
+    },
     stop: async () => {
       await operator.stop();
       await sandbox.stop();
     },
   };
 }
+
+const KARPENTER = {
+  version: BUILD.version,
+  commit: BUILD.commit,
+  namespace: KARPENTER_NAMESPACE,
+  identity: KARPENTER_POD,
+};
 
 function settingsOf(options: BoxOptions): Options {
   return parseOptions(
