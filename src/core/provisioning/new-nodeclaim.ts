@@ -95,10 +95,10 @@ export class NewNodeClaim implements Place {
   /** Whether the variant could go here, and what the node would then be. Changes nothing. */
   accepts(podClass: PodClass, variant: Variant): Trial {
     const { space } = this.#context;
-    if (firstUntolerated(variant.tolerations, this.template.taints) !== undefined) return NEVER;
+    if (!this.#isTolerated(variant)) return NEVER;
     if (variant.hostname !== undefined && !allows(variant.hostname, PLACEHOLDER)) return NEVER;
     const { ports } = podClass;
-    if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)))) return NEVER;
+    if (ports.length > 0 && this.#holdsOneOf(ports)) return NEVER;
     const set = space.join(this.set, variant.set);
     if (set === undefined) return NEVER;
     if (variant.refusedSets.get(set) === this.#context.topology.revision) return NONE_LIKE_IT;
@@ -123,6 +123,15 @@ export class NewNodeClaim implements Place {
     this.#ports.push(...podClass.ports);
     const waiting = this.#uncounted.concat(podClass.countedBy);
     this.#uncounted = waiting.filter((group) => !this.#context.topology.count(group, this));
+  }
+
+  #isTolerated({ tolerations }: Variant): boolean {
+    const { taints } = this.template;
+    return taints.length === 0 || firstUntolerated(tolerations, taints) === undefined;
+  }
+
+  #holdsOneOf(ports: readonly HostPort[]): boolean {
+    return ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
   }
 
   #withVolumes(podClass: PodClass, variant: Variant, set: SetId, types: Bits): Trial {

@@ -43,6 +43,8 @@ export interface TopologyGroup {
   readonly counts: Map<string, number>;
 }
 
+type Shape = Omit<TopologyGroup, "index" | "counts">;
+
 /** Where a pod would go: an existing node or a planned one. */
 export interface Place {
   readonly hostname: string;
@@ -66,6 +68,7 @@ export function isPermanent(group: TopologyGroup): boolean {
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
+  readonly #written = new Map<string, TopologyGroup>();
   readonly #selected = new Map<string, readonly TopologyGroup[]>();
   readonly #lists = new Map<string, readonly TopologyGroup[]>();
   readonly #namespaces: readonly Namespace[];
@@ -102,7 +105,10 @@ export class Topology {
       requirements: constraint.nodeAffinityPolicy === "Ignore" ? undefined : eligible,
       tolerations: constraint.nodeTaintsPolicy === "Honor" ? owner.tolerations : undefined,
     };
-    return this.#group({
+    const labels = constraint.matchLabelKeys === undefined ? undefined : owner.labels;
+    const nodes = filter.requirements?.map(({ id }) => id);
+    const written = [constraint, owner.namespace, labels, nodes, filter.tolerations];
+    return this.#asWritten(written, () => ({
       type: "spread",
       inverse: false,
       key: normalizedLabel(constraint.topologyKey),
@@ -112,7 +118,7 @@ export class Topology {
       minDomains:
         constraint.whenUnsatisfiable === "DoNotSchedule" ? (constraint.minDomains ?? 0) : 0,
       filter,
-    });
+    }));
   }
 
   /** The group of an affinity or anti-affinity term; `inverse`: of those who hold the term. */
@@ -122,17 +128,21 @@ export class Topology {
     owner: { namespace: string; labels: Labels },
     inverse = false,
   ): TopologyGroup {
-    const { labels } = owner;
-    const selector = withLabelKeys(term.labelSelector, labels, term.matchLabelKeys);
-    return this.#group({
-      type,
-      inverse,
-      key: normalizedLabel(term.topologyKey),
-      namespaces: this.#namespacesOf(term, owner.namespace),
-      selector: withLabelKeys(selector, labels, term.mismatchLabelKeys, "NotIn"),
-      maxSkew: 0,
-      minDomains: 0,
-      filter: ANY_NODE,
+    const { namespace, labels } = owner;
+    const byKeys = term.matchLabelKeys !== undefined || term.mismatchLabelKeys !== undefined;
+    const written = [type, inverse, term, namespace, byKeys ? labels : undefined];
+    return this.#asWritten(written, () => {
+      const selector = withLabelKeys(term.labelSelector, labels, term.matchLabelKeys);
+      return {
+        type,
+        inverse,
+        key: normalizedLabel(term.topologyKey),
+        namespaces: this.#namespacesOf(term, namespace),
+        selector: withLabelKeys(selector, labels, term.mismatchLabelKeys, "NotIn"),
+        maxSkew: 0,
+        minDomains: 0,
+        filter: ANY_NODE,
+      };
     });
   }
 
@@ -241,7 +251,18 @@ export class Topology {
     return [...group.counts.keys()].filter((domain) => allows(node, domain));
   }
 
-  #group(shape: Omit<TopologyGroup, "index" | "counts">): TopologyGroup {
+  /** What is written alike is one group, without working out what it means again. */
+  #asWritten(written: unknown, shape: () => Shape): TopologyGroup {
+    const text = JSON.stringify(written);
+    let group = this.#written.get(text);
+    if (group === undefined) {
+      group = this.#group(shape());
+      this.#written.set(text, group);
+    }
+    return group;
+  }
+
+  #group(shape: Shape): TopologyGroup {
     const { requirements, tolerations } = shape.filter;
     const text = canonicalJson({
       ...shape,

@@ -66,9 +66,11 @@ export function bitIndices(bits: Bits): number[] {
   return indices;
 }
 
+const EMPTY: Bits = new Uint32Array(0);
+
 /** A set of small integers that grows as it is added to. */
 export class Marks {
-  #words: Bits = new Uint32Array(4);
+  #words: Bits = EMPTY;
   /** Words below are empty. */
   #low = 0;
   /** Words from here on are empty. */
@@ -83,7 +85,7 @@ export class Marks {
 
   add(index: number): void {
     if (index >>> 5 >= this.#words.length) {
-      const grown = new Uint32Array(Math.max(this.#words.length * 2, (index >>> 5) + 1));
+      const grown = new Uint32Array(Math.max(4, this.#words.length * 2, (index >>> 5) + 1));
       grown.set(this.#words);
       this.#words = grown;
     }
