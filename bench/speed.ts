@@ -34,6 +34,7 @@ export async function speed(args: readonly string[]): Promise<void> {
   }
   const folder = mkdtempSync(join(tmpdir(), "karpenter-bench-"));
   try {
+    run(process.execPath, [fileURLToPath(import.meta.resolve("typescript/bin/tsc")), "-b"]);
     const upstream = args.includes("--ours") ? undefined : buildUpstream(folder);
     print(HEAD);
     print(HEAD.map((title) => "-".repeat(title.length)));
@@ -57,7 +58,9 @@ function compare(name: string, file: string, runs: number, upstream: string | un
       ? []
       : [1, 2].map((workers) => ({
           engine: `upstream, ${workers}w`,
-          reports: repeat(runs, () => run(upstream, ["-workers", String(workers), file])),
+          reports: repeat(runs, () =>
+            JSON.parse(run(upstream, ["-workers", String(workers), file])),
+          ),
         }));
   const best = Math.min(...candidates.map(({ reports }) => medianMs(reports)));
   const ratio = candidates.length === 0 ? "" : `${(best / medianMs(ours)).toFixed(1)}x`;
@@ -65,12 +68,13 @@ function compare(name: string, file: string, runs: number, upstream: string | un
   for (const { engine, reports } of candidates) row("", engine, reports, "");
 }
 
-const runOurs: Run = (file) => run(process.execPath, ["--import", "tsx", join(HERE, "ours.ts"), file]);
+const runOurs: Run = (file) =>
+  JSON.parse(run(process.execPath, ["--import", "tsx", join(HERE, "ours.ts"), file]));
 
-function run(command: string, args: readonly string[]): Report {
+function run(command: string, args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: "utf8" });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr}`);
-  return JSON.parse(stdout) as Report;
+  return stdout;
 }
 
 function repeat(count: number, once: () => Report): Report[] {

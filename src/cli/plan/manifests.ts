@@ -23,6 +23,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget, PriorityClass } from "../../apis/policy/kinds.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
+import { isCustom } from "../../sandbox/apiserver/engine.ts";
 import {
   createRegistry,
   type MutableRegistry,
@@ -156,7 +157,9 @@ function readObject(
   const [field] = unknown;
   if (field !== undefined) throw refused(where, object, `${field}: unknown field`);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
-  const [error] = definition.validate(complete, undefined);
+  // A status is nobody's to write by hand: as on creation, that of a custom kind is not judged.
+  const judged = isCustom(definition) ? definition.prepareCreate(complete) : complete;
+  const [error] = definition.validate(judged, undefined);
   if (error !== undefined) throw refused(where, object, printFieldError(error));
   const problems = alphaProblems(complete);
   if (problems !== "") throw refused(where, object, problems);
