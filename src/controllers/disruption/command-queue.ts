@@ -4,7 +4,7 @@
  * back: nodes open again, marks off. upstream: pkg/controllers/disruption/queue.go
  */
 import { NODE } from "../../apis/core/node.ts";
-import { claimGeneration } from "../../apis/hub/claim.ts";
+import { CLAIM_KINDS, claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -25,9 +25,10 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
+  source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { changeClaim, claimRequest, deleteClaim, readClaim } from "../claims.ts";
+import { changeClaim, claimRequest, deleteClaim, isDeleting, readClaim } from "../claims.ts";
 import { nodes } from "../mirrors.ts";
 import { nominationMs } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
@@ -91,6 +92,16 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     return finish(one);
   }
 
+  /** A replacement that goes is noticed at once: planning would else make up for it a second time. */
+  function requestsOf(changed: KubeObject): readonly Request[] {
+    const { kind, name } = claimRequest(changed);
+    return [...running.values()]
+      .filter(({ replacements }) =>
+        replacements.map(claimRequest).some((one) => one.kind === kind && one.name === name),
+      )
+      .map(({ id }) => ({ kind: "", name: id }));
+  }
+
   return {
     nodeNames,
     backingOff: backoff.pools,
@@ -113,7 +124,7 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     },
     controller: {
       name: "disruption.queue",
-      watches: [],
+      watches: CLAIM_KINDS.map((kind) => source(kind, requestsOf)),
       concurrency: 100,
       backoffMs: { base: 1_000, max: 10_000 },
       listen: (handler) => {
@@ -234,7 +245,7 @@ function replacementsState(
   commands: number,
 ): "ready" | "waiting" | "failed" {
   const latest = replacements.map((claim) => readClaim(world, claimRequest(claim)));
-  if (latest.some((claim) => claim === undefined)) return "failed";
+  if (latest.some((claim) => claim === undefined || isDeleting(claim))) return "failed";
   const waiting = latest.filter((claim) => claim !== undefined && !isTrue(claim, "Initialized"));
   if (waiting.length === 0) return "ready";
   for (const claim of waiting as NodeClaim[])

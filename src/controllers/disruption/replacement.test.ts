@@ -1,0 +1,152 @@
+// Nodes that are replaced: the new one first, and everything taken back when it does not come up.
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
+import { node, nodePool, pod } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { allControllers } from "../all.ts";
+
+const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+
+/** One node of a pool, in use, that the cloud says has drifted. */
+async function driftedNode(
+  options: { limits?: Record<string, string>; drifted?: boolean } = {},
+): Promise<FakeWorld> {
+  const world = fakeWorld();
+  if (options.drifted !== false)
+    world.cloud.isDrifted = async ({ metadata }) =>
+      metadata.name === "a" ? "AMIDrift" : undefined;
+  const ready = { conditions: [{ type: "Ready", status: "True" }] };
+  await world.api.create(FAKE_NODE_CLASS, {
+    metadata: { name: "default" },
+    status: ready,
+  } as never);
+  const { limits } = options;
+  const spec = limits === undefined ? {} : { spec: { limits } };
+  await world.api.create(NODE_POOL, nodePool({ ...spec, template: { nodeClassRef: CLASS_REF } }));
+  await establish(world, "a");
+  await world.api.create(POD, pod({ name: "app", cpu: "3", nodeName: "a" }));
+  await world.run(...allControllers(world));
+  return world;
+}
+
+async function establish(world: FakeWorld, name: string): Promise<void> {
+  const at = toRfc3339(world.clock.now() - 60_000);
+  const conditions = ["Launched", "Registered", "Initialized", "Ready"].map((type) => ({
+    type,
+    status: "True" as const,
+    reason: type,
+    lastTransitionTime: at,
+  }));
+  const labels = {
+    "karpenter.sh/nodepool": "default",
+    "karpenter.test.sh/testnodeclass": "default",
+    "node.kubernetes.io/instance-type": "c-4x",
+    "karpenter.sh/capacity-type": "on-demand",
+    "topology.kubernetes.io/zone": "zone-a",
+  };
+  const finalizers = ["karpenter.sh/termination"];
+  const claim: NodeClaim = {
+    metadata: { name, labels, creationTimestamp: at, finalizers },
+    spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
+    status: { providerID: `test://${name}`, nodeName: name, conditions },
+  };
+  world.cloud.instances.set(`test://${name}`, await world.api.create(NODE_CLAIM, claim));
+  const joined = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
+  const made = node({ name, labels: { ...labels, ...joined } });
+  await world.api.create(NODE, { ...made, metadata: { ...made.metadata, finalizers } });
+}
+
+const claims = (world: FakeWorld) => world.api.all(NODE_CLAIM);
+const claimOf = (world: FakeWorld, name: string) => world.api.find(NODE_CLAIM, name) as NodeClaim;
+const taints = (world: FakeWorld) =>
+  (world.api.find(NODE, "a")?.spec?.taints ?? []).map(({ key }) => key);
+const replacementOf = (world: FakeWorld) =>
+  claims(world).find(({ metadata }) => metadata.name !== "a") as NodeClaim;
+
+describe("a drifted node", () => {
+  it("goes once its replacement is there, and not before (S2-44)", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    expect(condition(claimOf(world, "a"), "Drifted")).toMatchObject({ reason: "AMIDrift" });
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    expect(isTrue(claimOf(world, "a"), "DisruptionReason")).toBe(true);
+    const replacement = replacementOf(world);
+    await world.clock.advance(60_000);
+    expect(claims(world)).toHaveLength(2);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    await world.join(claimOf(world, replacement.metadata.name));
+    await world.clock.advance(5_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeDefined();
+    const told = world.published.map(({ reason }) => reason);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        "DisruptionLaunching",
+        "DisruptionWaitingReadiness",
+        "DisruptionTerminating",
+      ]),
+    );
+    await world.stop();
+  });
+
+  it("is open again when its replacement finds no capacity, and is left alone for a minute", async () => {
+    const world = await driftedNode();
+    world.cloud.refusals.push(new InsufficientCapacityError("no room"));
+    await world.clock.advance(15_000);
+    expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["a"]);
+    expect(taints(world)).toEqual([]);
+    expect(condition(claimOf(world, "a"), "DisruptionReason")).toBeUndefined();
+    expect(world.cloud.creates).toBe(1);
+    await world.clock.advance(40_000);
+    expect(world.cloud.creates).toBe(1);
+    await world.clock.advance(40_000);
+    expect(world.cloud.creates).toBe(2);
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    await world.stop();
+  });
+
+  it("is open again when its replacement does not come up in time", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(12 * 60_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    expect(world.lines.some((line) => line.includes("executing a disruption command"))).toBe(true);
+    await world.stop();
+  });
+
+  it("stays when the pool's limits leave no room for another, without being closed over and over", async () => {
+    const world = await driftedNode({ limits: { cpu: "3" } });
+    await world.clock.advance(65_000);
+    expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["a"]);
+    const failed = world.lines.filter((line) => line.includes("failed starting a disruption"));
+    expect(failed.length).toBeLessThan(3);
+    await world.stop();
+  });
+
+  it("is no longer one when what it lacked is back", async () => {
+    const world = await driftedNode({ limits: { cpu: "3" } });
+    await world.clock.advance(2_000);
+    expect(isTrue(claimOf(world, "a"), "Drifted")).toBe(true);
+    world.cloud.isDrifted = async () => undefined;
+    await world.clock.advance(6 * 60_000);
+    expect(condition(claimOf(world, "a"), "Drifted")).toBeUndefined();
+    await world.stop();
+  });
+});
+
+describe("a node in use", () => {
+  it("is told why it is not consolidated, once in a quarter of an hour", async () => {
+    const world = await driftedNode({ drifted: false });
+    await world.clock.advance(10 * 60_000);
+    const told = world.published.filter(({ reason }) => reason === "Unconsolidatable");
+    expect(told.map(({ message }) => message)).toContain("Can't replace with a cheaper node");
+    expect(told[0]?.dedupeMs).toBe(15 * 60_000);
+    expect(claims(world)).toHaveLength(1);
+    await world.stop();
+  });
+});
