@@ -172,6 +172,30 @@ describe("what templates of seed S0 come to in EC2", () => {
       expect(bootstrap).toContain("karpenter-demo");
     }));
 
+  it("the settings' instance profile when they name none, and an error when there is none either (S0-08)", async () => {
+    await inAccount(async (account) => {
+      await launchWith(account, "s0-02-nodetemplate-default.yaml");
+      expect(account.templates()[0]?.LaunchTemplateData.IamInstanceProfile?.Name).toBe(
+        "KarpenterNodeInstanceProfile-karpenter-demo",
+      );
+    });
+    const flags = { "default-instance-profile": "" };
+    await inAccount(
+      async (account) => {
+        const { world } = account;
+        await world.applySeed("s0-03-custom_ami_node_template.yaml");
+        await world.applySeed("s0-04-custom_karpenter_provisioner.yaml");
+        await world.applySeed("s0-05-basic-deploy.yaml");
+        await world.advance(5_000);
+        expect(account.fleets()).toEqual([]);
+        expect(account.said("\tERROR\t")[0]).toContain(
+          '"error": "launching machine: neither spec.provider.instanceProfile nor --default-instance-profile is specified"',
+        );
+      },
+      { flags },
+    );
+  });
+
   it("the user's tags on everything that a launch makes (S0-12)", () =>
     inAccount(async (account) => {
       const { controls } = account.world.box.sandbox.aws;
