@@ -1,0 +1,73 @@
+// What the Drifted condition costs, and which generations have it.
+import { describe, expect, it } from "vitest";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { nodePool } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { nodeClaimDisruption } from "./disruption.ts";
+
+const nodeClassRef = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+
+async function worldOf(
+  options: { betaDrift?: boolean; beta?: boolean } = {},
+): Promise<{ world: FakeWorld; asked: () => number; drifted: () => string | undefined }> {
+  const { betaDrift = true, beta = false } = options;
+  const world = fakeWorld({ gates: { betaDrift, alphaDrift: false, spotToSpot: false } });
+  let calls = 0;
+  world.cloud.isDrifted = async () => {
+    calls++;
+    return "SubnetDrift";
+  };
+  await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
+  await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef } }));
+  const annotations: Record<string, string> = beta
+    ? { "compatibility.karpenter.sh/generation": "v1beta1" }
+    : {};
+  const claim: NodeClaim = {
+    metadata: { name: "a", labels: { "karpenter.sh/nodepool": "default" }, annotations },
+    spec: { requirements: [], nodeClassRef },
+    status: { conditions: [{ type: "Launched", status: "True", reason: "Launched" }] },
+  };
+  await world.api.create(NODE_CLAIM, claim);
+  await world.run(nodeClaimDisruption(world));
+  return {
+    world,
+    asked: () => calls,
+    drifted: () => condition(world.api.find(NODE_CLAIM, "a") as NodeClaim, "Drifted")?.reason,
+  };
+}
+
+describe("the Drifted condition", () => {
+  it("asks the cloud again when the class changes, or after five minutes", async () => {
+    const { world, asked, drifted } = await worldOf();
+    await world.clock.advance(1_000);
+    expect(drifted()).toBe("SubnetDrift");
+    expect(asked()).toBe(1);
+    world.api.change(NODE_CLAIM, "a", { metadata: { annotations: { some: "thing" } } });
+    await world.clock.advance(1_000);
+    expect(asked()).toBe(1);
+    world.api.change(FAKE_NODE_CLASS, "default", { spec: { some: "thing" } });
+    await world.clock.advance(1_000);
+    expect(asked()).toBe(2);
+    await world.clock.advance(301_000);
+    expect(asked()).toBe(3);
+    await world.stop();
+  });
+
+  it("S2-31: is beta's behind the gate, and always v1's", async () => {
+    const v1 = await worldOf({ betaDrift: false });
+    await v1.world.clock.advance(1_000);
+    expect(v1.drifted()).toBe("SubnetDrift");
+    await v1.world.stop();
+    const off = await worldOf({ betaDrift: false, beta: true });
+    await off.world.clock.advance(1_000);
+    expect(off.drifted()).toBeUndefined();
+    await off.world.stop();
+    const on = await worldOf({ beta: true });
+    await on.world.clock.advance(1_000);
+    expect(on.drifted()).toBe("SubnetDrift");
+    await on.world.stop();
+  });
+});

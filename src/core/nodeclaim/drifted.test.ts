@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import type { Generation } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { instanceType, nodeClaim, pool } from "../../testing/builders.ts";
+import { isTypeGone, mayCheckType, poolDrift } from "./drifted.ts";
+
+const HASH = "karpenter.sh/nodepool-hash";
+const VERSION = "karpenter.sh/nodepool-hash-version";
+
+const claim = (annotations: Record<string, string>, labels: Record<string, string> = {}) =>
+  nodeClaim({ annotations, labels });
+const machine = (hash: string): NodeClaim => ({
+  ...claim({ "karpenter.sh/provisioner-hash": hash }),
+  apiVersion: "karpenter.sh/v1alpha5",
+  kind: "Machine",
+});
+const poolOf = (generation: Generation, options: Partial<Pool> = {}) =>
+  pool({ generation, hash: "2", ...options });
+
+describe("drift from the pool", () => {
+  it("shows in the hash of the template, for hashes of one recipe", () => {
+    expect(poolDrift(claim({ [HASH]: "1", [VERSION]: "v3" }), poolOf("v1"))).toBe(
+      "NodePoolDrifted",
+    );
+    expect(poolDrift(claim({ [HASH]: "2", [VERSION]: "v3" }), poolOf("v1"))).toBeUndefined();
+    expect(poolDrift(claim({ [HASH]: "1", [VERSION]: "v2" }), poolOf("v1"))).toBeUndefined();
+    expect(poolDrift(claim({ [HASH]: "1" }), poolOf("beta"))).toBeUndefined();
+    expect(poolDrift(claim({}), poolOf("v1"))).toBeUndefined();
+  });
+
+  it("S2-43: is called ProvisionerDrifted for a machine, which knows no version of the hash", () => {
+    expect(poolDrift(machine("1"), poolOf("alpha"))).toBe("ProvisionerDrifted");
+    expect(poolDrift(machine("2"), poolOf("alpha"))).toBeUndefined();
+  });
+
+  it.each([
+    [{ "karpenter.sh/capacity-type": "spot" }, undefined],
+    [{ "karpenter.sh/capacity-type": "on-demand" }, "RequirementsDrifted"],
+    [{}, "RequirementsDrifted"],
+  ])("shows in labels %j against a pool that wants spot: %s", (labels, reason) => {
+    const key = "karpenter.sh/capacity-type";
+    const wants = poolOf("v1", { requirements: [{ key, operator: "In", values: ["spot"] }] });
+    expect(poolDrift(claim({}, labels as Record<string, string>), wants)).toBe(reason);
+  });
+});
+
+describe("drift from what is offered", () => {
+  const labels = (capacityType: string, zone = "zone-a") => ({
+    "node.kubernetes.io/instance-type": "m-4x",
+    "topology.kubernetes.io/zone": zone,
+    "karpenter.sh/capacity-type": capacityType,
+  });
+  const gone = (capacityType: string, zone?: string, types = [instanceType()]) =>
+    isTypeGone(claim({}, labels(capacityType, zone)), types);
+
+  it("counts offerings that are sold out as offered", () => {
+    const soldOut = instanceType().offerings.map((one) => ({ ...one, available: false }));
+    expect(gone("spot", "zone-a", [instanceType({ offerings: soldOut })])).toBe(false);
+  });
+
+  it("is about the type in the claim's zone and capacity type", () => {
+    expect(gone("spot")).toBe(false);
+    expect(gone("spot", "zone-z")).toBe(true);
+    expect(gone("spot", "zone-a", [])).toBe(true);
+    expect(gone("spot", "zone-a", [instanceType({ capacityTypes: ["on-demand"] })])).toBe(true);
+  });
+
+  it("lets a machine of a reservation that ran out pass as an ordinary one", () => {
+    expect(gone("reserved", "zone-a", [instanceType({ capacityTypes: ["on-demand"] })])).toBe(
+      false,
+    );
+    expect(gone("reserved", "zone-a", [instanceType({ capacityTypes: ["spot"] })])).toBe(true);
+  });
+
+  it("is looked for once a claim is an hour old", () => {
+    const created = Date.parse(claim({}).metadata.creationTimestamp as string);
+    expect(mayCheckType(claim({}), created + 3_599_000)).toBe(false);
+    expect(mayCheckType(claim({}), created + 3_600_000)).toBe(true);
+  });
+});
