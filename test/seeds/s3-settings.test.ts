@@ -207,3 +207,38 @@ describe("S3 and S4: the interruption queue", () => {
       { flags: { "interruption-queue": "foo-queue" } },
     ));
 });
+
+describe("S3: config-logging", () => {
+  it("sets the controller's level while it runs, over the document's own (S3-84)", () =>
+    inAccount(
+      async (account) => {
+        const { world } = account;
+        const file = "s3-41-config-logging.yaml";
+        const written = (): string => world.log().join("\n");
+        await prepare(account);
+        await account.deploy("quiet", 1, onPool);
+        await account.running("quiet", 1);
+        expect(written()).not.toContain("DEBUG");
+
+        // The document says debug already; the component's own word is what counts.
+        await world.apply(seed(file, { data: { "loglevel.controller": "error" } }));
+        const before = world.log().length;
+        await account.deploy("silent", 1, onPool);
+        await account.running("silent", 1);
+        const silent = world
+          .log()
+          .slice(before)
+          .filter((line) => !line.includes("Updating logging level"));
+        expect(silent.filter((line) => !line.includes("ERROR"))).toEqual([]);
+
+        await world.apply(seed(file));
+        await account.deploy("loud", 1, onPool);
+        await account.running("loud", 1);
+        expect(written()).toContain("DEBUG");
+        expect(
+          account.said("Updating logging level for controller from error to debug."),
+        ).toHaveLength(1);
+      },
+      { logLevel: "info" },
+    ));
+});
