@@ -34,7 +34,7 @@ export async function speed(args: readonly string[]): Promise<void> {
   }
   const folder = mkdtempSync(join(tmpdir(), "karpenter-bench-"));
   try {
-    run(process.execPath, [fileURLToPath(import.meta.resolve("typescript/bin/tsc")), "-b"]);
+    run("npx", ["tsc", "-b", join(HERE, "../src/core")]);
     const upstream = args.includes("--ours") ? undefined : buildUpstream(folder);
     print(HEAD);
     print(HEAD.map((title) => "-".repeat(title.length)));

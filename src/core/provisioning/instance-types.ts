@@ -32,10 +32,13 @@ interface LabelColumn {
   readonly never: Bits;
 }
 
-/** Types by how much of a resource pods can have: `rows[i]` have at least `amounts[i]`. */
+/**
+ * Types by how much of a resource pods can have: row `i` of `rows`, which lie end to end, are
+ * those with at least `amounts[i]`.
+ */
 interface ResourceColumn {
   readonly amounts: readonly number[];
-  readonly rows: readonly Bits[];
+  readonly rows: Bits;
 }
 
 /** Types by what machines of them have of a resource, most first. */
@@ -73,6 +76,7 @@ export class TypeTable {
   #fittingDaemons: Bits;
   /** Scratch of {@link fitting}. */
   readonly #rows: Bits[] = [];
+  readonly #starts: number[] = [];
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
     this.types = [...types].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -148,25 +152,32 @@ export class TypeTable {
    * answers are none, and those make nothing.
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
-    const rows = this.#rows;
+    const [rows, starts] = [this.#rows, this.#starts];
     let count = 0;
     for (const name in added) {
       const wanted = added[name] as number;
       if (wanted <= 0) continue;
       const column = this.#resource(name);
-      const row = column.rows[firstAtLeast(column.amounts, wanted + (used[name] ?? 0))];
-      if (row === undefined) return undefined;
-      rows[count++] = row;
+      const row = firstAtLeast(column.amounts, wanted + (used[name] ?? 0));
+      if (row === column.amounts.length) return undefined;
+      starts[count] = row * bits.length;
+      rows[count++] = column.rows;
     }
+    starts[count] = 0;
     rows[count++] = this.compatible(set);
+    starts[count] = 0;
     rows[count++] = this.#fittingDaemons;
+    let left: Bits | undefined;
     for (let word = 0; word < bits.length; word++) {
-      if (commonBits(bits, rows, count, word) === 0) continue;
-      const left = new Uint32Array(bits.length);
-      for (let at = word; at < bits.length; at++) left[at] = commonBits(bits, rows, count, at);
-      return left;
+      let common = bits[word] as number;
+      for (let at = 0; at < count && common !== 0; at++) {
+        common &= (rows[at] as Bits)[(starts[at] as number) + word] as number;
+      }
+      if (common === 0) continue;
+      left ??= new Uint32Array(bits.length);
+      left[word] = common;
     }
-    return undefined;
+    return left;
   }
 
   /** The largest capacity among the types in `bits`: what a limit must leave room for. */
@@ -274,18 +285,16 @@ export class TypeTable {
     if (column !== undefined) return column;
     const amountOf = (index: number) => this.#allocatable[index]?.[name] ?? 0;
     const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
-    const amounts: number[] = [];
-    const rows: Bits[] = [];
+    const amounts = [...new Set(order.map(amountOf))].reverse();
     const having = noBits(this.size);
-    for (let at = 0; at < order.length; at++) {
-      const index = order[at] as number;
-      setBit(having, index);
-      const next = order[at + 1];
-      if (next !== undefined && amountOf(next) === amountOf(index)) continue;
-      amounts.push(amountOf(index));
-      rows.push(having.slice());
+    const rows = new Uint32Array(having.length * amounts.length);
+    for (let row = amounts.length - 1, at = 0; row >= 0; row--) {
+      for (; at < order.length && amountOf(order[at] as number) === amounts[row]; at++) {
+        setBit(having, order[at] as number);
+      }
+      rows.set(having, row * having.length);
     }
-    column = { amounts: amounts.reverse(), rows: rows.reverse() };
+    column = { amounts, rows };
     this.#resources.set(name, column);
     return column;
   }
@@ -299,14 +308,6 @@ export class TypeTable {
     }
     return true;
   }
-}
-
-function commonBits(bits: Bits, rows: readonly Bits[], count: number, word: number): number {
-  let common = bits[word] as number;
-  for (let at = 0; at < count && common !== 0; at++) {
-    common &= (rows[at] as Bits)[word] as number;
-  }
-  return common;
 }
 
 /** Index of the first amount that is enough; past the end when none is. */

@@ -87,7 +87,7 @@ export function createTemplate(
       .filter((daemon) => hasBit(daemon.on, at))
       .reduce((sum, daemon) => addResources(sum, daemon.requests), NO_RESOURCES),
   );
-  table.reserve(daemonRequests);
+  if (daemons.length > 0) table.reserve(daemonRequests);
   const usable = table.compatible(set).slice();
   const remaining = { ...remainingLimits(pool.limits, input.usage) };
   const budget = { remaining, within: usable.slice(), exhausted: false };
