@@ -4,6 +4,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    // Those need the real control plane: npm run test:cluster.
+    exclude: ["test/cluster/**"],
     pool: "threads",
     isolate: false,
     testTimeout: 20_000,

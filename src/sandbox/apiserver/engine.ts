@@ -43,7 +43,7 @@ export function groupVersionOf(definition: { group: string; version: string }): 
 }
 
 /** True for kinds that come from a CustomResourceDefinition. */
-export function isCustom(definition: ResourceDefinition): boolean {
+export function isCustom(definition: { readonly group: string }): boolean {
   const { group } = definition;
   return group.includes(".") && !group.endsWith(".k8s.io") && group !== "k8s.io";
 }

@@ -15,6 +15,9 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** The generated part of a name is 5 characters; the base is cut so that 63 are not exceeded. */
 const MAX_GENERATED_BASE = 58;
 
+/** Built-in kinds that are not updated without a version, as custom ones are not. */
+const NEEDS_VERSION: ReadonlySet<string> = new Set(["Lease", "PodDisruptionBudget"]);
+
 /** Kinds of the old groups that count generations; all custom, apps, batch and policy kinds do. */
 const GENERATION_KINDS: ReadonlySet<string> = new Set([
   "Pod",
@@ -44,15 +47,8 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   const object = body as Partial<KubeObject>;
   const wanted = groupVersionOf(definition);
   const { apiVersion = wanted, kind = definition.kind } = object;
-  if (apiVersion !== wanted) {
-    throw badRequest(
-      `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`,
-    );
-  }
-  if (kind !== definition.kind) {
-    throw badRequest(
-      `${kind} in version "${definition.version}" cannot be handled as a ${definition.kind}: the kind in the data does not match the URL`,
-    );
+  if (apiVersion !== wanted || kind !== definition.kind) {
+    throw wrongKind(definition, apiVersion, kind, wanted);
   }
   const metadata = object.metadata ?? ({} as ObjectMeta);
   if (typeof metadata !== "object" || Array.isArray(metadata)) {
@@ -60,6 +56,33 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   }
   const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = object;
   return { apiVersion, kind, metadata, ...rest };
+}
+
+/** Custom kinds are told apart by name; built-in ones by what Go can convert into what. */
+function wrongKind(
+  definition: ResourceDefinition,
+  apiVersion: string,
+  kind: string,
+  wanted: string,
+): ApiError {
+  const [version = ""] = apiVersion.split("/").slice(-1);
+  const refused = `${kind} in version "${version}" cannot be handled as a ${definition.kind}`;
+  if (isCustom(definition) || apiVersion.includes("/") !== wanted.includes("/")) {
+    return badRequest(
+      apiVersion === wanted
+        ? `${refused}: the kind in the data does not match the URL`
+        : `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`,
+    );
+  }
+  if (apiVersion !== wanted) {
+    return badRequest(
+      `${refused}: no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`,
+    );
+  }
+  const inner = definition.group === "" ? "core" : definition.group.split(".")[0];
+  return badRequest(
+    `${refused}: converting (${version}.${kind}) to (${inner}.${definition.kind}): unknown conversion`,
+  );
 }
 
 /** The namespace of the object must be the URL's; cluster-scoped objects have none, whatever they say. */
@@ -78,7 +101,7 @@ export function withCreationMeta(call: Call, object: KubeObject): KubeObject {
   checkNamespace(call, object);
   const given = object.metadata;
   if (given.resourceVersion !== undefined && given.resourceVersion !== "") {
-    throw badRequest("resourceVersion should not be set on objects to be created");
+    throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
   }
   const metadata: Partial<Mutable<ObjectMeta>> = { ...given };
   const base = given.generateName ?? "";
@@ -113,6 +136,11 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   const name = path.name as string;
   const { metadata } = next;
   checkNamespace(call, next);
+  if (call.method === "PUT" && (metadata.name ?? "") === "") {
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
   if (metadata.name !== undefined && metadata.name !== "" && metadata.name !== name) {
     throw badRequest(
       `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
@@ -123,12 +151,17 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
     throw conflict(
       definition,
       name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.metadata.uid}`,
+      storageError(
+        call,
+        name,
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.metadata.uid}`,
+      ),
     );
   }
   if (resourceVersion === undefined || resourceVersion === "") {
-    if (call.method === "PUT" && (isCustom(definition) || definition.kind === "Lease")) {
-      throw invalid(definition, name, [
+    if (call.method === "PUT" && (isCustom(definition) || NEEDS_VERSION.has(definition.kind))) {
+      // Here alone the resource is named where the kind is named otherwise.
+      throw invalid({ group: definition.group, kind: definition.plural }, name, [
         {
           field: "metadata.resourceVersion",
           reason: "FieldValueInvalid",
@@ -136,9 +169,20 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
         },
       ]);
     }
+  } else if (!/^\d+$/.test(resourceVersion)) {
+    throw new ApiError(500, "", `strconv.ParseUint: parsing "${resourceVersion}": invalid syntax`);
   } else if (resourceVersion !== current.metadata.resourceVersion) {
     throw conflict(definition, name, STALE_WRITE);
   }
+}
+
+/** The words of the store behind kube-apiserver. */
+function storageError(call: Call, name: string, detail: string): string {
+  const { definition, path } = call;
+  const group = definition.group === "" ? "" : `${definition.group}/`;
+  const namespace = path.namespace === undefined ? "" : `${path.namespace}/`;
+  const key = `/registry/${group}${definition.plural}/${namespace}${name}`;
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${detail}`;
 }
 
 /** Metadata of an update: identity and the server's fields stay the current ones. */

@@ -7,6 +7,8 @@ import { isObject } from "../../base/json.ts";
 import { fromStorage, listFromStorage } from "./conversion.ts";
 import type { Call } from "./engine.ts";
 import { type ListMetadata, showList, showObject, type View } from "./representation.ts";
+import { forbidden, notSupported } from "./schema/field-error.ts";
+import type { FieldError } from "./schema/schema.ts";
 import { selectionOf, selectsAll } from "./selectors.ts";
 import { ApiError, badRequest, expired, invalid, notFound } from "./status.ts";
 import { storeKey } from "./store.ts";
@@ -21,7 +23,7 @@ export async function getObject(call: Call): Promise<KubeObject> {
 }
 
 export async function get(call: Call, view: View): Promise<unknown> {
-  checkNotTooNew(call);
+  checkNotTooNew(call, "get");
   return showObject(call.engine, call.definition, view, await getObject(call));
 }
 
@@ -36,6 +38,7 @@ export async function list(call: Call, view: View): Promise<unknown> {
   const { engine, definition, query } = call;
   const matches = selectionOf(definition, query);
   const limit = wholeNumber(query, "limit");
+  wholeNumber(query, "timeoutSeconds");
   const token = query.get("continue") ?? "";
   const from = token === "" ? undefined : readContinuation(token, query);
   const { objects, revision } = snapshot(call, from);
@@ -73,11 +76,7 @@ function snapshot(
   checkNotTooNew(call);
   const version = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
-  if (match !== "" && from === undefined && version === "") {
-    throw listOptionsInvalid(
-      "resourceVersionMatch is forbidden unless resourceVersion is provided",
-    );
-  }
+  if (from === undefined) checkMatch(match, version, query);
   if (from === undefined && match !== "Exact")
     return store.list(definition.storageKey, path.namespace);
   const revision = from?.rv ?? Number(version);
@@ -95,17 +94,17 @@ export function wholeNumber(query: URLSearchParams, name: string): number {
   const text = query.get(name) ?? "";
   if (text === "") return 0;
   if (/^\d+$/.test(text)) return Number(text);
-  throw badRequest(`${name}: Invalid value: "${text}": must be a whole number, 0 or more`);
+  throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
 }
 
 /** A version from the future cannot be waited for here: versions only grow by writes to this server. */
-export function checkNotTooNew(call: Call): void {
+export function checkNotTooNew(call: Call, verb: "get" | "list" | "watch" = "list"): void {
   const version = call.query.get("resourceVersion") ?? "";
   if (version === "") return;
   if (!/^\d+$/.test(version)) {
-    throw listOptionsInvalid(
-      `resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": invalid syntax`,
-    );
+    const text = `resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": invalid syntax`;
+    if (verb === "list") throw badRequest(`invalid resource version: ${text}`);
+    throw new ApiError(500, "", text);
   }
   const current = call.engine.store.revision;
   if (Number(version) <= current) return;
@@ -120,12 +119,23 @@ export function checkNotTooNew(call: Call): void {
   );
 }
 
-function listOptionsInvalid(text: string): ApiError {
-  const colon = text.indexOf(": ");
-  const field = colon < 0 ? "resourceVersionMatch" : text.slice(0, colon);
-  const message = colon < 0 ? `Forbidden: ${text}` : text.slice(colon + 2);
-  const reason = colon < 0 ? "FieldValueForbidden" : "FieldValueInvalid";
-  return invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [{ field, reason, message }]);
+/** upstream: apimachinery pkg/apis/meta/internalversion/validation */
+function checkMatch(match: string, version: string, query: URLSearchParams): void {
+  const errors: FieldError[] = [];
+  const field = "resourceVersionMatch";
+  if (match !== "") {
+    if (version === "")
+      errors.push(forbidden(field, `${field} is forbidden unless resourceVersion is provided`));
+    if (match === "Exact" && version === "0") {
+      const text = `${field} "exact" is forbidden for resourceVersion "0"`;
+      errors.push(forbidden(field, text));
+    }
+    if (match !== "Exact" && match !== "NotOlderThan")
+      errors.push(notSupported(field, match, ["Exact", "NotOlderThan", ""]));
+  }
+  if (query.has("sendInitialEvents"))
+    errors.push(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
 }
 
 function writeContinuation(value: Continuation): string {

@@ -61,7 +61,7 @@ export function showObject(
     kind: "Table",
     apiVersion: META,
     metadata: resourceVersion === undefined ? {} : { resourceVersion },
-    columnDefinitions: withColumns ? definition.columns : [],
+    columnDefinitions: withColumns ? definition.columns : null,
     rows: [rowOf(engine, definition, view, object)],
   };
 }
@@ -104,7 +104,7 @@ function rowOf(
   object: KubeObject,
 ): unknown {
   const cells = definition.tableCells(object, engine.clock.now());
-  if (view.include === "None") return { cells };
+  if (view.include === "None") return { cells, object: null };
   return { cells, object: view.include === "Object" ? object : metadataOnly(object) };
 }
 

@@ -4,6 +4,7 @@
  */
 import { matchesLabelSelector, parseLabelSelector } from "../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../apis/meta.ts";
+import { isCustom } from "./engine.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { badRequest } from "./status.ts";
 
@@ -83,9 +84,7 @@ export function parseFieldSelector(definition: ResourceDefinition, text: string)
 function parseFieldTerm(definition: ResourceDefinition, term: string, whole: string): Predicate {
   const match = /^([^=!]+)(==|!=|=)(.*)$/.exec(term);
   if (match === null) {
-    throw badRequest(
-      `invalid field selector "${whole}": cannot parse term "${term}"; write field=value or field!=value`,
-    );
+    throw badRequest(`invalid selector: '${whole}'; can't understand '${term}'`);
   }
   const [, field = "", operator, value] = match;
   const { group, plural } = definition;
@@ -96,22 +95,16 @@ function parseFieldTerm(definition: ResourceDefinition, term: string, whole: str
       ? (FIELDS[plural]?.includes(field) ?? false)
       : false);
   if (!known) {
-    // Core kinds have conversion functions with a text of their own; the rest share one.
-    const why =
-      group === "" && FIELDS[plural] !== undefined
-        ? `field label not supported: ${field}`
-        : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`;
+    // Core and custom kinds have conversion functions with a text of their own; the rest share one.
     throw badRequest(
-      `Unable to find "${groupVersion(definition)}, Resource=${plural}" that match label selector "", field selector "${whole}": ${why}`,
+      (group === "" && FIELDS[plural] !== undefined) || isCustom(definition)
+        ? `field label not supported: ${field}`
+        : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
     );
   }
   const read = fieldReader(field, definition.plural);
   if (operator === "!=") return (object) => read(object) !== value;
   return (object) => read(object) === value;
-}
-
-function groupVersion({ group, version }: ResourceDefinition): string {
-  return `${group === "" ? "" : group}/${version}`;
 }
 
 function fieldReader(field: string, plural: string): (object: KubeObject) => string {

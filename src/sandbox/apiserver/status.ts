@@ -100,8 +100,9 @@ export function notFound(resource: Resource, name: string): ApiError {
   return new ApiError(404, "NotFound", message, detailsOf(resource, name));
 }
 
-export function alreadyExists(resource: Resource, name: string): ApiError {
-  const message = `${qualifiedResource(resource)} "${name}" already exists`;
+export function alreadyExists(resource: Resource, name: string, isEnding = false): ApiError {
+  const ending = isEnding ? "object is being deleted: " : "";
+  const message = `${ending}${qualifiedResource(resource)} "${name}" already exists`;
   return new ApiError(409, "AlreadyExists", message, detailsOf(resource, name));
 }
 
@@ -148,11 +149,11 @@ export function tooOld(asked: number, oldest: number): ApiError {
   return expired(`too old resource version: ${asked} (${oldest})`);
 }
 
-export function unsupportedMediaType(sent: string, accepted: readonly string[]): ApiError {
+export function unsupportedMediaType(accepted: readonly string[]): ApiError {
   return new ApiError(
     415,
     "UnsupportedMediaType",
-    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}${sent === "" ? "" : ` (got ${sent})`}`,
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
   );
 }
 

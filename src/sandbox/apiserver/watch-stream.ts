@@ -11,6 +11,7 @@ import { fromStorage } from "./conversion.ts";
 import { type Call, groupVersionOf } from "./engine.ts";
 import { checkNotTooNew, wholeNumber } from "./read.ts";
 import { showObject, type View } from "./representation.ts";
+import { forbidden, notSupported } from "./schema/field-error.ts";
 import { selectionOf } from "./selectors.ts";
 import { type ApiError, invalid, tooOld } from "./status.ts";
 import type { StoreEvent } from "./store.ts";
@@ -27,7 +28,7 @@ type Pending =
 export function watch(call: Call, view: View): KubeStream {
   const { engine, definition, path, query } = call;
   const matches = selectionOf(definition, query);
-  checkNotTooNew(call);
+  checkNotTooNew(call, "watch");
   wholeNumber(query, "timeoutSeconds");
   const { store } = engine;
   const version = Number(query.get("resourceVersion") ?? 0);
@@ -47,13 +48,13 @@ export function watch(call: Call, view: View): KubeStream {
 
 function checkInitialEvents(query: URLSearchParams): void {
   const field = "resourceVersionMatch";
-  if (query.get("resourceVersionMatch") !== "NotOlderThan") {
-    const message =
-      "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-    throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [
-      { field, reason: "FieldValueForbidden", message },
-    ]);
-  }
+  const match = query.get("resourceVersionMatch") ?? "";
+  if (match === "NotOlderThan") return;
+  const text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+  throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [
+    forbidden(field, text),
+    ...(match === "" ? [] : [notSupported(field, match, ["NotOlderThan"])]),
+  ]);
 }
 
 class WatchStream implements KubeStream {

@@ -5,7 +5,7 @@
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
-import { clone, deepEqual } from "../../base/json.ts";
+import { clone, deepEqual, isObject } from "../../base/json.ts";
 import { mutate, review } from "./admission.ts";
 import { fromStorage, toStorage } from "./conversion.ts";
 import { type Call, isDryRun } from "./engine.ts";
@@ -20,6 +20,7 @@ import {
 } from "./object-meta.ts";
 import { ownedAfterWrite } from "./patch/managed-fields.ts";
 import { refusedPatch } from "./patch/refusal.ts";
+import { notSupported } from "./schema/field-error.ts";
 import {
   ApiError,
   alreadyExists,
@@ -55,6 +56,7 @@ export async function create(
   managedFields?: Change["managedFields"],
 ): Promise<KubeObject> {
   const { engine, definition } = call;
+  checkDryRun(call, "CreateOptions");
   const sent = readStrictly(call, objectOf(call, clone(body)));
   let object = definition.applyDefaults(withCreationMeta(call, sent));
   const { name, namespace } = object.metadata;
@@ -68,8 +70,9 @@ export async function create(
     managedFields?.(object, undefined) ?? ownedAfterWrite(call, object, undefined, ""),
   );
   const stored = await toStorage(engine, definition, object);
-  if (engine.store.get(definition.storageKey, namespace, name) !== undefined) {
-    throw alreadyExists(definition, name);
+  const found = engine.store.get(definition.storageKey, namespace, name);
+  if (found !== undefined) {
+    throw alreadyExists(definition, name, found.metadata.deletionTimestamp !== undefined);
   }
   if (isDryRun(call)) return object;
   return fromStorage(engine, definition, engine.store.put(definition.storageKey, stored));
@@ -79,6 +82,8 @@ export async function create(
 export async function update(call: Call, change: Change): Promise<KubeObject> {
   const { engine, definition, path } = call;
   const name = path.name as string;
+  checkDryRun(call, call.method === "PATCH" ? "PatchOptions" : "UpdateOptions");
+  if (call.method === "PUT") checkNamed(call);
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const before = engine.store.get(definition.storageKey, path.namespace, name);
     if (before === undefined) throw notFound(definition, name);
@@ -91,6 +96,22 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
     return fromStorage(engine, definition, storeUpdate(call, stored));
   }
   throw conflict(definition, name, STALE_WRITE);
+}
+
+/** What names another object, or none, is refused before anybody looks whether there is one. */
+function checkNamed(call: Call): void {
+  const name = call.path.name as string;
+  const { metadata } = (call.body ?? {}) as Partial<KubeObject>;
+  if (!isObject(metadata) || metadata["name"] === undefined || metadata["name"] === name) return;
+  throw badRequest(
+    `the name of the object (${metadata["name"]}) does not match the name on the URL (${name})`,
+  );
+}
+
+function checkDryRun(call: Call, kind: string): void {
+  const asked = call.query.getAll("dryRun").filter((value) => value !== "");
+  if (asked.every((value) => value === "All")) return;
+  throw invalid({ group: "meta.k8s.io", kind }, "", [notSupported("dryRun", asked, ["All"])]);
 }
 
 /** An apply that only takes a share in fields, or a client that rewrites who owns what. */
@@ -182,7 +203,7 @@ export function readStrictly(call: Call, object: KubeObject): KubeObject {
         {
           field: "fieldValidation",
           reason: "FieldValueNotSupported",
-          message: `Unsupported value: "${mode}": supported values: "Ignore", "Strict", "Warn"`,
+          message: `Unsupported value: "${mode}": supported values: "", "Ignore", "Strict", "Warn"`,
         },
       ],
     );

@@ -7,10 +7,10 @@
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
-import { clone, isObject } from "../../../base/json.ts";
-import { type Call, groupVersionOf } from "../engine.ts";
-import { objectOf } from "../object-meta.ts";
-import { ApiError, badRequest, invalid, notFound, type StatusCause } from "../status.ts";
+import { clone, deepEqual, isObject } from "../../../base/json.ts";
+import { type Call, groupVersionOf, isCustom } from "../engine.ts";
+import { tooLong } from "../schema/field-error.ts";
+import { ApiError, badRequest, conflict, invalid, notFound, type StatusCause } from "../status.ts";
 import { create, update } from "../write.ts";
 import {
   difference,
@@ -34,7 +34,10 @@ import {
   withFields,
 } from "./managed-fields.ts";
 import { untypedApply } from "./refusal.ts";
-import { compare, fieldsOf, merge, without } from "./typed-value.ts";
+import { compare, duplicateKey, fieldsOf, merge, without } from "./typed-value.ts";
+
+const BEFORE_FIRST_APPLY = "before-first-apply";
+const MAX_MANAGER_BYTES = 128;
 
 export async function apply(
   call: Call,
@@ -45,11 +48,16 @@ export async function apply(
   const identity = identityOf(call, subresource ?? "");
   const owned = fieldsOf(ownable(config), definition.schema);
   const time = toRfc3339(engine.clock.now());
+  checkManager(identity.manager);
   const stored = engine.store.get(definition.storageKey, path.namespace, path.name as string);
   if (stored === undefined) {
     if (subresource !== undefined) throw notFound(definition, path.name as string);
-    if (config.metadata.uid) throw notFound(definition, path.name as string);
-    const named = { ...config, metadata: { ...config.metadata, name: path.name as string } };
+    const { uid, resourceVersion: _, ...metadata } = config.metadata;
+    if (uid) {
+      const why = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+      throw conflict(definition, path.name as string, why);
+    }
+    const named = { ...config, metadata: { ...metadata, name: path.name as string } };
     const object = await create(call, named, () => [entryFor(identity, owned, time)]);
     return { object, created: true };
   }
@@ -61,11 +69,10 @@ export async function apply(
       return applied.object;
     },
     managedFields: (_next, current) => {
+      // An apply that changes no value leaves its manager's time as it was, or without one.
       const before = entriesOf(current).find((entry) => isEntryOf(entry, identity));
-      const mine = entryFor(identity, owned, time);
-      const isSame =
-        before !== undefined && JSON.stringify(before.fieldsV1) === JSON.stringify(mine.fieldsV1);
-      return sorted([...(applied?.others ?? []), isSame ? before : mine]);
+      const mine = entryFor(identity, owned, applied?.isChange === true ? time : before?.time);
+      return sorted([...(applied?.others ?? []), mine]);
     },
   });
   return { object, created: false };
@@ -74,6 +81,7 @@ export async function apply(
 interface Applied {
   readonly object: KubeObject;
   readonly others: readonly ManagedEntry[];
+  readonly isChange: boolean;
 }
 
 function applyTo(
@@ -86,8 +94,8 @@ function applyTo(
   const { schema } = call.definition;
   const live = ownable(current);
   const merged = merge(live, ownable(config), schema);
-  const { changed } = compare(live, merged, schema);
-  const entries = entriesOf(current).filter((entry) => !isEntryOf(entry, identity));
+  const { changed } = compare(live, merged, schema, isCustom(call.definition));
+  const entries = knownEntries(call, current).filter((entry) => !isEntryOf(entry, identity));
   const clashes = entries
     .map((entry) => ({ entry, fields: intersection(fromFieldsV1(entry.fieldsV1), changed) }))
     .filter(({ fields }) => !isEmpty(fields));
@@ -103,7 +111,30 @@ function applyTo(
   );
   const gone = unwanted(wantedBefore, wantedElsewhere);
   const pruned = (without(merged, gone, schema) ?? {}) as Record<string, unknown>;
-  return { object: reassembled(current, config, pruned), others };
+  const isChange = !deepEqual(pruned, live);
+  return { object: reassembled(current, config, pruned), others, isChange };
+}
+
+/** Of an object without notes everything belongs to whoever wrote it before the first apply. */
+function knownEntries(call: Call, current: KubeObject): readonly ManagedEntry[] {
+  const entries = entriesOf(current);
+  if (entries.length > 0) return entries;
+  const { definition, engine } = call;
+  const identity: Identity = {
+    manager: BEFORE_FIRST_APPLY,
+    operation: "Update",
+    apiVersion: groupVersionOf(definition),
+    subresource: "",
+  };
+  const fields = compare({}, ownable(current), definition.schema, isCustom(definition)).changed;
+  return [entryFor(identity, fields, toRfc3339(engine.clock.now()))];
+}
+
+function checkManager(manager: string): void {
+  if (Buffer.byteLength(manager) <= MAX_MANAGER_BYTES) return;
+  throw invalid({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
+    tooLong("fieldManager", MAX_MANAGER_BYTES),
+  ]);
 }
 
 /** What was wanted and is not any more: a path stays while anything below it is wanted. */
@@ -145,9 +176,24 @@ function reassembled(
   } as KubeObject;
 }
 
+/** As Go prints the group, version and kind of an object: `/v1, Kind=Pod`. */
+function kindText(apiVersion: string, kind: string): string {
+  const groupVersion =
+    apiVersion === "" || apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+  return `${groupVersion === "" ? "/" : groupVersion}, Kind=${kind}`;
+}
+
 function configOf(call: Call, subresource: string): KubeObject {
-  const object = objectOf(call, clone(call.body));
-  const { managedFields, name } = object.metadata;
+  const { definition } = call;
+  const object = clone(call.body) as KubeObject;
+  if (!isObject(object) || !isObject(object["metadata"] ?? {}))
+    throw badRequest(
+      "the applied configuration must be an object with apiVersion, kind and metadata",
+    );
+  const { apiVersion = "", kind = "" } = object;
+  if (apiVersion !== groupVersionOf(definition) || kind !== definition.kind)
+    throw badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
+  const { managedFields, name } = object.metadata ?? {};
   if (managedFields !== undefined && managedFields !== null && managedFields.length > 0) {
     throw badRequest("metadata.managedFields must be nil");
   }
@@ -157,13 +203,22 @@ function configOf(call: Call, subresource: string): KubeObject {
     );
   }
   const { value: read, unknown, malformed } = call.definition.prune(object);
-  if (unknown.length > 0 || malformed !== undefined) {
-    throw untypedApply(call, object, unknown, malformed);
+  const twice = duplicateKey(object, definition.schema);
+  if (unknown.length > 0 || malformed !== undefined || twice !== undefined) {
+    throw untypedApply(
+      call,
+      kindText(apiVersion, kind),
+      object,
+      unknown,
+      malformed ?? (twice === undefined ? undefined : `${twice}`),
+    );
   }
-  if (!call.definition.hasStatus) return read;
-  const { status, ...base } = read as KubeObject & { status?: unknown };
+  // What is empty was still said, and is owned: reading would drop it.
+  const said = isCustom(definition) ? read : object;
+  if (!definition.hasStatus) return said;
+  const { status, ...base } = said as KubeObject & { status?: unknown };
   if (subresource !== "status") return base;
-  const { apiVersion, kind, metadata } = base;
+  const { metadata } = base;
   const part = { apiVersion, kind, metadata: { name: metadata.name } };
   return { ...part, ...(status === undefined ? {} : { status }) } as KubeObject;
 }
@@ -208,8 +263,8 @@ function conflictOf(
   return new ApiError(409, "Conflict", text, { causes });
 }
 
-function managerText({ manager, operation, apiVersion, subresource, time }: ManagedEntry): string {
+/** Who applies is known by name alone; of other writers the version counts too. */
+function managerText({ manager, operation, apiVersion, subresource }: ManagedEntry): string {
   const part = subresource === undefined ? "" : ` with subresource "${subresource}"`;
-  const when = operation === "Update" && time !== undefined ? ` at ${time}` : "";
-  return `"${manager}"${part} using ${apiVersion}${when}`;
+  return `"${manager}"${part}${operation === "Update" ? ` using ${apiVersion}` : ""}`;
 }

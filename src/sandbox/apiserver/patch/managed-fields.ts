@@ -7,7 +7,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
-import { type Call, groupVersionOf, managerOf } from "../engine.ts";
+import { type Call, groupVersionOf, isCustom, managerOf } from "../engine.ts";
 import {
   difference,
   EMPTY,
@@ -36,7 +36,6 @@ const ANCIENT = "ancient-changes";
 const SERVER_METADATA: ReadonlySet<string> = new Set([
   "name",
   "namespace",
-  "generateName",
   "uid",
   "resourceVersion",
   "generation",
@@ -74,7 +73,15 @@ export function ownedAfterWrite(
   const after = ownable(next);
   // A new object's status is the server's; nobody wrote it.
   if (current === undefined && call.definition.hasStatus) delete after["status"];
-  const { changed, removed } = compare(ownable(current), after, call.definition.schema);
+  const { definition } = call;
+  // Who threw all notes away gets none before somebody applies.
+  if (current !== undefined && before.length === 0) return before;
+  const { changed, removed } = compare(
+    ownable(current),
+    after,
+    definition.schema,
+    isCustom(definition),
+  );
   if (isEmpty(changed) && isEmpty(removed)) return before;
   return takeOver(before, {
     changed,
@@ -152,13 +159,17 @@ export function isEntryOf(entry: ManagedEntry, identity: Identity): boolean {
   );
 }
 
-export function entryFor(identity: Identity, fields: FieldSet, time: string): ManagedEntry {
+export function entryFor(
+  identity: Identity,
+  fields: FieldSet,
+  time: string | undefined,
+): ManagedEntry {
   const { manager, operation, apiVersion, subresource } = identity;
   return {
     manager,
     operation,
     apiVersion,
-    time,
+    ...(time === undefined ? {} : { time }),
     fieldsType: "FieldsV1",
     fieldsV1: toFieldsV1(fields),
     ...(subresource === "" ? {} : { subresource }),

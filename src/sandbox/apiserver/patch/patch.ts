@@ -5,7 +5,8 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { applyMergePatch, isObject } from "../../../base/json.ts";
 import { type Call, isCustom } from "../engine.ts";
-import { badRequest, unsupportedMediaType } from "../status.ts";
+import { forbidden } from "../schema/field-error.ts";
+import { ApiError, badRequest, invalid, unsupportedMediaType } from "../status.ts";
 import { update } from "../write.ts";
 import { apply } from "./apply.ts";
 import { applyJsonPatch } from "./json-patch.ts";
@@ -27,7 +28,9 @@ export async function patchObject(
   const type = ((call.headers["content-type"] ?? "").split(";")[0] as string).trim();
   if (APPLY_PATCHES.includes(type)) return apply(call, subresource);
   if (call.query.get("force") !== null) {
-    throw badRequest("force is only allowed with apply patches (application/apply-patch+yaml)");
+    throw invalid({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
+      forbidden("force", "may not be specified for non-apply patch"),
+    ]);
   }
   const change = changeOf(call, type);
   const object = await update(call, {
@@ -54,7 +57,8 @@ function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
     if (!isObject(body)) throw badRequest("a strategic merge patch must be a JSON object");
     return (current) => applyStrategicPatch(current, body, definition.schema);
   }
-  const accepted = [JSON_PATCH, MERGE_PATCH, ...APPLY_PATCHES];
-  if (!isCustom(definition)) accepted.push(STRATEGIC_PATCH);
-  throw unsupportedMediaType(type, accepted);
+  // The router of built-in kinds refuses before anybody knows what would be accepted.
+  if (!isCustom(definition))
+    throw new ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
+  throw unsupportedMediaType([JSON_PATCH, MERGE_PATCH, "application/apply-patch+yaml"]);
 }

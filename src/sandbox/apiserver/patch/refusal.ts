@@ -7,7 +7,7 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
-import { type Call, groupVersionOf } from "../engine.ts";
+import type { Call } from "../engine.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ApiError, invalid } from "../status.ts";
@@ -30,11 +30,12 @@ export function refusedPatch(call: Call, patched: KubeObject, problem: string): 
  */
 export function untypedApply(
   call: Call,
+  kind: string,
   config: KubeObject,
   unknown: readonly string[],
   malformed: string | undefined,
 ): ApiError {
-  const { definition, path } = call;
+  const { definition } = call;
   const errors =
     malformed === undefined
       ? unknown.map(
@@ -42,8 +43,8 @@ export function untypedApply(
         )
       : [typedText(malformed)];
   const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join("\n  ")}`;
-  const key = `${path.namespace ?? ""}/${path.name ?? ""}`;
-  const kind = `${groupVersionOf(definition)}, Kind=${definition.kind}`;
+  const { name = "", namespace = "" } = config.metadata;
+  const key = `${namespace}/${name}`;
   return new ApiError(500, "", `failed to create typed patch object (${key}; ${kind}): ${text}`);
 }
 

@@ -6,7 +6,16 @@
  */
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
 import type { Schema } from "../schema/schema.ts";
-import { EMPTY, type FieldSet, isEmpty, keyEdge, LEAF, nodeOf, valueEdge } from "./field-set.ts";
+import {
+  EMPTY,
+  type FieldSet,
+  isEmpty,
+  keyEdge,
+  LEAF,
+  nodeOf,
+  pathText,
+  valueEdge,
+} from "./field-set.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -36,13 +45,41 @@ function partsOf(value: unknown, schema: Schema | undefined): Parts | undefined 
   return { kind: "list", byEdge };
 }
 
+/** Keys of built-in lists that may be left out: the data of the kinds names no defaults. */
+const KEY_DEFAULTS: Readonly<Record<string, unknown>> = { protocol: "TCP" };
+
 function edgeOfItem(item: Item, schema: Schema | undefined): string {
   const keys: Record<string, unknown> = {};
   for (const key of schema?.["x-kubernetes-list-map-keys"] ?? []) {
-    const value = item[key] ?? schema?.items?.properties?.[key]?.default;
+    const value = item[key] ?? schema?.items?.properties?.[key]?.default ?? KEY_DEFAULTS[key];
     if (value !== undefined) keys[key] = value;
   }
   return keyEdge(keys);
+}
+
+/** What is wrong with a keyed list that names an item twice; undefined when no list does. */
+export function duplicateKey(
+  value: unknown,
+  schema: Schema | undefined,
+  path = "",
+): string | undefined {
+  if (isObject(value)) {
+    for (const [key, child] of Object.entries(value)) {
+      const found = duplicateKey(child, schemaAt(schema, `f:${key}`), `${path}.${key}`);
+      if (found !== undefined) return found;
+    }
+  }
+  if (!Array.isArray(value) || schema?.["x-kubernetes-list-type"] !== "map") return undefined;
+  const seen = new Set<string>();
+  for (const item of value) {
+    if (!isObject(item)) continue;
+    const edge = edgeOfItem(item, schema);
+    if (seen.has(edge)) return `${path}: duplicate entries for key ${pathText([edge])}`;
+    seen.add(edge);
+    const found = duplicateKey(item, schema.items, `${path}${pathText([edge])}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 function schemaAt(schema: Schema | undefined, edge: string): Schema | undefined {
@@ -79,8 +116,29 @@ export interface Comparison {
 
 const SAME: Comparison = { changed: EMPTY, removed: EMPTY };
 
-/** What differs between two values, walking only where they do. */
-export function compare(before: unknown, after: unknown, schema: Schema | undefined): Comparison {
+/**
+ * Structs of built-in kinds that are there even when nothing is in them; with the required fields
+ * they are never new by themselves.
+ */
+const ALWAYS_THERE: ReadonlySet<string> = new Set([
+  "spec",
+  "status",
+  "strategy",
+  "updateStrategy",
+  "nodeInfo",
+  "daemonEndpoints",
+]);
+
+/**
+ * What differs between two values, walking only where they do. `isCustom`: the kind is a custom one,
+ * of which an absent part is just absent.
+ */
+export function compare(
+  before: unknown,
+  after: unknown,
+  schema: Schema | undefined,
+  isCustom: boolean,
+): Comparison {
   if (before === after) return SAME;
   const old = partsOf(before, schema);
   const next = partsOf(after, schema);
@@ -92,27 +150,37 @@ export function compare(before: unknown, after: unknown, schema: Schema | undefi
   for (const [edge, value] of next.byEdge) {
     const inner = schemaAt(schema, edge);
     const was = old.byEdge.get(edge);
-    if (was === undefined) changed.set(edge, added(value, schema, edge));
+    if (was === undefined && !isAlwaysThere(schema, edge, isCustom))
+      changed.set(edge, whole(value, inner));
     else {
-      const below = compare(was, value, inner);
+      const empty = Array.isArray(value) ? [] : {};
+      const below = compare(was ?? empty, value, inner, isCustom);
       changed.set(edge, below.changed);
       removed.set(edge, below.removed);
     }
   }
   for (const [edge, value] of old.byEdge) {
     if (next.byEdge.has(edge)) continue;
-    removed.set(edge, { ...fieldsOf(value, schemaAt(schema, edge)), isMember: true });
+    removed.set(edge, whole(value, schemaAt(schema, edge)));
   }
   return { changed: nodeOf(false, changed), removed: nodeOf(false, removed) };
 }
 
-/** A whole new part: a free map counts itself as well, as kube-apiserver shows labels. */
-function added(value: unknown, schema: Schema | undefined, edge: string): FieldSet {
-  const inner = schemaAt(schema, edge);
-  const below = fieldsOf(value, inner);
-  const isFreeMap = isObject(value) && inner?.properties === undefined;
-  const isMember = below.isMember || isEmpty(below) || isFreeMap || ownsItself(schema, edge);
-  return isMember === below.isMember ? below : { ...below, isMember };
+function isAlwaysThere(schema: Schema | undefined, edge: string, isCustom: boolean): boolean {
+  const field = edge.slice(2);
+  if (!edge.startsWith("f:") || schema?.properties?.[field] === undefined) return false;
+  if (field === "metadata") return true;
+  return !isCustom && (ALWAYS_THERE.has(field) || schema.required?.includes(field) === true);
+}
+
+/** A part that came or went as a whole: everything in it counts, and each map and list itself. */
+function whole(value: unknown, schema: Schema | undefined): FieldSet {
+  const parts = partsOf(value, schema);
+  if (parts === undefined || parts.byEdge.size === 0) return LEAF;
+  const children = new Map<string, FieldSet>();
+  for (const [edge, child] of parts.byEdge)
+    children.set(edge, whole(child, schemaAt(schema, edge)));
+  return nodeOf(true, children);
 }
 
 /** `config` laid over `live`: what an apply makes before fields are taken away. */

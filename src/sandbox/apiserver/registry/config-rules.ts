@@ -3,13 +3,17 @@
  * upstream: pkg/apis/core/validation ValidateConfigMapUpdate, ValidateSecretUpdate
  */
 import { deepEqual } from "../../../base/json.ts";
-import { forbidden } from "../schema/field-error.ts";
+import { forbidden, invalid } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 import { validateImmutable } from "./selector-rules.ts";
 
+const KEY_TEXT =
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or " +
+  "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+
 export const CONFIG_MAP_RULES: KindRules = {
-  validate: (map, current) => validateKeptImmutable(map, current),
+  validate: (map, current) => [...validateKeys(map), ...validateKeptImmutable(map, current)],
 };
 
 export const SECRET_RULES: KindRules = {
@@ -19,7 +23,7 @@ export const SECRET_RULES: KindRules = {
   prepareCreate: mergeStringData,
   prepareUpdate: mergeStringData,
   validate(secret, current) {
-    const errors = validateKeptImmutable(secret, current);
+    const errors = [...validateKeys(secret), ...validateKeptImmutable(secret, current)];
     if (current !== undefined) errors.push(...validateImmutable(secret.type, current.type, "type"));
     return errors;
   },
@@ -32,6 +36,21 @@ function mergeStringData(secret: Raw): void {
     secret.data[key] = Buffer.from(secret.stringData[key], "utf8").toString("base64");
   }
   delete secret.stringData;
+}
+
+/** upstream: apimachinery pkg/util/validation IsConfigMapKey */
+function validateKeys(object: Raw): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const part of ["data", "binaryData"]) {
+    for (const key of Object.keys(object[part] ?? {}).sort()) {
+      if (key.length > 253)
+        errors.push(invalid(`${part}[${key}]`, key, "must be no more than 253 characters"));
+      if (!/^[-._a-zA-Z0-9]+$/.test(key)) errors.push(invalid(`${part}[${key}]`, key, KEY_TEXT));
+      else if (key === "." || key === ".." || key.startsWith(".."))
+        errors.push(invalid(`${part}[${key}]`, key, `must not be '${key}'`));
+    }
+  }
+  return errors;
 }
 
 function validateKeptImmutable(object: Raw, current: Raw | undefined): FieldError[] {

@@ -71,6 +71,7 @@ const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "
 
 /** Complaints after which rules are not run. */
 const BLOCKING = new Set([
+  "FieldValueNotSupported",
   "FieldValueRequired",
   "FieldValueTooLong",
   "FieldValueTooMany",

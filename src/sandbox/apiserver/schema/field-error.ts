@@ -80,7 +80,7 @@ export function printFieldError(error: FieldError): string {
 }
 
 function show(value: unknown): string {
-  if (value === undefined || value === null) return '"null"';
+  if (value === undefined || value === null) return "null";
   if (typeof value === "object") return canonicalJson(value);
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }

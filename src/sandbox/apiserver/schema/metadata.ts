@@ -8,6 +8,11 @@ import { forbidden, invalid, required, tooLong } from "./field-error.ts";
 import type { FieldError } from "./schema.ts";
 
 const MAX_ANNOTATIONS_BYTES = 256 * 1_024;
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
+  "kubernetes",
+  "orphan",
+  "foregroundDeletion",
+]);
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const NAME_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
@@ -45,6 +50,12 @@ export function validateMetadata(
   if ((metadata.name ?? "") === "") {
     errors.push(required("metadata.name", "name or generateName is required"));
   } else {
+    const { generateName = "" } = metadata;
+    // A prefix may end as no name may.
+    for (const text of generateName === ""
+      ? []
+      : nameProblems(generateName.replace(/-$/, "a"), grammar))
+      errors.push(invalid("metadata.generateName", generateName, text));
     for (const text of nameProblems(metadata.name, grammar)) {
       errors.push(invalid("metadata.name", metadata.name, text));
     }
@@ -108,7 +119,7 @@ export function qualifiedNameProblems(key: string): string[] {
     ];
   }
   if (name === "") problems.push("name part must be non-empty");
-  else if (name.length > 63) problems.push("name part must be no more than 63 bytes");
+  else if (name.length > 63) problems.push("name part must be no more than 63 characters");
   if (!NAME_PART.test(name)) problems.push(NAME_PART_TEXT);
   return problems;
 }
@@ -140,11 +151,15 @@ function validateFinalizers(
 ): FieldError[] {
   const errors: FieldError[] = [];
   const list = finalizers ?? [];
-  for (const finalizer of list) {
+  list.forEach((finalizer, index) => {
     for (const text of qualifiedNameProblems(finalizer)) {
       errors.push(invalid("metadata.finalizers", finalizer, text));
     }
-  }
+    if (!finalizer.includes("/") && !STANDARD_FINALIZERS.has(finalizer)) {
+      const text = "name is neither a standard finalizer name nor is it fully qualified";
+      errors.push(invalid(`metadata.finalizers[${index}]`, finalizer, text));
+    }
+  });
   if (current?.metadata.deletionTimestamp !== undefined) {
     const before = current.metadata.finalizers ?? [];
     const added = list.filter((finalizer) => !before.includes(finalizer));

@@ -1,6 +1,6 @@
 /**
  * Checks an object against a structural schema and complains in kube-apiserver's words. Errors
- * come in a stable order: the object's own, then its fields by name. List semantics (sets, maps by
+ * come in a stable order: the object's own, its fields by name, then those it lacks. List semantics (sets, maps by
  * key) are checked here too; CEL rules are not (see ../cel).
  * upstream: kube-openapi pkg/validation, apiextensions-apiserver pkg/apiserver/validation
  */
@@ -179,9 +179,6 @@ function checkObject(
     const text = `${path} in body should have at least ${minProperties} properties`;
     errors.push(invalid(path, keys.length, text));
   }
-  for (const key of schema.required ?? []) {
-    if (value[key] === undefined) errors.push(required(join(path, key)));
-  }
   for (const key of keys.sort()) {
     if (value[key] === undefined) continue;
     const own =
@@ -189,6 +186,9 @@ function checkObject(
     const child =
       own ?? (typeof additionalProperties === "object" ? additionalProperties : undefined);
     if (child !== undefined) validateSchema(child, value[key], join(path, key), errors);
+  }
+  for (const key of schema.required ?? []) {
+    if (value[key] === undefined) errors.push(required(join(path, key)));
   }
 }
 

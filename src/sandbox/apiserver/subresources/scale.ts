@@ -6,11 +6,11 @@ import { formatLabelSelector } from "../../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
 import { applyMergePatch, clone, isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
-import type { Call } from "../engine.ts";
+import { type Call, isCustom } from "../engine.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
 import { getObject } from "../read.ts";
 import type { ScalePaths } from "../resource-definition.ts";
-import { badRequest, invalid, methodNotAllowed } from "../status.ts";
+import { ApiError, badRequest, invalid, methodNotAllowed } from "../status.ts";
 import { update } from "../write.ts";
 
 interface Scale extends KubeObject {
@@ -66,6 +66,12 @@ function replicasOf(call: Call, wanted: Scale): number {
 function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const replicas = valueAt(object, partsOf(paths.specReplicasPath));
+  if (replicas === undefined && isCustomObject(object)) {
+    const text = `the spec replicas field "${paths.specReplicasPath}" does not exist`;
+    throw new ApiError(500, "InternalError", `Internal error occurred: ${text}`, {
+      causes: [{ message: text }],
+    });
+  }
   const running = valueAt(object, partsOf(paths.statusReplicasPath));
   const selector =
     paths.labelSelectorPath === undefined
@@ -87,12 +93,18 @@ function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
       resourceVersion,
       creationTimestamp,
     }) as Scale["metadata"],
-    spec: { replicas: Number(replicas ?? 0) },
+    // Go leaves a zero out.
+    spec: Number(replicas ?? 0) === 0 ? {} : { replicas: Number(replicas) },
     status: {
       replicas: Number(running ?? 0),
       ...(selectorText === undefined ? {} : { selector: selectorText }),
     },
   } as Scale;
+}
+
+/** Built-in kinds have a default. */
+function isCustomObject(object: KubeObject): boolean {
+  return isCustom({ group: (object.apiVersion ?? "").split("/").slice(0, -1).join("/") });
 }
 
 /** `.spec.replicas` as its parts. */

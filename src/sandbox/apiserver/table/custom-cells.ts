@@ -36,7 +36,9 @@ export function customColumns(columns: readonly PrinterColumn[]): readonly Colum
       name: column.name,
       type: column.type,
       format: column.format ?? "",
-      description: column.description ?? "",
+      description:
+        column.description ??
+        `Custom resource definition column (in JSONPath format): ${column.jsonPath}`,
       priority: column.priority ?? 0,
     })),
   ];

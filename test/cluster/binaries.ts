@@ -1,0 +1,102 @@
+/**
+ * The programs of the control plane, built from the Go modules beside this file: once per version, into
+ * a cache outside the tree. The folder's name is made of everything that goes into the build, so a
+ * changed version never meets an old binary, and a half-done build is never found.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const MODULE = fileURLToPath(new URL(".", import.meta.url));
+export const PROGRAMS = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kwok",
+] as const;
+export type Program = (typeof PROGRAMS)[number];
+
+/** There is no Go here, and nothing built yet; `message` says what to do. */
+export class NoGoError extends Error {
+  override readonly name = "NoGoError";
+}
+
+/** Version of Kubernetes that go.mod asks for: `v1.34.4`. */
+export function kubernetesVersion(): string {
+  const found = /^\s*k8s\.io\/kubernetes (v\S+)/m.exec(
+    readFileSync(join(MODULE, "go.mod"), "utf8"),
+  );
+  if (found?.[1] === undefined)
+    throw new Error("test/cluster/go.mod does not name k8s.io/kubernetes");
+  return found[1];
+}
+
+/** The folder with all programs; builds them when they are not there (minutes on a cold machine). */
+export async function binaries(tell: (line: string) => void = () => undefined): Promise<string> {
+  const folder = join(cacheFolder(), `${kubernetesVersion()}-${sourceKey()}`);
+  if (existsSync(folder)) return folder;
+  if (spawnSync("go", ["version"]).status !== 0) {
+    throw new NoGoError(
+      "the real control plane is built with Go, which is not on PATH: install Go 1.24 or newer (https://go.dev/dl)",
+    );
+  }
+  tell(`building Kubernetes ${kubernetesVersion()} and kwok (once; some minutes)`);
+  const half = `${folder}.${process.pid}`;
+  mkdirSync(half, { recursive: true });
+  try {
+    await build(half);
+    // Two builders at once: the first to finish wins, the other throws its own away.
+    if (!existsSync(folder)) renameSync(half, folder);
+  } finally {
+    rmSync(half, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+function cacheFolder(): string {
+  const base = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
+  return join(base, "karpenter-ts", "cluster");
+}
+
+function sourceKey(): string {
+  const hash = createHash("sha256");
+  const files = readdirSync(MODULE, { recursive: true, encoding: "utf8" })
+    .filter((file) => /(\.go|go\.mod|go\.sum)$/.test(file))
+    .sort();
+  for (const file of files) hash.update(`${file}\n`).update(readFileSync(join(MODULE, file)));
+  return hash.digest("hex").slice(0, 12);
+}
+
+async function build(into: string): Promise<void> {
+  const version = kubernetesVersion();
+  const [major = "", minor = ""] = version.slice(1).split(".");
+  // Without these kubectl cannot read the server's version.
+  const stamps = [
+    `k8s.io/component-base/version.gitVersion=${version}`,
+    `k8s.io/client-go/pkg/version.gitVersion=${version}`,
+    `k8s.io/component-base/version.gitMajor=${major}`,
+    `k8s.io/component-base/version.gitMinor=${minor}`,
+  ];
+  await goBuild(MODULE, into, "./cmd/...", stamps);
+  await goBuild(join(MODULE, "kwok"), into, ".", []);
+}
+
+async function goBuild(
+  cwd: string,
+  into: string,
+  packages: string,
+  stamps: readonly string[],
+): Promise<void> {
+  const flags = ["-s", "-w", ...stamps.map((stamp) => `-X ${stamp}`)].join(" ");
+  const args = ["build", "-trimpath", `-ldflags=${flags}`, "-o", `${into}/`, packages];
+  const child = spawn("go", args, { cwd, stdio: ["ignore", "inherit", "inherit"] });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", resolve);
+  });
+  if (code !== 0) throw new Error(`go build in ${cwd} failed with exit code ${code}`);
+}

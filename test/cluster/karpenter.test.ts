@@ -1,0 +1,183 @@
+/** The operator on a real control plane with the kwok provider: what users see of nodes that come and go. */
+import { readFileSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+
+const KARPENTER = "karpenter.sh/v1";
+
+function pool(name: string, spec: object = {}): KubeObject {
+  return {
+    apiVersion: KARPENTER,
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: {
+        spec: {
+          nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+          requirements: [
+            { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+          ],
+        },
+      },
+      disruption: {
+        consolidationPolicy: "WhenEmpty",
+        consolidateAfter: "1s",
+        budgets: [{ nodes: "100%" }],
+      },
+      ...spec,
+    },
+  } as KubeObject;
+}
+
+function deployment(name: string, replicas: number, cpu = "1"): KubeObject {
+  const labels = { app: name };
+  const resources = { requests: { cpu, memory: "512Mi" } };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "default" },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: "c", image: "pause", resources }],
+        },
+      },
+    },
+  } as KubeObject;
+}
+
+describe("karpenter controller on a real control plane", () => {
+  let cluster: LiveCluster;
+  const nodes = () => cluster.list<Node>("Node", "v1", "karpenter.sh/nodepool");
+  const claims = () => cluster.list("NodeClaim", KARPENTER);
+  const pods = (app: string) => cluster.list<Pod>("Pod", "v1", `app=${app}`);
+  const running = async (app: string) =>
+    (await pods(app)).filter(
+      (pod) => pod.status?.phase === "Running" && pod.metadata.deletionTimestamp === undefined,
+    );
+  const scale = (name: string, replicas: number) =>
+    cluster.merge("Deployment", name, { spec: { replicas } }, "apps/v1");
+
+  beforeAll(async () => {
+    cluster = await openLiveCluster();
+    await cluster.apply({
+      apiVersion: "karpenter.kwok.sh/v1alpha1",
+      kind: "KWOKNodeClass",
+      metadata: { name: "default" },
+      spec: {},
+    } as KubeObject);
+  });
+  afterAll(() => cluster?.close());
+  afterEach(async () => {
+    for (const kind of ["Deployment"] as const)
+      for (const { metadata } of await cluster.list(kind, "apps/v1", "!k8s-app"))
+        await cluster.remove(kind, metadata.name, "apps/v1");
+    for (const { metadata } of await cluster.list("PodDisruptionBudget", "policy/v1"))
+      await cluster.remove("PodDisruptionBudget", metadata.name, "policy/v1");
+    for (const { metadata } of await cluster.list("NodePool", KARPENTER))
+      await cluster.remove("NodePool", metadata.name, KARPENTER);
+    const gone = async () => (await claims()).length === 0 && (await nodes()).length === 0;
+    await cluster.until("everything is gone", gone, 90_000);
+  });
+
+  it("brings nodes for pods and takes them away when they are empty", async () => {
+    await cluster.apply(pool("default"));
+    await cluster.apply(deployment("web", 20));
+    await cluster.until("20 pods run", async () => (await running("web")).length === 20);
+    const initialized = (node: Node) =>
+      node.metadata.labels?.["karpenter.sh/initialized"] === "true";
+    await cluster.until("nodes are initialized", async () => (await nodes()).every(initialized));
+    expect((await claims()).length).toBe((await nodes()).length);
+    await scale("web", 0);
+    await cluster.until("no node is left", async () => (await nodes()).length === 0, 90_000);
+    await cluster.until("no claim is left", async () => (await claims()).length === 0);
+  });
+
+  it("runs what the examples say", async () => {
+    const example = (file: string) =>
+      readFileSync(new URL(`../../examples/${file}`, import.meta.url), "utf8");
+    await cluster.apply(example("kwok/nodepool.yaml"));
+    await cluster.apply(example("inflate.yaml"));
+    await scale("inflate", 5);
+    await cluster.until("5 pods run", async () => (await running("inflate")).length === 5);
+  });
+
+  it("waits for a disruption budget when a node is deleted", async () => {
+    await cluster.apply(pool("default"));
+    await cluster.apply(deployment("guarded", 2));
+    await cluster.until("2 pods run", async () => (await running("guarded")).length === 2);
+    await cluster.apply({
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "guarded", namespace: "default" },
+      spec: { minAvailable: 2, selector: { matchLabels: { app: "guarded" } } },
+    } as KubeObject);
+    const before = await nodes();
+    const first = before[0]?.metadata.name ?? "";
+    const told = async () => {
+      const budgets = await cluster.list<KubeObject & { status?: { currentHealthy?: number } }>(
+        "PodDisruptionBudget",
+        "policy/v1",
+      );
+      return budgets[0]?.status?.currentHealthy === 2;
+    };
+    await cluster.until("the budget counts its pods", told);
+    await cluster.remove("Node", first);
+    const tainted = async () =>
+      (await nodes()).some((node) =>
+        node.spec?.taints?.some(({ key }) => key === "karpenter.sh/disrupted"),
+      );
+    await cluster.until("the node is tainted", tainted);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect((await nodes()).map(({ metadata }) => metadata.name)).toContain(first);
+    expect((await running("guarded")).length).toBe(2);
+    await cluster.merge(
+      "PodDisruptionBudget",
+      "guarded",
+      { spec: { minAvailable: 0 } },
+      "policy/v1",
+    );
+    const replaced = async () => !(await nodes()).some(({ metadata }) => metadata.name === first);
+    await cluster.until("the node is gone", replaced, 90_000);
+    await cluster.until("2 pods run again", async () => (await running("guarded")).length === 2);
+  });
+
+  it("replaces nodes whose pool was edited", async () => {
+    await cluster.apply(pool("default"));
+    await cluster.apply(deployment("web", 2));
+    await cluster.until("2 pods run", async () => (await running("web")).length === 2);
+    await cluster.merge(
+      "NodePool",
+      "default",
+      { spec: { template: { metadata: { labels: { team: "red" } } } } },
+      KARPENTER,
+    );
+    const red = async () => {
+      const all = await nodes();
+      return all.length > 0 && all.every(({ metadata }) => metadata.labels?.["team"] === "red");
+    };
+    await cluster.until("all nodes are red", red, 120_000);
+    await cluster.until("2 pods run again", async () => (await running("web")).length === 2);
+  });
+
+  it("stops at a pool's limits and says so", async () => {
+    await cluster.apply(pool("default", { limits: { cpu: "4" } }));
+    await cluster.apply(deployment("web", 10, "1500m"));
+    await cluster.until("a pod runs", async () => (await running("web")).length > 0);
+    await new Promise((resolve) => setTimeout(resolve, 5_000));
+    const cpu = (await nodes()).reduce(
+      (sum, node) => sum + Number(node.status?.capacity?.["cpu"]),
+      0,
+    );
+    expect(cpu).toBeLessThanOrEqual(4);
+    expect((await running("web")).length).toBeLessThan(10);
+    expect(cluster.log().join("\n")).toContain("limits");
+  });
+});

@@ -1,0 +1,133 @@
+/**
+ * A real control plane with our own `karpenter controller --provider kwok` in it, for tests: apply what
+ * a user applies, wait on real time, look through the API. Karpenter runs as users run it, as a process of
+ * its own with KUBECONFIG, and ends with the test, however that ends.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseAllDocuments } from "yaml";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import type { KubeClient } from "../../src/kube/client.ts";
+import { createKubeClient } from "../../src/kube/kube-client.ts";
+import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
+import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
+import { startControlPlane } from "./control-plane.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+/** Ends a Node program with its standard input: the twin of parent/parent.go. */
+const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=>process.exit());";
+
+export interface LiveCluster {
+  readonly client: KubeClient;
+  readonly kubeconfig: string;
+  /** Lines of Karpenter's log so far. */
+  log(): readonly string[];
+  /** Server-side applies objects or YAML text. */
+  apply(what: string | KubeObject): Promise<void>;
+  list<T extends KubeObject = KubeObject>(
+    kind: string,
+    apiVersion?: string,
+    labelSelector?: string,
+  ): Promise<readonly T[]>;
+  merge(kind: string, name: string, body: object, apiVersion?: string): Promise<void>;
+  remove(kind: string, name: string, apiVersion?: string): Promise<void>;
+  /** Waits on real time; fails with `what` and the end of Karpenter's log. */
+  until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openLiveCluster(): Promise<LiveCluster> {
+  const directory = mkdtempSync(join(tmpdir(), "karpenter-cluster-"));
+  const plane = await startControlPlane({
+    directory,
+    tell: (line) => process.stderr.write(`${line}\n`),
+  });
+  const client = createKubeClient(plane.transport);
+  const resources = discoverResources(client);
+  const logFile = join(directory, "logs", "karpenter.log");
+  let karpenter: ChildProcess | undefined;
+
+  const refOf = async (kind: string, name: string, apiVersion: string) => {
+    const found = await resources.kind(apiVersion, kind);
+    return { found, ref: { name, namespace: found.namespaced ? "default" : undefined } };
+  };
+  const cluster: LiveCluster = {
+    client,
+    kubeconfig: plane.kubeconfig,
+    log: () => readFileSync(logFile, "utf8").split("\n").slice(0, -1),
+    apply: async (what) => {
+      const objects =
+        typeof what === "string"
+          ? parseAllDocuments(what).map((document) => document.toJS() as KubeObject)
+          : [what];
+      for (const body of objects) {
+        const { name } = body.metadata;
+        const { found, ref } = await refOf(body.kind ?? "", name, body.apiVersion ?? "");
+        await client.patch(found, ref, { type: "apply", body, fieldManager: "test", force: true });
+      }
+    },
+    list: async (kind, apiVersion = "v1", labelSelector) => {
+      const selector = labelSelector === undefined ? {} : { labelSelector };
+      const found = await client.list(await resources.kind(apiVersion, kind), selector);
+      return found.items as never;
+    },
+    merge: async (kind, name, body, apiVersion = "v1") => {
+      const { found, ref } = await refOf(kind, name, apiVersion);
+      await client.patch(found, ref, { type: "merge", body });
+    },
+    remove: async (kind, name, apiVersion = "v1") => {
+      const { found, ref } = await refOf(kind, name, apiVersion);
+      await client.delete(found, ref, { propagationPolicy: "Background" });
+    },
+    until: async (what, holds, limitMs = 60_000) => {
+      const deadlineMs = performance.now() + limitMs;
+      while (!(await holds())) {
+        if (performance.now() > deadlineMs)
+          throw new Error(`never happened: ${what}\n${cluster.log().slice(-30).join("\n")}`);
+        await sleep(100);
+      }
+    },
+    close: async () => {
+      await end(karpenter);
+      await plane.stop();
+      rmSync(directory, { recursive: true });
+    },
+  };
+  try {
+    await installCustomKinds(plane.transport, new SystemClock());
+    karpenter = startKarpenter(plane.kubeconfig, logFile);
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
+  return cluster;
+}
+
+function startKarpenter(kubeconfig: string, logFile: string): ChildProcess {
+  const log = openSync(logFile, "a");
+  const flags = ["--metrics-port", "0", "--health-probe-port", "0", "--log-level", "debug"];
+  const child = spawn(
+    process.execPath,
+    ["--import", END_WITH_STDIN, MAIN, "controller", "--provider", "kwok", ...flags],
+    {
+      stdio: ["pipe", log, log],
+      env: { ...process.env, KUBECONFIG: kubeconfig, SYSTEM_NAMESPACE: "kube-system" },
+    },
+  );
+  closeSync(log);
+  return child;
+}
+
+async function end(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null) return;
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await ended;
+  clearTimeout(late);
+}

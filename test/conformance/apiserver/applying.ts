@@ -1,0 +1,140 @@
+/** Server-side apply: who owns which field, conflicts, lists merged by key. */
+import { apply, type Check, check, get, mergePatch, post, put, strategicPatch } from "./check.ts";
+
+const MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
+const DEPLOYMENTS = "/apis/apps/v1/namespaces/<<ns>>/deployments";
+
+function map(data?: unknown, metadata: object = {}): object {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "a", ...metadata },
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+function deployment(containers: readonly object[], more: object = {}): object {
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "a" },
+    spec: {
+      selector: { matchLabels: { app: "a" } },
+      template: { metadata: { labels: { app: "a" } }, spec: { containers } },
+      ...more,
+    },
+  };
+}
+
+export const APPLY_CHECKS: readonly Check[] = [
+  check(
+    "AP-01",
+    "apply makes, changes, leaves alone and takes away",
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "v", l: "w" })),
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "v", l: "w" })),
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "x" })),
+    get(`${MAPS}/a`),
+  ),
+  check(
+    "AP-02",
+    "a conflict, force, shared ownership, giving up",
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "1", shared: "s" })),
+    apply(`${MAPS}/a?fieldManager=two`, map({ k: "2" })),
+    apply(`${MAPS}/a?fieldManager=two`, map({ shared: "s" })),
+    apply(`${MAPS}/a?fieldManager=two&force=true`, map({ k: "2", shared: "s" })),
+    apply(`${MAPS}/a?fieldManager=one`, map({})),
+    apply(`${MAPS}/a?fieldManager=two`, map({})),
+  ),
+  check(
+    "AP-03",
+    "apply meets fields of writers that do not apply",
+    post(`${MAPS}?fieldManager=creator`, map({ k: "1", l: "1" })),
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "2" })),
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "1" })),
+    apply(`${MAPS}/a?fieldManager=one&force=true`, map({ k: "2" })),
+    mergePatch(`${MAPS}/a?fieldManager=patcher`, { data: { k: "3" } }),
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "4" })),
+    put(`${MAPS}/a?fieldManager=updater`, map({ only: "this" })),
+  ),
+  check(
+    "AP-04",
+    "applies that are refused",
+    apply(`${MAPS}/a`, map({ k: "1" })),
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "1" }, { managedFields: [{ manager: "x" }] })),
+    apply(`${MAPS}/b?fieldManager=one`, map({ k: "1" })),
+    apply(`${MAPS}/a?fieldManager=one`, { ...map(), apiVersion: "v2" }),
+    apply(`${MAPS}/a?fieldManager=one`, { ...map(), kind: "Secret" }),
+    apply(`${MAPS}/a?fieldManager=one`, { ...map(), sata: {} }),
+    apply(`${MAPS}/a?fieldManager=one`, { metadata: { name: "a" } }),
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: 5 })),
+    apply(`${MAPS}/a?fieldManager=${"x".repeat(129)}`, map({ k: "1" })),
+    mergePatch(`${MAPS}/a?force=true`, { data: {} }),
+    apply(`${MAPS}/a?fieldManager=one`, map({}, { uid: "00000000-0000-0000-0000-000000000000" })),
+    apply(`${MAPS}/a?fieldManager=one`, map({}, { resourceVersion: "1" })),
+  ),
+  check(
+    "AP-05",
+    "lists merged by key",
+    apply(`${DEPLOYMENTS}/a?fieldManager=one`, deployment([{ name: "x", image: "x:1" }])),
+    apply(
+      `${DEPLOYMENTS}/a?fieldManager=two`,
+      deployment([{ name: "y", image: "y:1", ports: [{ containerPort: 80 }] }]),
+    ),
+    apply(
+      `${DEPLOYMENTS}/a?fieldManager=three`,
+      deployment([{ name: "y", ports: [{ containerPort: 80, protocol: "UDP" }] }]),
+    ),
+    apply(`${DEPLOYMENTS}/a?fieldManager=two`, deployment([{ name: "x", image: "x:2" }])),
+    apply(
+      `${DEPLOYMENTS}/a?fieldManager=two&force=true`,
+      deployment([{ name: "x", image: "x:2" }]),
+    ),
+    apply(
+      `${DEPLOYMENTS}/a?fieldManager=one&force=true`,
+      deployment([
+        { name: "x", image: "x:3", env: [{ name: "E", value: "1" }] },
+        { name: "x", image: "x:4" },
+      ]),
+    ),
+    strategicPatch(`${DEPLOYMENTS}/a?fieldManager=four`, {
+      spec: {
+        template: { spec: { containers: [{ name: "x", env: [{ name: "F", value: "2" }] }] } },
+      },
+    }),
+    strategicPatch(`${DEPLOYMENTS}/a?fieldManager=four`, {
+      spec: { template: { spec: { containers: [{ name: "y", $patch: "delete" }] } } },
+    }),
+  ),
+  check(
+    "AP-06",
+    "the status is applied through its own door",
+    apply(
+      `${DEPLOYMENTS}/a?fieldManager=one`,
+      deployment([{ name: "x", image: "x:1" }], { replicas: 2 }),
+    ),
+    apply(`${DEPLOYMENTS}/a/status?fieldManager=controller`, {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "a" },
+      status: {
+        replicas: 2,
+        conditions: [{ type: "Available", status: "True", reason: "R", message: "m" }],
+      },
+    }),
+    mergePatch(`${DEPLOYMENTS}/a/scale?fieldManager=scaler`, { spec: { replicas: 5 } }),
+    apply(
+      `${DEPLOYMENTS}/a?fieldManager=one`,
+      deployment([{ name: "x", image: "x:1" }], { replicas: 2 }),
+    ),
+    apply(`${DEPLOYMENTS}/a?fieldManager=one`, deployment([{ name: "x", image: "x:1" }])),
+  ),
+  check(
+    "AP-07",
+    "ownership can be thrown away and is kept otherwise",
+    apply(`${MAPS}/a?fieldManager=one`, map({ k: "1" })),
+    mergePatch(`${MAPS}/a?fieldManager=two`, { metadata: { managedFields: [{}] } }),
+    mergePatch(`${MAPS}/a?fieldManager=two`, { data: { l: "2" } }),
+    apply(`${MAPS}/a?fieldManager=one&dryRun=All`, map({ k: "9" })),
+    get(`${MAPS}/a`),
+  ),
+];

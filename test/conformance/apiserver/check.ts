@@ -1,0 +1,88 @@
+/**
+ * What a conformance check is: a sequence of requests as data, written once and sent to a real
+ * kube-apiserver and to ours. Strings of a step may name what was answered before: `<<ns>>` is the
+ * check's own namespace, `<<made.metadata.uid>>` a field of the answer of the step called `made`.
+ */
+
+export interface Check {
+  /** `CM-01`; what docs/reference/differences.md goes by. */
+  readonly id: string;
+  readonly title: string;
+  readonly steps: readonly Step[];
+}
+
+export interface Step {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Name for later steps. */
+  readonly as?: string;
+  /** Repeats the request until this status comes: for what happens in the background. */
+  readonly until?: number;
+  /** A watch: this many frames are awaited. */
+  readonly frames?: number;
+  /** Repeats the request until the answer has this text in it. */
+  readonly untilText?: string;
+}
+
+type More = Pick<Step, "as" | "until" | "frames" | "headers" | "untilText">;
+
+export function check(id: string, title: string, ...steps: readonly Step[]): Check {
+  return { id, title, steps };
+}
+
+export function get(path: string, more: More = {}): Step {
+  return { method: "GET", path, ...more };
+}
+
+export function post(path: string, body: unknown, more: More = {}): Step {
+  return { method: "POST", path, body, ...more };
+}
+
+export function put(path: string, body: unknown, more: More = {}): Step {
+  return { method: "PUT", path, body, ...more };
+}
+
+export function del(path: string, body?: unknown, more: More = {}): Step {
+  return { method: "DELETE", path, ...(body === undefined ? {} : { body }), ...more };
+}
+
+export function mergePatch(path: string, body: unknown, more: More = {}): Step {
+  return patch(path, "application/merge-patch+json", body, more);
+}
+
+export function strategicPatch(path: string, body: unknown, more: More = {}): Step {
+  return patch(path, "application/strategic-merge-patch+json", body, more);
+}
+
+export function jsonPatch(path: string, body: unknown, more: More = {}): Step {
+  return patch(path, "application/json-patch+json", body, more);
+}
+
+/** Server-side apply; the path needs its query (`?fieldManager=a`). */
+export function apply(path: string, body: unknown, more: More = {}): Step {
+  return patch(path, "application/apply-patch+yaml", body, more);
+}
+
+function patch(path: string, contentType: string, body: unknown, more: More): Step {
+  return {
+    method: "PATCH",
+    path,
+    body,
+    ...more,
+    headers: { ...more.headers, "content-type": contentType },
+  };
+}
+
+/** As kubectl asks for its columns. */
+export const AS_TABLE = {
+  accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+} as const;
+/** As controllers ask that only want to know who is there. */
+export const AS_METADATA = {
+  accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
+} as const;
+export const AS_METADATA_LIST = {
+  accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json",
+} as const;

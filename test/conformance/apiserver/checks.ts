@@ -1,0 +1,17 @@
+/** All checks, by the name of the file that their recorded answers lie in. */
+import { APPLY_CHECKS } from "./applying.ts";
+import type { Check } from "./check.ts";
+import { CUSTOM_CHECKS } from "./custom.ts";
+import { ENDING_CHECKS } from "./ending.ts";
+import { LIST_CHECKS } from "./listing.ts";
+import { OBJECT_CHECKS } from "./objects.ts";
+import { WORKLOAD_CHECKS } from "./workloads.ts";
+
+export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
+  objects: OBJECT_CHECKS,
+  applying: APPLY_CHECKS,
+  workloads: WORKLOAD_CHECKS,
+  listing: LIST_CHECKS,
+  ending: ENDING_CHECKS,
+  custom: CUSTOM_CHECKS,
+};

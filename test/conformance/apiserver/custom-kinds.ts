@@ -1,0 +1,47 @@
+/**
+ * Gives a server our CustomResourceDefinitions before the checks. Conversion is switched off: it needs a
+ * webhook behind HTTPS, and the checks stay with the version that is stored.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import type { Clock } from "../../../src/base/clock.ts";
+import type { Transport } from "../../../src/kube/transport.ts";
+
+const FOLDER = fileURLToPath(new URL("../../../deploy/crds/", import.meta.url));
+const PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const LIMIT_MS = 20_000;
+
+interface Definition {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
+}
+
+/** Resolves when every version of every kind is served. */
+export async function installCustomKinds(transport: Transport, clock: Clock): Promise<void> {
+  const definitions = readdirSync(FOLDER)
+    .sort()
+    .map((file): Definition => parse(readFileSync(FOLDER + file, "utf8")) as Definition);
+  for (const definition of definitions) {
+    const body = { ...definition, spec: { ...definition.spec, conversion: { strategy: "None" } } };
+    const { status, body: answer } = await transport.send({ method: "POST", path: PATH, body });
+    if (status >= 300 && status !== 409)
+      throw new Error(`${definition.metadata.name} was refused: ${JSON.stringify(answer)}`);
+  }
+  const paths = definitions.flatMap(({ spec }) =>
+    spec.versions
+      .filter(({ served }) => served)
+      .map(({ name }) => `/apis/${spec.group}/${name}/${spec.names.plural}`),
+  );
+  const deadlineMs = clock.now() + LIMIT_MS;
+  for (const path of paths) {
+    while ((await transport.send({ method: "GET", path })).status !== 200) {
+      if (clock.now() > deadlineMs) throw new Error(`${path} is still not served`);
+      await clock.sleep(50);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/**
+ * Takes out of an answer what may differ between two servers that do the same: ids, times, versions,
+ * random name endings, ages. Each becomes a numbered placeholder in order of appearance within its check, so
+ * that "the same version as before" and "a new one" stay told apart.
+ */
+
+type Json = unknown;
+
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
+
+/** Versions in texts of refusals, of which no field says that they are one. */
+const EMBEDDED_VERSION =
+  /(\\"resourceVersion\\":\\"|in record \(|in object meta: |larger than the latest version: |too old resource version: )\d+( \(\d+)?/g;
+/** Other columns are described in Kubernetes' own sentences, which are not ours to repeat. */
+const CUSTOM_COLUMN = "Custom resource definition column";
+const EMBEDDED_OBJECT = /(?<=patch: Invalid value: )"(?:[^"\\]|\\.)*"/g;
+
+export class Normaliser {
+  readonly #ids = new Map<string, string>();
+  readonly #versions = new Map<string, string>();
+  readonly #prefixes = new Set<string>();
+
+  /** Names that begin so end at random. */
+  expectNames(prefix: string): void {
+    this.#prefixes.add(prefix);
+  }
+
+  answer(value: Json): Json {
+    return this.#value(value, "", undefined);
+  }
+
+  #value(value: Json, key: string, parent: Record<string, Json> | undefined): Json {
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#value(item, key, undefined));
+      return key === "managedFields" ? items.sort(byManager) : items;
+    }
+    if (typeof value === "object" && value !== null) {
+      const fields = value as Record<string, Json>;
+      return Object.fromEntries(
+        Object.entries(fields).map(([name, field]) => [
+          name.replaceAll(UUID, (id) => numbered(this.#ids, id, "uid")),
+          this.#value(field, name, fields),
+        ]),
+      );
+    }
+    return typeof value === "string" ? this.#text(value, key, parent) : value;
+  }
+
+  #text(text: string, key: string, parent: Record<string, Json> | undefined): string {
+    if (key === "resourceVersion" && text !== "") {
+      // A list's version belongs to the whole server, where others write too.
+      if (parent?.["name"] === undefined && parent?.["uid"] === undefined) return "<list version>";
+      return numbered(this.#versions, text, "version");
+    }
+    if (key === "continue") return "<continue>";
+    if (key === "description" && !text.startsWith(CUSTOM_COLUMN)) return "<description>";
+    if (key === "cells" && /^(\d+[smh])+$/.test(text)) return "<age>";
+    let result = sortEmbedded(text)
+      .replaceAll(UUID, (id) => numbered(this.#ids, id, "uid"))
+      .replaceAll(TIME, "<time>")
+      .replaceAll(EMBEDDED_VERSION, "$1<version>");
+    for (const prefix of this.#prefixes)
+      result = result.replaceAll(new RegExp(`${prefix}[a-z0-9]{5}\\b`, "g"), `${prefix}<random>`);
+    return result;
+  }
+}
+
+function numbered(known: Map<string, string>, text: string, what: string): string {
+  const found = known.get(text) ?? `<${what} ${known.size + 1}>`;
+  known.set(text, found);
+  return found;
+}
+
+/** Entries of one second have no order of their own. */
+function byManager(left: Json, right: Json): number {
+  const key = (entry: Json): string => {
+    const { manager, operation, subresource, apiVersion } = entry as Record<string, string>;
+    return [manager, operation, subresource ?? "", apiVersion].join(" ");
+  };
+  return key(left) < key(right) ? -1 : 1;
+}
+
+/** A refused patch quotes the whole object, whose fields have no order that means anything. */
+function sortEmbedded(text: string): string {
+  return text.replaceAll(EMBEDDED_OBJECT, (quoted) => {
+    try {
+      return JSON.stringify(JSON.stringify(sorted(JSON.parse(JSON.parse(quoted)))));
+    } catch {
+      return quoted;
+    }
+  });
+}
+
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, field]) => [key, sorted(field)]));
+}

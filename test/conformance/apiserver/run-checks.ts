@@ -1,0 +1,107 @@
+/**
+ * Sends the steps of checks to a server, whichever it is, and returns its answers, normalised. Each
+ * check has a namespace of its own, named after it; objects without a namespace are named after
+ * their check by whoever writes the check.
+ */
+import type { KubeObject } from "../../../src/apis/meta.ts";
+import type { Clock } from "../../../src/base/clock.ts";
+import type { KubeResponse, KubeStream, Transport } from "../../../src/kube/transport.ts";
+import type { Check, Step } from "./check.ts";
+import { Normaliser } from "./normalise.ts";
+
+/** One answer as it is recorded. */
+export interface Answer {
+  readonly status: number;
+  /** The Warning headers. */
+  readonly warning?: string;
+  readonly body: unknown;
+}
+
+const LIMIT_MS = 20_000;
+const POLL_MS = 50;
+
+export async function runCheck(
+  transport: Transport,
+  clock: Clock,
+  { id, steps }: Check,
+): Promise<readonly Answer[]> {
+  const namespace = `check-${id.toLowerCase()}`;
+  const answers = new Map<string, unknown>([["ns", namespace]]);
+  const normaliser = new Normaliser();
+  await transport.send({
+    method: "POST",
+    path: "/api/v1/namespaces",
+    body: { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+  });
+  const recorded: Answer[] = [];
+  for (const template of steps) {
+    const step = fill(template, answers) as Step;
+    const { generateName } = (step.body as KubeObject | undefined)?.metadata ?? {};
+    if (generateName !== undefined) normaliser.expectNames(generateName);
+    const { status, headers, body } = await answerOf(transport, clock, step);
+    if (step.as !== undefined) answers.set(step.as, body);
+    const warning = headers["warning"];
+    recorded.push({
+      status,
+      ...(warning === undefined ? {} : { warning }),
+      body: normaliser.answer(body),
+    });
+  }
+  return recorded;
+}
+
+async function answerOf(transport: Transport, clock: Clock, step: Step): Promise<KubeResponse> {
+  const deadlineMs = clock.now() + LIMIT_MS;
+  for (;;) {
+    const answer = await send(transport, clock, step);
+    const waits =
+      (step.until !== undefined && answer.status !== step.until) ||
+      (step.untilText !== undefined && !JSON.stringify(answer.body).includes(step.untilText));
+    if (!waits || clock.now() > deadlineMs) return answer;
+    await clock.sleep(POLL_MS);
+  }
+}
+
+async function send(transport: Transport, clock: Clock, step: Step): Promise<KubeResponse> {
+  const { method, path, body } = step;
+  const headers = { "user-agent": "conformance/1.0", ...step.headers };
+  const answer = await transport.send({
+    method,
+    path,
+    headers: body === undefined ? headers : { "content-type": "application/json", ...headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  if (answer.stream === undefined) return answer;
+  const frames = await collect(answer.stream, clock, step.frames ?? 1);
+  return { status: answer.status, headers: answer.headers, body: frames };
+}
+
+async function collect(stream: KubeStream, clock: Clock, count: number): Promise<unknown[]> {
+  const frames: unknown[] = [];
+  const timer = clock.after(3_000, () => stream.close());
+  for await (const frame of stream) {
+    frames.push(frame);
+    if (frames.length >= count) break;
+  }
+  timer.cancel();
+  stream.close();
+  return frames;
+}
+
+/** Fills what earlier answers said into every string of a step. */
+function fill(value: unknown, answers: ReadonlyMap<string, unknown>): unknown {
+  if (typeof value === "string")
+    return value.replaceAll(/<<([^>]+)>>/g, (_, path: string) => valueAt(path, answers));
+  if (Array.isArray(value)) return value.map((item) => fill(item, answers));
+  if (typeof value !== "object" || value === null) return value;
+  // As on the wire, where a field without a value is not there.
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return Object.fromEntries(fields.map(([key, field]) => [key, fill(field, answers)]));
+}
+
+function valueAt(path: string, answers: ReadonlyMap<string, unknown>): string {
+  const [name = "", ...fields] = path.split(".");
+  let value = answers.get(name);
+  for (const field of fields) value = (value as Record<string, unknown> | undefined)?.[field];
+  return String(value);
+}
