@@ -7,6 +7,7 @@ import {
   MACHINES,
   openAccount,
   PROVISIONERS,
+  seed,
   TEMPLATES,
   userDataOf,
 } from "./account.ts";
@@ -74,6 +75,26 @@ describe("templates of seed S0", () => {
     expect((await account.read(`${TEMPLATES}/bdm-snippet`)).spec.blockDeviceMappings).toEqual([
       { deviceName: "/dev/xvda", ebs: { volumeSize: "20Gi", volumeType: "gp3" } },
     ]);
+  });
+
+  it("are refused with what they cannot mean (S0-05, S0-09, S0-13, S0-15)", async () => {
+    const spec = seed("s0-02-nodetemplate-default.yaml").spec;
+    const refusal = async (change: Readonly<Record<string, unknown>>): Promise<string> => {
+      const template = seed("s0-02-nodetemplate-default.yaml", { metadata: { name: "odd" } });
+      const sent = { ...template, spec: { ...spec, ...change } };
+      const { status, body } = await account.send("POST", TEMPLATES, sent);
+      expect(status).toBeGreaterThanOrEqual(400);
+      return body.message;
+    };
+    expect(await refusal({ subnetSelector: undefined })).toContain("subnetSelector");
+    expect(await refusal({ securityGroupSelector: undefined })).toContain("securityGroupSelector");
+    const families = await refusal({ amiFamily: "Foo" });
+    for (const family of ["AL2", "Bottlerocket", "Ubuntu", "Windows2019", "Windows2022", "Custom"])
+      expect(families).toContain(family);
+    expect(await refusal({ metadataOptions: { httpPutResponseHopLimit: 65 } })).toContain(
+      "httpPutResponseHopLimit",
+    );
+    expect(await refusal({ detailedMonitoring: "true" })).toContain("spec.detailedMonitoring");
   });
 
   it("take tags as strings only (S0-63)", async () => {
@@ -172,6 +193,58 @@ describe("what templates of seed S0 come to in EC2", () => {
       expect(bootstrap).toContain("karpenter-demo");
     }));
 
+  it("the family's image and the family's form of user data (S0-09)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      const ssm = "/aws/service";
+      const expected = [
+        [
+          "AL2",
+          `${ssm}/eks/optimized-ami/1.34/amazon-linux-2/recommended/image_id`,
+          /bootstrap\.sh/,
+        ],
+        [
+          "Bottlerocket",
+          `${ssm}/bottlerocket/aws-k8s-1.34/x86_64/latest/image_id`,
+          /^\[settings\b/m,
+        ],
+        ["Ubuntu", `${ssm}/canonical/ubuntu/eks/20.04/1.34/stable/current/amd64/`, /bootstrap\.sh/],
+        ["Windows2022", `${ssm}/ami-windows-latest/Windows_Server-2022-`, /^<powershell>/],
+      ] as const;
+      const asked = () =>
+        world.box.sandbox.aws.journal
+          .inputs<{ Name: string }>("GetParameter")
+          .map(({ Name }) => Name);
+      for (const [amiFamily, path, form] of expected) {
+        const name = amiFamily.toLowerCase();
+        const os = amiFamily.startsWith("Windows") ? "windows" : "linux";
+        const base = seed("s0-02-nodetemplate-default.yaml", { metadata: { name } });
+        await account.send("POST", TEMPLATES, { ...base, spec: { ...base.spec, amiFamily } });
+        await account.send("POST", PROVISIONERS, {
+          apiVersion: "karpenter.sh/v1alpha5",
+          kind: "Provisioner",
+          metadata: { name },
+          spec: {
+            providerRef: { name },
+            labels: { family: name },
+            requirements: [
+              { key: "kubernetes.io/os", operator: "In", values: [os] },
+              { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
+            ],
+          },
+        });
+        const before = account.fleets().length;
+        const nodeSelector = { family: name, "kubernetes.io/os": os };
+        await account.deploy(name, 1, { spec: { nodeSelector } });
+        await world.until(`a fleet of ${amiFamily}`, () => account.fleets().length > before);
+        expect(
+          asked().some((one) => one.startsWith(path)),
+          `${path} of ${asked()}`,
+        ).toBe(true);
+        expect(userDataOf(account.templates().at(-1))).toMatch(form);
+      }
+    }));
+
   it("the settings' instance profile when they name none, and an error when there is none either (S0-08)", async () => {
     await inAccount(async (account) => {
       await launchWith(account, "s0-02-nodetemplate-default.yaml");
@@ -235,6 +308,20 @@ describe("what templates of seed S0 come to in EC2", () => {
       const named = { ...own(second), Name: "my-own-name" };
       expect(await tagsOfLaunch(account, second)).toMatchObject([named, named]);
     }));
+
+  it("a tag with the seed's curly quote as it was written (S0-51)", async () => {
+    for (const [file, intent] of [
+      ["negative/s0-07-basic-deploy-blockdevice-curly-quote-asis.yaml", '“apps"'],
+      ["s0-07-basic-deploy-blockdevice.yaml", "apps"],
+    ] as const) {
+      await inAccount(async (account) => {
+        await account.world.applySeed(file);
+        await account.world.applySeed("s0-08-basic-app-deploy.yaml");
+        await account.running("inflate", 1);
+        expect((await tagsOfLaunch(account, "default"))[0]).toMatchObject({ intent });
+      });
+    }
+  });
 
   it("nothing while a selector was left unsubstituted, which the log says (S0-43, S0-44)", () =>
     inAccount(async (account) => {
