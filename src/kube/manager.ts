@@ -109,5 +109,14 @@ export function describe(error: unknown): string {
     isKnown(error.cause) &&
     error.message.includes(error.cause.message);
   const cause = error.cause === undefined || told ? "" : `: ${describe(error.cause)}`;
-  return isKnown(error) ? `${error.message}${cause}` : `${error.stack ?? error.message}${cause}`;
+  return isKnown(error) ? `${textOf(error)}${cause}` : `${error.stack ?? error.message}${cause}`;
+}
+
+/** With the call it answers and the service's code, where the error has them. */
+function textOf(error: Error): string {
+  const { action, code } = error as { action?: unknown; code?: unknown };
+  const known = [action, code].filter(
+    (one) => typeof one === "string" && !error.message.includes(one),
+  );
+  return [...known, error.message].join(": ");
 }

@@ -12,6 +12,8 @@ export class AwsError extends Error {
   readonly code: string;
   /** HTTP status; 0 when no answer came. */
   readonly status: number;
+  /** The call it answers, in AWS's spelling; set where calls go out. */
+  action: string | undefined;
 
   constructor(code: string, message: string, status = 400, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

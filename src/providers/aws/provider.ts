@@ -35,14 +35,16 @@ import { listInstances } from "./instance/ec2-batches.ts";
 import { launch } from "./instance/launch.ts";
 import { instanceClaim, instanceIdOf, launchedClaim } from "./instance/to-claim.ts";
 import type { InstanceTypes } from "./instancetype/instance-types.ts";
+import { namedCalls } from "./named-calls.ts";
 import { type FoundClass, notFoundText } from "./nodeclass/class-source.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
 import { clusterTag } from "./tags/tags.ts";
 
-export function createAwsProvider(deps: AwsDeps): {
+export function createAwsProvider(given: AwsDeps): {
   cloud: CloudProvider;
   controllers: readonly Controller[];
 } {
+  const deps = { ...given, api: namedCalls(given.api) };
   const parts = createParts(deps);
   return { cloud: createCloud(deps, parts), controllers: awsControllers(deps, parts) };
 }
