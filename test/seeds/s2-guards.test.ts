@@ -1,0 +1,100 @@
+/** Seed S2, do-not-disrupt: old and new names on pods, on nodes; a label of that name is just a label. */
+import { describe, expect, it } from "vitest";
+import { seedObjects } from "../../src/testing/seed-manifests.ts";
+import { CLAIMS, inAccount, type Json, NODES, PODS, POOLS } from "./account.ts";
+
+const LONG_MS = 20 * 60_000;
+const KEY = "karpenter.sh/do-not-disrupt";
+
+/** A pod of the seed, grown so that it has a node of the pool to itself. */
+function grown(pod: Json): Json {
+  const [container] = pod.spec.containers;
+  return {
+    ...pod,
+    spec: {
+      ...pod.spec,
+      nodeSelector: { "karpenter.k8s.aws/instance-category": "c" },
+      containers: [{ ...container, resources: { requests: { cpu: "3" } } }],
+    },
+  };
+}
+
+describe("S2: do-not-disrupt", () => {
+  it("guards nodes by either name on a pod's annotations, never by a label (S2-24)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await world.applySeed("s2-03-ec2nodeclass.yaml");
+      await world.applySeed("s2-01-nodepool.yaml");
+      await account.patch(`${POOLS}/default`, {
+        spec: {
+          template: {
+            spec: {
+              requirements: [
+                { key: "karpenter.k8s.aws/instance-category", operator: "In", values: ["c"] },
+                { key: "karpenter.k8s.aws/instance-cpu", operator: "In", values: ["4"] },
+              ],
+            },
+          },
+        },
+      });
+      const guarded: readonly Json[] = seedObjects("s2-07-do-not-disrupt.yaml").map(grown);
+      const { annotations: _, ...metadata } = guarded[0].metadata;
+      const labelled = {
+        ...guarded[0],
+        metadata: { ...metadata, name: "labelled", labels: { [KEY]: "true" } },
+      };
+      for (const pod of [...guarded, labelled]) await world.apply(pod);
+      const nodeOf = async (name: string): Promise<string> =>
+        (await account.read(`${PODS}/${name}`)).spec.nodeName;
+      await world.until("all pods run", async () => {
+        const pods = await account.items(PODS);
+        return pods.filter(({ status }) => status.phase === "Running").length === 3;
+      });
+      const guardedNodes = [await nodeOf("guarded-new"), await nodeOf("guarded-old")];
+      const labelledNode = await nodeOf("labelled");
+      expect(new Set([...guardedNodes, labelledNode]).size).toBe(3);
+
+      // Every node drifts.
+      await account.patch(`${POOLS}/default`, {
+        spec: { template: { metadata: { labels: { team: "team-b" } } } },
+      });
+      await world.until(
+        "the labelled pod's node is gone",
+        async () => (await account.send("GET", `${NODES}/${labelledNode}`)).status === 404,
+        600_000,
+      );
+      await world.advance(LONG_MS);
+      for (const name of guardedNodes) {
+        expect((await account.read(`${NODES}/${name}`)).metadata.deletionTimestamp).toBeUndefined();
+      }
+      const said = await account.events("Node");
+      for (const name of ["new", "old"]) {
+        expect(said.filter((text) => text.includes(`default/guarded-${name}`))).not.toEqual([]);
+      }
+    }));
+
+  it("guards an annotated node, empty as it is, until the annotation goes (S2-25)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await world.applySeed("s2-03-ec2nodeclass.yaml");
+      await world.applySeed("s2-01-nodepool.yaml");
+      await account.deploy("app", 1, { cpu: "2" });
+      await account.running("app", 1);
+      const [claim] = await account.items(CLAIMS);
+      const path = `${NODES}/${claim.status.nodeName}`;
+      const annotate = (value: string | null) =>
+        account.patch(path, { metadata: { annotations: { [KEY]: value } } });
+      await annotate("true");
+      await world.scale("app", 0);
+      await world.advance(600_000);
+      expect((await account.read(path)).metadata.deletionTimestamp).toBeUndefined();
+      expect((await account.events("Node")).join("\n")).toContain(
+        `DisruptionBlocked: Disruption is blocked through the "${KEY}" annotation`,
+      );
+      await annotate(null);
+      await world.until(
+        "the node is gone",
+        async () => (await account.send("GET", path)).status === 404,
+      );
+    }));
+});
