@@ -3,6 +3,7 @@
  * and a core of them with each older one, against one live sandbox with Karpenter in it. The output
  * is compared with what a real cluster prints. Skipped, with a line that says so, without kubectl.
  */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findKubectls, type Kubectl, kubectlOf } from "./kubectl-client.ts";
 import { type LiveSandbox, startLiveSandbox } from "./live-sandbox.ts";
@@ -343,6 +344,30 @@ describe.skipIf(newest === undefined)("kubectl with workloads", { timeout: LIMIT
     expect(await k.ok(`uncordon ${node}`)).toBe(`${node} uncordoned\n`);
     expect(await k.fails(`label ${node} 'a b=c'`)).toMatch(
       /name part must consist of alphanumeric/,
+    );
+  });
+
+  it("takes manifests of every generation", async () => {
+    const files: readonly (readonly [string, string])[] = [
+      ["v1beta1/nodepool", "nodepool.karpenter.sh/default"],
+      ["v1alpha5/provisioner", "provisioner.karpenter.sh/custom"],
+      ["v0.5/provisioner", "provisioner.karpenter.sh/default"],
+    ];
+    for (const [file, object] of files) {
+      const text = readFileSync(new URL(`../../examples/${file}.yaml`, import.meta.url), "utf8");
+      const stdin = text.replaceAll(/\$\{CLUSTER_NAME\}/g, "karpenter-demo");
+      // The first one meets a pool of the same name that was made as v1.
+      expect(await k.ok("apply -f -", { stdin })).toMatch(
+        new RegExp(`^${object} (created|configured)$`, "m"),
+      );
+      expect(await k.ok("get -f - -o name", { stdin })).toContain(object);
+      if (!file.startsWith("v1beta1")) await k.ok("delete -f - --timeout=10s", { stdin });
+    }
+    expect(await k.ok("get nodepools.v1beta1.karpenter.sh default -o yaml")).toContain(
+      "consolidationPolicy: WhenUnderutilized",
+    );
+    expect(await k.ok(`apply -f ${NODEPOOL}`)).toContain(
+      "nodepool.karpenter.sh/default configured",
     );
   });
 

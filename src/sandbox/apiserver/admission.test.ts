@@ -109,13 +109,15 @@ describe("a validating webhook", () => {
 });
 
 describe("a conversion webhook", () => {
-  it("serves each version and stores one", async () => {
+  it("serves each version and stores one, with the fields that each has", async () => {
     const send = start(async (_config, review) => {
       const { uid, desiredAPIVersion, objects } = (review as Loose).request;
       const convertedObjects = objects.map(({ spec, ...rest }: Loose) => ({
         ...rest,
         apiVersion: desiredAPIVersion,
-        spec: desiredAPIVersion.endsWith("v2") ? { many: [spec.one] } : { one: spec.many[0] },
+        spec: desiredAPIVersion.endsWith("v2")
+          ? { many: [spec.one] }
+          : { one: spec.many[0], unknownToV1: true },
       }));
       return { response: { uid, convertedObjects, result: { status: "Success" } } };
     });

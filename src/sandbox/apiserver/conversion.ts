@@ -130,6 +130,8 @@ async function callWebhook(
     const count = Array.isArray(list) ? list.length : 0;
     throw fail(`expected ${objects.length} converted objects, got ${count}`);
   }
+  const version = wanted.slice(wanted.indexOf("/") + 1);
+  const target = engine.registry.find(definition.group, version, definition.plural);
   return list.map((item: KubeObject, index) => {
     if (item.apiVersion !== wanted) {
       throw fail(`converted object ${index} has apiVersion ${item.apiVersion}, wanted ${wanted}`);
@@ -138,8 +140,10 @@ async function callWebhook(
     const original = objects[index] as KubeObject;
     const { labels, annotations } = item.metadata;
     const { labels: _l, annotations: _a, ...rest } = original.metadata;
+    // What the wanted version has no field for is dropped, as from any object that is read.
+    const { value } = target?.prune(item) ?? { value: item };
     return deepFreeze({
-      ...item,
+      ...value,
       metadata: {
         ...rest,
         ...(labels === undefined ? {} : { labels }),
