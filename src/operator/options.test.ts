@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { OPTIONS, parseOptions } from "./options.ts";
+import { isGateOn, OPTIONS, parseOptions } from "./options.ts";
 
 describe("options", () => {
   it("take their defaults, and flags beat environment variables", () => {
@@ -21,6 +21,20 @@ describe("options", () => {
       ),
     ).toThrowErrorMatchingInlineSnapshot(
       `[ConfigError: validating cli flags / env vars, invalid METRICS_PORT "x": must be a number, invalid DISABLE_LEADER_ELECTION "yes": must be true or false, invalid BATCH_IDLE_DURATION "10ms": must not be below 1s, invalid --preference-policy "Maybe": must be one of "Respect", "Ignore"]`,
+    );
+  });
+
+  it("reads gates: those not named are as they are by default, and broken ones are refused", () => {
+    const gates = parseOptions(
+      { "feature-gates": "SpotToSpotConsolidation=true, Nonsense=true" },
+      {},
+    );
+    expect(isGateOn(gates, "SpotToSpotConsolidation")).toBe(true);
+    expect(isGateOn(gates, "Drift")).toBe(true);
+    expect(isGateOn(parseOptions({}, { FEATURE_GATES: "Drift=false" }), "Drift")).toBe(false);
+    expect(isGateOn(parseOptions({}, {}), "NodeRepair")).toBe(false);
+    expect(() => parseOptions({ "feature-gates": "Drift=yes" }, {})).toThrow(
+      'invalid feature gate "Drift": must be Drift=true or Drift=false',
     );
   });
 

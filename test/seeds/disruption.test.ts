@@ -68,7 +68,7 @@ describe("drift", () => {
       expect(account.said("disrupting via drift replace, terminating 1 candidates")).toHaveLength(
         1,
       );
-      await world.advance(HOUR_MS);
+      await world.advance(15 * 60_000);
       expect(names(await account.items(CLAIMS))).toEqual(names([after]));
     }));
 
@@ -79,12 +79,53 @@ describe("drift", () => {
         await account.deploy("app", 1, alone);
         await account.running("app", 1);
         await account.patch(`${POOLS}/default`, relabel);
-        await account.world.advance(HOUR_MS);
+        await account.world.advance(15 * 60_000);
         const claims = await account.items(CLAIMS);
         expect(claims.map((claim) => conditionOf(claim, "Drifted"))).toEqual([undefined]);
       },
       { flags: { "feature-gates": "Drift=false" } },
     ));
+
+  it("follows a newer image of the family, groups and subnets that the selectors match (S3-07, S3-15, S3-16)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      const { aws } = world.box.sandbox;
+      await applyBeta(account);
+      await account.deploy("app", 1, alone);
+      await account.running("app", 1);
+
+      const drifted = async (reason: string): Promise<void> => {
+        const [before] = await account.items(CLAIMS);
+        let seen = "";
+        for (let old: Json = before; old !== undefined; ) {
+          seen = conditionOf(old, "Drifted")?.reason ?? seen;
+          await world.advance(10_000);
+          const claims = await account.items(CLAIMS);
+          old = claims.find(({ metadata }) => metadata.name === before.metadata.name);
+        }
+        expect(seen).toBe(reason);
+        await account.running("app", 1);
+      };
+
+      const image = aws.controls.addImage({ name: "bottlerocket-newer", family: "Bottlerocket" });
+      const stem = "/aws/service/bottlerocket/aws-k8s-1.34";
+      for (const arch of ["x86_64", "arm64"])
+        aws.controls.setParameter(`${stem}/${arch}/latest/image_id`, image);
+      await drifted("AMIDrift");
+      expect((await account.instances()).map(({ ImageId }) => ImageId)).toEqual([image]);
+
+      const group = aws.controls.addSecurityGroup({
+        name: "another",
+        tags: [{ Key: "karpenter.sh/discovery", Value: "karpenter-demo" }],
+      });
+      await drifted("SecurityGroupDrift");
+      const [instance] = await account.instances();
+      expect(instance?.SecurityGroups.map(({ GroupId }) => GroupId)).toContain(group);
+
+      aws.controls.untag(instance?.SubnetId as string, ["karpenter.sh/discovery"]);
+      await drifted("SubnetDrift");
+      expect((await account.instances())[0]?.SubnetId).not.toBe(instance?.SubnetId);
+    }));
 
   it("hands a Provisioner's nodes over to a NodePool one at a time (S2-42, S2-43, S2-44, S2-45)", () =>
     inAccount(
@@ -189,7 +230,7 @@ describe("consolidation", () => {
       expect(account.said("disrupting via consolidation ").length).toBeGreaterThan(0);
       for (const name of ["one", "two"]) await account.running(`small-${name}`, 1);
       const settled = names(after);
-      await world.advance(2 * HOUR_MS);
+      await world.advance(HOUR_MS);
       expect(names(await account.items(CLAIMS))).toEqual(settled);
     }));
 
