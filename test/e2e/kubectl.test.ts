@@ -202,6 +202,9 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", { timeout:
       items: { apiVersion: string }[];
     };
     expect(json.items.map((item) => item.apiVersion)).toEqual(["karpenter.sh/v1beta1"]);
+    expect(await k.ok("get deploy inflate --subresource=scale")).toMatch(
+      /^NAME +DESIRED +AVAILABLE +AGE\ninflate +5 +5 +\d/,
+    );
     expect(await k.ok("get deploy -o wide")).toMatch(/CONTAINERS +IMAGES +SELECTOR\n/);
     expect(await k.ok("get pods --sort-by=.metadata.name -o wide")).toMatch(
       /NOMINATED NODE +READINESS GATES\n/,

@@ -9,17 +9,20 @@ import type { KubeResponse } from "../../../kube/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
 import { getObject } from "../read.ts";
+import { viewOf } from "../representation.ts";
 import type { ScalePaths } from "../resource-definition.ts";
 import { ApiError, badRequest, invalid, methodNotAllowed } from "../status.ts";
+import { ageCell } from "../table/age.ts";
 import { update } from "../write.ts";
 
 interface Scale extends KubeObject {
   readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly replicas?: number };
 }
 
 export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeResponse> {
   const { method } = call;
-  if (method === "GET") return ok(scaleOf(await getObject(call), paths));
+  if (method === "GET") return ok(shown(call, scaleOf(await getObject(call), paths)));
   if (method !== "PUT" && method !== "PATCH") throw methodNotAllowed();
   const object = await update(call, {
     internal: true,
@@ -33,7 +36,30 @@ export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeRe
       return { ...next, metadata: { ...next.metadata, resourceVersion } };
     },
   });
-  return ok(scaleOf(object, paths));
+  return ok(shown(call, scaleOf(object, paths)));
+}
+
+/** upstream: pkg/printers/internalversion/printers.go, printScale */
+function shown(call: Call, scale: Scale): unknown {
+  const view = viewOf(call.headers["accept"], call.query);
+  if (view.as !== "Table") return scale;
+  const columnDefinitions = ["Name", "Desired", "Available", "Age"].map((name, index) => ({
+    name,
+    type: index === 1 || index === 2 ? "integer" : "string",
+    format: index === 0 ? "name" : "",
+    description: "",
+    priority: 0,
+  }));
+  const { metadata, spec = {}, status = {} } = scale;
+  const age = ageCell(scale, call.engine.clock.now());
+  const cells = [metadata.name, spec.replicas ?? 0, status.replicas ?? 0, age];
+  return {
+    kind: "Table",
+    apiVersion: "meta.k8s.io/v1",
+    metadata: { resourceVersion: metadata.resourceVersion },
+    columnDefinitions,
+    rows: [{ cells, object: view.include === "None" ? null : scale }],
+  };
 }
 
 function nextScale(call: Call, current: Scale): Scale {
