@@ -361,7 +361,7 @@ function end(state: AwsState, record: InstanceRecord): void {
 }
 
 /** EC2 warns this long before it takes a spot instance back. */
-const INTERRUPTION_NOTICE_MS = 120_000;
+export const INTERRUPTION_NOTICE_MS = 120_000;
 
 /** Takes a spot instance back: a notice now, the end two minutes later. */
 export function reclaim(state: AwsState, record: InstanceRecord): void {

@@ -9,6 +9,7 @@ import { AwsError } from "../../providers/aws/api.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
 import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
 import { eventsCalls, publish, type ServiceEvent } from "./event-bus.ts";
+import { fisCalls } from "./experiments.ts";
 import { extraCalls } from "./extra-calls.ts";
 import type { Faults } from "./faults.ts";
 import { fleetCalls } from "./fleet.ts";
@@ -225,6 +226,7 @@ function handlersOf(state: AwsState): Handlers {
     sts: { ...stsCalls(state), ...webIdentityCalls(state) },
     sqs: { ...sqsCalls(state) },
     events: { ...eventsCalls(state) },
+    fis: { ...fisCalls(state) },
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's,
- * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS and EventBridge, REST for EKS. The service is
+ * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS and EventBridge, REST for EKS and FIS. The service is
  * told by the target header, by the path, or by the API version in the form. Signatures are not
  * checked. It only translates; what a call does is `SimulatedAws.call`'s business.
  */
@@ -115,6 +115,7 @@ function answer(
 ): Promise<Reply | undefined> {
   if (request.target !== undefined) return answerJson(aws, request, request.target);
   if (request.path.startsWith("/clusters")) return answerEks(aws, request);
+  if (request.path.startsWith("/experiment")) return answerFis(aws, request);
   const form = request.body === "" ? request.search : new URLSearchParams(request.body);
   return answerQuery(aws, form, requestId);
 }
@@ -272,6 +273,33 @@ function jsonError(error: AwsError, type: string, isSqs = false): Reply | undefi
     body: JSON.stringify({ __type: error.code, message: error.message }),
     headers: { "x-amzn-errortype": error.code },
   };
+}
+
+/** REST: an id in the path and a JSON body, joined into one input. */
+const FIS_ROUTES: readonly (readonly [string, RegExp, string])[] = [
+  ["POST", /^\/experimentTemplates$/, "CreateExperimentTemplate"],
+  ["DELETE", /^\/experimentTemplates\/([^/]+)$/, "DeleteExperimentTemplate"],
+  ["POST", /^\/experiments$/, "StartExperiment"],
+  ["GET", /^\/experiments\/([^/]+)$/, "GetExperiment"],
+  ["DELETE", /^\/experiments\/([^/]+)$/, "StopExperiment"],
+];
+
+async function answerFis(aws: SimulatedAws, request: Request): Promise<Reply | undefined> {
+  const type = "application/json";
+  try {
+    for (const [method, pattern, action] of FIS_ROUTES) {
+      const match = pattern.exec(request.path);
+      if (method !== request.method || match === null) continue;
+      const id = match[1] === undefined ? {} : { id: decodeURIComponent(match[1]) };
+      const input = { ...(parseJson(request.body) as object), ...id };
+      const output = await aws.call("fis", action, input);
+      return { status: 200, type, body: JSON.stringify(output) };
+    }
+    const message = `${request.method} ${request.path} is not simulated`;
+    throw new AwsError("ValidationException", message, 404);
+  } catch (error) {
+    return jsonError(toAwsError(error), type);
+  }
 }
 
 async function answerEks(aws: SimulatedAws, request: Request): Promise<Reply | undefined> {

@@ -1,0 +1,62 @@
+/**
+ * `karpenter interrupt`, also installed as `ec2-spot-interrupter` with that tool's flags: lets EC2 take
+ * spot instances back, a rebalance recommendation first, the notice after a delay, the end two minutes
+ * later.
+ */
+import { Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../../base/duration.ts";
+import type { InterruptFlags } from "../run-interrupt.ts";
+
+export function interruptCommand(name = "interrupt"): Command {
+  return new Command(name)
+    .description("Interrupt spot instances of a sandbox, as EC2 does: two minutes after a notice.")
+    .addOption(
+      new Option(
+        "--instance-ids <ids...>",
+        "spot instances, separated by comma or space",
+      ).argParser(idList),
+    )
+    .addOption(
+      new Option("-d, --delay <duration>", "from the rebalance recommendation to the notice")
+        .argParser(delay)
+        .default(15_000, "15s"),
+    )
+    .option("-i, --interactive", "choose the instances from a list", false)
+    .addOption(
+      new Option("-c, --clean [bool]", "delete the experiment's template afterwards")
+        .choices(["true", "false"])
+        .preset("true")
+        .default("true"),
+    )
+    .option("-p, --profile <name>", "accepted for scripts; a sandbox asks for no credentials")
+    .option("-r, --region <name>", "AWS region", process.env["AWS_DEFAULT_REGION"] ?? "us-west-2")
+    .option(
+      "--endpoint-url <url>",
+      "where the sandbox's AWS answers; default: AWS_ENDPOINT_URL",
+      process.env["AWS_ENDPOINT_URL"] ?? "",
+    )
+    .allowExcessArguments(false)
+    .action(async (flags: InterruptFlags) => {
+      const { runInterrupt } = await import("../run-interrupt.ts");
+      await runInterrupt(flags);
+    });
+}
+
+/** Joins what is given in several arguments or several times. */
+function idList(text: string, before: readonly string[] = []): readonly string[] {
+  const ids = text.split(/[,\s]+/).filter((id) => id !== "");
+  const wrong = ids.find((id) => !/^i-[0-9a-f]{8,17}$/.test(id));
+  if (wrong !== undefined) throw new InvalidArgumentError(`${wrong} is no instance id.`);
+  return [...new Set([...before, ...ids])];
+}
+
+/** FIS takes 2 to 15 minutes from the start to the end, two of which are the notice. */
+const LONGEST_DELAY_MS = 780_000;
+
+function delay(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms < 0 || ms > LONGEST_DELAY_MS || ms % 1_000 !== 0) {
+    throw new InvalidArgumentError("must be whole seconds from 0s to 13m, such as 15s.");
+  }
+  return ms;
+}

@@ -1,0 +1,157 @@
+/**
+ * Interrupts spot instances through the Fault Injection Service of a sandbox, and tells how it goes. The
+ * requests are FIS's own but not signed: real AWS refuses them, which is meant.
+ */
+import { createInterface } from "node:readline/promises";
+import { setTimeout } from "node:timers/promises";
+import { formatDuration } from "../base/duration.ts";
+import { isObject } from "../base/json.ts";
+import { CliError } from "./cli-error.ts";
+
+export interface InterruptFlags {
+  readonly instanceIds?: readonly string[];
+  /** Milliseconds. */
+  readonly delay: number;
+  readonly interactive: boolean;
+  readonly clean: "true" | "false";
+  readonly profile?: string;
+  readonly region: string;
+  readonly endpointUrl: string;
+}
+
+const NOTICE_S = 120;
+/** How often the experiment is looked at. */
+const POLL_MS = 500;
+
+interface Experiment {
+  readonly id: string;
+  readonly state: { readonly status: string; readonly reason?: string };
+}
+
+export interface InterruptDoors {
+  readonly say: (line: string) => void;
+  /** Real time between two looks. */
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+const DOORS: InterruptDoors = {
+  say: (line) => process.stdout.write(`${line}\n`),
+  sleep: (ms) => setTimeout(ms),
+};
+
+export async function runInterrupt(
+  flags: InterruptFlags,
+  doors: InterruptDoors = DOORS,
+): Promise<void> {
+  const url = flags.endpointUrl;
+  if (url === "") {
+    throw new CliError(
+      "missing the sandbox's AWS: set AWS_ENDPOINT_URL or --endpoint-url to the address that `karpenter sandbox` prints (real instances are not interrupted)",
+    );
+  }
+  const ids = flags.interactive ? await choose(flags, doors) : (flags.instanceIds ?? []);
+  if (ids.length === 0) {
+    throw new CliError("missing the instances: name them with --instance-ids, or choose with -i");
+  }
+  const template = await ask(url, "POST", "/experimentTemplates", templateFor(ids, flags));
+  const { id: templateId } = template["experimentTemplate"] as { readonly id: string };
+  try {
+    const started = await ask(url, "POST", "/experiments", { experimentTemplateId: templateId });
+    let experiment = started["experiment"] as Experiment;
+    if (experiment.state.status === "running") {
+      const wait = formatDuration(flags.delay);
+      doors.say(
+        `rebalance recommendation sent to ${ids.join(", ")}; the notice follows in ${wait}`,
+      );
+    }
+    while (experiment.state.status === "running") {
+      await doors.sleep(POLL_MS);
+      const looked = await ask(url, "GET", `/experiments/${experiment.id}`);
+      experiment = looked["experiment"] as Experiment;
+    }
+    const { status, reason } = experiment.state;
+    if (status !== "completed") {
+      throw new CliError(`interrupting ${ids.join(", ")}: ${reason ?? status}`);
+    }
+    doors.say(
+      "interruption notice sent; EC2 ends the instances in 2 minutes of the sandbox's time",
+    );
+  } finally {
+    if (flags.clean === "true") await ask(url, "DELETE", `/experimentTemplates/${templateId}`);
+  }
+}
+
+function templateFor(ids: readonly string[], { delay, region }: InterruptFlags): unknown {
+  const resourceArns = ids.map((id) => `arn:aws:ec2:${region}:123456789012:instance/${id}`);
+  return {
+    description: "karpenter interrupt",
+    stopConditions: [{ source: "none" }],
+    targets: {
+      spot: { resourceType: "aws:ec2:spot-instance", resourceArns, selectionMode: "ALL" },
+    },
+    actions: {
+      interrupt: {
+        actionId: "aws:ec2:send-spot-instance-interruptions",
+        parameters: { durationBeforeInterruption: `PT${delay / 1_000 + NOTICE_S}S` },
+        targets: { SpotInstances: "spot" },
+      },
+    },
+  };
+}
+
+async function choose(
+  { endpointUrl, region }: InterruptFlags,
+  { say }: InterruptDoors,
+): Promise<readonly string[]> {
+  // Its advice on Node versions is for its users' authors.
+  process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
+  const { createSdkApi } = await import("../providers/aws/sdk.ts");
+  const credentials = { accessKeyId: "sandbox", secretAccessKey: "sandbox" };
+  const { ec2 } = createSdkApi({ region, endpoint: endpointUrl, credentials });
+  const { Reservations = [] } = await ec2.describeInstances({
+    Filters: [
+      { Name: "instance-lifecycle", Values: ["spot"] },
+      { Name: "instance-state-name", Values: ["running"] },
+    ],
+  });
+  const instances = Reservations.flatMap(({ Instances }) => Instances ?? []);
+  for (const [index, one] of instances.entries()) {
+    const { InstanceId, InstanceType, Placement, PrivateDnsName } = one;
+    say(
+      `${index + 1}  ${InstanceId}  ${InstanceType}  ${Placement?.AvailabilityZone}  ${PrivateDnsName}`,
+    );
+  }
+  if (instances.length === 0) throw new CliError("no spot instance is running");
+  const prompt = createInterface({ input: process.stdin, output: process.stdout });
+  const answer = await prompt.question("which (numbers, separated by comma)? ");
+  prompt.close();
+  return answer.split(",").flatMap((number) => {
+    const chosen = instances[Number(number.trim()) - 1];
+    if (chosen === undefined) throw new CliError(`${JSON.stringify(number)} is not in the list`);
+    return [chosen.InstanceId];
+  });
+}
+
+async function ask(
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Record<string, unknown>> {
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+  const headers = { "content-type": "application/json" };
+  let answer: Response;
+  try {
+    answer = await fetch(new URL(path, url), { method, headers, ...sent });
+  } catch (error) {
+    const cause = (error as Error).cause;
+    const why = cause instanceof Error ? cause.message : (error as Error).message;
+    throw new CliError(`cannot reach the simulated AWS at ${url}: ${why}; is the sandbox running?`);
+  }
+  const value: unknown = await answer.json().catch(() => undefined);
+  if (!answer.ok || !isObject(value)) {
+    const why = isObject(value) ? String(value["message"]) : `HTTP ${answer.status}`;
+    throw new CliError(`${method} ${url}${path}: ${why}`);
+  }
+  return value;
+}

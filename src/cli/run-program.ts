@@ -1,0 +1,31 @@
+/** Runs a command line: whatever goes wrong ends in one sentence on standard error and an exit code. */
+import { type Command, CommanderError } from "commander";
+import { CliError } from "./cli-error.ts";
+
+export async function runProgram(program: Command): Promise<void> {
+  const name = program.name();
+  // Whoever reads us may stop early (`| head`): that is an end, not a failure.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+  program.exitOverride().configureOutput({
+    outputError: (text, write) => write(text.replace(/^error: /, `${name}: `)),
+  });
+  for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
+  try {
+    await program.parseAsync(process.argv);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Help and version end well; commander has already said what was wrong otherwise.
+      process.exitCode = error.exitCode;
+    } else if (error instanceof CliError) {
+      process.stderr.write(`${name}: ${error.message}\n`);
+      process.exitCode = error.exitCode;
+    } else {
+      const told = (error as Error).stack ?? String(error);
+      process.stderr.write(`${name}: unexpected failure: ${told}\n`);
+      process.exitCode = 70;
+    }
+  }
+}
