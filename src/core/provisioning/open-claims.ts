@@ -9,10 +9,14 @@ import type { NewNodeClaim } from "./new-nodeclaim.ts";
 /** To the question whether a claim is the one; `noneLikeIt`: nor is any of the same set now. */
 export type Answer = "take" | "pass" | "noneLikeIt";
 
+const NONE: readonly [Marks] = [new Marks()];
+
 export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
-  /** `[n]`: ids of claims with n pods. */
-  readonly #byCount: Marks[] = [];
+  /** `[n]`: ids of claims with n pods, and how many they are. */
+  readonly #byCount: { readonly ids: Marks; size: number }[] = [];
+  /** The n of which there is a claim. */
+  readonly #counts = new Marks();
   /** Ids of claims that are alike in what they may become. */
   readonly #bySet = new Map<SetId, Marks>();
 
@@ -27,14 +31,17 @@ export class OpenClaims {
   /** Its id is its place in the order of opening. */
   open(claim: NewNodeClaim): void {
     this.#all.push(claim);
-    this.#bucket(claim.pods.length).add(claim.id);
+    this.#enter(claim.id, claim.pods.length);
     this.#like(claim.set).add(claim.id);
   }
 
   /** The claim is about to get one more pod, and to become what `set` says. */
   moveUp(claim: NewNodeClaim, set: SetId): void {
-    this.#bucket(claim.pods.length).delete(claim.id);
-    this.#bucket(claim.pods.length + 1).add(claim.id);
+    const count = claim.pods.length;
+    const from = this.#bucket(count);
+    from.ids.delete(claim.id);
+    if (--from.size === 0) this.#counts.delete(count);
+    this.#enter(claim.id, count + 1);
     if (set === claim.set) return;
     this.#like(claim.set).delete(claim.id);
     this.#like(set).add(claim.id);
@@ -43,14 +50,16 @@ export class OpenClaims {
   /** The first claim in the walk that is not among the `dead` and that is taken. */
   find(dead: Marks, ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
     const passedOver: [Marks, ...Marks[]] = [dead];
-    for (const bucket of this.#byCount) {
-      let id = bucket.nextOutside(passedOver, 0);
+    let count = this.#counts.nextOutside(NONE, 0);
+    for (; count >= 0; count = this.#counts.nextOutside(NONE, count + 1)) {
+      const { ids } = this.#bucket(count);
+      let id = ids.nextOutside(passedOver, 0);
       while (id >= 0) {
         const claim = this.#all[id] as NewNodeClaim;
         const answer = ask(claim);
         if (answer === "take") return claim;
         if (answer === "noneLikeIt") passedOver.push(this.#like(claim.set));
-        id = bucket.nextOutside(passedOver, id + 1);
+        id = ids.nextOutside(passedOver, id + 1);
       }
     }
     return undefined;
@@ -65,8 +74,14 @@ export class OpenClaims {
     return marks;
   }
 
-  #bucket(count: number): Marks {
-    while (this.#byCount.length <= count) this.#byCount.push(new Marks());
-    return this.#byCount[count] as Marks;
+  #enter(id: number, count: number): void {
+    const bucket = this.#bucket(count);
+    bucket.ids.add(id);
+    if (bucket.size++ === 0) this.#counts.add(count);
+  }
+
+  #bucket(count: number): { readonly ids: Marks; size: number } {
+    while (this.#byCount.length <= count) this.#byCount.push({ ids: new Marks(), size: 0 });
+    return this.#byCount[count] as { readonly ids: Marks; size: number };
   }
 }

@@ -58,7 +58,7 @@ export interface PodClass {
   readonly countedBy: readonly TopologyGroup[];
   /** As written first, then relaxed step by step; grown on demand. */
   readonly variants: Variant[];
-  /** Number of placements made when it last failed: nothing new, nothing to try. */
+  /** Its chances when it last failed: nothing new, nothing to try. */
   failedAt: number;
 }
 

@@ -39,7 +39,6 @@ interface Pass {
   readonly nodes: readonly ExistingNode[];
   readonly classes: PodClasses;
   readonly claims: OpenClaims;
-  placements: number;
 }
 
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
@@ -101,7 +100,6 @@ function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean)
     nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
     classes: new PodClasses({ space, topology, volumes, policy, canTolerate }),
     claims: new OpenClaims(),
-    placements: 0,
   };
 }
 
@@ -151,7 +149,7 @@ function heldTerms(pod: Pod) {
 function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
-  if (podClass.failedAt === pass.placements && !podClass.hasVolumes) return "tryAgain";
+  if (podClass.failedAt === chances(pass, podClass) && !podClass.hasVolumes) return "tryAgain";
   let waiting = false;
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
@@ -160,14 +158,23 @@ function place(pass: Pass, item: QueuedPod): Outcome {
       onExistingNode(pass, pod, podClass, variant) ||
       onOpenClaim(pass, pod, podClass, variant) ||
       onNewClaim(pass, pod, podClass, variant);
-    if (found) {
-      pass.placements++;
-      return "placed";
-    }
+    if (found) return "placed";
     waiting ||= variant.rules.length > 0;
   }
-  podClass.failedAt = waiting || podClass.hasVolumes ? pass.placements : HOPELESS;
+  podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
+}
+
+/**
+ * Grows when something happens that may give a class which failed a place: a node is opened, or
+ * the counts change by which its rules are judged. All else only takes room away.
+ */
+function chances(pass: Pass, podClass: PodClass): number {
+  let sum = pass.claims.size;
+  for (const { rules } of podClass.variants) {
+    for (const { group } of rules) sum += group.revision;
+  }
+  return sum;
 }
 
 function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {

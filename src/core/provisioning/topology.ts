@@ -41,9 +41,11 @@ export interface TopologyGroup {
   readonly filter: NodeFilter;
   /** Pods by domain; a domain without pods is there with 0. */
   readonly counts: Map<string, number>;
+  /** Grows with each change of the counts. */
+  revision: number;
 }
 
-type Shape = Omit<TopologyGroup, "index" | "counts">;
+type Shape = Omit<TopologyGroup, "index" | "counts" | "revision">;
 
 /** Where a pod would go: an existing node or a planned one. */
 export interface Place {
@@ -182,6 +184,7 @@ export class Topology {
     const domains = this.#possible(group, place);
     if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
     for (const domain of domains) group.counts.set(domain, (group.counts.get(domain) ?? 0) + 1);
+    group.revision++;
     this.#revision++;
     return true;
   }
@@ -272,7 +275,7 @@ export class Topology {
     let group = this.#byText.get(text);
     if (group === undefined) {
       const counts = this.#universe(shape.key, shape.filter);
-      group = { ...shape, index: this.#groups.length, counts };
+      group = { ...shape, index: this.#groups.length, counts, revision: 0 };
       this.#groups.push(group);
       this.#byText.set(text, group);
     }
