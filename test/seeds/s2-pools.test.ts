@@ -84,6 +84,12 @@ describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
         node.metadata.name,
         "True",
       ]);
+
+      // Sixteen pods beside the daemons: forty need two more nodes, and planning knows it at once.
+      await account.deploy("many", 40, { cpu: "10m", spec: { nodeSelector: { team: "team-a" } } });
+      await account.running("many", 40);
+      expect(account.said('"nodeclaims": 2')).toHaveLength(1);
+      expect(await account.items(CLAIMS)).toHaveLength(3);
     }));
 
   it("wants a class, and launches nothing while it is not there (S2-11, S3-60)", () =>
