@@ -552,6 +552,19 @@ describe("what is told", () => {
     expect(told("EC2NodeClass").join("\n")).toContain("Type: SubnetsReady, Status: True -> False");
   });
 
+  it("what only tells can be left out", async () => {
+    world = await openWorld({ flags: { "disable-cluster-state-observability": "true" } });
+    await world.apply(POOL);
+    await world.apply(INFLATE);
+    await world.scale("inflate", 1);
+    await untilRunning(1);
+    const told = (await world.list<Event>("Event")).map(({ message }) => message ?? "");
+    expect(told.filter((text) => text.startsWith("Status condition transitioned"))).toEqual([]);
+    const gauges = await world.box.operator.metrics.render();
+    expect(gauges).not.toContain("karpenter_nodes_allocatable{");
+    expect(gauges).toContain("karpenter_nodeclaims_created_total{");
+  });
+
   it("a field that nothing acts on is said once for each object", async () => {
     await cluster();
     await world.apply(nodeClass("special", { ipPrefixCount: 2 }));

@@ -72,6 +72,9 @@ export interface Operator {
   readonly lost: Promise<void>;
 }
 
+/** Controllers that only tell: gauges, and events of conditions. */
+const OBSERVER = /^(metrics|operatorpkg)\./;
+
 export function createOperator(deps: OperatorDeps): Operator {
   const { clock, random, log, options } = deps;
   warnOfSettings(options, log);
@@ -116,7 +119,10 @@ export function createOperator(deps: OperatorDeps): Operator {
     log,
     onReconcile: metrics.reconciled,
   });
-  for (const controller of [...allControllers(world), ...controllers]) manager.add(controller);
+  for (const controller of [...allControllers(world), ...controllers]) {
+    if (options.disableClusterStateObservability && OBSERVER.test(controller.name)) continue;
+    manager.add(controller);
+  }
   // A level given at the start stays.
   if (!options.changed.includes("logLevel"))
     manager.add(loggingConfig({ mirrors, log: deps.log, namespace: deps.namespace }));

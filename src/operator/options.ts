@@ -67,8 +67,7 @@ export const OPTIONS = {
     "disable-cluster-state-observability",
     "boolean",
     "false",
-    "Leave out pod, node and pool gauges.",
-    { notActedOn: LATER },
+    "Leave out the gauges of nodes and the events of conditions that change.",
   ),
   leaderElectionName: core(
     "leader-election-name",
