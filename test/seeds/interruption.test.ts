@@ -13,6 +13,7 @@ import type { CreateFleetInput } from "../../src/providers/aws/api.ts";
 import { openWorld, type TestWorld } from "../world.ts";
 
 const MESSAGES = fileURLToPath(new URL("../fixtures/seeds/messages/", import.meta.url));
+const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
 const QUEUE_URL = "https://sqs.us-west-2.amazonaws.com/123456789012/karpenter-demo";
 const V1BETA1 = "karpenter.sh/v1beta1";
 
@@ -197,6 +198,40 @@ describe("a spot interruption", () => {
         expect.arrayContaining(["Warning SpotInterrupted", "Warning TerminatingOnInterruption"]),
       );
     }
+  });
+
+  it("S4-19, S4-22: closes and empties a Machine's node too, in the words of its generation", async () => {
+    const world = await openWorld();
+    worlds.push(world);
+    const spot =
+      "requirements:\n    - { key: karpenter.sh/capacity-type, operator: In, values: [spot] }";
+    const provisioner = readFileSync(`${EXAMPLES}v1alpha5/provisioner.yaml`, "utf8");
+    await world.apply(provisioner.replace("requirements:", spot));
+    await world.apply(readFileSync(`${EXAMPLES}inflate.yaml`, "utf8"));
+    await world.apply(ONE_AT_A_TIME);
+    await world.scale("inflate", 5);
+    await world.until("all run", async () => (await running(world)).length === 5, 300_000);
+    const [machine] = await world.list<NodeClaim>("Machine", "karpenter.sh/v1alpha5");
+    const { name = "" } = machine?.metadata ?? {};
+    const node = machine?.status?.nodeName ?? "";
+    world.box.sandbox.aws.controls.reclaimSpot(instanceOf(machine as NodeClaim));
+    await world.clock.settle();
+    expect((await world.get<Node>("Node", node)).spec?.unschedulable).toBe(true);
+    expect(JSON.parse(deletions(world)[0]?.split("\t").at(-1) ?? "")).toMatchObject({
+      queue: "karpenter-demo",
+      messageKind: "SpotInterruptionKind",
+      machine: name,
+      action: "CordonAndDrain",
+      node,
+    });
+    await world.until(
+      "all run elsewhere",
+      async () => {
+        const pods = await running(world);
+        return pods.length === 5 && pods.every(({ spec }) => spec.nodeName !== node);
+      },
+      115_000,
+    );
   });
 
   it("S4-34: is nobody's business without a queue", async () => {
