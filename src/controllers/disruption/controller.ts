@@ -21,9 +21,14 @@ import { look, objectsOf, surroundings } from "./look.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
-/** After a command was started, or a slice of a sweep: at once, with time for other work in between. */
+/** After a command was started: at once, with a turn for others in between. */
 const AGAIN_MS = 1;
+/** After a slice of a sweep: half the time is for other work. */
+const NEXT_SLICE_MS = 250;
 const UNSYNCED_RETRY_MS = 1_000;
+
+/** `now`: something was started; `soon`: a sweep goes on. */
+type Again = "now" | "soon" | "later";
 
 /** A command waiting for its second look. */
 interface Pending {
@@ -36,11 +41,17 @@ interface Pending {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
+  /** When all methods were asked last; between, only those in the middle of a sweep are. */
+  lastRoundMs: number;
 }
 
 export function disruption(world: World, queue: CommandQueue): Controller {
   const log = world.log.with({ controller: "disruption" });
-  const memory: Memory = { pending: [], sweeps: new Sweeps() };
+  const memory: Memory = {
+    pending: [],
+    sweeps: new Sweeps(),
+    lastRoundMs: Number.NEGATIVE_INFINITY,
+  };
   return {
     name: "disruption",
     watches: [],
@@ -58,33 +69,33 @@ async function reconcile(
 ): Promise<Outcome> {
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const nowMs = world.clock.now();
-  let again = false;
+  let again: Again;
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
     again = await validate(world, queue, memory, log);
   } else {
     await takeBackStrays(world, queue);
     again = await propose(world, queue, memory, log);
   }
-  if (again) return requeueAfter(AGAIN_MS);
+  if (again !== "later") return requeueAfter(again === "now" ? AGAIN_MS : NEXT_SLICE_MS);
   return memory.pending.length > 0 ? untilDue(world, memory.pending) : requeueAfter(POLL_MS);
 }
 
-/**
- * The first method with a command. One waiting command at a time; those that need no wait go on. Says
- * whether to look again at once: something was started, or a sweep goes on.
- */
+/** The first method with a command. One waiting command at a time; those that need no wait go on. */
 async function propose(
   world: World,
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
-): Promise<boolean> {
+): Promise<Again> {
   const { sweeps } = memory;
   const around = await surroundings(world, log);
   const waiting = memory.pending.length > 0;
-  let goesOn = false;
+  const between =
+    world.clock.now() - memory.lastRoundMs < POLL_MS && METHODS.some((one) => sweeps.isOpen(one));
+  if (!between) memory.lastRoundMs = world.clock.now();
+  let again: Again = "later";
   for (const method of METHODS) {
-    if (waiting && method.waits) continue;
+    if ((waiting && method.waits) || (between && !sweeps.isOpen(method))) continue;
     const input = look(world, queue, around, method, sweeps.examined(method), "report");
     const facts = factsOf(world, method, input, around);
     if (sweeps.rests(method, facts)) continue;
@@ -96,16 +107,16 @@ async function propose(
       (world.clock.now() - startMs) / 1_000,
     );
     tell(world, proposal.remarks);
-    goesOn = sweeps.note(method, proposal, facts) || goesOn;
+    if (sweeps.note(method, proposal, facts)) again = "soon";
     const commands = proposal.commands.filter(
       ({ validateAfterMs }) => !waiting || validateAfterMs === 0,
     );
     if (commands.length > 0) return take(world, queue, memory, log, method, commands);
   }
-  return goesOn;
+  return again;
 }
 
-/** Starts commands, or keeps them for their second look; says whether one was started. */
+/** Starts commands, or keeps them for their second look. */
 async function take(
   world: World,
   queue: CommandQueue,
@@ -113,19 +124,19 @@ async function take(
   log: Logger,
   method: Method,
   commands: readonly Command[],
-): Promise<boolean> {
+): Promise<Again> {
   const nowMs = world.clock.now();
-  let started = false;
+  let again: Again = "later";
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
-      started = (await start(queue, command, log)) || started;
+      if (await start(queue, command, log)) again = "now";
       continue;
     }
     world.events.publish(...proposed(command));
     const validateAtMs = nowMs + command.validateAfterMs;
     memory.pending = [...memory.pending, { method, command, validateAtMs }];
   }
-  return started;
+  return again;
 }
 
 function tell(world: World, remarks: readonly Remark[]): void {
@@ -147,19 +158,19 @@ async function validate(
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
-): Promise<boolean> {
+): Promise<Again> {
   const nowMs = world.clock.now();
   const due = memory.pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
   const around = await surroundings(world, log);
-  let started = false;
+  let again: Again = "later";
   for (const { method, command } of due) {
     const input = look(world, queue, around, method, new Set(), "quiet");
     const still = method.validate(command, input);
     if (typeof still === "string") reject(world, log, command, still);
-    else started = (await start(queue, still, log)) || started;
+    else if (await start(queue, still, log)) again = "now";
   }
-  return started;
+  return again;
 }
 
 function reject(world: World, log: Logger, command: Command, why: Rejection): void {

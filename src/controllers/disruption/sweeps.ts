@@ -33,12 +33,17 @@ export class Sweeps {
   readonly #open = new Map<string, Sweep>();
 
   /** Whether asking the method would only give the answer it gave before. */
-  rests({ name, costly }: Method, now: Facts): boolean {
-    if (!costly || this.#open.has(name)) return false;
-    const known = this.#settled.get(name);
+  rests(method: Method, now: Facts): boolean {
+    if (!method.costly || this.isOpen(method)) return false;
+    const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
     const same = known.types.every((list, index) => list === now.types[index]);
     return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : FORCED_LOOK_MS);
+  }
+
+  /** Whether the method is in the middle of a sweep. */
+  isOpen({ name }: Method): boolean {
+    return this.#open.has(name);
   }
 
   /** Names of the nodes that the sweep so far has looked at. */

@@ -58,7 +58,7 @@ export interface Method {
 }
 
 /** Simulations in one go; other work gets its turn before the next slice of the sweep. */
-const SLICE = 20;
+const SLICE = 5;
 
 /** The next candidates of the sweep, and what `Proposal.slice` says once they were looked at. */
 export function nextSlice(
