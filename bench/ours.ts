@@ -12,14 +12,17 @@ if (path === undefined) throw new Error("one workload file is needed");
 const built = new URL("../dist/core/provisioning/solve.js", import.meta.url);
 const { solve } = (await import(built.href)) as { solve: typeof Solve };
 const input = inputOf(readWorkload(path));
+const cpuBefore = process.cpuUsage();
 const start = performance.now();
 const result = solve(input);
 const solveMs = performance.now() - start;
+const cpu = process.cpuUsage(cpuBefore);
 const report = {
   pods: input.pods.length,
   workers: 1,
   setupMs: 0,
   solveMs,
+  cpuMs: (cpu.user + cpu.system) / 1_000,
   nodes: result.newClaims.length,
   priceMicroUsdPerHour: result.newClaims.reduce((sum, one) => sum + one.cheapest.priceMicroUsd, 0),
   unschedulable: result.unschedulable.length,

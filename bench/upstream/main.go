@@ -15,6 +15,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,6 +59,7 @@ type report struct {
 	Workers              int     `json:"workers"`
 	SetupMs              float64 `json:"setupMs"`
 	SolveMs              float64 `json:"solveMs"`
+	CPUMs                float64 `json:"cpuMs"`
 	Nodes                int     `json:"nodes"`
 	PriceMicroUsdPerHour int64   `json:"priceMicroUsdPerHour"`
 	Unschedulable        int     `json:"unschedulable"`
@@ -123,6 +125,7 @@ func plan(work workload, workers int) (report, error) {
 	clk := &clock.RealClock{}
 	runtime.GC()
 	before := allocated()
+	cpuBefore := cpuTime()
 	start := time.Now()
 	cluster := state.NewCluster(clk, client, cloud)
 	topology, err := scheduling.NewTopology(ctx, client, cluster, nil, nodePools, byPool, pods, opts...)
@@ -138,11 +141,13 @@ func plan(work workload, workers int) (report, error) {
 		return report{}, fmt.Errorf("solve: %w", err)
 	}
 	done := time.Now()
+	cpu := cpuTime() - cpuBefore
 	return report{
 		Pods:                 len(pods),
 		Workers:              workers,
 		SetupMs:              milliseconds(ready.Sub(start)),
 		SolveMs:              milliseconds(done.Sub(ready)),
+		CPUMs:                milliseconds(cpu),
 		Nodes:                len(results.NewNodeClaims),
 		PriceMicroUsdPerHour: price(results.NewNodeClaims),
 		Unschedulable:        len(results.PodErrors),
@@ -193,6 +198,15 @@ func price(claims []*scheduling.NodeClaim) int64 {
 
 func milliseconds(duration time.Duration) float64 {
 	return float64(duration.Microseconds()) / 1000
+}
+
+// cpuTime is what all threads of the process have used so far.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func allocated() uint64 {
