@@ -3,7 +3,7 @@ import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PacedClock } from "../base/paced-clock.ts";
 import { serveEndpoints } from "../operator/endpoints.ts";
-import { PortBusyError, startHttps } from "../sandbox/apiserver/https-server.ts";
+import { checkPort, PortBusyError, startHttps } from "../sandbox/apiserver/https-server.ts";
 import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
 import { openBox } from "./box.ts";
 import { CliError } from "./cli-error.ts";
@@ -20,6 +20,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
     (flags.output === "json" ? process.stderr : process.stdout).write(`${text}\n`);
   };
   checkKubeconfig(resolve(flags.kubeconfig));
+  await checkPort(flags.port).catch(refused);
   const clock = new PacedClock(flags.speed);
   const closing: (() => Promise<void>)[] = [async () => clock.stop()];
   try {
@@ -58,10 +59,7 @@ async function serve(
   const file = resolve(flags.kubeconfig);
   const directory = `${dirname(file)}/pki`;
   const https = await startHttps(box.sandbox.apiServer, { port: flags.port, directory }).catch(
-    (error: unknown) => {
-      const why = (error as Error).message;
-      throw new CliError(error instanceof PortBusyError ? `${why} with --port` : why);
-    },
+    refused,
   );
   closing.push(() => https.close());
   const { metrics } = box.operator;
@@ -86,6 +84,11 @@ interface Urls {
   readonly api: string;
   readonly metrics: string;
   readonly aws: string;
+}
+
+function refused(error: unknown): never {
+  const why = (error as Error).message;
+  throw new CliError(error instanceof PortBusyError ? `${why} with --port` : why);
 }
 
 function greeting(flags: SandboxFlags, file: string, urls: Urls): string {

@@ -35,7 +35,11 @@ interface Running {
 }
 
 function start(...args: string[]): Running {
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd: ROOT, stdio: "pipe" });
+  return startNode(MAIN, ...args);
+}
+
+function startNode(...args: string[]): Running {
+  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: "pipe" });
   let out = "";
   let err = "";
   const listeners = new Set<() => void>();
@@ -180,6 +184,24 @@ describe("a live sandbox", { timeout: LIMIT_MS }, () => {
     await watch.closed;
     expect(sandbox.out()).toMatch(/\nstopping…\n/);
     expect(sandbox.err()).toBe("");
+  });
+
+  it("ends at once at the second Ctrl-C, whatever is still being closed", async () => {
+    const module = new URL("../../dist/cli/interrupted.js", import.meta.url).href;
+    const stubborn = `
+      import { interrupted } from "${module}";
+      const first = interrupted();
+      setInterval(() => undefined, 1_000);
+      console.log("listening");
+      await first;
+      console.log("closing");
+    `;
+    const running = startNode("--input-type=module", "--eval", stubborn);
+    await running.says(/listening/);
+    running.child.kill("SIGINT");
+    await running.says(/closing/);
+    running.child.kill("SIGINT");
+    expect(await running.ended).toBe(130);
   });
 
   it("writes events as JSON and all else beside them", async () => {

@@ -108,7 +108,7 @@ describe("bad requests over HTTPS", () => {
     ["POST", CONFIG_MAPS, "", 400, /./],
     ["POST", CONFIG_MAPS, '{"kind":"Pod","apiVersion":"v1"}', 400, /./],
     ["PUT", `${CONFIG_MAPS}/one`, "null", 400, /./],
-    ["PATCH", `${CONFIG_MAPS}/one`, "{}", 415, /unknown format/],
+    ["PATCH", `${CONFIG_MAPS}/one`, "{}", 415, /Unsupported Media Type|unknown format/],
     [
       "DELETE",
       CONFIG_MAPS.replace("configmaps", "nothings"),
@@ -116,7 +116,6 @@ describe("bad requests over HTTPS", () => {
       404,
       /could not find the requested/,
     ],
-    ["GET", "/apis/nowhere.example.com/v1/things", undefined, 404, /could not find the requested/],
     ["GET", "/api/v1/pods?labelSelector=((", undefined, 400, /./],
     ["GET", "/api/v1/pods?limit=many", undefined, 400, /./],
     ["GET", "/api/v1/pods?continue=nonsense", undefined, 400, /./],
@@ -148,6 +147,12 @@ describe("bad requests over HTTPS", () => {
       socket.on("close", () => resolve());
     });
     await expect.poll(async () => (await call("/readyz")).bytes.toString()).toBe("ok");
+  });
+
+  it("knows no group that is not served", async () => {
+    const answer = await call("/apis/nowhere.example.com/v1/things");
+    expect(answer.status).toBe(404);
+    expect(answer.bytes.toString()).toMatch(/404 page not found|could not find the requested/);
   });
 
   it("outlives what is not HTTP at all", async () => {

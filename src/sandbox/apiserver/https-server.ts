@@ -43,6 +43,7 @@ export class PortBusyError extends Error {
   override readonly name = "PortBusyError";
 }
 
+const LOOPBACK = "127.0.0.1";
 /** As kube-apiserver. */
 const MAX_BODY_BYTES = 3 * 1_024 * 1_024;
 /** A body that goes on beyond this is cut off. */
@@ -58,7 +59,7 @@ const compress = promisify(gzip);
 
 export async function startHttps(api: ApiServer, options: HttpsOptions): Promise<HttpsListener> {
   const identity = await identityIn(options.directory);
-  const host = options.host ?? "127.0.0.1";
+  const host = options.host ?? LOOPBACK;
   const texts = new SharedTexts();
   const server = createServer(
     { key: identity.keyPem, cert: identity.certificatePem },
@@ -90,6 +91,13 @@ export async function startHttps(api: ApiServer, options: HttpsOptions): Promise
         for (const socket of sockets) socket.destroy();
       }),
   };
+}
+
+/** Throws PortBusyError when the port cannot be had: to be asked before a long start. */
+export async function checkPort(port: number, host = LOOPBACK): Promise<void> {
+  const server = createServer();
+  await listen(server, port, host);
+  await new Promise((resolve) => server.close(resolve));
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {
