@@ -114,9 +114,16 @@ function checkDryRun(call: Call, kind: string): void {
   throw invalid({ group: "meta.k8s.io", kind }, "", [notSupported("dryRun", asked, ["All"])]);
 }
 
-/** An apply that only takes a share in fields, or a client that rewrites who owns what. */
+/** An apply that only takes a share in fields, or a client that rewrites who owns what; when is no matter. */
 function changesOwnership(next: KubeObject, current: KubeObject): boolean {
-  return !deepEqual(next.metadata.managedFields, current.metadata.managedFields);
+  return !deepEqual(timeless(next), timeless(current));
+}
+
+function timeless({ metadata }: KubeObject): readonly unknown[] {
+  return (metadata.managedFields ?? []).map((entry) => {
+    const { time: _, ...rest } = entry as { readonly time?: string };
+    return rest;
+  });
 }
 
 async function nextState(call: Call, change: Change, current: KubeObject): Promise<KubeObject> {
