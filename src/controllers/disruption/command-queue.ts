@@ -92,16 +92,6 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     return finish(one);
   }
 
-  /** A replacement that goes is noticed at once: planning would else make up for it a second time. */
-  function requestsOf(changed: KubeObject): readonly Request[] {
-    const { kind, name } = claimRequest(changed);
-    return [...running.values()]
-      .filter(({ replacements }) =>
-        replacements.map(claimRequest).some((one) => one.kind === kind && one.name === name),
-      )
-      .map(({ id }) => ({ kind: "", name: id }));
-  }
-
   return {
     nodeNames,
     backingOff: backoff.pools,
@@ -124,7 +114,9 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     },
     controller: {
       name: "disruption.queue",
-      watches: CLAIM_KINDS.map((kind) => source(kind, requestsOf)),
+      watches: CLAIM_KINDS.map((kind) =>
+        source(kind, (claim) => commandsWaitingFor(claim, running.values())),
+      ),
       concurrency: 100,
       backoffMs: { base: 1_000, max: 10_000 },
       listen: (handler) => {
@@ -136,6 +128,16 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
       reconcile: advance,
     },
   };
+}
+
+/** A replacement that goes is noticed at once: planning would else make up for it a second time. */
+function commandsWaitingFor(claim: KubeObject, running: Iterable<Running>): readonly Request[] {
+  const { kind, name } = claimRequest(claim);
+  return [...running]
+    .filter(({ replacements }) =>
+      replacements.map(claimRequest).some((one) => one.kind === kind && one.name === name),
+    )
+    .map(({ id }) => ({ kind: "", name: id }));
 }
 
 /** What is to take the pods must not be disrupted before they are there. */
