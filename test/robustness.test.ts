@@ -75,6 +75,37 @@ async function events(reason: string): Promise<readonly string[]> {
   return all.filter((event) => event.reason === reason).map((event) => event.message ?? "");
 }
 
+/** Refuses an operation on a resource of Karpenter's, because nobody answers. */
+function brokenWebhook(resource: string, operation: "CREATE" | "UPDATE"): KubeObject {
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name: "broken" },
+    webhooks: [
+      {
+        name: "broken.example.com",
+        failurePolicy: "Fail",
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
+        clientConfig: { service: { name: "nobody", namespace: "default", path: "/nobody" } },
+        rules: [
+          {
+            apiGroups: ["karpenter.sh"],
+            apiVersions: ["*"],
+            resources: [resource],
+            operations: [operation],
+          },
+        ],
+      },
+    ],
+  } as unknown as KubeObject;
+}
+
+/** Fleets that were asked for and given. */
+function created(): number {
+  return world.box.sandbox.aws.journal.calls({ action: "CreateFleet", failed: false }).length;
+}
+
 function failedCreates(): number {
   return world.box.sandbox.aws.journal.calls({ action: "CreateFleet", failed: true }).length;
 }
@@ -391,6 +422,30 @@ describe("hands from outside", () => {
     expect(running().length).toBe((await claims()).length);
   });
 
+  it.each([
+    [false, "is stored later, and nothing is bought twice"],
+    [true, "is swept when Karpenter restarts meanwhile"],
+  ])("an instance whose claim cannot be written (restart: %s) %s", async (restart) => {
+    await cluster();
+    await world.scale("inflate", 2);
+    while ((await claims()).length === 0) await world.advance(10);
+    await world.apply(brokenWebhook("nodeclaims/status", "UPDATE"));
+    await world.until("the instance is bought", () => running().length === 1);
+    expect((await claims())[0]?.status?.providerID).toBe(undefined);
+    if (restart) await world.box.restart();
+    await world.advance(5_000);
+    await world.remove(
+      "ValidatingWebhookConfiguration",
+      "broken",
+      "admissionregistration.k8s.io/v1",
+    );
+    await untilRunning(2);
+    await world.advance(5 * MINUTE);
+    expect((await claims()).map(instanceOf)).toEqual(running());
+    expect(running()).toHaveLength(1);
+    if (!restart) expect(created()).toBe(1);
+  });
+
   it("a pool that is deleted takes its three nodes along; no instance stays", async () => {
     await cluster();
     await world.apply(pool("three", { weight: 100 }));
@@ -450,28 +505,7 @@ describe("pods that cannot be served", () => {
 
   it("a webhook that fails stops claims with a reason on the pods, and its removal heals", async () => {
     await cluster();
-    await world.apply({
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "ValidatingWebhookConfiguration",
-      metadata: { name: "broken" },
-      webhooks: [
-        {
-          name: "broken.example.com",
-          failurePolicy: "Fail",
-          sideEffects: "None",
-          admissionReviewVersions: ["v1"],
-          clientConfig: { service: { name: "nobody", namespace: "default", path: "/nobody" } },
-          rules: [
-            {
-              apiGroups: ["karpenter.sh"],
-              apiVersions: ["*"],
-              resources: ["nodeclaims"],
-              operations: ["CREATE"],
-            },
-          ],
-        },
-      ],
-    } as unknown as KubeObject);
+    await world.apply(brokenWebhook("nodeclaims", "CREATE"));
     await world.scale("inflate", 2);
     await world.advance(2 * MINUTE);
     expect(await claims()).toEqual([]);
