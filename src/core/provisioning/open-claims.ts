@@ -9,8 +9,6 @@ import type { NewNodeClaim } from "./new-nodeclaim.ts";
 /** To the question whether a claim is the one; `noneLikeIt`: nor is any of the same set now. */
 export type Answer = "take" | "pass" | "noneLikeIt";
 
-const NONE: readonly [Marks] = [new Marks()];
-
 export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
   /** `[n]`: ids of claims with n pods, and how many they are. */
@@ -47,11 +45,11 @@ export class OpenClaims {
     this.#like(set).add(claim.id);
   }
 
-  /** The first claim in the walk that is not among the `dead` and that is taken. */
-  find(dead: Marks, ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
-    const passedOver: [Marks, ...Marks[]] = [dead];
-    let count = this.#counts.nextOutside(NONE, 0);
-    for (; count >= 0; count = this.#counts.nextOutside(NONE, count + 1)) {
+  /** The first claim in the walk that is in none of the sets of the `dead`, and that is taken. */
+  find(dead: readonly Marks[], ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
+    const passedOver = [...dead];
+    let count = this.#counts.nextOutside([], 0);
+    for (; count >= 0; count = this.#counts.nextOutside([], count + 1)) {
       const { ids } = this.#bucket(count);
       let id = ids.nextOutside(passedOver, 0);
       while (id >= 0) {

@@ -14,7 +14,7 @@ import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { VolumeIndex } from "../scheduling/volumes.ts";
 import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
-import type { Topology, TopologyGroup } from "./topology.ts";
+import { closesHosts, type Topology, type TopologyGroup } from "./topology.ts";
 
 /** One topology rule for the class; `self`: the class is among those the group counts. */
 export interface Rule {
@@ -42,6 +42,8 @@ export interface Variant {
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
+  /** These, and the planned nodes that its rules close. */
+  readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
   /** What a node would be that topology refused → the topology's revision then. */
   readonly refusedSets: Map<SetId, number>;
@@ -176,6 +178,8 @@ export class PodClasses {
     const owned = ownedGroups(draft, wishes, this.#topology);
     const rules = owned.map((group) => ({ group, self: selected.has(group) }));
     rules.push(...guards);
+    const deadClaims = new Marks();
+    const closing = rules.filter(({ group }) => closesHosts(group));
     return {
       requirements: all,
       strict,
@@ -189,7 +193,8 @@ export class PodClasses {
       firstNode: 0,
       metNodes: new Marks(),
       deadNodes: new Marks(),
-      deadClaims: new Marks(),
+      deadClaims,
+      closed: [deadClaims, ...closing.map(({ group }) => group.closed)],
       deadTemplates: new Marks(),
       refusedSets: new Map(),
     };

@@ -196,7 +196,7 @@ function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Varia
 
 function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
   let fit: Fit | undefined;
-  const claim = pass.claims.find(variant.deadClaims, (candidate) => {
+  const claim = pass.claims.find(variant.closed, (candidate) => {
     const trial = candidate.accepts(podClass, variant);
     if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
     fit = trial.fit;

@@ -12,6 +12,7 @@ import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../apis/meta.ts";
 import { canonicalJson } from "../../base/json.ts";
+import { Marks } from "../scheduling/bits.ts";
 import { allows, formatRequirement, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
@@ -41,15 +42,19 @@ export interface TopologyGroup {
   readonly filter: NodeFilter;
   /** Pods by domain; a domain without pods is there with 0. */
   readonly counts: Map<string, number>;
+  /** Planned nodes that an anti-affinity between hosts closes to whoever it concerns: their ids. */
+  readonly closed: Marks;
   /** Grows with each change of the counts. */
   revision: number;
 }
 
-type Shape = Omit<TopologyGroup, "index" | "counts" | "revision">;
+type Shape = Omit<TopologyGroup, "index" | "counts" | "closed" | "revision">;
 
 /** Where a pod would go: an existing node or a planned one. */
 export interface Place {
   readonly hostname: string;
+  /** Of a planned node. */
+  readonly id?: number;
   readonly taints: readonly Taint[];
   /** What the label can still be there; undefined = the node does not have it and never will. */
   domains(key: string): Requirement | undefined;
@@ -65,6 +70,11 @@ const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined }
 /** Rejections by such a group stay true for the rest of the pass: a host only gets fuller. */
 export function isPermanent(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";
+}
+
+/** One pod that counts shuts the host to all whom the group concerns. */
+export function closesHosts(group: TopologyGroup): boolean {
+  return group.key === HOSTNAME_LABEL_KEY && group.type === "antiAffinity";
 }
 
 export class Topology {
@@ -184,6 +194,7 @@ export class Topology {
     const domains = this.#possible(group, place);
     if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
     for (const domain of domains) group.counts.set(domain, (group.counts.get(domain) ?? 0) + 1);
+    if (place.id !== undefined && closesHosts(group)) group.closed.add(place.id);
     group.revision++;
     this.#revision++;
     return true;
@@ -275,7 +286,7 @@ export class Topology {
     let group = this.#byText.get(text);
     if (group === undefined) {
       const counts = this.#universe(shape.key, shape.filter);
-      group = { ...shape, index: this.#groups.length, counts, revision: 0 };
+      group = { ...shape, index: this.#groups.length, counts, closed: new Marks(), revision: 0 };
       this.#groups.push(group);
       this.#byText.set(text, group);
     }

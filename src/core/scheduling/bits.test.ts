@@ -16,7 +16,7 @@ describe("marks", () => {
       fc.property(members, members, members, members, (all, gone, dead, excluded) => {
         const walked = marks(all);
         for (const one of gone) walked.delete(one);
-        const others: [Marks, Marks] = [marks(dead), marks(excluded)];
+        const others = [marks(dead), marks(excluded)];
         const found: number[] = [];
         for (let next = walked.nextOutside(others, 0); next >= 0; ) {
           found.push(next);
@@ -29,13 +29,13 @@ describe("marks", () => {
     );
   });
 
-  it("pass over what is full in the first of the others, also when more is added to it", () => {
+  it("pass over what is full in one of the others, also when that changes", () => {
     const walked = marks(Array.from({ length: 200 }, (_, index) => index));
     const dead = marks(Array.from({ length: 130 }, (_, index) => index));
     expect(walked.nextOutside([dead], 0)).toBe(130);
     for (let index = 130; index < 170; index++) dead.add(index);
     expect(walked.nextOutside([dead], 0)).toBe(170);
-    walked.add(64);
-    expect(walked.nextOutside([dead], 0)).toBe(170);
+    dead.delete(64);
+    expect(walked.nextOutside([dead], 0)).toBe(64);
   });
 });

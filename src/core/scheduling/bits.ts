@@ -96,16 +96,19 @@ export class Marks {
   }
 
   delete(index: number): void {
-    if (index >>> 5 < this.#words.length) clearBit(this.#words, index);
+    const word = index >>> 5;
+    if (word >= this.#words.length) return;
+    clearBit(this.#words, index);
+    if (word < this.#full) this.#full = word;
   }
 
-  /**
-   * The first member from `start` on that none of `others` has; -1 when there is none. Of the
-   * first of `others` nothing is ever taken out: its full words are passed over for good.
-   */
-  nextOutside(others: readonly [Marks, ...Marks[]], start: number): number {
+  /** The first member from `start` on that none of `others` has; -1 when there is none. */
+  nextOutside(others: readonly Marks[], start: number): number {
     while (this.#low < this.#high && this.#words[this.#low] === 0) this.#low++;
-    const from = Math.max(this.#low, others[0].#fullBelow());
+    let from = this.#low;
+    for (let at = 0; at < others.length; at++) {
+      from = Math.max(from, (others[at] as Marks).#fullBelow());
+    }
     const first = start >>> 5;
     let mask = first < from ? -1 : -1 << (start & 31);
     for (let word = Math.max(first, from); word < this.#high; word++) {
