@@ -1,6 +1,6 @@
 /**
- * Follows the interruption queue: one long poll after the other, up to ten messages each, all handled at
- * once. What was handled, and what nobody can handle, is deleted; what failed comes again when its
+ * Follows the interruption queue: one long poll after the other, several at once during a flood, up to
+ * ten messages each, all handled at once. What was handled, and what nobody can handle, is deleted; what failed comes again when its
  * visibility runs out. A queue that is missing or closed to us is an error in the log, tried again with
  * growing delay, and nothing else stops for it.
  * upstream: pkg/controllers/interruption/controller.go
@@ -11,7 +11,10 @@ import { describeError } from "../errors.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { type Act, createActor } from "./act.ts";
 import { parseMessage } from "./messages.ts";
-import { InterruptionQueue } from "./queue.ts";
+import { BATCH, InterruptionQueue, LONG_POLL_S } from "./queue.ts";
+
+/** Polls at once while all batches come back full: a flood must not wait for one answer after another. */
+const FLOOD_POLLS = 8;
 
 /** `queueName` is not empty. */
 export function interruptionController(
@@ -25,6 +28,22 @@ export function interruptionController(
   const act = createActor({ ...deps, log }, parts);
   /** Ends the wait for messages when the program stops. */
   const stopping = new AbortController();
+  let polls = 1;
+
+  /** Receives, handles and deletes one batch; resolves how many messages it had. */
+  async function workOff(waitS: number): Promise<number> {
+    const messages = await queue.receive(waitS, stopping.signal);
+    const done = await Promise.all(
+      messages.map((message) => handle({ ...deps, log }, act, message)),
+    );
+    const gone = await queue.delete(
+      messages.filter((_, index) => done[index] === true),
+      log,
+    );
+    if (gone > 0) deps.metrics.count("interruption_deleted_messages_total", {}, gone);
+    return messages.length;
+  }
+
   return {
     name,
     concurrency: 1,
@@ -32,15 +51,9 @@ export function interruptionController(
     initialRequests: [{ kind: "Singleton", name }],
     listen: () => () => stopping.abort(),
     reconcile: async () => {
-      const messages = await queue.receive(stopping.signal);
-      const done = await Promise.all(
-        messages.map((message) => handle({ ...deps, log }, act, message)),
-      );
-      const gone = await queue.delete(
-        messages.filter((_, index) => done[index] === true),
-        log,
-      );
-      if (gone > 0) deps.metrics.count("interruption_deleted_messages_total", {}, gone);
+      const waits = Array.from({ length: polls }, (_, index) => (index === 0 ? LONG_POLL_S : 0));
+      const sizes = await Promise.all(waits.map(workOff));
+      polls = sizes.every((size) => size === BATCH) ? FLOOD_POLLS : 1;
       return stopping.signal.aborted ? AWAIT_CHANGE : requeueAfter(0);
     },
   };

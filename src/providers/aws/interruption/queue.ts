@@ -7,8 +7,9 @@ import type { Logger } from "../../../base/log.ts";
 import { AwsError, type QueueMessage, type SqsApi } from "../api.ts";
 import { isNotFound } from "../errors.ts";
 
-const BATCH = 10;
-const WAIT_S = 20;
+/** The most that one call brings, and the longest that it may wait for the first. */
+export const BATCH = 10;
+export const LONG_POLL_S = 20;
 const VISIBILITY_S = 20;
 
 /** The queue cannot be used; `message` names it and what AWS said. */
@@ -26,15 +27,15 @@ export class InterruptionQueue {
     this.name = name;
   }
 
-  /** Waits up to 20 s for a first message; none when `signal` ended the wait. */
-  async receive(signal: AbortSignal): Promise<readonly QueueMessage[]> {
+  /** Waits up to `waitS` for a first message; none when `signal` ended the wait. */
+  async receive(waitS: number, signal: AbortSignal): Promise<readonly QueueMessage[]> {
     try {
       this.#url ??= (await this.#sqs.getQueueUrl({ QueueName: this.name })).QueueUrl;
       const { Messages } = await this.#sqs.receiveMessage(
         {
           QueueUrl: this.#url,
           MaxNumberOfMessages: BATCH,
-          WaitTimeSeconds: WAIT_S,
+          WaitTimeSeconds: waitS,
           VisibilityTimeout: VISIBILITY_S,
           MessageSystemAttributeNames: ["SentTimestamp"],
           MessageAttributeNames: ["All"],
