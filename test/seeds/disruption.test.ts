@@ -4,6 +4,7 @@ import {
   type Account,
   CLAIMS,
   conditionOf,
+  DEPLOYMENTS,
   inAccount,
   type Json,
   MACHINES,
@@ -194,6 +195,27 @@ describe("expiry", () => {
       expect(account.said("disrupting via expiration replace")).toHaveLength(1);
     }));
 
+  it("replaces alpha's machines that are too old, and never those that may live for ever (S1-34, S4-05)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await applyAlpha(account, { ttlSecondsAfterEmpty: null, ttlSecondsUntilExpired: 1_800 });
+      await account.deploy("app", 1, alone);
+      await account.running("app", 1);
+      const [before] = await account.items(MACHINES);
+      await world.advance(HOUR_MS / 2 - 120_000);
+      expect(names(await account.items(MACHINES))).toEqual([before.metadata.name]);
+      await world.advance(300_000);
+      const [after, ...others] = await account.items(MACHINES);
+      expect(others).toEqual([]);
+      expect(after.metadata.name).not.toBe(before.metadata.name);
+      expect(
+        account.said("deprovisioning via expiration replace, terminating 1 machines"),
+      ).toHaveLength(1);
+      await account.patch(`${PROVISIONERS}/default`, { spec: { ttlSecondsUntilExpired: null } });
+      await world.advance(HOUR_MS);
+      expect(names(await account.items(MACHINES))).toEqual([after.metadata.name]);
+    }));
+
   it("ends v0.5's nodes at their TTL (S1-34)", () =>
     inAccount(async (account) => {
       const { world } = account;
@@ -232,6 +254,43 @@ describe("consolidation", () => {
       const settled = names(after);
       await world.advance(HOUR_MS);
       expect(names(await account.items(CLAIMS))).toEqual(settled);
+    }));
+
+  it("takes alpha's superfluous machine away where consolidation is on, but not an annotated node's", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await applyAlpha(account, { ttlSecondsAfterEmpty: null, consolidation: { enabled: true } });
+      // A node for each, until what keeps them apart is gone.
+      const apart = {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            {
+              labelSelector: { matchLabels: { app: "app" } },
+              topologyKey: "kubernetes.io/hostname",
+            },
+          ],
+        },
+      };
+      const nodeSelector = { "karpenter.sh/provisioner-name": "default" };
+      await account.deploy("app", 2, { cpu: "300m", spec: { affinity: apart, nodeSelector } });
+      await account.running("app", 2);
+      const machines = await account.items(MACHINES);
+      expect(machines).toHaveLength(2);
+      const annotated = {
+        metadata: { annotations: { "karpenter.sh/do-not-consolidate": "true" } },
+      };
+      for (const { status } of machines)
+        await account.patch(`${NODES}/${status.nodeName}`, annotated);
+      const together = { spec: { template: { spec: { affinity: null } } } };
+      await account.patch(`${DEPLOYMENTS}/app`, together);
+      await world.advance(5 * 60_000);
+      expect(await account.items(MACHINES)).toHaveLength(2);
+      const free = { metadata: { annotations: { "karpenter.sh/do-not-consolidate": null } } };
+      for (const { status } of machines) await account.patch(`${NODES}/${status.nodeName}`, free);
+      await world.advance(10 * 60_000);
+      expect((await account.items(MACHINES)).length).toBe(1);
+      expect(account.said("deprovisioning via consolidation ").length).toBeGreaterThan(0);
+      await account.running("app", 2);
     }));
 
   it("waits for a pod that must not be disrupted until it has ended (S3-86)", () =>

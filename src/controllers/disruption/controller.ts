@@ -17,7 +17,7 @@ import { type Controller, type Outcome, requeueAfter } from "../../kube/controll
 import type { World } from "../world.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
 import { blocked, proposed, rejected, unconsolidatable } from "./events.ts";
-import { look, objectsOf, surroundings } from "./look.ts";
+import { look, objectsOf, reportRound, surroundings } from "./look.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
@@ -92,7 +92,10 @@ async function propose(
   const waiting = memory.pending.length > 0;
   const between =
     world.clock.now() - memory.lastRoundMs < POLL_MS && METHODS.some((one) => sweeps.isOpen(one));
-  if (!between) memory.lastRoundMs = world.clock.now();
+  if (!between) {
+    memory.lastRoundMs = world.clock.now();
+    reportRound(world, around, log);
+  }
   let again: Again = "later";
   for (const method of METHODS) {
     if ((waiting && method.waits) || (between && !sweeps.isOpen(method))) continue;

@@ -7,7 +7,7 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
-import { allowances, allowedDisruptions } from "../../core/disruption/budgets.ts";
+import { allowances, brokenBudget } from "../../core/disruption/budgets.ts";
 import { type Blocked, type Candidate, findCandidates } from "../../core/disruption/candidates.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
@@ -55,6 +55,20 @@ async function poolsInUse(world: World, log: Logger): Promise<readonly PoolTypes
       }
     }),
   );
+}
+
+/** What holds for all methods: pods whose grace is running, and pools whose budgets cannot be read. */
+export function reportRound(world: World, { pools }: Surroundings, log: Logger): void {
+  const nowMs = world.clock.now();
+  for (const node of world.cluster.nodes()) {
+    if (node.managed) world.events.publish(...node.pods.flatMap((pod) => graceOf(pod, nowMs)));
+  }
+  for (const { pool } of pools) {
+    const broken = brokenBudget(pool, nowMs);
+    if (broken === undefined) continue;
+    const error = `${broken}; no node of this pool is disrupted until it is corrected`;
+    log.error("detected disruption budget errors", { ...poolFields(pool), error });
+  }
 }
 
 /** What a method may know now. `report`: also says what blocks nodes and pools. */
@@ -125,9 +139,6 @@ function report(
     const objects = objectsOf({ node, claim: node.claim });
     world.events.publish(...blocked(objects, claimGeneration(node.claim), message));
   }
-  for (const node of world.cluster.nodes()) {
-    if (node.managed) world.events.publish(...node.pods.flatMap((pod) => graceOf(pod, nowMs)));
-  }
   const eligible = candidates.filter((candidate) => isEligible(candidate, nowMs)).length;
   world.metrics.set(
     "voluntary_disruption_eligible_nodes",
@@ -143,11 +154,5 @@ function report(
     if (native === undefined) continue;
     if (nodes > 0 && left === 0)
       world.events.publish(blockedByBudget(native, pool.generation, reason));
-    if (allowedDisruptions(pool, reason, nodes, nowMs) === undefined)
-      world.log.error("detected disruption budget errors", {
-        controller: "disruption",
-        ...poolFields(pool),
-        error: `spec.disruption.budgets: a schedule, duration or amount cannot be read; no node of this pool is disrupted until it is corrected`,
-      });
   }
 }

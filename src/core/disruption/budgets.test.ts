@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { nodeClaim, nodeView, pool } from "../../testing/builders.ts";
-import { allowances, allowedDisruptions, isActive } from "./budgets.ts";
+import { allowances, allowedDisruptions, brokenBudget, isActive } from "./budgets.ts";
 
 const MONDAY_9 = Date.UTC(2026, 0, 5, 9, 0, 0);
 const MINUTE = 60_000;
@@ -56,5 +56,20 @@ describe("disruption budgets", () => {
   it("allows nothing in a pool with a budget that cannot be read", () => {
     const owner = withBudgets({ nodes: "100%" }, { nodes: "5", schedule: "x", duration: "1h" });
     expect(allowances([owner], [view("a")], "Empty", MONDAY_9).get(owner.id)?.allowed).toBe(0);
+  });
+
+  it("names the budget that cannot be read, with its value", () => {
+    const broken = (budget: Budget) =>
+      brokenBudget(
+        pool({ disruption: { ...pool().disruption, budgets: [{ nodes: "1" }, budget] } }),
+        0,
+      );
+    expect(broken({ nodes: "10%" })).toBeUndefined();
+    expect(broken({ nodes: "ten" })).toBe(
+      'spec.disruption.budgets[1].nodes: "ten" is neither a count nor a percentage',
+    );
+    expect(broken({ nodes: "1", schedule: "at noon", duration: "1h" })).toBe(
+      'spec.disruption.budgets[1]: schedule "at noon" with duration "1h" cannot be read',
+    );
   });
 });

@@ -63,6 +63,20 @@ export function allowedDisruptions(
   return allowed;
 }
 
+/** Why a pool's budgets allow nothing at all: the first that cannot be read, by field and value. */
+export function brokenBudget(pool: Pool, nowMs: number): string | undefined {
+  for (const [index, budget] of pool.disruption.budgets.entries()) {
+    const field = `spec.disruption.budgets[${index}]`;
+    if (amount(budget.nodes, 0) === undefined)
+      return `${field}.nodes: ${JSON.stringify(budget.nodes)} is neither a count nor a percentage`;
+    if (isActive(budget, nowMs) === undefined) {
+      const { schedule = "", duration = "" } = budget;
+      return `${field}: schedule ${JSON.stringify(schedule)} with duration ${JSON.stringify(duration)} cannot be read`;
+    }
+  }
+  return undefined;
+}
+
 /** Whether the budget's window is open; undefined when schedule or duration cannot be read. */
 export function isActive(budget: Budget, nowMs: number): boolean | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return true;
