@@ -8,7 +8,7 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
-import type { Logger } from "../../base/log.ts";
+import { type Logger, SILENT } from "../../base/log.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
 import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
@@ -88,10 +88,11 @@ async function propose(
   log: Logger,
 ): Promise<Again> {
   const { sweeps } = memory;
-  const around = await surroundings(world, log);
-  const waiting = memory.pending.length > 0;
   const between =
     world.clock.now() - memory.lastRoundMs < POLL_MS && METHODS.some((one) => sweeps.isOpen(one));
+  // What is wrong with pools is said once a round.
+  const around = await surroundings(world, between ? SILENT : log);
+  const waiting = memory.pending.length > 0;
   if (!between) {
     memory.lastRoundMs = world.clock.now();
     reportRound(world, around, log);
