@@ -5,6 +5,11 @@
 import { stringify } from "yaml";
 import { SystemClock } from "../base/system-clock.ts";
 import { solve } from "../core/provisioning/solve.ts";
+import {
+  KWOK_GROUP,
+  KWOK_WELL_KNOWN_LABELS,
+  kwokInstanceTypes,
+} from "../providers/kwok/instance-types.ts";
 import { CliError } from "./cli-error.ts";
 import { awsCatalogue, type Cloud } from "./plan/aws-catalogue.ts";
 import { readDocuments, readText } from "./plan/documents.ts";
@@ -59,11 +64,22 @@ export async function runPlan(flags: PlanFlags): Promise<number> {
 
 async function cloudOf(flags: PlanFlags, manifests: Manifests): Promise<Cloud> {
   if (flags.instanceTypes === undefined) {
-    return awsCatalogue(flags.region ?? regionOf(manifests) ?? "us-east-1", manifests);
+    const region = flags.region ?? regionOf(manifests) ?? "us-east-1";
+    return withKwok(await awsCatalogue(region, manifests));
   }
   const path = flags.instanceTypes;
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(path, readText(path));
   return { wellKnownLabels, typesOf: async () => instanceTypes, notes: [] };
+}
+
+/** NodePools of the kwok provider get its catalogue. */
+function withKwok(aws: Cloud): Cloud {
+  return {
+    wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],
+    notes: aws.notes,
+    typesOf: async (pool) =>
+      pool.classRef.group === KWOK_GROUP ? kwokInstanceTypes() : aws.typesOf(pool),
+  };
 }
 
 /** Milliseconds with one decimal. */
