@@ -3,13 +3,10 @@
  * anywhere.
  */
 import { stringify } from "yaml";
+import { KWOK_NODE_CLASS } from "../apis/kwok/kwoknodeclass.ts";
 import { SystemClock } from "../base/system-clock.ts";
 import { solve } from "../core/provisioning/solve.ts";
-import {
-  KWOK_GROUP,
-  KWOK_WELL_KNOWN_LABELS,
-  kwokInstanceTypes,
-} from "../providers/kwok/instance-types.ts";
+import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../providers/kwok/instance-types.ts";
 import { CliError } from "./cli-error.ts";
 import { awsCatalogue, type Cloud } from "./plan/aws-catalogue.ts";
 import { readDocuments, readText } from "./plan/documents.ts";
@@ -78,7 +75,7 @@ function withKwok(aws: Cloud): Cloud {
     wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],
     notes: aws.notes,
     typesOf: async (pool) =>
-      pool.classRef.group === KWOK_GROUP ? kwokInstanceTypes() : aws.typesOf(pool),
+      pool.classRef.group === KWOK_NODE_CLASS.group ? kwokInstanceTypes() : aws.typesOf(pool),
   };
 }
 
