@@ -213,8 +213,6 @@ function argumentsOf(program: Program, options: ControlPlaneOptions, ports: Port
         "--service-account-issuer=https://kubernetes.default.svc",
         `--service-account-key-file=${at("sa.key")}`,
         `--service-account-signing-key-file=${at("sa.key")}`,
-        // Nobody runs in these pods who would need its token.
-        "--disable-admission-plugins=ServiceAccount",
       ];
     case "kube-controller-manager":
       return [

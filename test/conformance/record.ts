@@ -19,7 +19,11 @@ for (const [group, checks] of Object.entries(CHECKS)) {
   const plane = await startControlPlane({
     directory,
     programs: ["etcd", "kube-apiserver", "kube-controller-manager"],
-    controllers: ["garbage-collector-controller", "namespace-controller"],
+    controllers: [
+      "garbage-collector-controller",
+      "namespace-controller",
+      "serviceaccount-controller",
+    ],
     tell: (line) => process.stdout.write(`${line}\n`),
   });
   try {

@@ -16,7 +16,7 @@ import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
 import { deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
 import { discoveryResponse } from "./discovery/discovery.ts";
-import type { Call, Engine } from "./engine.ts";
+import { type Call, type Engine, isCustom } from "./engine.ts";
 import { expireEvents } from "./event-expiry.ts";
 import { collectGarbage } from "./garbage-collection.ts";
 import { endContainers } from "./namespace-lifecycle.ts";
@@ -26,7 +26,7 @@ import { get, getObject, list } from "./read.ts";
 import { showObject, viewOf } from "./representation.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
-import { ApiError, failure, methodNotAllowed } from "./status.ts";
+import { ApiError, failure, methodNotAllowed, unsupportedMediaType } from "./status.ts";
 import { Store } from "./store.ts";
 import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
@@ -148,6 +148,7 @@ async function answer(
 async function answerResource(call: Call): Promise<KubeResponse> {
   const { definition, method, path } = call;
   checkScope(definition, call);
+  if (method === "POST" || method === "PUT") checkMediaType(call);
   const subresource = path.subresource;
   if (subresource !== undefined && subresource !== "status") return answerSubresource(call);
   const view = viewOf(call.headers["accept"], call.query);
@@ -245,7 +246,17 @@ function answerElsewhere(
     return { status: 200, headers: text, body: "ok" };
   }
   if (target.path === "/version") return ok(versionInfo(options.kubernetesVersion));
-  throw notServed();
+  if (target.resource !== undefined && isServedGroup(options.registry, target.resource))
+    throw notServed();
+  // Nobody's path: the answer is not even Kubernetes' own.
+  return { status: 404, headers: text, body: "404 page not found\n" };
+}
+
+/** Built-in groups answer for versions that they do not have; custom ones do not. */
+function isServedGroup(registry: Registry, { group, version }: ResourcePath): boolean {
+  const ours = registry.list().filter((definition) => definition.group === group);
+  if (!isCustom({ group })) return ours.length > 0;
+  return ours.some((definition) => definition.version === version);
 }
 
 function versionInfo(version: string): unknown {
@@ -269,6 +280,15 @@ function notServed(): ApiError {
 
 function checkVerb(definition: ResourceDefinition, verb: string): void {
   if (!definition.verbs.includes(verb)) throw methodNotAllowed();
+}
+
+const READABLE = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/** Requests without a type come from within this process. */
+function checkMediaType({ headers }: Call): void {
+  const [type = ""] = (headers["content-type"] ?? "").split(";");
+  if (type !== "" && type !== "*/*" && !READABLE.includes(type.trim()))
+    throw unsupportedMediaType(READABLE);
 }
 
 /** A namespace in the path of a cluster-scoped kind, or none where an object is named, is no URL. */

@@ -139,6 +139,11 @@ async function applyDelete(
     return { kind: "object", object: await fromStorage(engine, definition, marked) };
   }
   const isReturned = RETURNS_OBJECT.has(definition.kind);
+  if (definition.kind === "Pod" && definition.group === "" && !dryRun) {
+    // A pod is marked even for a grace of nothing.
+    const last = engine.store.remove(storageKey, namespace, name, ended(call, stored));
+    return { kind: "object", object: last ?? old };
+  }
   if (!dryRun) engine.store.remove(storageKey, namespace, name);
   if (isReturned) return { kind: "object", object: old };
   return { kind: "status", status: deleted(definition, stored) };
@@ -172,11 +177,25 @@ function markedForDeletion(
       ...rest,
       ...(finalizers.length === 0 ? {} : { finalizers }),
       deletionTimestamp: toRfc3339(nowMs + shorter * 1_000),
-      deletionGracePeriodSeconds: shorter,
+      // Namespaces count no seconds.
+      ...(stored.kind === "Namespace" ? {} : { deletionGracePeriodSeconds: shorter }),
     },
   };
   const first = metadata.deletionTimestamp === undefined;
   return terminatingNamespace(first ? withBumpedGeneration(marked) : marked);
+}
+
+function ended(call: Call, stored: KubeObject): KubeObject {
+  const { metadata } = stored;
+  const marked: KubeObject = {
+    ...stored,
+    metadata: {
+      ...metadata,
+      deletionTimestamp: metadata.deletionTimestamp ?? toRfc3339(call.engine.clock.now()),
+      deletionGracePeriodSeconds: 0,
+    },
+  };
+  return metadata.deletionTimestamp === undefined ? withBumpedGeneration(marked) : marked;
 }
 
 function terminatingNamespace(object: KubeObject): KubeObject {
@@ -222,18 +241,20 @@ function finalizersFor(
 function checkPreconditions(call: Call, stored: KubeObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
   const { metadata } = stored;
+  // Here the kind stands where other refusals name the resource.
+  const named = { group: call.definition.group, plural: call.definition.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
-      call.definition,
+      named,
       metadata.name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid}`,
+      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     );
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
     throw conflict(
-      call.definition,
+      named,
       metadata.name,
-      `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${metadata.resourceVersion}`,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
     );
   }
 }

@@ -20,6 +20,9 @@ interface ConditionShape {
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
+  /** Conditions of pods have one, mostly null. */
+  readonly lastProbeTime?: string | null;
+  readonly observedGeneration?: number;
 }
 
 /** The object with one condition of its status set; the time changes only when the status does. */

@@ -8,6 +8,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "./engine.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
+import type { FieldError } from "./schema/schema.ts";
 import { ApiError, badRequest, conflict, invalid, STALE_WRITE } from "./status.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -219,13 +220,13 @@ function checkFinalizers(call: Call, next: readonly string[], current: KubeObjec
   const added = next.filter((finalizer) => !finalizers.includes(finalizer));
   if (added.length === 0) return;
   const list = added.map((finalizer) => JSON.stringify(finalizer)).join(", ");
-  throw invalid(call.definition, current.metadata.name, [
-    {
-      field: "metadata.finalizers",
-      reason: "FieldValueForbidden",
-      message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
-    },
-  ]);
+  const refused: FieldError = {
+    field: "metadata.finalizers",
+    reason: "FieldValueForbidden",
+    message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
+  };
+  // Metadata is judged twice, before its kind and with it.
+  throw invalid(call.definition, current.metadata.name, [refused, refused]);
 }
 
 /** The generation grows when anything but metadata and status changed. */

@@ -3,7 +3,7 @@
  * alone. The Accept header decides; what it names first and we can make is taken.
  */
 import type { KubeObject } from "../../apis/meta.ts";
-import { type Engine, groupVersionOf } from "./engine.ts";
+import { type Engine, groupVersionOf, isCustom } from "./engine.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { ApiError } from "./status.ts";
 
@@ -27,7 +27,8 @@ export function representationOf(accept: string | undefined): Representation {
   throw new ApiError(
     406,
     "NotAcceptable",
-    "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io, application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+    "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+    {},
   );
 }
 
@@ -94,7 +95,11 @@ export function showList(
     return { kind: "PartialObjectMetadataList", apiVersion: META, metadata, items };
   }
   const apiVersion = groupVersionOf(definition);
-  return { kind: definition.listKind, apiVersion, metadata, items: objects };
+  // Go does not repeat in each item of a built-in kind what the list says.
+  const items = isCustom(definition)
+    ? objects
+    : objects.map(({ apiVersion: _v, kind: _k, ...rest }) => rest);
+  return { kind: definition.listKind, apiVersion, metadata, items };
 }
 
 function rowOf(

@@ -61,14 +61,13 @@ export async function create(
   let object = definition.applyDefaults(withCreationMeta(call, sent));
   const { name, namespace } = object.metadata;
   checkNamespaceOpen(call, name);
+  // What admission and the server add is nobody's.
+  const owned = managedFields?.(object, undefined) ?? ownedAfterWrite(call, object, undefined, "");
   object = await mutate(call, { operation: "CREATE", object, old: undefined });
   object = definition.prepareCreate(object);
   refuseErrors(call, object, undefined);
   await review(call, { operation: "CREATE", object, old: undefined });
-  object = withManagedFields(
-    object,
-    managedFields?.(object, undefined) ?? ownedAfterWrite(call, object, undefined, ""),
-  );
+  object = withManagedFields(object, owned);
   const stored = await toStorage(engine, definition, object);
   const found = engine.store.get(definition.storageKey, namespace, name);
   if (found !== undefined) {
@@ -136,12 +135,12 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
     withUpdateMeta(call, partOf(call, read, current, subresource), current),
   );
   if (subresource === "") next = definition.prepareUpdate(next, current);
+  const managed =
+    change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   next = await mutate(call, { operation: "UPDATE", object: next, old: current, subresource });
   refuseErrors(call, next, current);
   await review(call, { operation: "UPDATE", object: next, old: current, subresource });
   next = subresource === "status" ? next : withGeneration(definition, next, current);
-  const managed =
-    change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   return withManagedFields(next, managed);
 }
 
@@ -181,7 +180,9 @@ export function storeUpdate(call: Call, object: KubeObject): KubeObject {
     metadata.name,
     object,
   );
-  return last ?? object;
+  // The one who let it go sees the version that was stored last.
+  const { resourceVersion = "" } = object.metadata;
+  return { ...(last ?? object), metadata: { ...(last ?? object).metadata, resourceVersion } };
 }
 
 /** A Namespace also waits for the finalizers of its spec. */

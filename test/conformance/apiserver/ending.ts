@@ -28,7 +28,11 @@ function pod(name: string, app = "a"): object {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name, labels: { app } },
-    spec: { containers: [{ name: "c", image: "x" }], nodeName: "n" },
+    spec: {
+      automountServiceAccountToken: false,
+      containers: [{ name: "c", image: "x" }],
+      nodeName: "n",
+    },
   };
 }
 

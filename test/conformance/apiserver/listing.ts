@@ -23,6 +23,7 @@ function pod(name: string, nodeName?: string): object {
     kind: "Pod",
     metadata: { name },
     spec: {
+      automountServiceAccountToken: false,
       containers: [{ name: "c", image: "x" }],
       ...(nodeName === undefined ? {} : { nodeName }),
     },

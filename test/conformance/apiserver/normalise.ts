@@ -14,7 +14,7 @@ const EMBEDDED_VERSION =
   /(\\"resourceVersion\\":\\"|in record \(|in object meta: |larger than the latest version: |too old resource version: )\d+( \(\d+)?/g;
 /** Other columns are described in Kubernetes' own sentences, which are not ours to repeat. */
 const CUSTOM_COLUMN = "Custom resource definition column";
-const EMBEDDED_OBJECT = /(?<=patch: Invalid value: )"(?:[^"\\]|\\.)*"/g;
+const EMBEDDED_OBJECT = /(?<=Invalid value: )"(?:[^"\\]|\\.)*"/g;
 
 export class Normaliser {
   readonly #ids = new Map<string, string>();

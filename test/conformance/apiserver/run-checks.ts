@@ -17,6 +17,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
+const AS_CHECKS = { "user-agent": "conformance/1.0" };
 const LIMIT_MS = 20_000;
 const POLL_MS = 50;
 
@@ -31,8 +32,12 @@ export async function runCheck(
   await transport.send({
     method: "POST",
     path: "/api/v1/namespaces",
+    headers: AS_CHECKS,
     body: { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
   });
+  // Without it no pod can be made.
+  const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
+  await answerOf(transport, clock, { method: "GET", path: account, until: 200 });
   const recorded: Answer[] = [];
   for (const template of steps) {
     const step = fill(template, answers) as Step;
@@ -64,7 +69,7 @@ async function answerOf(transport: Transport, clock: Clock, step: Step): Promise
 
 async function send(transport: Transport, clock: Clock, step: Step): Promise<KubeResponse> {
   const { method, path, body } = step;
-  const headers = { "user-agent": "conformance/1.0", ...step.headers };
+  const headers = { ...AS_CHECKS, ...step.headers };
   const answer = await transport.send({
     method,
     path,

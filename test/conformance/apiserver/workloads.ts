@@ -41,7 +41,12 @@ function pod(
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name, ...metadata },
-    spec: { containers: [{ name: "c", image: "busybox:1", ...container }], ...spec },
+    spec: {
+      // Else the account's token comes as a volume with a random name.
+      automountServiceAccountToken: false,
+      containers: [{ name: "c", image: "busybox:1", ...container }],
+      ...spec,
+    },
   };
 }
 

@@ -5,6 +5,7 @@
  * upstream: kube-aggregator pkg/apiserver, apiserver pkg/endpoints/discovery
  */
 
+import { createHash } from "node:crypto";
 import { type BuiltinResource, builtinGroups } from "../registry/builtin-data.ts";
 import { compareVersions } from "../registry/version-order.ts";
 import type { Registry, ResourceDefinition, Subresource } from "../resource-definition.ts";
@@ -139,6 +140,7 @@ function resourceList(groupVersion: string, group: Group | undefined, version: s
         verbs,
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories.length === 0 ? {} : { categories }),
+        storageVersionHash: storageVersionHash(group?.group ?? "", version, kind),
       },
       ...resource.subresources.map((subresource) => ({
         name: `${plural}/${subresource.name}`,
@@ -153,6 +155,12 @@ function resourceList(groupVersion: string, group: Group | undefined, version: s
     ];
   });
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
+}
+
+/** Tells clients when a kind is stored at another version. upstream: apiserver pkg/endpoints/discovery */
+function storageVersionHash(group: string, version: string, kind: string): string {
+  const text = `${group}/${version}/${kind}`;
+  return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
 }
 
 function isOwnVersion(subresource: Subresource, group: string, version: string): boolean {

@@ -64,8 +64,8 @@ describe("discovery", () => {
       shortNames: ["wd"],
       categories: ["all"],
       subresources: [
-        { subresource: "scale", responseKind: { kind: "Scale" } },
         { subresource: "status" },
+        { subresource: "scale", responseKind: { kind: "Scale" } },
       ],
     });
     const old = discover("/api", AGGREGATED.replace("v=v2", "v=v2beta1"));

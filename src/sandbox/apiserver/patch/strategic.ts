@@ -70,7 +70,8 @@ function mergeItems(
   if (patch.some(isReplaceMark)) {
     return additions.map((item) => withoutDirectives(item, schema?.items));
   }
-  const result = [...list];
+  let result = [...list];
+  const added: Item[] = [];
   for (const item of patch) {
     const key = item[mergeKey];
     if (key === undefined) {
@@ -81,10 +82,41 @@ function mergeItems(
     const at = result.findIndex((candidate) => candidate[mergeKey] === key);
     if (item["$patch"] === "delete") {
       if (at >= 0) result.splice(at, 1);
-    } else if (at < 0) result.push(mergeObject({}, item, schema?.items));
+    } else if (at < 0) added.push(mergeObject({}, item, schema?.items));
     else result[at] = mergeObject(result[at] as Item, item, schema?.items);
   }
+  const keys = patch.filter((item) => item["$patch"] !== "delete").map((item) => item[mergeKey]);
+  result = interleaved(result, added, keys, mergeKey);
   return result;
+}
+
+/**
+ * New items go where the patch has them: before those that are not in it, and among those that are
+ * in the order of the patch.
+ * upstream: apimachinery pkg/util/strategicpatch normalizeElementOrder
+ */
+function interleaved(
+  list: readonly Item[],
+  added: readonly Item[],
+  patchKeys: readonly unknown[],
+  mergeKey: string,
+): Item[] {
+  if (added.length === 0) return [...list];
+  const position = new Map(list.map((item, index) => [item[mergeKey], index]));
+  const byKey = new Map([...list, ...added].map((item) => [item[mergeKey], item]));
+  const others = list.filter((item) => !patchKeys.includes(item[mergeKey]));
+  const result: Item[] = [];
+  for (const key of patchKeys) {
+    const at = position.get(key);
+    while (
+      at !== undefined &&
+      others[0] !== undefined &&
+      (position.get(others[0][mergeKey]) as number) < at
+    )
+      result.push(others.shift() as Item);
+    result.push(byKey.get(key) as Item);
+  }
+  return [...result, ...others];
 }
 
 /** An item that is nothing but `$patch: replace` empties the list first. */

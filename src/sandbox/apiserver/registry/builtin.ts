@@ -144,6 +144,9 @@ function validate(
   const words: FieldError[] = [];
   validateEnums(schema, next, "", words);
   // A rule that speaks of the same field knows more.
-  const said = new Set(errors.map(({ field }) => field));
+  // (That of a Node's taints calls them metadata, as kube-apiserver does.)
+  const said = new Set(
+    errors.map(({ field }) => field.replace(/^metadata\.taints/, "spec.taints")),
+  );
   return [...errors, ...words.filter(({ field }) => !said.has(field))];
 }

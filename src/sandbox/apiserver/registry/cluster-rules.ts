@@ -58,10 +58,24 @@ export const PRIORITY_CLASS_RULES: KindRules = {
 };
 
 export const BUDGET_RULES: KindRules = {
+  prepareCreate(budget) {
+    budget.status = {
+      disruptionsAllowed: 0,
+      currentHealthy: 0,
+      desiredHealthy: 0,
+      expectedPods: 0,
+    };
+  },
   validate({ spec = {} }) {
     const errors = validateSelector(spec.selector, "spec.selector");
     if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined) {
-      const shown = { minAvailable: spec.minAvailable, maxUnavailable: spec.maxUnavailable };
+      // As Go prints its own struct, in which fields are named otherwise.
+      const shown = {
+        MinAvailable: spec.minAvailable,
+        Selector: spec.selector,
+        MaxUnavailable: spec.maxUnavailable,
+        UnhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy ?? null,
+      };
       errors.push(invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set"));
     }
     for (const field of ["minAvailable", "maxUnavailable"]) {

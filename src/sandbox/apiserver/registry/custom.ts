@@ -67,7 +67,7 @@ export interface CustomVersion {
   readonly additionalPrinterColumns?: readonly PrinterColumn[];
 }
 
-const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /** Complaints after which rules are not run. */
 const BLOCKING = new Set([
@@ -230,12 +230,12 @@ function scaleOf(version: CustomVersion): ScalePaths | undefined {
 function subresourcesOf(crd: CustomResourceDefinition, version: CustomVersion): Subresource[] {
   const verbs = ["get", "patch", "update"];
   const list: Subresource[] = [];
-  if (version.subresources?.scale !== undefined) {
-    list.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs });
-  }
   if (version.subresources?.status !== undefined) {
     const { group, names } = crd.spec;
     list.push({ name: "status", group, version: version.name, kind: names.kind, verbs });
+  }
+  if (version.subresources?.scale !== undefined) {
+    list.push({ name: "scale", group: "autoscaling", version: "v1", kind: "Scale", verbs });
   }
   return list;
 }

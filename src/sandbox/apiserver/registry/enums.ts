@@ -18,7 +18,7 @@ export function validateEnums(
   if (!hasEnums(schema)) return;
   if (schema.enum !== undefined) {
     if (value !== "" && !schema.enum.includes(value)) {
-      errors.push(notSupported(path, value, schema.enum));
+      errors.push(notSupported(path, value, shown(schema.enum)));
     }
     return;
   }
@@ -38,6 +38,12 @@ export function validateEnums(
     if (typeof next !== "object") continue;
     validateEnums(next, value[key], path === "" ? key : `${path}.${key}`, errors);
   }
+}
+
+/** Kubernetes sorts what it supports, but for the restart policies. */
+function shown(words: readonly unknown[]): readonly unknown[] {
+  const isPolicy = words.length === 3 && words.includes("OnFailure");
+  return isPolicy ? ["Always", "OnFailure", "Never"] : words;
 }
 
 function hasEnums(schema: Schema): boolean {

@@ -28,3 +28,9 @@ export interface KindRules {
 export function fallback(draft: Raw, field: string, value: unknown): void {
   if (draft[field] === undefined) draft[field] = value;
 }
+
+/** Go writes the times of a condition that nobody set as null. */
+export function nullTimes(conditions: readonly Raw[] | undefined, fields: readonly string[]): void {
+  for (const condition of conditions ?? [])
+    for (const field of fields) fallback(condition, field, null);
+}

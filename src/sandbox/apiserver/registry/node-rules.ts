@@ -5,19 +5,39 @@
 import { forbidden, invalid, notSupported, required } from "../schema/field-error.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
-import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { fallback, type KindRules, nullTimes, type Raw } from "./kind-rules.ts";
 
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+const NO_NODE_INFO = {
+  machineID: "",
+  systemUUID: "",
+  bootID: "",
+  kernelVersion: "",
+  osImage: "",
+  containerRuntimeVersion: "",
+  kubeletVersion: "",
+  kubeProxyVersion: "",
+  operatingSystem: "",
+  architecture: "",
+};
 
 export const NODE_RULES: KindRules = {
   keepsStatusOnCreate: true,
   defaults(node) {
     node.spec ??= {};
-    const status = node.status;
-    if (status?.capacity !== undefined) fallback(status, "allocatable", { ...status.capacity });
+    node.status ??= {};
+    const { status } = node;
+    if (status.capacity !== undefined) fallback(status, "allocatable", { ...status.capacity });
+    // Structs and times that Go always writes.
+    fallback(status, "daemonEndpoints", { kubeletEndpoint: { Port: 0 } });
+    status.nodeInfo = { ...NO_NODE_INFO, ...status.nodeInfo };
+    nullTimes(status.conditions, ["lastHeartbeatTime", "lastTransitionTime"]);
   },
   validate(node, current) {
     const errors = validateTaints(node.spec?.taints);
+    // An update is judged as a new node and as a change: each complaint comes twice.
+    if (current !== undefined) errors.push(...errors);
     const before = current?.spec?.providerID ?? "";
     if (before !== "" && node.spec?.providerID !== before) {
       const text = 'node updates may not change providerID except from "" to valid';

@@ -32,7 +32,7 @@ export function validateTolerations(
     }
     if (operator === "Exists" && value !== "") {
       const text = "value must be empty when `operator` is 'Exists'";
-      errors.push(invalid(`${at}.operator`, toleration, text));
+      errors.push(invalid(`${at}.operator`, value, text));
     } else if (operator === "Equal" || operator === "") {
       for (const text of labelValueProblems(value)) {
         errors.push(invalid(`${at}.operator`, value, text));

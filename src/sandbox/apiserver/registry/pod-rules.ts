@@ -6,7 +6,7 @@ import { clone, deepEqual } from "../../../base/json.ts";
 import { parseNano } from "../../../base/quantity.ts";
 import { forbidden } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
-import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { fallback, type KindRules, nullTimes, type Raw } from "./kind-rules.ts";
 import { allContainers, defaultPodSpec, requestLimits } from "./pod-spec.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
 
@@ -23,6 +23,7 @@ export const POD_RULES: KindRules = {
     fallback(pod.spec, "enableServiceLinks", true);
     requestLimits(pod.spec);
     defaultHostPorts(pod.spec);
+    nullTimes(pod.status?.conditions, ["lastProbeTime", "lastTransitionTime"]);
   },
   prepareCreate(pod) {
     pod.status = { phase: "Pending", qosClass: qosClass(pod.spec) };
@@ -106,8 +107,6 @@ function withoutMutable(pod: Raw, current: Raw): Raw {
     restore(spec, before, "nodeSelector");
     restore(spec, before, "affinity");
   }
-  // The binding and the eviction path write these through the engine, as the real subresources do.
-  if (before.nodeName === undefined) restore(spec, before, "nodeName");
   return spec;
 }
 

@@ -75,7 +75,7 @@ describe("pods", () => {
     [
       "an unknown policy",
       { containers: [container], restartPolicy: "Maybe" },
-      'spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "Never", "OnFailure"',
+      'spec.restartPolicy: Unsupported value: "Maybe": supported values: "Always", "OnFailure", "Never"',
     ],
     [
       "zero skew",

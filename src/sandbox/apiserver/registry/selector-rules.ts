@@ -41,7 +41,13 @@ export function validateSelector(selector: Raw, path: string): FieldError[] {
 /** The selector of a workload: present, not empty, true of its own template. */
 export function validateWorkloadSelector(spec: Raw, kind: string): FieldError[] {
   const { selector } = spec;
-  if (selector === undefined) return [required("spec.selector")];
+  if (selector === undefined) {
+    const labels = spec.template?.metadata?.labels ?? {};
+    const text = "`selector` does not match template `labels`";
+    const mismatch = invalid("spec.template.metadata.labels", labels, text);
+    // Only Deployments are held against a selector that is not there.
+    return [required("spec.selector"), ...(kind === "deployment" ? [mismatch] : [])];
+  }
   const errors = validateSelector(selector, "spec.selector");
   if (isEmptySelector(selector)) {
     errors.push(invalid("spec.selector", selector, `empty selector is invalid for ${kind}`));

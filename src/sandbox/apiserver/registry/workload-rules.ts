@@ -7,7 +7,7 @@ import { deepEqual } from "../../../base/json.ts";
 import { forbidden, invalid, notSupported, required } from "../schema/field-error.ts";
 import { validateLabels } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
-import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { fallback, type KindRules, nullTimes, type Raw } from "./kind-rules.ts";
 import { defaultPodSpec } from "./pod-spec.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
 import { validateImmutable, validateWorkloadSelector } from "./selector-rules.ts";
@@ -22,7 +22,7 @@ const STATEFUL_SET_TEXT =
   "'minReadySeconds' are forbidden";
 
 export const DEPLOYMENT_RULES: KindRules = {
-  defaults({ spec = {} }) {
+  defaults({ spec = {}, status }) {
     fallback(spec, "replicas", 1);
     spec.strategy ??= {};
     fallback(spec.strategy, "type", "RollingUpdate");
@@ -34,6 +34,7 @@ export const DEPLOYMENT_RULES: KindRules = {
     fallback(spec, "revisionHistoryLimit", DEFAULT_HISTORY);
     fallback(spec, "progressDeadlineSeconds", DEFAULT_PROGRESS_SECONDS);
     defaultTemplate(spec);
+    nullTimes(status?.conditions, ["lastUpdateTime", "lastTransitionTime"]);
   },
   validate(deployment, current) {
     const spec = deployment.spec ?? {};
@@ -46,6 +47,11 @@ export const DEPLOYMENT_RULES: KindRules = {
       const text = "may not be specified when strategy `type` is 'Recreate'";
       errors.push(forbidden("spec.strategy.rollingUpdate", text));
     }
+    const { maxSurge, maxUnavailable } = spec.strategy?.rollingUpdate ?? {};
+    if (isZero(maxSurge) && isZero(maxUnavailable)) {
+      const text = "may not be 0 when `maxSurge` is 0";
+      errors.push(invalid("spec.strategy.rollingUpdate.maxUnavailable", maxUnavailable, text));
+    }
     if (spec.minReadySeconds >= spec.progressDeadlineSeconds) {
       const text = "must be greater than minReadySeconds";
       errors.push(invalid("spec.progressDeadlineSeconds", spec.progressDeadlineSeconds, text));
@@ -53,6 +59,10 @@ export const DEPLOYMENT_RULES: KindRules = {
     return [...errors, ...validateSelectorKept(deployment, current)];
   },
 };
+
+function isZero(value: unknown): boolean {
+  return value === 0 || value === "0%";
+}
 
 export const REPLICA_SET_RULES: KindRules = {
   defaults({ spec = {} }) {

@@ -36,6 +36,7 @@ export async function bindPod(call: Call): Promise<KubeResponse> {
   const next = withCondition(bound, {
     type: "PodScheduled",
     status: "True",
+    lastProbeTime: null,
     lastTransitionTime: toRfc3339(engine.clock.now()),
   });
   if (!isDryRun(call)) writeDirectly(call, pod, next);

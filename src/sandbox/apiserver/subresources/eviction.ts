@@ -41,11 +41,17 @@ export async function evictPod(call: Call): Promise<KubeResponse> {
   if (!passesByBudgets(pod)) {
     const refused = askBudget(call, pod, options);
     if (refused !== undefined) return refused;
-    if (options.dryRun !== true) noteEviction(call);
   }
+  if (options.dryRun !== true) noteEviction(call);
   const { namespace, name } = pod.metadata;
   await deleteObject(call, namespace, name, options);
-  return answerOf(201, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
+  return answerOf(201, {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    code: 201,
+  });
 }
 
 function optionsOf(call: Call): DeleteOptions {
@@ -150,8 +156,13 @@ function decrement(call: Call, budget: PodDisruptionBudget, podName: string): Po
     status: "False",
     reason: "InsufficientPods",
     message: "",
+    observedGeneration: generationOf(budget),
     lastTransitionTime: nowText,
   }) as PodDisruptionBudget;
+}
+
+function generationOf({ metadata }: PodDisruptionBudget): number {
+  return metadata.generation ?? 0;
 }
 
 function shortageOf({ metadata, status = {} }: PodDisruptionBudget): string {
@@ -177,6 +188,7 @@ function noteEviction(call: Call): void {
   const next = withCondition(stored, {
     type: "DisruptionTarget",
     status: "True",
+    lastProbeTime: null,
     reason: "EvictionByEvictionAPI",
     message: "Eviction API: evicting",
     lastTransitionTime: toRfc3339(engine.clock.now()),

@@ -22,7 +22,11 @@ interface Scale extends KubeObject {
 
 export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeResponse> {
   const { method } = call;
-  if (method === "GET") return ok(shown(call, scaleOf(await getObject(call), paths)));
+  if (method === "GET") {
+    const object = await getObject(call);
+    checkReplicasSet(object, paths);
+    return ok(shown(call, scaleOf(object, paths)));
+  }
   if (method !== "PUT" && method !== "PATCH") throw methodNotAllowed();
   const object = await update(call, {
     internal: true,
@@ -89,15 +93,22 @@ function replicasOf(call: Call, wanted: Scale): number {
   return replicas;
 }
 
+/**
+ * A custom object without a number has no Scale to show; one may be written, and validation has
+ * its say. upstream: apiextensions-apiserver pkg/registry/customresource/etcd.go
+ */
+function checkReplicasSet(object: KubeObject, paths: ScalePaths): void {
+  if (!isCustomObject(object)) return;
+  if (valueAt(object, partsOf(paths.specReplicasPath)) !== undefined) return;
+  const text = `the spec replicas field "${paths.specReplicasPath}" does not exist`;
+  throw new ApiError(500, "InternalError", `Internal error occurred: ${text}`, {
+    causes: [{ message: text }],
+  });
+}
+
 function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const replicas = valueAt(object, partsOf(paths.specReplicasPath));
-  if (replicas === undefined && isCustomObject(object)) {
-    const text = `the spec replicas field "${paths.specReplicasPath}" does not exist`;
-    throw new ApiError(500, "InternalError", `Internal error occurred: ${text}`, {
-      causes: [{ message: text }],
-    });
-  }
   const running = valueAt(object, partsOf(paths.statusReplicasPath));
   const selector =
     paths.labelSelectorPath === undefined

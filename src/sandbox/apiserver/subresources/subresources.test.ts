@@ -22,7 +22,12 @@ function start() {
   });
   const send = (method: "GET" | "POST" | "PUT" | "PATCH", path: string, body?: unknown) =>
     server.handle(
-      { method, path, body, headers: { "content-type": MERGE } },
+      {
+        method,
+        path,
+        body,
+        ...(method === "PATCH" ? { headers: { "content-type": MERGE } } : {}),
+      },
       { name: "tester", groups: [] },
     ) as Promise<Answer>;
   return { server, send };
