@@ -15,6 +15,7 @@ import {
   type OwnerReference,
 } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
 import type { Request } from "../../kube/controller.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/events.ts";
@@ -35,12 +36,20 @@ export function ownerReference<T extends KubeObject>(kind: Kind<T>, owner: T): O
   };
 }
 
+export type PodName = Pick<Pod["metadata"], "name" | "generateName">;
+
+/** The owner's name with a random tail; cut to what a host name allows, as the API server does. */
+export function generatedName(owner: KubeObject, random: Random): PodName {
+  const generateName = `${owner.metadata.name}-`;
+  return { generateName, name: generateName.slice(0, 58) + random.suffix() };
+}
+
 /** A pod of a template, owned by `owner`. */
 export function podOf<T extends KubeObject>(
   kind: Kind<T>,
   owner: T,
   template: PodTemplateSpec,
-  name: string,
+  name: PodName,
 ): Pod {
   const { labels, annotations, finalizers } = template.metadata ?? {};
   const { namespace } = owner.metadata;
@@ -48,7 +57,7 @@ export function podOf<T extends KubeObject>(
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
-      name,
+      ...name,
       ...(namespace === undefined ? {} : { namespace }),
       ...(labels === undefined ? {} : { labels }),
       ...(annotations === undefined ? {} : { annotations }),

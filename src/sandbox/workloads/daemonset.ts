@@ -22,6 +22,7 @@ import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, podMirror } from "../parts.ts";
 import {
   createPod,
+  generatedName,
   isAvailable,
   Pacer,
   podOf,
@@ -111,7 +112,7 @@ export function daemonSetController(deps: PartDeps): Controller {
 
   function daemonPod(set: DaemonSet, hash: string, nodeName: string): Pod {
     const { template } = set.spec;
-    const pod = podOf(DAEMON_SET, set, template, `${set.metadata.name}-${random.suffix()}`);
+    const pod = podOf(DAEMON_SET, set, template, generatedName(set, random));
     const labels = { ...pod.metadata.labels, [HASH_LABEL]: hash };
     return {
       ...pod,

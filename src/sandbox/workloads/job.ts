@@ -22,6 +22,7 @@ import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.
 import {
   activePods,
   createPod,
+  generatedName,
   podOf,
   podsOwnedBy,
   removePod,
@@ -82,7 +83,7 @@ export function jobController(deps: PartDeps): Controller {
     const waitMs = retryWaitMs(job, counts, now);
     if (waitMs > 0) return waitMs;
     const pods = Array.from({ length: missing }, () =>
-      podOf(JOB, job, job.spec.template, `${job.metadata.name}-${random.suffix()}`),
+      podOf(JOB, job, job.spec.template, generatedName(job, random)),
     );
     await slowStart(pods.map((pod) => () => createPod(deps, recorder, JOB, job, pod)));
     return undefined;

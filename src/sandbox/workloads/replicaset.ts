@@ -22,6 +22,7 @@ import {
   activePods,
   availableAtMs,
   createPod,
+  generatedName,
   isAvailable,
   ownerReference,
   Pacer,
@@ -77,7 +78,7 @@ export function replicaSetController(deps: PartDeps): Controller {
     const missing = Math.min(BURST, wanted - active.length);
     if (missing > 0) {
       const pods = Array.from({ length: missing }, () =>
-        podOf(REPLICA_SET, set, set.spec.template, podName(set.metadata.name, random.suffix())),
+        podOf(REPLICA_SET, set, set.spec.template, generatedName(set, random)),
       );
       await slowStart(pods.map((pod) => () => createPod(deps, recorder, REPLICA_SET, set, pod)));
       return;
@@ -176,11 +177,6 @@ export function untilAvailable(
     .map((pod) => availableAtMs(pod, minReadySeconds))
     .filter((ms): ms is number => ms !== undefined && ms > nowMs);
   return due.length === 0 ? AWAIT_CHANGE : requeueAfter(Math.min(...due) - nowMs);
-}
-
-/** Names are cut so that they stay within what a host name allows, as the API server does. */
-function podName(owner: string, suffix: string): string {
-  return `${owner.slice(0, 57)}-${suffix}`;
 }
 
 const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };

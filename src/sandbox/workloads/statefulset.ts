@@ -100,7 +100,7 @@ export function statefulSetController(deps: PartDeps): Controller {
     const template = kept ?? set.spec.template;
     const name = `${set.metadata.name}-${ordinal}`;
     const volumes = await createClaims(set, name);
-    const pod = podOf(STATEFUL_SET, set, template, name);
+    const pod = podOf(STATEFUL_SET, set, template, { name });
     const labels = {
       ...pod.metadata.labels,
       [REVISION_LABEL]: revision,
