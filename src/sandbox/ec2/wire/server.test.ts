@@ -234,6 +234,15 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
       () => ({ InstanceProfileName: "p", RoleName: ROLE }),
     ],
     ["iam", iam.DeleteInstanceProfileCommand, () => ({ InstanceProfileName: "p" })],
+    [
+      "sts",
+      sts.AssumeRoleWithWebIdentityCommand,
+      () => ({
+        RoleArn: `arn:aws:iam::123456789012:role/${ROLE}`,
+        RoleSessionName: "session",
+        WebIdentityToken: "token",
+      }),
+    ],
     ["sqs", sqs.CreateQueueCommand, () => ({ QueueName: "q", Attributes: { DelaySeconds: "0" } })],
     ["sqs", sqs.ListQueuesCommand, () => ({ QueueNamePrefix: "karpenter" })],
     ["sqs", sqs.GetQueueUrlCommand, () => ({ QueueName: CLUSTER })],
