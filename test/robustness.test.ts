@@ -147,7 +147,7 @@ function nodeClass(name: string, spec: Record<string, unknown> = {}): KubeObject
   } as unknown as KubeObject;
 }
 
-describe("pools and classes that cannot be used", () => {
+describe("pools and classes that cannot be used", { timeout: 60_000 }, () => {
   it("a pool that names a missing class says so, and other pools go on", async () => {
     await cluster();
     await world.apply(pool("astray", { weight: 100 }, "nowhere"));
@@ -244,7 +244,7 @@ describe("pools and classes that cannot be used", () => {
   });
 });
 
-describe("a cloud that does not deliver", () => {
+describe("a cloud that does not deliver", { timeout: 60_000 }, () => {
   it("a sold-out offering is avoided, and said", async () => {
     await cluster();
     const undo = world.box.sandbox.aws.faults.limitCapacity({ capacityType: "spot" });
@@ -323,7 +323,7 @@ describe("a cloud that does not deliver", () => {
   });
 });
 
-describe("hands from outside", () => {
+describe("hands from outside", { timeout: 60_000 }, () => {
   it("a Node deleted by hand is drained, its instance ended, its pods placed elsewhere", async () => {
     await cluster();
     await world.scale("inflate", 2);
@@ -469,7 +469,7 @@ describe("hands from outside", () => {
   });
 });
 
-describe("pods that cannot be served", () => {
+describe("pods that cannot be served", { timeout: 60_000 }, () => {
   it("a pod that asks for more than any machine has reads why, and others run", async () => {
     await cluster();
     await world.apply(
@@ -519,7 +519,7 @@ describe("pods that cannot be served", () => {
   });
 });
 
-describe("pods that must not be disturbed", () => {
+describe("pods that must not be disturbed", { timeout: 60_000 }, () => {
   it("a PodDisruptionBudget holds while all nodes are deleted at once (150 pods)", async () => {
     await cluster();
     await world.apply(
@@ -558,7 +558,7 @@ describe("pods that must not be disturbed", () => {
   });
 });
 
-describe("what is told", () => {
+describe("what is told", { timeout: 60_000 }, () => {
   it("each step of a claim's life is logged once, and the pool's registration health becomes True", async () => {
     await cluster();
     await world.scale("inflate", 5);
@@ -619,7 +619,7 @@ describe("what is told", () => {
     );
     expect(all).toHaveLength(300);
     expect(all.every(({ count }) => count === 3)).toBe(true);
-  }, 60_000);
+  });
 });
 
 const AGENT = `
