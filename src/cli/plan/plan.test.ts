@@ -1,4 +1,6 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { solve } from "../../core/provisioning/solve.ts";
@@ -6,7 +8,7 @@ import { decode } from "../../sandbox/apiserver/schema/decode.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
 import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
-import { objectsOf } from "./documents.ts";
+import { objectsOf, readDocuments } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { sortManifests } from "./manifests.ts";
 import { type Plan, planOf } from "./plan.ts";
@@ -295,6 +297,24 @@ describe("bad input", () => {
     await expect(planFor([POOL], { poolNames: ["other"] })).rejects.toThrow(
       "--nodepool-only: no NodePool other in the input; there: default",
     );
+  });
+});
+
+describe("folders", () => {
+  it("are read by file name, other files left alone", () => {
+    const folder = mkdtempSync(join(tmpdir(), "karpenter-plan-"));
+    try {
+      writeFileSync(join(folder, "b.yml"), node("n1"));
+      writeFileSync(join(folder, "a.json"), JSON.stringify(parse(POOL)));
+      writeFileSync(join(folder, "notes.txt"), "none of this");
+      expect(readDocuments([folder]).map(({ object }) => object.kind)).toEqual([
+        "NodePool",
+        "Node",
+      ]);
+      expect(() => readDocuments([join(folder, "c.yaml")])).toThrow("no such file or folder");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 
