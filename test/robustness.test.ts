@@ -485,6 +485,34 @@ describe("pods that cannot be served", { timeout: 60_000 }, () => {
     expect((await claims()).length).toBe(1);
   });
 
+  it("a pod that planning leaves out reads why, unless it asked to be left alone", async () => {
+    await cluster();
+    const manifest = INFLATE.replace("replicas: 0", "replicas: 1");
+    const volume = "volumes: [{ name: data, persistentVolumeClaim: { claimName: gone } }]";
+    await world.apply(
+      manifest.replaceAll("inflate", "astray").replace("      containers:", `      ${volume}\n$&`),
+    );
+    await world.apply(
+      manifest
+        .replaceAll("inflate", "alone")
+        .replace("operator: Exists", "operator: DoesNotExist")
+        .replace("cpu: 1", "cpu: 9"),
+    );
+    await world.advance(MINUTE);
+    const all = await world.list<Event>("Event");
+    const told = all.filter(({ source }) => source?.component === "karpenter");
+    const about = (app: string) =>
+      told.filter((one) => one.involvedObject.name.startsWith(app)).map(({ message }) => message);
+    expect(about("astray")).toEqual([
+      'Failed to schedule pod, persistentvolumeclaim "gone" not found',
+    ]);
+    expect(about("alone")).toEqual([]);
+    expect(world.log().filter((line) => line.includes("ignoring pod")).length).toBeGreaterThan(1);
+    expect(await world.box.operator.metrics.render()).toContain(
+      "karpenter_scheduler_ignored_pods_count 2",
+    );
+  });
+
   it("pods beyond a pool's limits wait with a reason; raised limits let them run", async () => {
     await cluster();
     await world.apply(POOL.replace("cpu: 2000", "cpu: 4"));
