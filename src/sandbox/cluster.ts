@@ -72,6 +72,15 @@ const KARPENTER: User = {
 };
 const SYSTEM: User = { name: "system:sandbox", groups: ["system:masters", "system:authenticated"] };
 
+/** Programs say who they are; managedFields name the writer by it, as on a real cluster. */
+function calledBy(program: string, transport: Transport): Transport {
+  return {
+    send: (request) =>
+      transport.send({ ...request, headers: { "user-agent": program, ...request.headers } }),
+    close: () => transport.close(),
+  };
+}
+
 /** Real kubelets attach this many volumes on most types; their limit is told by the CSI driver. */
 const EBS_DRIVER = { name: "ebs.csi.aws.com", count: 25 };
 
@@ -92,7 +101,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   });
   const client = createKubeClient(apiServer.transport(ADMIN));
   const mirrors = new LiveMirrors({
-    client: createKubeClient(apiServer.transport(SYSTEM)),
+    client: createKubeClient(calledBy("kube-controller-manager", apiServer.transport(SYSTEM))),
     clock,
     random: random.fork("sandbox/mirrors"),
     log: log.named("sandbox"),
@@ -133,7 +142,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     apiServer,
     aws,
     client,
-    transport: apiServer.transport(KARPENTER),
+    transport: calledBy("karpenter", apiServer.transport(KARPENTER)),
     start: async () => {
       await applyAll(client, options.manifests);
       for (const machine of aws.nodeGroup)

@@ -198,6 +198,9 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", { timeout:
     expect(await k.ok("get nodepool default -o yaml --show-managed-fields")).toContain(
       "manager: kubectl",
     );
+    expect(await k.ok("get nodeclaims -o yaml --show-managed-fields")).toContain(
+      "manager: karpenter\n",
+    );
     const json = JSON.parse(await k.ok("get nodepools.v1beta1.karpenter.sh -o json")) as {
       items: { apiVersion: string }[];
     };
