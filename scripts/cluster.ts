@@ -1,10 +1,10 @@
 /**
  * `npm run cluster -- up|down|status [--data DIR]`: a real control plane with kwok on this machine's
- * loopback, its kubeconfig in DIR (default .karpenter/cluster). It runs until `down`.
+ * loopback, its kubeconfig in DIR (default .karpenter/cluster). It runs until `down`. `build` only builds.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { NoGoError } from "../test/cluster/binaries.ts";
+import { binaries, NoGoError } from "../test/cluster/binaries.ts";
 import { startControlPlane, status, stopControlPlane } from "../test/cluster/control-plane.ts";
 
 const { positionals, values } = parseArgs({
@@ -16,7 +16,10 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 switch (positionals[0]) {
   case "up":
-    await up();
+    await withGo(up);
+    break;
+  case "build":
+    await withGo(() => binaries(say));
     break;
   case "down":
     await stopControlPlane(directory);
@@ -31,7 +34,7 @@ switch (positionals[0]) {
     break;
   }
   default:
-    process.stderr.write("usage: npm run cluster -- up|down|status [--data DIR]\n");
+    process.stderr.write("usage: npm run cluster -- build|up|down|status [--data DIR]\n");
     process.exitCode = 2;
 }
 
@@ -43,11 +46,16 @@ async function up(): Promise<void> {
     });
   }
   const startedMs = performance.now();
+  const plane = await startControlPlane({ directory, stays: true, tell: say });
+  plane.transport.close();
+  say(`ready after ${((performance.now() - startedMs) / 1000).toFixed(1)} s: ${plane.url}`);
+  say(`export KUBECONFIG=${plane.kubeconfig}`);
+}
+
+/** Without Go there is one line, no stack. */
+async function withGo(run: () => Promise<unknown>): Promise<void> {
   try {
-    const plane = await startControlPlane({ directory, stays: true, tell: say });
-    plane.transport.close();
-    say(`ready after ${((performance.now() - startedMs) / 1000).toFixed(1)} s: ${plane.url}`);
-    say(`export KUBECONFIG=${plane.kubeconfig}`);
+    await run();
   } catch (error) {
     if (!(error instanceof NoGoError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -30,6 +30,8 @@ export interface ControlPlaneOptions {
   readonly stays?: boolean;
   /** Default: all. etcd and kube-apiserver are always there. */
   readonly programs?: readonly Program[];
+  /** Put after our own. */
+  readonly extraArguments?: Readonly<Partial<Record<Program, readonly string[]>>>;
   /** Which of its controllers kube-controller-manager runs. Default: its own choice. */
   readonly controllers?: readonly string[];
   readonly tell?: (line: string) => void;
@@ -74,7 +76,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const children: ChildProcess[] = [];
   const start = (program: Program): void => {
     if (options.programs?.includes(program) === false && !needed(program)) return;
-    const args = argumentsOf(program, options, ports);
+    const extra = options.extraArguments?.[program] ?? [];
+    const args = [...argumentsOf(program, options, ports), ...extra];
     children.push(run(join(programs, program), args, options));
     writeFileSync(pidFile(directory, program), String(children.at(-1)?.pid));
   };
