@@ -8,4 +8,11 @@ const bench = BENCHES[name];
 if (bench === undefined) {
   process.stderr.write(`npm run bench -- <what>: there is ${Object.keys(BENCHES).join(", ")}\n`);
   process.exitCode = 1;
-} else await bench(args);
+} else {
+  try {
+    await bench(args);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
+}
