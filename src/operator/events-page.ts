@@ -57,7 +57,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     disruption.launching(object("NodeClaim"), v1, "<reason>"),
     disruption.waitingReadiness(object("NodeClaim"), v1),
     ...disruption.terminating(both, v1, "<reason>"),
-    ...disruption.unconsolidatable(both, v1, "<why>"),
+    ...disruption.unconsolidatable(both, "<why>"),
     ...disruption.proposed(command()),
     ...disruption.rejected(command(), "<why>"),
     ...["yes", "1h", "1m"].flatMap((grace) => disruption.graceOf(guarded(grace), SOME_TIME_MS)),

@@ -146,8 +146,11 @@ async function take(
 function tell(world: World, remarks: readonly Remark[]): void {
   for (const { candidate, about, message } of remarks) {
     const objects = objectsOf(candidate);
-    const told = about === "blocked" ? blocked : unconsolidatable;
-    world.events.publish(...told(objects, candidate.generation, message));
+    const events =
+      about === "blocked"
+        ? blocked(objects, candidate.generation, message)
+        : unconsolidatable(objects, message);
+    world.events.publish(...events);
   }
 }
 

@@ -35,7 +35,6 @@ export function blockedByBudget(
 /** On the Node and on its claim: why consolidation leaves it as it is. */
 export function unconsolidatable(
   objects: readonly KubeObject[],
-  _generation: Generation,
   message: string,
 ): readonly EventToPublish[] {
   return objects.map((object) => ({
