@@ -136,7 +136,7 @@ function tellPod(
 function refusal(pod: Pod): string | undefined {
   const scheduled = condition(pod, "PodScheduled");
   return scheduled?.reason === "Unschedulable"
-    ? (scheduled.message ?? "").split(" preemption:")[0]
+    ? (scheduled.message ?? "").split(/ (?:no new claims to deallocate, )?preemption:/)[0]
     : undefined;
 }
 

@@ -190,8 +190,8 @@ describe("the message of a pod that fits nowhere", () => {
 
   it("counts reasons and sorts them as text", () => {
     expect(message(testPod("p", { requests: { cpu: "4100m", memory: "1Gi" } }), THREE)).toBe(
-      "0/3 nodes are available: 1 node(s) had untolerated taint {team: x}, 2 Insufficient cpu. " +
-        "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+      "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. " +
+        "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
     );
   });
 
@@ -201,7 +201,7 @@ describe("the message of a pod that fits nowhere", () => {
     });
     const nodes = [testNode("a"), testNode("b", { allocatable: { cpu: "1" } })];
     expect(message(testPod("p", { requests: { cpu: "2" } }), nodes, [big])).toBe(
-      "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: " +
+      "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: " +
         "1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.",
     );
   });
@@ -210,12 +210,12 @@ describe("the message of a pod that fits nowhere", () => {
     const cordoned = [testNode("a", { unschedulable: true })];
     expect(message(testPod("p"), cordoned)).toBe(
       "0/1 nodes are available: 1 node(s) were unschedulable. " +
-        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+        "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
     );
     const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "data" } }];
     expect(message(testPod("p", { volumes }), [testNode("a")])).toBe(
       '0/1 nodes are available: persistentvolumeclaim "data" not found. ' +
-        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+        "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
     );
   });
 
@@ -224,7 +224,7 @@ describe("the message of a pod that fits nowhere", () => {
       message(testPod("p", { requests: { cpu: "9" }, preemptionPolicy: "Never" }), [testNode("a")]),
     ).toBe(
       "0/1 nodes are available: 1 Insufficient cpu. " +
-        "preemption: not eligible due to preemptionPolicy=Never.",
+        "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.",
     );
   });
 
@@ -236,9 +236,9 @@ describe("the message of a pod that fits nowhere", () => {
       requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms },
     };
     expect(message(testPod("p", { affinity: { nodeAffinity: required } }), THREE)).toBe(
-      "0/3 nodes are available: 1 node(s) had untolerated taint {team: x}, " +
+      "0/3 nodes are available: 1 node(s) had untolerated taint(s), " +
         "2 node(s) didn't satisfy plugin(s) [NodeAffinity]. " +
-        "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+        "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
     );
   });
 });

@@ -5,7 +5,10 @@ import type { Feasible } from "./feasible.ts";
 /** What the real scheduler says of an empty cluster. */
 export const NO_NODES = "no nodes available to schedule pods";
 
-/** `0/3 nodes are available: 1 …, 2 …. preemption: 0/3 nodes are available: …`. */
+/** Dynamic resource allocation has its word in every refusal. */
+const NO_CLAIMS = "no new claims to deallocate";
+
+/** `0/3 nodes are available: 1 …, 2 …. no new …, preemption: 0/3 nodes are available: …`. */
 export function unschedulableMessage(pod: Pod, result: Feasible, nodeCount: number): string {
   if (nodeCount === 0) return NO_NODES;
   const counts = new Map<string, number>();
@@ -14,7 +17,8 @@ export function unschedulableMessage(pod: Pod, result: Feasible, nodeCount: numb
   }
   const why = result.message ?? histogram(counts);
   const head = `0/${nodeCount} nodes are available:`;
-  return `${head}${why === "" ? "" : ` ${why}.`} ${preemption(pod, result, nodeCount)}`;
+  const after = `${NO_CLAIMS}, ${preemption(pod, result, nodeCount)}`;
+  return `${head}${why === "" ? "" : ` ${why}.`} ${after}`;
 }
 
 /** Preemption never finds anyone here: this scheduler does not evict (see the folder's README). */

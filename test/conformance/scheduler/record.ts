@@ -90,7 +90,7 @@ try {
     const found = scores.get(pod.metadata.name);
     if (nodeName !== undefined) return { node: nodeName, ...(found && { scores: found }) };
     const condition = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
-    return { refused: (condition?.message ?? "").replace(/ preemption: .*/, "") };
+    return { refused: condition?.message ?? "" };
   });
   const lines = answers.map((answer) => `    ${JSON.stringify(answer)}`).join(",\n");
   writeFileSync(

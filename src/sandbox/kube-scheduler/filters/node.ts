@@ -44,7 +44,7 @@ export const taintToleration: Filter = {
       check(node) {
         const taint = untoleratedTaint(pod, node);
         if (taint === undefined) return undefined;
-        return unresolvable(`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ""}}`);
+        return unresolvable("node(s) had untolerated taint(s)");
       },
     };
   },
