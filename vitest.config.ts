@@ -8,6 +8,7 @@ export default defineConfig({
     exclude: ["test/cluster/**"],
     pool: "threads",
     isolate: false,
+    maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

@@ -22,6 +22,8 @@ export interface FakeKube extends KubeClient {
   vanish(kind: Kind, key: string): void;
   /** Pod keys whose eviction is refused with 429, and keys of anything whose deletion fails with 503. */
   readonly guarded: Set<string>;
+  /** Keys of objects whose deletion meets a server that is away (503). */
+  readonly undeletable: Set<string>;
   /** `evict default/a`, `delete nodes/x`, in order. */
   readonly journal: string[];
 }
@@ -30,6 +32,7 @@ export function fakeKube(clock: Clock): FakeKube {
   const store = new Map<string, Map<string, Stored>>();
   const watchers = new Set<{ plural: string; push: (event: WatchEvent) => void }>();
   const guarded = new Set<string>();
+  const undeletable = new Set<string>();
   const journal: string[] = [];
   let version = 0;
 
@@ -106,6 +109,7 @@ export function fakeKube(clock: Clock): FakeKube {
 
   return {
     guarded,
+    undeletable,
     journal,
     all: (kind) => [...of(kind as Kind).keys()].sort().map((k) => of(kind as Kind).get(k) as never),
     find: (kind, k) => of(kind as Kind).get(k) as never,
@@ -143,7 +147,7 @@ export function fakeKube(clock: Clock): FakeKube {
       return patch(kind as Kind, ref, change.body, subresource) as never;
     },
     delete: async (kind, ref, options) => {
-      if (guarded.has(key(ref))) refuse(503, "ServiceUnavailable", "the server is away");
+      if (undeletable.has(key(ref))) refuse(503, "ServiceUnavailable", "the server is away");
       remove(kind as Kind, ref, options?.preconditions?.uid);
     },
     evict: async (pod) => {

@@ -172,12 +172,12 @@ describe("the interruption controller", () => {
   it("keeps a message whose claim could not be deleted, and gets it done when it comes again", async () => {
     await begin();
     await claim(1);
-    world.kube.guarded.add("claim-1");
+    world.kube.undeletable.add("claim-1");
     await send(ec2(SPOT, 1));
     expect(isDeleting("claim-1")).toBe(false);
     expect(await left()).toBe(1);
     expect(world.lines).toContain("handling message");
-    world.kube.guarded.clear();
+    world.kube.undeletable.clear();
     await world.clock.advance(20_000);
     expect(isDeleting("claim-1")).toBe(true);
     expect(await left()).toBe(0);
