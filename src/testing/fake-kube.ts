@@ -20,7 +20,7 @@ export interface FakeKube extends KubeClient {
   change<T extends KubeObject>(kind: Kind<T>, key: string, patch: unknown): T;
   /** Removes at once, whatever the finalizers. */
   vanish(kind: Kind, key: string): void;
-  /** Pod keys whose eviction is refused with 429, and keys of anything whose deletion fails with 503. */
+  /** Keys of pods whose eviction is refused with 429. */
   readonly guarded: Set<string>;
   /** Keys of objects whose deletion meets a server that is away (503). */
   readonly undeletable: Set<string>;
