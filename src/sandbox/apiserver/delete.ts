@@ -144,8 +144,12 @@ async function applyDelete(
     const last = engine.store.remove(storageKey, namespace, name, ended(call, stored));
     return { kind: "object", object: last ?? old };
   }
-  if (!dryRun) engine.store.remove(storageKey, namespace, name);
-  if (isReturned) return { kind: "object", object: old };
+  const last = dryRun ? undefined : engine.store.remove(storageKey, namespace, name);
+  if (isReturned) {
+    const { resourceVersion = old.metadata.resourceVersion } = last?.metadata ?? {};
+    const metadata = { ...old.metadata, resourceVersion } as ObjectMeta;
+    return { kind: "object", object: { ...old, metadata } };
+  }
   return { kind: "status", status: deleted(definition, stored) };
 }
 

@@ -111,7 +111,7 @@ export function checkNotTooNew(call: Call, verb: "get" | "list" | "watch" = "lis
   throw new ApiError(
     504,
     "Timeout",
-    `Too large resource version: ${version}, current: ${current}`,
+    `Timeout: Too large resource version: ${version}, current: ${current}`,
     {
       causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
       retryAfterSeconds: 1,

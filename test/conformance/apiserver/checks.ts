@@ -3,6 +3,7 @@ import { APPLY_CHECKS } from "./applying.ts";
 import type { Check } from "./check.ts";
 import { CUSTOM_CHECKS } from "./custom.ts";
 import { ENDING_CHECKS } from "./ending.ts";
+import { KIND_CHECKS } from "./kinds.ts";
 import { LIST_CHECKS } from "./listing.ts";
 import { OBJECT_CHECKS } from "./objects.ts";
 import { WORKLOAD_CHECKS } from "./workloads.ts";
@@ -14,4 +15,5 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   listing: LIST_CHECKS,
   ending: ENDING_CHECKS,
   custom: CUSTOM_CHECKS,
+  kinds: KIND_CHECKS,
 };

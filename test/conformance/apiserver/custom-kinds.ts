@@ -3,6 +3,7 @@
  * webhook behind HTTPS, and the checks stay with the version that is stored.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Clock } from "../../../src/base/clock.ts";
@@ -21,11 +22,17 @@ interface Definition {
   };
 }
 
-/** Resolves when every version of every kind is served. */
-export async function installCustomKinds(transport: Transport, clock: Clock): Promise<void> {
-  const definitions = readdirSync(FOLDER)
-    .sort()
-    .map((file): Definition => parse(readFileSync(FOLDER + file, "utf8")) as Definition);
+/** Resolves when every version of every kind is served. `folders`: where the CRDs lie, ours by default. */
+export async function installCustomKinds(
+  transport: Transport,
+  clock: Clock,
+  folders: readonly string[] = [FOLDER],
+): Promise<void> {
+  const definitions = folders.flatMap((folder) =>
+    readdirSync(folder)
+      .sort()
+      .map((file) => parse(readFileSync(join(folder, file), "utf8")) as Definition),
+  );
   for (const definition of definitions) {
     const body = { ...definition, spec: { ...definition.spec, conversion: { strategy: "None" } } };
     const { status, body: answer } = await transport.send({ method: "POST", path: PATH, body });

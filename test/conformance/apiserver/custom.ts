@@ -238,6 +238,21 @@ export const CUSTOM_CHECKS: readonly Check[] = [
     del(`${CLASSES}/cr-06`),
   ),
   check(
+    "CR-08",
+    "a claim that waits for its finalizer",
+    post(CLAIMS, {
+      ...claim("cr-08"),
+      metadata: { name: "cr-08", finalizers: ["x.example.com/1"] },
+    }),
+    del(`${CLAIMS}/cr-08`),
+    mergePatch(`${CLAIMS}/cr-08`, {
+      metadata: { finalizers: ["x.example.com/1", "x.example.com/2"] },
+    }),
+    post(CLAIMS, claim("cr-08")),
+    jsonPatch(`${CLAIMS}/cr-08`, [{ op: "remove", path: "/metadata/finalizers" }]),
+    get(`${CLAIMS}/cr-08`),
+  ),
+  check(
     "CR-07",
     "discovery of our kinds",
     get("/apis/karpenter.sh"),

@@ -94,6 +94,13 @@ export const LIST_CHECKS: readonly Check[] = [
     get(`${MAPS}?timeoutSeconds=soon`),
   ),
   check(
+    "LI-06",
+    "a version that is not there yet",
+    get(`${MAPS}?resourceVersion=999999999`),
+    get(`${MAPS}/a?resourceVersion=999999999`),
+    get(`${MAPS}?watch=true&resourceVersion=999999999`),
+  ),
+  check(
     "LI-05",
     "tables and metadata of lists",
     ...THREE,

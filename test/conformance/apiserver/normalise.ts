@@ -11,7 +11,7 @@ const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 
 /** Versions in texts of refusals, of which no field says that they are one. */
 const EMBEDDED_VERSION =
-  /(\\"resourceVersion\\":\\"|in record \(|in object meta: |larger than the latest version: |too old resource version: )\d+( \(\d+)?/g;
+  /(\\"resourceVersion\\":\\"|in record \(|in object meta: |larger than the latest version: |too old resource version: |, current: )\d+( \(\d+)?/g;
 /** Other columns are described in Kubernetes' own sentences, which are not ours to repeat. */
 const CUSTOM_COLUMN = "Custom resource definition column";
 const EMBEDDED_OBJECT = /(?<=Invalid value: )"(?:[^"\\]|\\.)*"/g;

@@ -123,6 +123,8 @@ const SAME: Comparison = { changed: EMPTY, removed: EMPTY };
 const ALWAYS_THERE: ReadonlySet<string> = new Set([
   "spec",
   "status",
+  "template",
+  "resources",
   "strategy",
   "updateStrategy",
   "nodeInfo",

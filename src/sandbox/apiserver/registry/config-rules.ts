@@ -19,9 +19,8 @@ export const CONFIG_MAP_RULES: KindRules = {
 export const SECRET_RULES: KindRules = {
   defaults(secret) {
     fallback(secret, "type", "Opaque");
+    mergeStringData(secret);
   },
-  prepareCreate: mergeStringData,
-  prepareUpdate: mergeStringData,
   validate(secret, current) {
     const errors = [...validateKeys(secret), ...validateKeptImmutable(secret, current)];
     if (current !== undefined) errors.push(...validateImmutable(secret.type, current.type, "type"));

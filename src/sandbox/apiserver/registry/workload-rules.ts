@@ -65,6 +65,9 @@ function isZero(value: unknown): boolean {
 }
 
 export const REPLICA_SET_RULES: KindRules = {
+  prepareCreate(replicaSet) {
+    replicaSet.status = { replicas: 0 };
+  },
   defaults({ spec = {} }) {
     fallback(spec, "replicas", 1);
     defaultTemplate(spec);
@@ -96,6 +99,9 @@ export const REPLICATION_CONTROLLER_RULES: KindRules = {
 };
 
 export const STATEFUL_SET_RULES: KindRules = {
+  prepareCreate(statefulSet) {
+    statefulSet.status = { replicas: 0, availableReplicas: 0 };
+  },
   defaults({ spec = {} }) {
     fallback(spec, "replicas", 1);
     fallback(spec, "podManagementPolicy", "OrderedReady");
@@ -132,6 +138,14 @@ export const STATEFUL_SET_RULES: KindRules = {
 };
 
 export const DAEMON_SET_RULES: KindRules = {
+  prepareCreate(daemonSet) {
+    daemonSet.status = {
+      currentNumberScheduled: 0,
+      numberMisscheduled: 0,
+      desiredNumberScheduled: 0,
+      numberReady: 0,
+    };
+  },
   defaults({ spec = {} }) {
     spec.updateStrategy ??= {};
     fallback(spec.updateStrategy, "type", "RollingUpdate");

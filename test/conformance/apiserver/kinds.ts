@@ -1,0 +1,125 @@
+/** One object of each kind that users make around Karpenter: its defaults, its first status, its columns. */
+import { AS_TABLE, type Check, check, del, get, post } from "./check.ts";
+
+const TEMPLATE = {
+  metadata: { labels: { app: "a" } },
+  spec: { containers: [{ name: "c", image: "busybox:1" }] },
+};
+const SELECTOR = { matchLabels: { app: "a" } };
+
+interface NamedObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly [field: string]: unknown;
+}
+
+/** Makes it, shows it, shows it as kubectl does, ends it. */
+function kind(id: string, path: string, object: NamedObject): Check {
+  const { name } = object.metadata;
+  return check(
+    id,
+    `a ${object.kind}`,
+    post(path, object),
+    get(`${path}/${name}`, { headers: AS_TABLE }),
+    del(`${path}/${name}`),
+  );
+}
+
+export const KIND_CHECKS: readonly Check[] = [
+  kind("KI-01", "/api/v1/namespaces/<<ns>>/secrets", {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "a" },
+    stringData: { k: "v" },
+  }),
+  kind("KI-02", "/api/v1/namespaces/<<ns>>/services", {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "a" },
+    spec: { clusterIP: "None", selector: { app: "a" }, ports: [{ port: 80 }] },
+  }),
+  kind("KI-03", "/api/v1/namespaces/<<ns>>/serviceaccounts", {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { name: "a" },
+  }),
+  kind("KI-04", "/apis/apps/v1/namespaces/<<ns>>/statefulsets", {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name: "a" },
+    spec: { serviceName: "a", selector: SELECTOR, template: TEMPLATE },
+  }),
+  kind("KI-05", "/apis/apps/v1/namespaces/<<ns>>/daemonsets", {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    metadata: { name: "a" },
+    spec: { selector: SELECTOR, template: TEMPLATE },
+  }),
+  kind("KI-06", "/apis/apps/v1/namespaces/<<ns>>/replicasets", {
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    metadata: { name: "a" },
+    spec: { selector: SELECTOR, template: TEMPLATE },
+  }),
+  kind("KI-07", "/apis/policy/v1/namespaces/<<ns>>/poddisruptionbudgets", {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "a" },
+    spec: { maxUnavailable: "50%", selector: SELECTOR },
+  }),
+  kind("KI-08", "/apis/scheduling.k8s.io/v1/priorityclasses", {
+    apiVersion: "scheduling.k8s.io/v1",
+    kind: "PriorityClass",
+    metadata: { name: "ki-08" },
+    value: 10,
+  }),
+  kind("KI-09", "/apis/storage.k8s.io/v1/storageclasses", {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "StorageClass",
+    metadata: { name: "ki-09" },
+    provisioner: "x.example.com",
+  }),
+  kind("KI-10", "/api/v1/namespaces/<<ns>>/persistentvolumeclaims", {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "a" },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+  }),
+  kind("KI-11", "/api/v1/persistentvolumes", {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: "ki-11" },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      capacity: { storage: "1Gi" },
+      csi: { driver: "x.example.com", volumeHandle: "v" },
+    },
+  }),
+  kind("KI-12", "/apis/coordination.k8s.io/v1/namespaces/<<ns>>/leases", {
+    apiVersion: "coordination.k8s.io/v1",
+    kind: "Lease",
+    metadata: { name: "a" },
+    spec: { holderIdentity: "me", leaseDurationSeconds: 15 },
+  }),
+  kind("KI-13", "/api/v1/namespaces/<<ns>>/events", {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name: "a" },
+    involvedObject: { kind: "Pod", name: "p", namespace: "<<ns>>" },
+    reason: "R",
+    message: "m",
+    type: "Normal",
+  }),
+  kind("KI-14", "/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata: { name: "ki-14" },
+    rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }],
+  }),
+  kind("KI-15", "/apis/storage.k8s.io/v1/csinodes", {
+    apiVersion: "storage.k8s.io/v1",
+    kind: "CSINode",
+    metadata: { name: "ki-15" },
+    spec: { drivers: [{ name: "x.example.com", nodeID: "n", allocatable: { count: 5 } }] },
+  }),
+];
