@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
-import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+import { type LiveCluster, openLiveCluster, upstreamCrds } from "./live-cluster.ts";
 
 const KARPENTER = "karpenter.sh/v1";
 
@@ -179,5 +179,32 @@ describe("karpenter controller on a real control plane", () => {
     expect(cpu).toBeLessThanOrEqual(4);
     expect((await running("web")).length).toBeLessThan(10);
     expect(cluster.log().join("\n")).toContain("limits");
+  });
+});
+
+describe("karpenter controller under upstream's own CRDs", () => {
+  let cluster: LiveCluster;
+  beforeAll(async () => {
+    cluster = await openLiveCluster(upstreamCrds());
+  });
+  afterAll(() => cluster?.close());
+
+  it("brings nodes and takes them away, with no other generation of the API installed", async () => {
+    await cluster.apply({
+      apiVersion: "karpenter.kwok.sh/v1alpha1",
+      kind: "KWOKNodeClass",
+      metadata: { name: "default" },
+    } as KubeObject);
+    await cluster.apply(pool("default"));
+    await cluster.apply(deployment("web", 5));
+    const ready = async () => {
+      const pods = await cluster.list<Pod>("Pod", "v1", "app=web");
+      return pods.filter(({ status }) => status?.phase === "Running").length === 5;
+    };
+    await cluster.until("5 pods run", ready);
+    await cluster.merge("Deployment", "web", { spec: { replicas: 0 } }, "apps/v1");
+    const empty = async () => (await cluster.list("NodeClaim", KARPENTER)).length === 0;
+    await cluster.until("no claim is left", empty, 90_000);
+    expect(await cluster.list("Node", "v1", "karpenter.sh/nodepool")).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@
  * a user applies, wait on real time, look through the API. Karpenter runs as users run it, as a process of
  * its own with KUBECONFIG, and ends with the test, however that ends.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,6 +18,7 @@ import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { startControlPlane } from "./control-plane.ts";
 
+const UPSTREAM_VERSION = "v1.14.1";
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /** Ends a Node program with its standard input: the twin of parent/parent.go. */
 const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=>process.exit());";
@@ -41,7 +42,16 @@ export interface LiveCluster {
   close(): Promise<void>;
 }
 
-export async function openLiveCluster(): Promise<LiveCluster> {
+/** Folders of upstream's own CRDs, unchanged, from its Go module. */
+export function upstreamCrds(): readonly string[] {
+  const module = `sigs.k8s.io/karpenter@${UPSTREAM_VERSION}`;
+  const out = execFileSync("go", ["mod", "download", "-json", module], { encoding: "utf8" });
+  const { Dir } = JSON.parse(out) as { Dir: string };
+  return [join(Dir, "pkg", "apis", "crds"), join(Dir, "kwok", "apis", "crds")];
+}
+
+/** `crds`: folders to install from; ours by default. */
+export async function openLiveCluster(crds?: readonly string[]): Promise<LiveCluster> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-cluster-"));
   const plane = await startControlPlane({
     directory,
@@ -99,7 +109,7 @@ export async function openLiveCluster(): Promise<LiveCluster> {
     },
   };
   try {
-    await installCustomKinds(plane.transport, new SystemClock());
+    await installCustomKinds(plane.transport, new SystemClock(), crds);
     karpenter = startKarpenter(plane.kubeconfig, logFile);
   } catch (error) {
     await cluster.close();
