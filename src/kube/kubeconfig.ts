@@ -67,6 +67,11 @@ function fromFile(path: string): ClusterAccess {
   const { server } = cluster;
   if (server === undefined)
     throw new KubeconfigError(`${path}: cluster ${context["cluster"]} has no server`);
+  if (String(cluster["insecure-skip-tls-verify"]) === "true") {
+    throw new KubeconfigError(
+      `${path}: cluster ${context["cluster"]} sets insecure-skip-tls-verify, which is not supported; give certificate-authority-data instead`,
+    );
+  }
   const folder = dirname(resolve(path));
   const caPem = pem(cluster, "certificate-authority", folder);
   const certPem = pem(user, "client-certificate", folder);
