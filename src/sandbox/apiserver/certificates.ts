@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { generate } from "selfsigned";
 
 export interface Identity {
   readonly caPem: string;
@@ -49,6 +48,8 @@ export async function identityIn(directory: string): Promise<Identity> {
 
 /** A fresh identity in memory. The authority's key is thrown away: it signs once. */
 export async function makeIdentity(): Promise<Identity> {
+  // Loaded only where certificates are made: a second start reads them from files.
+  const { generate } = await import("selfsigned");
   const common = {
     keyType: "ec",
     algorithm: "sha256",
