@@ -23,7 +23,9 @@ function idsIn(folder: string): string[] {
 /** Only titles count: a comment proves nothing. */
 function idsOfTitles(text: string): string[] {
   const titles =
-    text.match(/\b(?:it|test|describe)(?:\.each(?:<[^(]*>)?\([\s\S]*?\))?\(\s*(["'`])[\s\S]*?\1/g) ?? [];
+    text.match(
+      /\b(?:it|test|describe)(?:\.each(?:<[^(]*>)?\([\s\S]*?\))?\(\s*(["'`])[\s\S]*?\1/g,
+    ) ?? [];
   const rows = text.match(/^\s*(?:\[|\{)?\s*(?:row: |seed: )?["']S[0-4]-\d\d["']/gm) ?? [];
   return [...titles, ...rows].flatMap((title) => title.match(/S[0-4]-\d\d/g) ?? []);
 }
