@@ -191,13 +191,19 @@ function tellNode(
       say("kubelet", "unready", condition(node, "Ready")?.reason ?? "");
   }
   if (isClosed(node) && (before === undefined || !isClosed(before)))
-    say("karpenter", "cordoned", "no new pods");
+    say(closedBy(node), "cordoned", "no new pods");
   if (
     node.metadata.deletionTimestamp !== undefined &&
     before?.metadata.deletionTimestamp === undefined
   ) {
     say("karpenter", "draining");
   }
+}
+
+/** Karpenter taints; only the nodes of Machines it marks unschedulable, as `kubectl cordon` does. */
+function closedBy(node: Node): "karpenter" | "user" {
+  const alpha = node.metadata.labels?.[PROVISIONER_NAME_LABEL_KEY] !== undefined;
+  return node.spec?.unschedulable === true && !alpha ? "user" : "karpenter";
 }
 
 function isClosed(node: Node): boolean {
