@@ -16,6 +16,8 @@ const BACKOFF_BASE_MS = 800;
 const BACKOFF_MAX_MS = 30_000;
 /** How often a kind that the server does not serve is looked for again. */
 const UNSERVED_RETRY_MS = 30_000;
+/** A watch that ends sooner than this without an event was no watch. upstream: client-go reflector */
+const SHORT_WATCH_MS = 1_000;
 /** Watches end by themselves after 5 to 10 minutes, as client-go asks for. */
 const WATCH_TIMEOUT_SECONDS = 300;
 
@@ -63,7 +65,7 @@ class ReflectLoop<T extends KubeObject> {
     while (!this.#closed) {
       try {
         if (this.#resourceVersion === undefined) await this.#list();
-        if (!this.#closed) await this.#follow();
+        if (!this.#closed && !(await this.#follow())) await this.#pauseAfterNothing();
       } catch (error) {
         await this.#recover(error);
       }
@@ -82,20 +84,33 @@ class ReflectLoop<T extends KubeObject> {
     onList(list);
   }
 
-  async #follow(): Promise<void> {
-    const { client, kind, fieldSelector, labelSelector, random } = this.#options;
+  /** Resolves when the server ended the watch: whether it brought anything or at least lasted. */
+  async #follow(): Promise<boolean> {
+    const { client, clock, kind, fieldSelector, labelSelector, random } = this.#options;
+    const startMs = clock.now();
+    let brought = false;
     const watch = await client.watch(kind, {
       resourceVersion: this.#resourceVersion ?? "",
       timeoutSeconds: WATCH_TIMEOUT_SECONDS + random.int(WATCH_TIMEOUT_SECONDS),
       ...(fieldSelector === undefined ? {} : { fieldSelector }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
     });
-    if (this.#closed) return watch.close();
+    if (this.#closed) {
+      watch.close();
+      return true;
+    }
     this.#watch = watch;
     for await (const event of watch) {
-      if (this.#closed) return;
+      if (this.#closed) return true;
+      brought = true;
       this.#take(event);
     }
+    return brought || clock.now() - startMs >= SHORT_WATCH_MS;
+  }
+
+  /** A server that ends watches at once is not asked again at once. */
+  async #pauseAfterNothing(): Promise<void> {
+    if (!this.#closed) await this.#sleep(this.#backoffMs());
   }
 
   #take(event: WatchEvent<T>): void {
@@ -110,7 +125,7 @@ class ReflectLoop<T extends KubeObject> {
 
   async #recover(error: unknown): Promise<void> {
     if (this.#closed) return;
-    const { kind, log, onList, random } = this.#options;
+    const { kind, log, onList } = this.#options;
     if (isTooOldResourceVersion(error)) {
       this.#resourceVersion = undefined;
       // The first relist is free; a server that keeps saying 410 is not hammered.
@@ -122,11 +137,16 @@ class ReflectLoop<T extends KubeObject> {
       onList({ items: [], resourceVersion: "" });
       return this.#sleep(UNSERVED_RETRY_MS);
     }
-    const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures, 6));
-    this.#failures++;
-    const waitMs = Math.round(backoffMs * (1 + random.fraction()));
+    const waitMs = this.#backoffMs();
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
     await this.#sleep(waitMs);
+  }
+
+  /** Longer with each failure in a row, and never in step with other replicas. */
+  #backoffMs(): number {
+    const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures, 6));
+    this.#failures++;
+    return Math.round(backoffMs * (1 + this.#options.random.fraction()));
   }
 
   #sleep(ms: number): Promise<void> {

@@ -1,0 +1,177 @@
+import { describe, expect, it } from "vitest";
+import { NODE, type Node } from "../apis/core/node.ts";
+import { SILENT } from "../base/log.ts";
+import { Random } from "../base/random.ts";
+import { VirtualClock } from "../base/virtual-clock.ts";
+import type { KubeClient, Watch, WatchEvent } from "./client.ts";
+import { AWAIT_CHANGE, source } from "./controller.ts";
+import { ConnectionError, KubeError } from "./errors.ts";
+import { createManager } from "./manager.ts";
+import { LiveMirrors } from "./mirrors.ts";
+import { reflect } from "./watch.ts";
+
+type Script = readonly (WatchEvent<Node> | Error)[];
+
+function node(name: string, version: number): Node {
+  return { metadata: { name, uid: name, resourceVersion: String(version) } };
+}
+
+/** A server that follows a script: what each list answers, and what each watch brings before it ends. */
+function scripted(lists: readonly (readonly Node[] | Error)[], watches: readonly Script[]) {
+  const calls: string[] = [];
+  let listed = 0;
+  let watched = 0;
+  const client = {
+    list: async () => {
+      calls.push("list");
+      const answer = lists[Math.min(listed++, lists.length - 1)] as readonly Node[] | Error;
+      if (answer instanceof Error) throw answer;
+      const newest = Math.max(0, ...answer.map((item) => Number(item.metadata.resourceVersion)));
+      return { items: answer, resourceVersion: String(newest) };
+    },
+    watch: async (_kind: unknown, { resourceVersion }: { resourceVersion: string }) => {
+      calls.push(`watch ${resourceVersion}`);
+      return play(watches[watched++]);
+    },
+  } as unknown as KubeClient;
+  return { client, calls };
+}
+
+function play(script: Script | undefined): Watch<Node> {
+  let close: () => void = () => undefined;
+  const closed = new Promise<void>((resolve) => {
+    close = resolve;
+  });
+  return {
+    close,
+    async *[Symbol.asyncIterator]() {
+      for (const step of script ?? []) {
+        if (step instanceof Error) throw step;
+        yield step;
+      }
+      // A watch beyond the script stays open and silent.
+      if (script === undefined) await closed;
+    },
+  };
+}
+
+function follow(server: ReturnType<typeof scripted>) {
+  const clock = new VirtualClock();
+  const seen: string[] = [];
+  const stop = reflect<Node>({
+    client: server.client,
+    clock,
+    random: new Random(1),
+    log: SILENT,
+    kind: NODE,
+    onList: ({ items }) => seen.push(`list of ${items.length}`),
+    onEvent: ({ type, object }) => seen.push(`${type} ${object.metadata.name}`),
+  });
+  return { clock, seen, stop };
+}
+
+const added = (name: string, version: number): WatchEvent<Node> => ({
+  type: "ADDED",
+  object: node(name, version),
+});
+const bookmark = (version: number): WatchEvent<Node> => ({
+  type: "BOOKMARK",
+  object: node("", version),
+});
+
+describe("list and watch", () => {
+  it("resumes where a watch ended, without listing again; bookmarks move that place", async () => {
+    const server = scripted([[node("a", 5)]], [[added("b", 7), bookmark(20)], []]);
+    const { clock, seen, stop } = follow(server);
+    await clock.settle();
+    expect(seen).toEqual(["list of 1", "ADDED b"]);
+    expect(server.calls).toEqual(["list", "watch 5", "watch 20"]);
+    // The second ended at once and brought nothing: the third waits a little.
+    await clock.advance(1_600);
+    expect(server.calls).toEqual(["list", "watch 5", "watch 20", "watch 20"]);
+    stop();
+  });
+
+  it("resumes after a broken connection with a backoff that grows", async () => {
+    const cut = [new ConnectionError("reset")];
+    const server = scripted([[node("a", 5)]], [cut, cut, cut]);
+    const { clock, stop } = follow(server);
+    await clock.settle();
+    expect(server.calls).toEqual(["list", "watch 5"]);
+    await clock.advance(1_600);
+    expect(server.calls).toHaveLength(3);
+    await clock.advance(1_600);
+    // The second wait is at least 1.6 s, the third at least 3.2 s.
+    await clock.advance(1_600);
+    expect(server.calls).toHaveLength(4);
+    await clock.advance(6_400);
+    expect(server.calls.filter((call) => call === "list")).toHaveLength(1);
+    expect(server.calls).toHaveLength(5);
+    stop();
+  });
+
+  it("lists again when the version is gone, whether the answer or the stream says so", async () => {
+    const gone = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
+    const told = {
+      type: "ERROR",
+      object: { code: 410, reason: "Expired" },
+    } as unknown as WatchEvent<Node>;
+    const server = scripted(
+      [[node("a", 5)], [node("a", 9)], [node("a", 12)]],
+      [[gone], [added("b", 10), told]],
+    );
+    const { clock, seen, stop } = follow(server);
+    await clock.advance(60_000);
+    expect(seen).toEqual(["list of 1", "list of 1", "ADDED b", "list of 1"]);
+    expect(server.calls.at(-1)).toBe("watch 12");
+    stop();
+  });
+
+  it("takes a kind that is not served for empty and looks again later", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    const server = scripted([unserved, [node("a", 5)]], []);
+    const { clock, seen, stop } = follow(server);
+    await clock.advance(29_000);
+    expect(seen).toEqual(["list of 0"]);
+    await clock.advance(2_000);
+    expect(seen).toEqual(["list of 0", "list of 1"]);
+    stop();
+  });
+
+  it("ends when told to, also in the middle of a wait", async () => {
+    const server = scripted([new ConnectionError("refused")], []);
+    const { clock, stop } = follow(server);
+    await clock.settle();
+    stop();
+    await clock.advance(120_000);
+    expect(server.calls).toEqual(["list"]);
+  });
+});
+
+describe("manager", () => {
+  it("lets no controller work before every mirror has its first list", async () => {
+    const server = scripted([new ConnectionError("not yet"), [node("a", 5)]], []);
+    const clock = new VirtualClock();
+    const deps = { clock, random: new Random(1), log: SILENT };
+    const mirrors = new LiveMirrors({ ...deps, client: server.client });
+    const manager = createManager({ ...deps, mirrors });
+    const worked: string[] = [];
+    manager.add({
+      name: "test",
+      watches: [source(NODE)],
+      concurrency: 1,
+      initialRequests: [{ kind: "", name: "itself" }],
+      reconcile: async ({ name }) => {
+        worked.push(`${name}, ${mirrors.of(NODE).size} nodes known`);
+        return AWAIT_CHANGE;
+      },
+    });
+    void manager.start();
+    await clock.settle();
+    expect(worked).toEqual([]);
+    await clock.advance(5_000);
+    expect(worked).toEqual(["a, 1 nodes known", "itself, 1 nodes known"]);
+    await manager.stop();
+    mirrors.close();
+  });
+});
