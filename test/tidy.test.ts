@@ -193,6 +193,27 @@ describe("documents", () => {
     }
   });
 
+  it("name only npm scripts that exist", () => {
+    const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+      scripts: Record<string, string>;
+    };
+    const pages = [
+      "README.md",
+      "CONTRIBUTING.md",
+      "AGENTS.md",
+      "bench/README.md",
+      "test/cluster/README.md",
+    ];
+    const missing = pages.flatMap((name) => {
+      const text = readFileSync(join(ROOT, name), "utf8");
+      const named = [...text.matchAll(/npm run (?:-s )?([\w:-]+)/g)].map(
+        (match) => match[1] as string,
+      );
+      return named.filter((script) => !(script in scripts)).map((script) => `${name}: ${script}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
   it("exist in each folder of src", () => {
     const folders = readdirSync(join(ROOT, "src"), { withFileTypes: true }).filter((item) =>
       item.isDirectory(),
