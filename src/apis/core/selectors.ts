@@ -15,29 +15,13 @@ export function matchesLabelSelector(
   if (selector === undefined) return false;
   const { matchLabels, matchExpressions } = selector;
   for (const key in matchLabels) if (labels?.[key] !== matchLabels[key]) return false;
-  return matchExpressions?.every((one) => matchesRequirement(one, labels)) ?? true;
+  return matchExpressions?.every((one) => matchesOne(one, labels?.[one.key])) ?? true;
 }
 
 /** Whether all of a Service-like map of labels is there. An empty map matches everything. */
 export function matchesLabels(wanted: Labels | undefined, labels: Labels | undefined): boolean {
   for (const key in wanted) if (labels?.[key] !== wanted[key]) return false;
   return true;
-}
-
-function matchesRequirement(one: LabelSelectorRequirement, labels: Labels | undefined): boolean {
-  const value = labels?.[one.key];
-  switch (one.operator) {
-    case "In":
-      return value !== undefined && (one.values?.includes(value) ?? false);
-    case "NotIn":
-      return value === undefined || !(one.values?.includes(value) ?? false);
-    case "Exists":
-      return value !== undefined;
-    case "DoesNotExist":
-      return value === undefined;
-    default:
-      return false;
-  }
 }
 
 /**
@@ -117,12 +101,16 @@ export function matchesNodeSelectorTerm(
   const { matchExpressions = [], matchFields = [] } = term;
   if (matchExpressions.length === 0 && matchFields.length === 0) return false;
   return (
-    matchExpressions.every((one) => matchesNodeRequirement(one, labels?.[one.key])) &&
-    matchFields.every((one) => matchesNodeRequirement(one, fields[one.key]))
+    matchExpressions.every((one) => matchesOne(one, labels?.[one.key])) &&
+    matchFields.every((one) => matchesOne(one, fields[one.key]))
   );
 }
 
-function matchesNodeRequirement(one: NodeSelectorRequirement, value: string | undefined): boolean {
+/** One requirement of a label or node selector against the value that is there, if any. */
+function matchesOne(
+  one: LabelSelectorRequirement | NodeSelectorRequirement,
+  value: string | undefined,
+): boolean {
   switch (one.operator) {
     case "In":
       return value !== undefined && (one.values?.includes(value) ?? false);
