@@ -11,6 +11,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
+/** What the control plane is built from: other Go programs beside it do not make it anew. */
+const CONTROL_PLANE = ["go.mod", "go.sum", "cmd", "kwok", "parent"];
 export const PROGRAMS = [
   "etcd",
   "kube-apiserver",
@@ -27,28 +29,57 @@ export class NoGoError extends Error {
 
 /** Version of Kubernetes that go.mod asks for: `v1.34.4`. */
 export function kubernetesVersion(): string {
-  const found = /^\s*k8s\.io\/kubernetes (v\S+)/m.exec(
-    readFileSync(join(MODULE, "go.mod"), "utf8"),
-  );
-  if (found?.[1] === undefined)
-    throw new Error("test/cluster/go.mod does not name k8s.io/kubernetes");
-  return found[1];
+  return versionIn(MODULE, "k8s.io/kubernetes");
+}
+
+function versionIn(module: string, dependency: string): string {
+  const lines = readFileSync(join(module, "go.mod"), "utf8").split("\n");
+  const line = lines.map((text) => text.trim().split(" ")).find(([name]) => name === dependency);
+  if (line?.[1] === undefined) throw new Error(`${module}/go.mod does not name ${dependency}`);
+  return line[1];
 }
 
 /** The folder with all programs; builds them when they are not there (minutes on a cold machine). */
 export async function binaries(tell: (line: string) => void = () => undefined): Promise<string> {
-  const folder = join(cacheFolder(), `${kubernetesVersion()}-${sourceKey()}`);
+  const version = kubernetesVersion();
+  return built(`${version}-${sourceKey(CONTROL_PLANE)}`, build, () =>
+    tell(`building Kubernetes ${version} and kwok (once; some minutes)`),
+  );
+}
+
+/** The path of the real helm; builds it when it is not there. */
+export async function helmBinary(tell: (line: string) => void = () => undefined): Promise<string> {
+  const module = join(MODULE, "helm");
+  const version = versionIn(module, "helm.sh/helm/v3");
+  const folder = await built(
+    `helm-${version}-${sourceKey(["helm"])}`,
+    async (into) => {
+      const stamps = [`helm.sh/helm/v3/internal/version.version=${version}`];
+      await goBuild(module, into, "helm.sh/helm/v3/cmd/helm", stamps);
+    },
+    () => tell(`building helm ${version} (once; some minutes)`),
+  );
+  return join(folder, "helm");
+}
+
+/** The folder of this name in the cache, made by `make` when it is not there yet. */
+async function built(
+  name: string,
+  make: (into: string) => Promise<void>,
+  onBuild: () => void,
+): Promise<string> {
+  const folder = join(cacheFolder(), name);
   if (existsSync(folder)) return folder;
   if (spawnSync("go", ["version"]).status !== 0) {
     throw new NoGoError(
-      "the real control plane is built with Go, which is not on PATH: install Go 1.24 or newer (https://go.dev/dl)",
+      "the real control plane is built with Go, which is not on PATH: install Go 1.26 or newer (https://go.dev/dl)",
     );
   }
-  tell(`building Kubernetes ${kubernetesVersion()} and kwok (once; some minutes)`);
+  onBuild();
   const half = `${folder}.${process.pid}`;
   mkdirSync(half, { recursive: true });
   try {
-    await build(half);
+    await make(half);
     // Two builders at once: the first to finish wins, the other throws its own away.
     if (!existsSync(folder)) renameSync(half, folder);
   } finally {
@@ -62,10 +93,12 @@ function cacheFolder(): string {
   return join(base, "karpenter-ts", "cluster");
 }
 
-function sourceKey(): string {
+/** Of the Go files below these folders and files of the module. */
+function sourceKey(parts: readonly string[]): string {
   const hash = createHash("sha256");
   const files = readdirSync(MODULE, { recursive: true, encoding: "utf8" })
     .filter((file) => /(\.go|go\.mod|go\.sum)$/.test(file))
+    .filter((file) => parts.some((part) => file === part || file.startsWith(`${part}/`)))
     .sort();
   for (const file of files) hash.update(`${file}\n`).update(readFileSync(join(MODULE, file)));
   return hash.digest("hex").slice(0, 12);
