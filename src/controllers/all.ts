@@ -40,8 +40,8 @@ export function allControllers(world: World): readonly Controller[] {
   const tracker = createRegistrationTracker();
   const batcher = createBatcher(world);
   const evictions = createEvictionQueue(world);
-  const commands = createCommandQueue(world, (log, { replacements, reason }) =>
-    createClaims(world, log, replacements, reason.toLowerCase()),
+  const commands = createCommandQueue(world, (log, { replacements, reason }, annotations) =>
+    createClaims(world, log, replacements, reason.toLowerCase(), annotations),
   );
   return [
     /** The picture: Nodes, claims, pods, DaemonSets. */

@@ -43,10 +43,14 @@ const SETTINGS: Settings = {
   gates: { betaDrift: true, alphaDrift: false, spotToSpot: false },
 };
 
-export function fakeWorld(settings: Partial<Settings> = {}): FakeWorld {
-  const clock = new VirtualClock();
-  const api = fakeKube(clock);
-  const cloud = fakeCloud(clock);
+/** `outside`: what outlives a process; a second world over the first one's is the first one restarted. */
+export function fakeWorld(
+  settings: Partial<Settings> = {},
+  outside?: Pick<FakeWorld, "clock" | "api" | "cloud">,
+): FakeWorld {
+  const clock = outside?.clock ?? new VirtualClock();
+  const api = outside?.api ?? fakeKube(clock);
+  const cloud = outside?.cloud ?? fakeCloud(clock);
   const lines: string[] = [];
   const published: EventToPublish[] = [];
   const measured = new Map<string, number>();

@@ -59,6 +59,11 @@ export const GENERATION_ANNOTATION_KEY = "compatibility.karpenter.sh/generation"
 /** Our own: JSON of the v1 fields that v1beta1 has no place for. */
 export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 
+/** Our own: JSON of the command that a claim's node is to leave by, for whoever takes over after a crash. */
+export const DISRUPTION_COMMAND_ANNOTATION_KEY = "karpenter.sh/disruption-command";
+/** Our own, on a replacement: the id of the command that it was made for. */
+export const REPLACEMENT_ANNOTATION_KEY = "karpenter.sh/replacement-for-command";
+
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 
 export const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";

@@ -1,14 +1,17 @@
 /**
  * Carries commands out. A command is proposed by the loop, then: its nodes are closed and marked, its
  * replacements created, and once those are initialized its claims deleted. One that cannot go on is taken
- * back: nodes open again, marks off. upstream: pkg/controllers/disruption/queue.go
+ * back: nodes open again, marks off. What is needed to go on after a crash stands on the claims.
+ * upstream: pkg/controllers/disruption/queue.go
  */
 import { NODE } from "../../apis/core/node.ts";
-import { CLAIM_KINDS, claimGeneration } from "../../apis/hub/claim.ts";
+import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import { REPLACEMENT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
@@ -18,6 +21,7 @@ import {
   describeCommand,
   describeOlder,
 } from "../../core/disruption/command.ts";
+import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
 import { cordoned, uncordoned } from "../../core/termination/cordon.ts";
 import {
   AWAIT_CHANGE,
@@ -35,7 +39,7 @@ import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { createBackoff } from "./backoff.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
-import { commandLabels, disruptedLabels } from "./labels.ts";
+import { commandLabels, disruptedLabels, recordedDecision } from "./labels.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
@@ -44,13 +48,14 @@ const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as con
 export type CreateReplacements = (
   log: Logger,
   command: Command,
+  annotations: Readonly<Record<string, string>>,
 ) => Promise<readonly (NodeClaim | Error)[]>;
 
-interface Running {
-  readonly id: string;
-  readonly command: Command;
+/** A command whose nodes are closed and whose replacements were asked for. */
+export interface Running {
+  readonly record: CommandRecord;
+  readonly candidates: readonly Candidate[];
   readonly replacements: readonly NodeClaim[];
-  readonly startedMs: number;
 }
 
 export interface CommandQueue {
@@ -61,6 +66,8 @@ export interface CommandQueue {
   backingOff(nowMs: number): ReadonlySet<string>;
   /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
   start(command: Command): Promise<void>;
+  /** Goes on with what another process began. */
+  resume(one: Running): void;
 }
 
 export function createCommandQueue(world: World, create: CreateReplacements): CommandQueue {
@@ -70,9 +77,21 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
   const log = world.log.with({ controller: "disruption.queue" });
   let ask: ((request: Request) => void) | undefined;
 
+  function takeIn(one: Running): void {
+    const names = one.candidates.map(({ node }) => node.name);
+    for (const name of names) nodeNames.add(name);
+    world.cluster.markForDeletion(...names);
+    protect(
+      world,
+      one.replacements.map(({ metadata }) => metadata.name),
+    );
+    running.set(one.record.id, one);
+    ask?.({ kind: "", name: one.record.id });
+  }
+
   function finish(one: Running): Outcome {
-    running.delete(one.id);
-    for (const { node } of one.command.candidates) nodeNames.delete(node.name);
+    running.delete(one.record.id);
+    for (const { node } of one.candidates) nodeNames.delete(node.name);
     return AWAIT_CHANGE;
   }
 
@@ -81,14 +100,15 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     if (one === undefined) return AWAIT_CHANGE;
     const state = replacementsState(world, one, running.size);
     if (state === "waiting") return requeueAfter(POLL_MS);
+    const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
     if (state === "failed") {
-      for (const { pool } of one.command.replacements) backoff.failed(pool.id, world.clock.now());
+      for (const pool of pools) backoff.failed(pool, world.clock.now());
       await rollBack(world, log, one);
       return finish(one);
     }
-    for (const { pool } of one.command.replacements) backoff.succeeded(pool.id);
-    await Promise.all(one.command.candidates.map((candidate) => remove(world, one, candidate)));
-    log.debug("command succeeded", { "command-id": one.id });
+    for (const pool of pools) backoff.succeeded(pool);
+    await Promise.all(one.candidates.map((candidate) => remove(world, one, candidate)));
+    log.debug("command succeeded", { "command-id": one.record.id });
     return finish(one);
   }
 
@@ -96,21 +116,26 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     nodeNames,
     backingOff: backoff.pools,
     start: async (command) => {
-      const id = world.random.uuid();
-      report(world, command, id);
-      const marked = await closeNodes(world, command);
-      const started = { ...command, candidates: marked };
-      const replacements = await replacementsOf(world, log, started, create).catch((error) => {
-        for (const { pool } of command.replacements) backoff.failed(pool.id, world.clock.now());
-        throw error;
+      const record = newRecord(world, command);
+      report(world, command, record.id);
+      const candidates = await closeNodes(world, command, record);
+      const started = { ...command, candidates };
+      const replacements = await replacementsOf(world, log, started, record, create).catch(
+        (error) => {
+          for (const { pool } of command.replacements) backoff.failed(pool.id, world.clock.now());
+          throw error;
+        },
+      );
+      takeIn({ record, candidates, replacements });
+      protect(world, command.targets);
+      world.metrics.count("voluntary_disruption_decisions_total", commandLabels(record));
+    },
+    resume: (one) => {
+      log.info("resuming a disruption command that another process began", {
+        "command-id": one.record.id,
+        nodes: one.candidates.map(({ node }) => node.name),
       });
-      for (const { node } of marked) nodeNames.add(node.name);
-      world.cluster.markForDeletion(...marked.map(({ node }) => node.name));
-      protect(world, [...command.targets, ...replacements.map(({ metadata }) => metadata.name)]);
-      const startedMs = world.clock.now();
-      running.set(id, { id, command: started, replacements, startedMs });
-      world.metrics.count("voluntary_disruption_decisions_total", commandLabels(command));
-      ask?.({ kind: "", name: id });
+      takeIn(one);
     },
     controller: {
       name: "disruption.queue",
@@ -137,13 +162,24 @@ function commandsWaitingFor(claim: KubeObject, running: Iterable<Running>): read
     .filter(({ replacements }) =>
       replacements.map(claimRequest).some((one) => one.kind === kind && one.name === name),
     )
-    .map(({ id }) => ({ kind: "", name: id }));
+    .map(({ record }) => ({ kind: "", name: record.id }));
 }
 
 /** What is to take the pods must not be disrupted before they are there. */
 function protect(world: World, names: readonly string[]): void {
   const untilMs = world.clock.now() + nominationMs(world.settings);
   for (const name of names) world.cluster.nominate(name, untilMs);
+}
+
+function newRecord(world: World, command: Command): CommandRecord {
+  return {
+    id: world.random.uuid(),
+    reason: command.reason,
+    consolidationType: command.consolidationType,
+    startedAt: toRfc3339(world.clock.now()),
+    nodes: command.candidates.map(({ node }) => node.name),
+    replacements: command.replacements.length,
+  };
 }
 
 /** In the words of the command's generation. */
@@ -186,12 +222,16 @@ function report(world: World, command: Command, id: string): void {
 }
 
 /** The candidates that could be closed. With replacements all must be, or the command does not start. */
-async function closeNodes(world: World, command: Command): Promise<readonly Candidate[]> {
+async function closeNodes(
+  world: World,
+  command: Command,
+  record: CommandRecord,
+): Promise<readonly Candidate[]> {
   const errors: unknown[] = [];
   const closed = await Promise.all(
     command.candidates.map(async (candidate) => {
       try {
-        await closeNode(world, command, candidate);
+        await closeNode(world, record, candidate);
         return candidate;
       } catch (error) {
         errors.push(error);
@@ -205,16 +245,16 @@ async function closeNodes(world: World, command: Command): Promise<readonly Cand
   return marked;
 }
 
-async function closeNode(world: World, command: Command, candidate: Candidate): Promise<void> {
+async function closeNode(world: World, record: CommandRecord, candidate: Candidate): Promise<void> {
   const words = vocabulary(candidate.generation);
   const node = nodes(world).get(candidate.node.name);
   if (node === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   await patchObject(world.kube, NODE, node, cordoned(node, words));
-  const { reason } = command;
+  const { reason } = record;
   const nowMs = world.clock.now();
   await changeClaim(world, candidate.claim, (claim) =>
     withCondition(
-      claim,
+      withRecord(claim, record),
       { type: "DisruptionReason", status: "True", reason, message: reason },
       nowMs,
     ),
@@ -225,10 +265,11 @@ async function replacementsOf(
   world: World,
   log: Logger,
   command: Command,
+  { id }: CommandRecord,
   create: CreateReplacements,
 ): Promise<readonly NodeClaim[]> {
   if (command.replacements.length === 0) return [];
-  const created = await create(log, command);
+  const created = await create(log, command, { [REPLACEMENT_ANNOTATION_KEY]: id });
   const claims = created.filter((one): one is NodeClaim => !(one instanceof Error));
   const error = created.find((one) => one instanceof Error);
   if (error !== undefined) {
@@ -243,7 +284,7 @@ async function replacementsOf(
 
 function replacementsState(
   world: World,
-  { command, replacements, startedMs }: Running,
+  { record, candidates, replacements }: Running,
   commands: number,
 ): "ready" | "waiting" | "failed" {
   const latest = replacements.map((claim) => readClaim(world, claimRequest(claim)));
@@ -252,19 +293,21 @@ function replacementsState(
   if (waiting.length === 0) return "ready";
   for (const claim of waiting as NodeClaim[])
     world.events.publish(waitingReadiness(claim, claimGeneration(claim)));
-  for (const { claim, generation } of command.candidates)
+  for (const { claim, generation } of candidates)
     world.events.publish(waitingReadiness(claim, generation));
   const { perCommand, min, max } = TIMEOUT_MS;
   const limitMs = Math.min(max, Math.max(min, perCommand * commands));
+  const startedMs = fromRfc3339(record.startedAt) ?? 0;
   return world.clock.now() - startedMs > limitMs ? "failed" : "waiting";
 }
 
-async function remove(world: World, { command }: Running, candidate: Candidate): Promise<void> {
+async function remove(world: World, { record }: Running, candidate: Candidate): Promise<void> {
+  const { reason } = record;
   const { claim, generation, node } = candidate;
   const objects: readonly KubeObject[] = node.node === undefined ? [claim] : [node.node, claim];
-  world.events.publish(...terminating(objects, generation, command.reason));
+  world.events.publish(...terminating(objects, generation, reason));
   await deleteClaim(world, claim);
-  const labels = disruptedLabels(command, candidate);
+  const labels = disruptedLabels(reason, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);
   world.metrics.count(
     "pods_disruption_initiated_total",
@@ -273,16 +316,16 @@ async function remove(world: World, { command }: Running, candidate: Candidate):
   );
 }
 
-async function rollBack(world: World, log: Logger, { id, command }: Running): Promise<void> {
+async function rollBack(world: World, log: Logger, { record, candidates }: Running): Promise<void> {
   log.error("failed terminating nodes while executing a disruption command", {
-    "command-id": id,
-    decision: decisionOf(command),
-    "disrupted-node-count": command.candidates.length,
+    "command-id": record.id,
+    decision: recordedDecision(record),
+    "disrupted-node-count": candidates.length,
     error: "a replacement is gone or did not become ready in time",
   });
-  world.metrics.count("voluntary_disruption_queue_failures_total", commandLabels(command));
-  await Promise.all(command.candidates.map((candidate) => reopen(world, candidate)));
-  world.cluster.unmarkForDeletion(...command.candidates.map(({ node }) => node.name));
+  world.metrics.count("voluntary_disruption_queue_failures_total", commandLabels(record));
+  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
+  world.cluster.unmarkForDeletion(...candidates.map(({ node }) => node.name));
 }
 
 /** Takes back what `closeNode` did. */
@@ -293,5 +336,7 @@ export async function reopen(
   const node = nodes(world).get(view.name);
   if (node !== undefined)
     await patchObject(world.kube, NODE, node, uncordoned(node, vocabulary(generation)));
-  await changeClaim(world, claim, (one) => withoutCondition(one, "DisruptionReason"));
+  await changeClaim(world, claim, (one) =>
+    withoutCondition(withoutRecord(one), "DisruptionReason"),
+  );
 }

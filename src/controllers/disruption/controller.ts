@@ -2,22 +2,23 @@
  * The disruption loop: every ten seconds it asks each method in turn what could go, and hands the first
  * answer to the command queue. A command that must wait for validation is kept with its time, and looked
  * at again on fresh facts; nothing sleeps. Long sweeps go in slices, so that other work gets its turn.
- * Also takes back marks that a crash left behind.
+ * Also takes up, or takes back, what a crash left half done.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
-import { vocabulary } from "../../apis/hub/generation.ts";
-import { condition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
+import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
 import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
-import { isCordoned } from "../../core/termination/cordon.ts";
+import { findUnfinished } from "../../core/disruption/unfinished.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
+import { deleteClaim } from "../claims.ts";
 import type { World } from "../world.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
 import { blocked, proposed, rejected, unconsolidatable } from "./events.ts";
-import { look, objectsOf, reportRound, surroundings } from "./look.ts";
+import { look, objectsOf, poolsInUse, reportRound, surroundings } from "./look.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
@@ -73,7 +74,7 @@ async function reconcile(
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
     again = await validate(world, queue, memory, log);
   } else {
-    await takeBackStrays(world, queue);
+    await pickUp(world, queue, log);
     again = await propose(world, queue, memory, log);
   }
   if (again !== "later") return requeueAfter(again === "now" ? AGAIN_MS : NEXT_SLICE_MS);
@@ -211,18 +212,39 @@ async function start(queue: CommandQueue, command: Command, log: Logger): Promis
   }
 }
 
-/**
- * Marks of commands that no process is carrying out any more. Alpha's cordon is left alone: a person may
- * have set it.
- */
-async function takeBackStrays(world: World, queue: CommandQueue): Promise<void> {
-  for (const view of world.cluster.nodes()) {
-    const { claim, node } = view;
-    if (claim === undefined || node === undefined || view.deleting) continue;
-    if (queue.nodeNames.has(view.name)) continue;
+/** Commands that no process is carrying out any more go on or are taken back. */
+async function pickUp(world: World, queue: CommandQueue, log: Logger): Promise<void> {
+  const found = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
+  const pools = found.resume.length === 0 ? [] : await poolsInUse(world, log);
+  const owners = new Map(pools.map((one) => [one.pool.id, one]));
+  const left = [...found.reopen];
+  for (const { record, nodes, replacements } of found.resume) {
+    const candidates = nodes.flatMap((node) => {
+      const owner = owners.get(node.poolId ?? "");
+      if (owner === undefined || node.claim === undefined) return [];
+      return [candidateOf(node, node.claim, owner)];
+    });
+    if (candidates.length === nodes.length) queue.resume({ record, candidates, replacements });
+    else left.push(...nodes);
+  }
+  // Before the nodes open: a claim made for a command is found by the marks on them.
+  for (const claim of found.discard) await attempt(log, claim, () => deleteClaim(world, claim));
+  for (const node of left) {
+    const { claim } = node;
+    if (claim === undefined) continue;
     const generation = claimGeneration(claim);
-    const marked = condition(claim, "DisruptionReason") !== undefined;
-    const closed = generation !== "alpha" && isCordoned(node, vocabulary(generation));
-    if (marked || closed) await reopen(world, { node: view, claim, generation });
+    await attempt(log, claim, () => reopen(world, { node, claim, generation }));
+  }
+}
+
+/** One object that cannot be written does not hold up the others; the next run tries again. */
+async function attempt(log: Logger, { metadata }: NodeClaim, act: () => Promise<void>) {
+  try {
+    await act();
+  } catch (error) {
+    log.error("failed taking back an unfinished disruption command", {
+      NodeClaim: { name: metadata.name },
+      error: error instanceof Error ? error.message : String(error),
+    });
   }
 }

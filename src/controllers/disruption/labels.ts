@@ -2,26 +2,33 @@
 
 import { parseDuration } from "../../base/duration.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import { type Command, decisionOf } from "../../core/disruption/command.ts";
+import type { CommandReason, Decision } from "../../core/disruption/command.ts";
+import type { CommandRecord } from "../../core/disruption/record.ts";
 
-export function commandLabels(command: Command): Record<string, string> {
+export function commandLabels(record: CommandRecord): Record<string, string> {
   return {
-    decision: decisionOf(command),
-    reason: command.reason.toLowerCase(),
-    consolidation_type: command.consolidationType,
+    decision: recordedDecision(record),
+    reason: record.reason.toLowerCase(),
+    consolidation_type: record.consolidationType,
   };
 }
 
-export function disruptedLabels(command: Command, candidate: Candidate): Record<string, string> {
+export function recordedDecision({ replacements }: CommandRecord): Decision {
+  return replacements === 0 ? "delete" : "replace";
+}
+
+export function disruptedLabels(
+  reason: CommandReason,
+  candidate: Candidate,
+): Record<string, string> {
   const grace = candidate.claim.spec.terminationGracePeriod;
   const forceful = grace !== undefined && (parseDuration(grace) ?? 0) <= 0;
   return {
-    reason: command.reason.toLowerCase(),
+    reason: reason.toLowerCase(),
     nodepool: candidate.pool.name,
     capacity_type: candidate.capacityType,
     // Only consolidation has a policy behind it.
-    consolidation_policy:
-      command.reason === "Underutilized" ? candidate.pool.disruption.policy : "",
+    consolidation_policy: reason === "Underutilized" ? candidate.pool.disruption.policy : "",
     termination_mode: grace === undefined ? "graceful" : forceful ? "forceful" : "eventual",
   };
 }

@@ -41,7 +41,7 @@ export async function surroundings(world: World, log: Logger): Promise<Surroundi
 }
 
 /** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */
-async function poolsInUse(world: World, log: Logger): Promise<readonly PoolTypes[]> {
+export async function poolsInUse(world: World, log: Logger): Promise<readonly PoolTypes[]> {
   const owners = new Set(world.cluster.nodes().map(({ poolId }) => poolId));
   const pools = listPools(world).filter(({ id }) => owners.has(id));
   return Promise.all(

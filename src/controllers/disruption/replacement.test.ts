@@ -150,3 +150,47 @@ describe("a node in use", () => {
     await world.stop();
   });
 });
+
+describe("a command that a crash cut short", () => {
+  /** The process dies; another one looks at the same cluster. */
+  async function restarted(world: FakeWorld): Promise<FakeWorld> {
+    await world.stop();
+    const next = fakeWorld({}, world);
+    await next.run(...allControllers(next));
+    return next;
+  }
+
+  it("goes on when its replacements were asked for: none is made twice", async () => {
+    const before = await driftedNode();
+    await before.clock.advance(11_000);
+    const replacement = replacementOf(before);
+    const world = await restarted(before);
+    await world.clock.advance(30_000);
+    expect(claims(world)).toHaveLength(2);
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    expect(world.lines.filter((line) => line.includes("resuming a disruption"))).toHaveLength(1);
+    await world.join(claimOf(world, replacement.metadata.name));
+    await world.clock.advance(5_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeDefined();
+    await world.stop();
+  });
+
+  it("is taken back when a replacement is missing", async () => {
+    const before = await driftedNode();
+    await before.clock.advance(11_000);
+    await before.stop();
+    const { name } = replacementOf(before).metadata;
+    before.api.change(NODE_CLAIM, name, { metadata: { finalizers: [] } });
+    await before.api.delete(NODE_CLAIM, { name });
+    before.cloud.isDrifted = async () => undefined;
+    const world = fakeWorld({}, before);
+    await world.run(...allControllers(world));
+    await world.clock.advance(15_000);
+    expect(taints(world)).toEqual([]);
+    expect(claimOf(world, "a").metadata.annotations ?? {}).not.toHaveProperty([
+      "karpenter.sh/disruption-command",
+    ]);
+    expect(condition(claimOf(world, "a"), "DisruptionReason")).toBeUndefined();
+    await world.stop();
+  });
+});

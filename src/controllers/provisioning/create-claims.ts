@@ -15,15 +15,21 @@ import { poolById } from "../pools.ts";
 import { claimFields, poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 
-/** The claim created for each plan, in order; an Error where that failed. */
+/**
+ * The claim created for each plan, in order; an Error where that failed. `reason` is a metric's label;
+ * `annotations` go on each claim.
+ */
 export async function createClaims(
   world: World,
   log: Logger,
   planned: readonly PlannedClaim[],
   reason: string,
+  annotations: Readonly<Record<string, string>> = {},
 ): Promise<readonly (NodeClaim | Error)[]> {
   // Names are drawn before anything waits: their order never depends on answers.
-  const manifests = planned.map((plan) => claimManifest(plan, world.random.suffix()));
+  const manifests = planned.map((plan) =>
+    annotated(claimManifest(plan, world.random.suffix()), annotations),
+  );
   return Promise.all(
     planned.map(async (plan, index) => {
       try {
@@ -62,4 +68,9 @@ async function createClaim(
     min_values_relaxed: String(plan.minValuesRelaxed),
   });
   return created;
+}
+
+function annotated(object: KubeObject, more: Readonly<Record<string, string>>): KubeObject {
+  const annotations = { ...object.metadata.annotations, ...more };
+  return { ...object, metadata: { ...object.metadata, annotations } };
 }

@@ -72,7 +72,7 @@ export function findCandidates(input: CandidatesInput): {
     const owner = node.poolId === undefined ? undefined : pools.get(node.poolId);
     const message = blockage(input, node, node.claim, owner?.pool);
     if (message !== undefined) blocked.push({ node, message });
-    else if (owner !== undefined) candidates.push(candidate(node, node.claim, owner));
+    else if (owner !== undefined) candidates.push(candidateOf(node, node.claim, owner));
   }
   return { candidates, blocked };
 }
@@ -127,7 +127,8 @@ function poolName(node: NodeView): string {
   return id.slice(id.indexOf("/") + 1);
 }
 
-function candidate(
+/** What methods compare of one node. */
+export function candidateOf(
   node: NodeView,
   claim: NodeClaim,
   { pool, instanceTypes }: Pick<PoolInput, "pool" | "instanceTypes">,

@@ -1,0 +1,76 @@
+/**
+ * What a running command writes on its claims, so that a process that takes over knows what the one
+ * before was about: the whole command on each claim that is to go, its id on each replacement.
+ * Upstream keeps commands in memory only and takes all marks back after a restart.
+ */
+import {
+  DISRUPTION_COMMAND_ANNOTATION_KEY,
+  REPLACEMENT_ANNOTATION_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import type { Command, CommandReason } from "./command.ts";
+
+/** A command's life in short. Plain JSON. */
+export interface CommandRecord {
+  readonly id: string;
+  readonly reason: CommandReason;
+  readonly consolidationType: Command["consolidationType"];
+  /** RFC 3339. */
+  readonly startedAt: string;
+  /** Names of the nodes that go. */
+  readonly nodes: readonly string[];
+  /** How many claims come in their place. */
+  readonly replacements: number;
+}
+
+export function withRecord(claim: NodeClaim, record: CommandRecord): NodeClaim {
+  return withAnnotation(claim, DISRUPTION_COMMAND_ANNOTATION_KEY, JSON.stringify(record));
+}
+
+export function withoutRecord(claim: NodeClaim): NodeClaim {
+  const { [DISRUPTION_COMMAND_ANNOTATION_KEY]: gone, ...annotations } =
+    claim.metadata.annotations ?? {};
+  if (gone === undefined) return claim;
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
+/** The command that the claim is to leave by; undefined without one, or when another hand spoiled it. */
+export function recordOf(claim: NodeClaim): CommandRecord | undefined {
+  const text = claim.metadata.annotations?.[DISRUPTION_COMMAND_ANNOTATION_KEY];
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The id of the command that the claim was made for. */
+export function madeFor(claim: NodeClaim): string | undefined {
+  return claim.metadata.annotations?.[REPLACEMENT_ANNOTATION_KEY];
+}
+
+function withAnnotation(claim: NodeClaim, key: string, value: string): NodeClaim {
+  const annotations = { ...claim.metadata.annotations, [key]: value };
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
+const REASONS: readonly unknown[] = ["Underutilized", "Empty", "Drifted", "Expired"];
+const TYPES: readonly unknown[] = ["", "empty", "multi", "single"];
+
+function isRecord(value: unknown): value is CommandRecord {
+  if (typeof value !== "object" || value === null) return false;
+  const one = value as Partial<Record<keyof CommandRecord, unknown>>;
+  return (
+    typeof one.id === "string" &&
+    REASONS.includes(one.reason) &&
+    TYPES.includes(one.consolidationType) &&
+    typeof one.startedAt === "string" &&
+    fromRfc3339(one.startedAt) !== undefined &&
+    Array.isArray(one.nodes) &&
+    one.nodes.every((name) => typeof name === "string") &&
+    Number.isSafeInteger(one.replacements)
+  );
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { node } from "../../testing/builders.ts";
+import { nodeView } from "../state/node-view.ts";
+import { type CommandRecord, recordOf, withoutRecord, withRecord } from "./record.ts";
+import { findUnfinished } from "./unfinished.ts";
+
+const NOW_MS = 1_000_000_000_000;
+
+const record = (replacements: number, ageMs = 60_000): CommandRecord => ({
+  id: "c1",
+  reason: "Drifted",
+  consolidationType: "",
+  startedAt: toRfc3339(NOW_MS - ageMs),
+  nodes: ["a", "b"],
+  replacements,
+});
+
+function claim(name: string, annotations: Record<string, string> = {}, registered = true) {
+  const status = registered ? ("True" as const) : ("Unknown" as const);
+  const at = toRfc3339(NOW_MS);
+  const conditions = [{ type: "Registered", status, reason: "x", lastTransitionTime: at }];
+  const spec = { requirements: [], nodeClassRef: { group: "g", kind: "k", name: "n" } };
+  return { metadata: { name, annotations }, spec, status: { conditions } } as NodeClaim;
+}
+
+const view = (one: NodeClaim, withNode = true) =>
+  nodeView({
+    node: withNode ? node({ name: one.metadata.name }) : undefined,
+    claim: one,
+    pods: [],
+    marked: false,
+    nominatedUntilMs: 0,
+  });
+
+const replacement = (name: string, registered: boolean) =>
+  view(claim(name, { "karpenter.sh/replacement-for-command": "c1" }, registered), registered);
+
+const leaving = (one: CommandRecord) => [
+  view(withRecord(claim("a"), one)),
+  view(withRecord(claim("b"), one)),
+];
+
+const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
+
+describe("unfinished commands", () => {
+  it("go on when every replacement was asked for", () => {
+    const nodes = [...leaving(record(1)), replacement("r", false), view(claim("other"))];
+    const { resume, reopen, discard } = findUnfinished(nodes, new Set(), NOW_MS);
+    expect(resume.map(({ nodes, replacements }) => [names(nodes), replacements.length])).toEqual([
+      [["a", "b"], 1],
+    ]);
+    expect([reopen, discard]).toEqual([[], []]);
+  });
+
+  it("are taken back when replacements are missing: those that nobody uses yet go too", () => {
+    const nodes = [...leaving(record(3)), replacement("new", false), replacement("used", true)];
+    const { resume, reopen, discard } = findUnfinished(nodes, new Set(), NOW_MS);
+    expect(resume).toEqual([]);
+    expect(names(reopen)).toEqual(["a", "b"]);
+    expect(discard.map(({ metadata }) => metadata.name)).toEqual(["new"]);
+  });
+
+  it("are taken back when nothing was to come in their place, or long ago", () => {
+    const plain = findUnfinished(leaving(record(0)), new Set(), NOW_MS);
+    expect(names(plain.reopen)).toEqual(["a", "b"]);
+    const nodes = [...leaving(record(1, 2 * 60 * 60_000)), replacement("r", true)];
+    const old = findUnfinished(nodes, new Set(), NOW_MS);
+    expect([names(old.reopen), old.discard]).toEqual([["a", "b"], []]);
+  });
+
+  it("are left alone while this process carries them out", () => {
+    const { reopen } = findUnfinished(leaving(record(0)), new Set(["a", "b"]), NOW_MS);
+    expect(reopen).toEqual([]);
+  });
+});
+
+describe("a command's record", () => {
+  it("is read back as it was written, and taken off without a trace", () => {
+    const marked = withRecord(claim("a"), record(2));
+    expect(recordOf(marked)).toEqual(record(2));
+    expect(withoutRecord(marked)).toEqual(claim("a"));
+  });
+
+  it.each(["", "{", "[]", '{"id":1}', JSON.stringify({ ...record(1), reason: "Whim" })])(
+    "that another hand spoiled counts as none: %s",
+    (text) => {
+      expect(recordOf(claim("a", { "karpenter.sh/disruption-command": text }))).toBeUndefined();
+    },
+  );
+});

@@ -1,0 +1,80 @@
+/**
+ * Commands that no process is carrying out any more, found by the marks they left. One whose replacements
+ * were all asked for goes on; any other is taken back: it will be proposed again, on fresh facts, if it
+ * still holds.
+ */
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { isCordoned } from "../termination/cordon.ts";
+import { type CommandRecord, madeFor, recordOf } from "./record.ts";
+
+/** Longer than any command waits for its replacements. */
+const TOO_OLD_MS = 60 * 60_000;
+
+export interface Unfinished {
+  readonly resume: readonly {
+    readonly record: CommandRecord;
+    readonly nodes: readonly NodeView[];
+    readonly replacements: readonly NodeClaim[];
+  }[];
+  /** To be opened again. */
+  readonly reopen: readonly NodeView[];
+  /** Made for a command that is taken back, and not in use yet. */
+  readonly discard: readonly NodeClaim[];
+}
+
+/** `queued`: names of the nodes whose commands this process carries out. All lists by node name. */
+export function findUnfinished(
+  nodes: readonly NodeView[],
+  queued: ReadonlySet<string>,
+  nowMs: number,
+): Unfinished {
+  const strays = nodes.filter((one) => !queued.has(one.name) && isMarked(one));
+  const commands = new Map<string, { record: CommandRecord; nodes: NodeView[] }>();
+  const reopen: NodeView[] = [];
+  for (const one of strays) {
+    const record = recordOf(one.claim as NodeClaim);
+    if (record === undefined) {
+      reopen.push(one);
+      continue;
+    }
+    const known = commands.get(record.id);
+    if (known === undefined) commands.set(record.id, { record, nodes: [one] });
+    else known.nodes.push(one);
+  }
+  if (commands.size === 0) return { resume: [], reopen, discard: [] };
+
+  const made = new Map<string, NodeClaim[]>();
+  for (const { claim, deleting } of nodes) {
+    const id = claim === undefined ? undefined : madeFor(claim);
+    if (claim === undefined || id === undefined || deleting || !commands.has(id)) continue;
+    made.set(id, [...(made.get(id) ?? []), claim]);
+  }
+  const resume: Unfinished["resume"][number][] = [];
+  const discard: NodeClaim[] = [];
+  for (const [id, { record, nodes: marked }] of commands) {
+    const replacements = made.get(id) ?? [];
+    const ageMs = nowMs - (fromRfc3339(record.startedAt) ?? 0);
+    const whole = record.replacements > 0 && replacements.length === record.replacements;
+    if (whole && ageMs < TOO_OLD_MS) {
+      resume.push({ record, nodes: marked, replacements });
+      continue;
+    }
+    reopen.push(...marked);
+    discard.push(...replacements.filter((claim) => !isTrue(claim, "Registered")));
+  }
+  return { resume, reopen, discard };
+}
+
+/** Alpha's cordon alone is no mark: a person may have set it. */
+function isMarked({ claim, node, deleting }: NodeView): boolean {
+  if (claim === undefined || node === undefined || deleting) return false;
+  const generation = claimGeneration(claim);
+  if (condition(claim, "DisruptionReason") !== undefined || recordOf(claim) !== undefined)
+    return true;
+  return generation !== "alpha" && isCordoned(node, vocabulary(generation));
+}
