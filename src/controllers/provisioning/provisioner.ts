@@ -58,7 +58,8 @@ async function reconcile(world: World, batcher: Batcher, log: Logger): Promise<O
   const pools = await usablePools(world, log);
   if (pools.length === 0) return withoutPools(world, log, pending);
   const pods = [...pending, ...leaving];
-  const result = solve(schedulingInput(world, pods, pools));
+  const input = schedulingInput(world, pods, pools);
+  const result = solve({ ...input, options: { ...input.options, reservedCapacity: "strict" } });
   const planned = pools.map(({ pool }) => pool);
   await apply(world, log, { result, pods, startMs, batchedMs, pools: planned });
   // Triggers that came while planning opened the next window.

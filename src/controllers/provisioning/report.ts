@@ -39,7 +39,12 @@ export function report(world: World, log: Logger, pass: Pass): void {
     );
   }
   let ignoredCount = 0;
-  for (const { pod, message, ignored } of result.unschedulable) {
+  let deferredCount = 0;
+  for (const { pod, message, ignored, deferred } of result.unschedulable) {
+    if (deferred === true) {
+      deferredCount++;
+      continue;
+    }
     if (ignored === true) {
       ignoredCount++;
       log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
@@ -53,6 +58,18 @@ export function report(world: World, log: Logger, pass: Pass): void {
     });
     world.events.publish(failedScheduling(pod, message));
   }
+  if (deferredCount > 0) {
+    log.debug(
+      "deferring scheduling decision for provisionable pod(s) to future simulation due to limited reserved offering capacity",
+      {
+        [word(pools, "Pods", "pods")]: some(
+          result.unschedulable
+            .filter(({ deferred }) => deferred === true)
+            .map(({ pod }) => keyOf(pod)),
+        ),
+      },
+    );
+  }
   const durationMs = world.clock.now() - startMs;
   const labels = { controller: "provisioner" };
   world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
@@ -60,7 +77,7 @@ export function report(world: World, log: Logger, pass: Pass): void {
   world.metrics.set(
     "scheduler_unschedulable_pods_count",
     labels,
-    result.unschedulable.length - ignoredCount,
+    result.unschedulable.length - ignoredCount - deferredCount,
   );
   if (pools.every((pool) => pool.inlineProvider !== undefined)) {
     reportInV05(world.log.with({ controller: "provisioning" }), pass);

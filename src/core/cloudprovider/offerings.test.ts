@@ -20,7 +20,11 @@ const type = instanceType({
     offering("a", "spot", 30),
     offering("c", "spot", 40),
     offering("a", "on-demand", 100),
-    offering("a", "reserved", 1),
+    {
+      ...offering("a", "reserved", 1),
+      labels: { "x/reservation-id": "cr" },
+      reservationCapacity: 0,
+    },
     { ...offering("d", "spot", 5), available: false },
   ],
 });

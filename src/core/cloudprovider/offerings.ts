@@ -1,22 +1,37 @@
 /**
  * Choosing among an instance type's offerings: which could be launched under some requirements, and
- * at what price. Reserved offerings are left out until planning counts reservations: promising one
- * unit to two claims would strand the second. upstream: pkg/cloudprovider/types.go
+ * at what price. Reserved offerings are paid for already and are there a counted number of times:
+ * who plans with them counts (provisioning/reservations.ts). upstream: pkg/cloudprovider/types.go
  */
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import { allows } from "../scheduling/requirement.ts";
+import { allows, allowsAbsence } from "../scheduling/requirement.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { CapacityType, InstanceType, Offering } from "./instance-type.ts";
 
 /** Price of what cannot be launched: more than anything. */
 export const NO_PRICE_MICRO_USD: number = Number.MAX_SAFE_INTEGER;
 
-/** What launching may fall back on, in the order a cloud would try. */
-const LAUNCH_ORDER: readonly CapacityType[] = ["spot", "on-demand"];
+/** What launching takes of what it may, in the order a cloud would try. */
+const LAUNCH_ORDER: readonly CapacityType[] = ["reserved", "spot", "on-demand"];
+
+/** Each cloud has a label of its own for it: `karpenter.k8s.aws/capacity-reservation-id`. */
+const RESERVATION_ID = "reservation-id";
 
 /** Whether a plan may count on it now. */
 export function isUsable(offering: Offering): boolean {
-  return offering.available && offering.capacityType !== "reserved";
+  if (!offering.available) return false;
+  if (offering.capacityType !== "reserved") return true;
+  return (offering.reservationCapacity ?? 0) > 0 && reservationOf(offering) !== undefined;
+}
+
+/** The label that names an offering's reservation and its id; undefined for open offerings. */
+export function reservationOf({
+  capacityType,
+  labels = {},
+}: Offering): { readonly key: string; readonly id: string } | undefined {
+  if (capacityType !== "reserved") return undefined;
+  const key = Object.keys(labels).find((one) => one.endsWith(RESERVATION_ID));
+  return key === undefined ? undefined : { key, id: labels[key] as string };
 }
 
 /** Zone, capacity type and further labels of the offering, against what is required of them. */
@@ -24,6 +39,7 @@ export function isCompatible(offering: Offering, requirements: Requirements): bo
   const { zone, capacityType, labels = {} } = offering;
   if (!permits(requirements, TOPOLOGY_ZONE_LABEL_KEY, zone)) return false;
   if (!permits(requirements, CAPACITY_TYPE_LABEL_KEY, capacityType)) return false;
+  if (capacityType !== "reserved" && asksForReservation(requirements)) return false;
   for (const key in labels) if (!permits(requirements, key, labels[key] as string)) return false;
   return true;
 }
@@ -45,8 +61,8 @@ export function cheapestOffering(
 }
 
 /**
- * The most that launching this type could cost: the cloud takes spot when it may, and then any
- * zone. `NO_PRICE_MICRO_USD` when nothing can be launched.
+ * The most that launching this type could cost: the cloud takes what is reserved, else spot, when it
+ * may, and then any zone. `NO_PRICE_MICRO_USD` when nothing can be launched.
  */
 export function worstLaunchPriceMicroUsd(type: InstanceType, requirements: Requirements): number {
   const usable = usableOfferings(type, requirements);
@@ -57,6 +73,13 @@ export function worstLaunchPriceMicroUsd(type: InstanceType, requirements: Requi
     if (prices.length > 0) return Math.max(...prices);
   }
   return NO_PRICE_MICRO_USD;
+}
+
+function asksForReservation(requirements: Requirements): boolean {
+  for (const one of requirements.all()) {
+    if (one.key.endsWith(RESERVATION_ID) && !allowsAbsence(one)) return true;
+  }
+  return false;
 }
 
 function permits(requirements: Requirements, key: string, value: string): boolean {

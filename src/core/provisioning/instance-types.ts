@@ -70,6 +70,8 @@ export class TypeTable {
   readonly #byRequirement = new Map<Requirement, Bits>();
   readonly #bySet: Bits[] = [];
   readonly #offered = new Map<SetId, Bits>();
+  readonly #open = new Map<SetId, Bits>();
+  readonly #reserved = new Map<SetId, readonly (readonly string[])[]>();
   readonly #offeringKeys: ReadonlySet<string>;
   /** For pods alone, once daemons have theirs. */
   #allocatable: readonly Resources[];
@@ -144,6 +146,27 @@ export class TypeTable {
       this.#offered.set(id, bits);
     }
     return bits;
+  }
+
+  /** As {@link offered}, without what is reserved. */
+  open(set: SetId): Bits {
+    let bits = this.#open.get(set);
+    if (bits === undefined) {
+      bits = this.offerings.open(this.#space.get(set));
+      this.#open.set(set, bits);
+    }
+    return bits;
+  }
+
+  /** Ids of the reservations that types in `bits` could be launched into under the set, ascending. */
+  reservations(bits: Bits, set: SetId): readonly string[] {
+    let byType = this.#reserved.get(set);
+    if (byType === undefined) {
+      byType = this.offerings.reserved(this.#space.get(set));
+      this.#reserved.set(set, byType);
+    }
+    const ids = bitIndices(bits).flatMap((index) => byType[index] ?? []);
+    return [...new Set(ids)].sort();
   }
 
   /**

@@ -16,6 +16,7 @@ import { Requirements } from "../scheduling/requirements.ts";
 import type { Verdict } from "./existing-node.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import { dropPortConflicts, type Template } from "./pool-template.ts";
+import type { Reservations } from "./reservations.ts";
 import {
   isPermanent,
   type Narrowing,
@@ -29,6 +30,8 @@ export interface Fit {
   readonly set: SetId;
   readonly types: Bits;
   readonly minValuesRelaxed: boolean;
+  /** Reservations to hold. */
+  readonly reserved: readonly string[];
 }
 
 export interface Trial {
@@ -36,14 +39,24 @@ export interface Trial {
   readonly fit?: Fit;
   /** What refuses the pod holds for every planned node of the same set, until counts change. */
   readonly noneLikeIt?: true;
+  /** Reservations that would do are promised to others: upstream's sentence for that. */
+  readonly deferred?: string;
 }
 
 export interface PlanningContext {
   readonly space: RequirementSpace;
   readonly topology: Topology;
   readonly minValuesPolicy: "Strict" | "BestEffort";
+  readonly reservations: Reservations;
+  /** Wait for reservations rather than buy. */
+  readonly strictReservations: boolean;
 }
 
+const NOTHING_RESERVED: readonly string[] = [];
+const ALL_PROMISED =
+  "one or more instance types with compatible reserved offerings are available, but could not be reserved";
+const WOULD_LOSE =
+  "satisfying updated nodeclaim constraints would remove all compatible reserved offering options";
 const NEVER: Trial = { verdict: "never" };
 const NOT_NOW: Trial = { verdict: "notNow" };
 const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
@@ -60,6 +73,8 @@ export class NewNodeClaim implements Place {
   types: Bits;
   requests: Resources = NO_RESOURCES;
   minValuesRelaxed = false;
+  /** Reservations it may be launched into; none = what anyone can buy. */
+  reserved: readonly string[] = NOTHING_RESERVED;
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   /** Groups that will count pods here once the label they look at is settled. */
@@ -68,6 +83,8 @@ export class NewNodeClaim implements Place {
   #considered: SetId | undefined;
   /** Topology had a way, but no type for it. */
   #typesFell = false;
+  /** Why the last trial waits for reservations. */
+  #deferred: string | undefined;
 
   /** `types`: those of the template that its limits still allow. */
   constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
@@ -109,7 +126,11 @@ export class NewNodeClaim implements Place {
       dropPortConflicts(this.template, ports, types);
       if (isEmptyBits(types)) return NEVER;
     }
-    return this.#withVolumes(podClass, variant, set, types);
+    this.#deferred = undefined;
+    const trial = this.#withVolumes(podClass, variant, set, types);
+    return trial.fit === undefined && this.#deferred !== undefined
+      ? { ...trial, deferred: this.#deferred }
+      : trial;
   }
 
   /** Puts the pod here, as found by {@link accepts}. */
@@ -119,6 +140,10 @@ export class NewNodeClaim implements Place {
     this.set = fit.set;
     this.types = fit.types;
     this.minValuesRelaxed ||= fit.minValuesRelaxed;
+    if (fit.reserved !== this.reserved) {
+      this.#context.reservations.exchange(this.reserved, fit.reserved);
+      this.reserved = fit.reserved;
+    }
     this.requests = addResources(this.requests, podClass.requests);
     this.#ports.push(...podClass.ports);
     const waiting = this.#uncounted.concat(podClass.countedBy);
@@ -214,13 +239,39 @@ export class NewNodeClaim implements Place {
       .get(set)
       .withMinValues()
       .filter((one) => this.template.table.distinctValues(left, one) < (one.minValues as number));
-    if (short.length === 0) return { set, types: left, minValuesRelaxed: false };
+    if (short.length === 0) return this.#reserving(set, left, false);
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
     const lowered = short.map((one) => ({
       ...one,
       minValues: this.template.table.distinctValues(left, one),
     }));
     const relaxed = space.get(set).replacing(Requirements.of(lowered));
-    return { set: space.intern(relaxed), types: left, minValuesRelaxed: true };
+    return this.#reserving(space.intern(relaxed), left, true);
+  }
+
+  /**
+   * What is paid for comes first: a node that can be launched into a reservation keeps to it, and
+   * what would take that away goes elsewhere.
+   */
+  #reserving(set: SetId, left: Bits, minValuesRelaxed: boolean): Fit | undefined {
+    const { table } = this.template;
+    if (!table.offerings.hasReserved)
+      return { set, types: left, minValuesRelaxed, reserved: NOTHING_RESERVED };
+    const { reservations, strictReservations } = this.#context;
+    const holds = this.reserved.length > 0;
+    const isNew = this.pods.length === 0;
+    const wanted = holds || isNew ? table.reservations(left, set) : NOTHING_RESERVED;
+    const reserved = reservations.holdable(wanted, this.reserved);
+    if (reserved.length > 0) return { set, types: left, minValuesRelaxed, reserved };
+    if (holds || (strictReservations && wanted.length > 0)) {
+      this.#deferred = holds ? WOULD_LOSE : ALL_PROMISED;
+      return undefined;
+    }
+    const types = intersectionOf(left, table.open(set));
+    if (isEmptyBits(types)) {
+      this.#deferred = ALL_PROMISED;
+      return undefined;
+    }
+    return { set, types, minValuesRelaxed, reserved: NOTHING_RESERVED };
   }
 }

@@ -4,7 +4,7 @@
  * kinds. Only what a plan may count on now is in the table.
  */
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
-import { isCheaper, isCompatible, isUsable } from "../cloudprovider/offerings.ts";
+import { isCheaper, isCompatible, isUsable, reservationOf } from "../cloudprovider/offerings.ts";
 import { type Bits, noBits, setBit } from "../scheduling/bits.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 
@@ -14,6 +14,8 @@ interface Entry {
 }
 
 export class OfferingTable {
+  /** Some type has an offering that is reserved. */
+  readonly hasReserved: boolean;
   /** An offering that stands for each kind. */
   readonly #kinds: Offering[] = [];
   /** By position of the type. */
@@ -34,6 +36,29 @@ export class OfferingTable {
         return { kind, offering };
       }),
     );
+    this.hasReserved = this.#kinds.some(isReserved);
+  }
+
+  /** Types that have an offering which the requirements allow and which is there for anyone. */
+  open(requirements: Requirements): Bits {
+    const allowed = this.#allowed(requirements);
+    const bits = noBits(this.#entries.length);
+    this.#entries.forEach((entries, index) => {
+      if (entries.some(({ kind, offering }) => allowed[kind] && !isReserved(offering)))
+        setBit(bits, index);
+    });
+    return bits;
+  }
+
+  /** By position of the type: ids of reservations which the requirements allow. */
+  reserved(requirements: Requirements): readonly (readonly string[])[] {
+    const allowed = this.#allowed(requirements);
+    return this.#entries.map((entries) => {
+      const ids = entries
+        .filter(({ kind }) => allowed[kind])
+        .flatMap(({ offering }) => reservationOf(offering)?.id ?? []);
+      return ids.length === 0 ? NO_IDS : ids;
+    });
   }
 
   /** Types that have an offering which the requirements allow. */
@@ -59,7 +84,22 @@ export class OfferingTable {
     });
   }
 
+  /** The label that tells reservations apart; undefined when nothing is reserved. */
+  reservationKey(): string | undefined {
+    for (const kind of this.#kinds) {
+      const reservation = reservationOf(kind);
+      if (reservation !== undefined) return reservation.key;
+    }
+    return undefined;
+  }
+
   #allowed(requirements: Requirements): readonly boolean[] {
     return this.#kinds.map((kind) => isCompatible(kind, requirements));
   }
+}
+
+const NO_IDS: readonly string[] = [];
+
+function isReserved({ capacityType }: Offering): boolean {
+  return capacityType === "reserved";
 }

@@ -2,14 +2,14 @@
  * What a planned node becomes in the result: its candidates by price, cut to as many as a claim may
  * name, and what the cheapest of them costs.
  */
-import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { addResources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { hasBit } from "../scheduling/bits.ts";
-import { allows } from "../scheduling/requirement.ts";
+import { allows, oneOf } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
-import type { Requirements } from "../scheduling/requirements.ts";
+import { Requirements } from "../scheduling/requirements.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 import { leastDaemonRequests, SIMULATED_KEYS, type Template } from "./pool-template.ts";
 import type { PlannedClaim } from "./result.ts";
@@ -23,6 +23,11 @@ interface Candidate {
 }
 
 const LEFT_OUT: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY, ...SIMULATED_KEYS]);
+
+const ONLY_RESERVED = oneOf(CAPACITY_TYPE_LABEL_KEY, ["reserved"]);
+const NOT_RESERVED = Requirements.fromSpecs([
+  { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
+]);
 
 /** What planned nodes of one template and one set of requirements have in common. */
 interface Kind {
@@ -45,10 +50,10 @@ export function planClaims(
   const kinds = new Map<string, Kind>();
   return claims.map((claim) => {
     const { template } = claim;
-    const key = `${template.index} ${claim.set}`;
+    const key = `${template.index} ${claim.set} ${claim.reserved.join()}`;
     let kind = kinds.get(key);
     if (kind === undefined) {
-      kind = kindOf(template, space.get(claim.set).without(LEFT_OUT));
+      kind = kindOf(template, requirementsOf(claim, space.get(claim.set)));
       kinds.set(key, kind);
     }
     const text = claim.types.join();
@@ -66,6 +71,15 @@ export function planClaims(
       minValuesRelaxed: claim.minValuesRelaxed,
     };
   });
+}
+
+/** A node that holds reservations is launched into one of them, any other into none. */
+function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements): Requirements {
+  const requirements = own.without(LEFT_OUT);
+  const key = template.table.offerings.reservationKey();
+  if (key === undefined) return requirements;
+  if (reserved.length === 0) return requirements.and(NOT_RESERVED);
+  return requirements.and(Requirements.of([ONLY_RESERVED, oneOf(key, reserved)]));
 }
 
 function kindOf(template: Template, requirements: Requirements): Kind {

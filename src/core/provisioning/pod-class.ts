@@ -62,6 +62,8 @@ export interface PodClass {
   readonly variants: Variant[];
   /** Its chances when it last failed: nothing new, nothing to try. */
   failedAt: number;
+  /** What it waits for until a later pass: it is not tried again in this one. */
+  deferred?: string;
 }
 
 /**

@@ -56,6 +56,8 @@ export interface UnschedulablePod {
   readonly pools: readonly PoolRejection[];
   /** Refused before planning (bad selector, broken volume, …): no pool was asked. */
   readonly ignored?: true;
+  /** Waits for reservations that other planned nodes hold: a later pass will tell. No failure. */
+  readonly deferred?: true;
 }
 
 export interface SchedulingResult {

@@ -34,6 +34,11 @@ export interface SchedulingOptions {
   readonly maxInstanceTypes: number;
   /** Label keys a claim need not have to satisfy a pod's requirement, beyond Karpenter's own. */
   readonly wellKnownLabels: readonly string[];
+  /**
+   * When reservations that a pod could use are all promised: `strict` leaves the pod for a later
+   * pass, when it is known which of the promises were needed; `fallback` (the default) buys.
+   */
+  readonly reservedCapacity?: "strict" | "fallback";
 }
 
 export interface SchedulingInput {

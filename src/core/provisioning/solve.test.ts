@@ -437,6 +437,80 @@ describe("solve", () => {
     ]);
   });
 
+  describe("with reservations", () => {
+    const reserved = (id: string, count: number) => ({
+      zone: "zone-a",
+      capacityType: "reserved" as const,
+      priceMicroUsd: 0,
+      available: true,
+      labels: { "test.sh/reservation-id": id },
+      reservationCapacity: count,
+    });
+    const onDemand = { zone: "zone-b", capacityType: "on-demand" as const, priceMicroUsd: 5 };
+    const types = (count: number) => [
+      instanceType({
+        cpu: 2,
+        offerings: [reserved("cr-1", count), { ...onDemand, available: true }],
+      }),
+      instanceType({ cpu: 8 }),
+    ];
+    const claims = (result: SchedulingResult) =>
+      result.newClaims.map(({ cheapest, requirements }) => {
+        const ids = requirements.find(({ key }) => key === "test.sh/reservation-id");
+        return `${cheapest.instanceType} ${cheapest.capacityType} ${ids?.values ?? ""}`.trim();
+      });
+    const three = pods(3, { cpu: "1500m" });
+
+    it("uses each unit once, then buys", () => {
+      const pools = [poolInput({}, types(2))];
+      expect(claims(solve(schedulingInput({ pods: three, pools })))).toEqual([
+        "m-2x reserved cr-1",
+        "m-2x reserved cr-1",
+        "m-2x on-demand",
+      ]);
+    });
+
+    it("leaves pods for a later pass in strict mode, and says why", () => {
+      const options = { ...SCHEDULING_OPTIONS, reservedCapacity: "strict" as const };
+      const pools = [poolInput({ weight: 1 }, types(2)), poolInput({ name: "other" })];
+      const result = solve(schedulingInput({ pods: three, pools, options }));
+      expect(claims(result)).toEqual(["m-2x reserved cr-1", "m-2x reserved cr-1"]);
+      expect(result.unschedulable).toMatchObject([
+        { pod: { metadata: { name: "pod-2" } }, deferred: true },
+      ]);
+      expect(result.unschedulable[0]?.message).toContain("but could not be reserved");
+    });
+
+    it("counts a reservation over all pools, by the least that any of them knows of it", () => {
+      const pools = [poolInput({ name: "a" }, types(3)), poolInput({ name: "b" }, types(1))];
+      const found = claims(solve(schedulingInput({ pods: three, pools })));
+      expect(found.filter((one) => one.includes("cr-1"))).toHaveLength(1);
+    });
+
+    it("does not grow out of a reservation", () => {
+      const pools = [poolInput({}, types(1))];
+      const small = pods(5, { cpu: "1" });
+      const result = solve(schedulingInput({ pods: small, pools }));
+      expect(result.newClaims.map((one) => one.pods.length)).toEqual([2, 3]);
+      expect(claims(result)[0]).toBe("m-2x reserved cr-1");
+    });
+
+    it("does not count on one that is used up, nor give a pod that names one anything else", () => {
+      const pools = [poolInput({}, types(0))];
+      expect(claims(solve(schedulingInput({ pods: three, pools })))).toEqual(["m-8x spot"]);
+      const options = { ...SCHEDULING_OPTIONS, wellKnownLabels: ["test.sh/reservation-id"] };
+      const picky = pods(2, {
+        cpu: "1500m",
+        spec: { nodeSelector: { "test.sh/reservation-id": "cr-1" } },
+      });
+      const one = solve(
+        schedulingInput({ pods: picky, pools: [poolInput({}, types(1))], options }),
+      );
+      expect(claims(one)).toEqual(["m-2x reserved cr-1"]);
+      expect(one.unschedulable).toHaveLength(1);
+    });
+  });
+
   it("gives equal plans for any order of its lists", () => {
     const batch = [...pods(20, spread(ZONE)), ...pods(20, { name: "x", cpu: "1" })];
     const pools = [poolInput({ name: "a" }), poolInput({ name: "b" })];

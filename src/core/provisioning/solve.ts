@@ -21,12 +21,13 @@ import { VolumeIndex } from "../scheduling/volumes.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
 import { explain } from "./explain.ts";
-import { type Fit, NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
+import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { planClaims } from "./planned-claim.ts";
 import { type PodClass, PodClasses, type Variant } from "./pod-class.ts";
 import { chargeLimits, createTemplate, type Template, withinLimits } from "./pool-template.ts";
 import { Queue, type QueuedPod } from "./queue.ts";
+import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
 import { Topology } from "./topology.ts";
@@ -44,7 +45,7 @@ interface Pass {
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
-type Outcome = "placed" | "tryAgain" | "hopeless";
+type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
@@ -66,6 +67,7 @@ export function solve(input: SchedulingInput): SchedulingResult {
     const outcome = place(pass, item);
     if (outcome === "tryAgain") queue.giveBack(item);
     else if (outcome === "hopeless") failed.push(item);
+    else if (outcome === "deferred") unschedulable.push(deferral(item));
   }
   failed.push(...queue.rest());
   unschedulable.push(...explain(failed, pass));
@@ -77,6 +79,10 @@ export function solve(input: SchedulingInput): SchedulingResult {
     unschedulable: unschedulable.sort((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1)),
     excludedByLimits: excluded,
   };
+}
+
+function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
+  return { pod, message: podClass.deferred ?? "", pools: [], deferred: true };
 }
 
 function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean): Pass {
@@ -94,7 +100,13 @@ function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean)
   );
   const { preferencePolicy: policy, minValuesPolicy } = options;
   return {
-    context: { space, topology, minValuesPolicy },
+    context: {
+      space,
+      topology,
+      minValuesPolicy,
+      reservations: new Reservations(templates.flatMap(({ table }) => table.types)),
+      strictReservations: options.reservedCapacity === "strict",
+    },
     volumes,
     templates,
     nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
@@ -149,16 +161,18 @@ function heldTerms(pod: Pod) {
 function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
-  if (podClass.failedAt === chances(pass, podClass) && !podClass.hasVolumes) return "tryAgain";
+  if (podClass.failedAt === chances(pass, podClass) && !podClass.hasVolumes)
+    return podClass.deferred === undefined ? "tryAgain" : "deferred";
   let waiting = false;
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) break;
-    const found =
-      onExistingNode(pass, pod, podClass, variant) ||
-      onOpenClaim(pass, pod, podClass, variant) ||
-      onNewClaim(pass, pod, podClass, variant);
-    if (found) return "placed";
+    if (onExistingNode(pass, pod, podClass, variant)) return "placed";
+    if (onOpenClaim(pass, pod, podClass, variant)) return "placed";
+    const outcome = onNewClaim(pass, pod, podClass, variant);
+    // Nothing is given up, and no other pool paid, for what a later pass may have.
+    if (outcome === "deferred") podClass.failedAt = chances(pass, podClass);
+    if (outcome !== "none") return outcome;
     waiting ||= variant.rules.length > 0;
   }
   podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
@@ -209,20 +223,30 @@ function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant)
   return true;
 }
 
-function onNewClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
+function onNewClaim(
+  pass: Pass,
+  pod: Pod,
+  podClass: PodClass,
+  variant: Variant,
+): "placed" | "deferred" | "none" {
+  const { strictReservations } = pass.context;
   for (const template of pass.templates) {
     if (variant.deadTemplates.has(template.index)) continue;
     const { within, exhausted } = template.budget;
     const claim = new NewNodeClaim(pass.claims.size, template, within, pass.context);
-    const trial = exhausted ? { verdict: "never" as const } : claim.accepts(podClass, variant);
+    const trial: Trial = exhausted ? { verdict: "never" } : claim.accepts(podClass, variant);
+    if (trial.deferred !== undefined && strictReservations) {
+      podClass.deferred = trial.deferred;
+      return "deferred";
+    }
     if (trial.verdict === "never") variant.deadTemplates.add(template.index);
     if (trial.fit === undefined) continue;
     claim.add(pod, podClass, trial.fit);
     pass.claims.open(claim);
     chargeLimits(template, claim.types);
-    return true;
+    return "placed";
   }
-  return false;
+  return "none";
 }
 
 /** By weight; equals by name, the later one first, as upstream does. */
