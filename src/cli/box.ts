@@ -9,10 +9,12 @@ import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import { Random } from "../base/random.ts";
+import type { Transport } from "../kube/transport.ts";
 import { createOperator, type Operator, type OperatorDeps } from "../operator/create-operator.ts";
 import { createLogger } from "../operator/logger.ts";
 import { LOGGING_CONFIG } from "../operator/logging-config.ts";
 import { type Options, parseOptions } from "../operator/options.ts";
+import { rightsOf, underRights } from "../operator/rights.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
@@ -34,6 +36,8 @@ export interface BoxOptions {
   readonly generations?: "all" | "beta-only";
   /** Wraps the simulated AWS, for instance into the real SDK over loopback. Default: called directly. */
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
+  /** Karpenter's way to the API server. Default: as its chart installs it, with exactly those rights. */
+  readonly connectKube?: (sandbox: Sandbox) => Transport;
   /** Further settings by flag name. */
   readonly flags?: Readonly<Record<string, string>>;
 }
@@ -86,7 +90,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
   const deps: Omit<OperatorDeps, "random"> = {
     clock,
-    transport: sandbox.transport,
+    transport: (options.connectKube ?? withRights(options.provider))(sandbox),
     log,
     options: settings,
     createProvider: (doors) =>
@@ -114,6 +118,12 @@ export async function openBox(options: BoxOptions): Promise<Box> {
       await sandbox.stop();
     },
   };
+}
+
+/** As the ServiceAccount that the chart makes: what its roles do not say is refused. */
+function withRights(provider: "aws" | "kwok"): (sandbox: Sandbox) => Transport {
+  const rights = rightsOf(provider);
+  return ({ transport }) => underRights(transport, rights, KARPENTER_NAMESPACE);
 }
 
 const KARPENTER = {

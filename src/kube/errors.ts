@@ -46,6 +46,11 @@ export function isNotFound(error: unknown): boolean {
 }
 
 /** 409 for a stale resourceVersion or a lost race; not for AlreadyExists. */
+/** Who we are lacks the right; the message names verb, resource and account. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 403;
+}
+
 export function isConflict(error: unknown): boolean {
   return error instanceof KubeError && error.status === 409 && error.reason !== "AlreadyExists";
 }

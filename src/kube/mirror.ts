@@ -36,6 +36,10 @@ export interface MirrorOptions<T extends KubeObject> {
   readonly project?: (object: T) => T;
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
+  /** Only this namespace's objects: the right to read it there is enough. */
+  readonly namespace?: string;
+  /** Work goes on without it: when reading is forbidden it counts as empty, and is asked for again later. */
+  readonly optional?: boolean;
 }
 
 /** Hands out one mirror a kind; all are synced before controllers start. */

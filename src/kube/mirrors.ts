@@ -44,6 +44,8 @@ export class LiveMirrors implements Mirrors {
       kind,
       fieldSelector: options.fieldSelector,
       labelSelector: options.labelSelector,
+      namespace: options.namespace,
+      optional: options.optional,
       onList: (list) => {
         informer.replace(list);
         this.#wake();

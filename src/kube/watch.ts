@@ -8,14 +8,22 @@ import type { Kind, KubeObject } from "../apis/meta.ts";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
-import type { KubeClient, KubeList, Watch, WatchEvent } from "./client.ts";
-import { isNotFound, isTooOldResourceVersion, KubeError, type StatusBody } from "./errors.ts";
+import type { KubeClient, KubeList, ListOptions, Watch, WatchEvent } from "./client.ts";
+import {
+  isForbidden,
+  isNotFound,
+  isTooOldResourceVersion,
+  KubeError,
+  type StatusBody,
+} from "./errors.ts";
 
 /** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
 const BACKOFF_BASE_MS = 800;
 const BACKOFF_MAX_MS = 30_000;
 /** How often a kind that the server does not serve is looked for again. */
 const UNSERVED_RETRY_MS = 30_000;
+/** How often a kind that we work without is tried again when reading it was forbidden. */
+const FORBIDDEN_RETRY_MS = 300_000;
 /** A watch that ends sooner than this without an event was no watch. upstream: client-go reflector */
 const SHORT_WATCH_MS = 1_000;
 /** Watches end by themselves after 5 to 10 minutes, as client-go asks for. */
@@ -29,6 +37,9 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly kind: Kind<T>;
   readonly fieldSelector?: string | undefined;
   readonly labelSelector?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** A kind that may not be read lists as empty, too. Default: it is waited for. */
+  readonly optional?: boolean | undefined;
   /** The whole truth, after a list. An unserved kind lists as empty. */
   readonly onList: (list: KubeList<T>) => void;
   readonly onEvent: (event: WatchEvent<T>) => void;
@@ -73,11 +84,8 @@ class ReflectLoop<T extends KubeObject> {
   }
 
   async #list(): Promise<void> {
-    const { client, kind, fieldSelector, labelSelector, onList } = this.#options;
-    const list = await client.list(kind, {
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-    });
+    const { client, kind, onList } = this.#options;
+    const list = await client.list(kind, this.#selection());
     if (this.#closed) return;
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
@@ -86,14 +94,13 @@ class ReflectLoop<T extends KubeObject> {
 
   /** Resolves when the server ended the watch: whether it brought anything or at least lasted. */
   async #follow(): Promise<boolean> {
-    const { client, clock, kind, fieldSelector, labelSelector, random } = this.#options;
+    const { client, clock, kind, random } = this.#options;
     const startMs = clock.now();
     let brought = false;
     const watch = await client.watch(kind, {
       resourceVersion: this.#resourceVersion ?? "",
       timeoutSeconds: WATCH_TIMEOUT_SECONDS + random.int(WATCH_TIMEOUT_SECONDS),
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
-      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...this.#selection(),
     });
     if (this.#closed) {
       watch.close();
@@ -137,9 +144,37 @@ class ReflectLoop<T extends KubeObject> {
       onList({ items: [], resourceVersion: "" });
       return this.#sleep(UNSERVED_RETRY_MS);
     }
+    if (isForbidden(error)) return this.#recoverForbidden(error);
     const waitMs = this.#backoffMs();
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
     await this.#sleep(waitMs);
+  }
+
+  /** Nothing mends this but an administrator, so it is said where it is seen. */
+  #recoverForbidden(error: unknown): Promise<void> {
+    const { kind, log, onList, optional } = this.#options;
+    this.#resourceVersion = undefined;
+    const fields = {
+      kind: kind.kind,
+      error: String(error),
+      remedy: `grant list and watch on ${kind.plural}${kind.group === "" ? "" : `.${kind.group}`} to the controller's service account`,
+    };
+    if (optional === true) {
+      if (this.#failures++ === 0) log.warn("not allowed to watch, going on without", fields);
+      onList({ items: [], resourceVersion: "" });
+      return this.#sleep(FORBIDDEN_RETRY_MS);
+    }
+    log.error("not allowed to watch, waiting for the right", fields);
+    return this.#sleep(this.#backoffMs());
+  }
+
+  #selection(): Pick<ListOptions, "fieldSelector" | "labelSelector" | "namespace"> {
+    const { fieldSelector, labelSelector, namespace } = this.#options;
+    return {
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(namespace === undefined ? {} : { namespace }),
+    };
   }
 
   /** Longer with each failure in a row, and never in step with other replicas. */

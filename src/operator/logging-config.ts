@@ -31,7 +31,11 @@ export interface LoggingConfigDeps {
 }
 
 export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): Controller {
-  const configMaps = mirrors.of(CONFIG_MAP, { fieldSelector: `metadata.name=${LOGGING_CONFIG}` });
+  const configMaps = mirrors.of(CONFIG_MAP, {
+    namespace,
+    fieldSelector: `metadata.name=${LOGGING_CONFIG}`,
+    optional: true,
+  });
   const started = log.level;
   const said = new Set<string>();
 

@@ -1,0 +1,251 @@
+/**
+ * Every right that the controller needs, with its reason: the one table that the chart's roles, the reference
+ * page and the sandbox's Karpenter are made from. What is not here is refused in the sandbox as it would
+ * be on a cluster, so whatever a test does proves that the rights suffice; a right that no test uses is
+ * found by `test/rights.test.ts`.
+ * upstream: charts/karpenter/templates/clusterrole*.yaml
+ */
+import type { KubeRequest, KubeResponse, Transport } from "../kube/transport.ts";
+import { LOGGING_CONFIG } from "./logging-config.ts";
+
+export type ProviderName = "aws" | "kwok";
+
+export type Verb =
+  | "get"
+  | "list"
+  | "watch"
+  | "create"
+  | "update"
+  | "patch"
+  | "delete"
+  | "deletecollection";
+
+/** One rule of a role. */
+export interface Right {
+  /** `""` for the core group. */
+  readonly group: string;
+  /** With their subresources: `pods/eviction`. */
+  readonly resources: readonly string[];
+  readonly verbs: readonly Verb[];
+  /** Only objects of these names. */
+  readonly names?: readonly string[];
+  /** Everywhere, or only in a namespace: the controller's own, or kube-system. */
+  readonly where: "cluster" | "own namespace" | "kube-system";
+  /** Only this provider needs it. */
+  readonly provider?: ProviderName;
+  readonly why: string;
+}
+
+const READ = ["list", "watch"] as const;
+
+/** The Lease's name by default; the chart grants the one that is configured. */
+export const LEASE_NAME = "karpenter-leader-election";
+
+export const RIGHTS: readonly Right[] = [
+  right("karpenter.sh", ["nodepools", "provisioners"], ["get", ...READ], "decisions read pools"),
+  right(
+    "karpenter.sh",
+    ["nodepools", "nodepools/status", "provisioners", "provisioners/status"],
+    ["patch"],
+    "hash annotations, node counts and conditions",
+  ),
+  right(
+    "karpenter.sh",
+    ["nodeclaims", "machines"],
+    ["get", ...READ, "create", "patch", "delete"],
+    "a claim is made for each node, followed, and ended with it",
+  ),
+  right("karpenter.sh", ["nodeclaims/status", "machines/status"], ["patch"], "conditions"),
+  right(
+    "karpenter.k8s.aws",
+    ["ec2nodeclasses", "awsnodetemplates"],
+    [...READ, "patch"],
+    "launch settings; hash annotation and finalizer",
+    { provider: "aws" },
+  ),
+  right(
+    "karpenter.k8s.aws",
+    ["ec2nodeclasses/status", "awsnodetemplates/status"],
+    ["patch"],
+    "what was discovered, and conditions",
+    { provider: "aws" },
+  ),
+  right("karpenter.kwok.sh", ["kwoknodeclasses"], READ, "launch settings", { provider: "kwok" }),
+  right("karpenter.kwok.sh", ["kwoknodeclasses/status"], ["patch"], "conditions", {
+    provider: "kwok",
+  }),
+  right(
+    "",
+    ["pods"],
+    [...READ, "delete"],
+    "what to place; ended when a node's grace period is over",
+  ),
+  right("", ["pods/eviction"], ["create"], "draining honours disruption budgets"),
+  right(
+    "",
+    ["nodes"],
+    [...READ, "patch", "delete"],
+    "labels, taints and finalizers; a drained node is ended",
+  ),
+  right("", ["nodes"], ["create"], "stands for the machine that would join", { provider: "kwok" }),
+  right(
+    "",
+    ["namespaces", "persistentvolumes", "persistentvolumeclaims"],
+    READ,
+    "namespace selectors of affinity; zones and limits of volumes",
+  ),
+  right(
+    "storage.k8s.io",
+    ["storageclasses", "csinodes", "volumeattachments"],
+    READ,
+    "zones and limits of volumes; a node waits for its volumes",
+  ),
+  right("apps", ["daemonsets"], READ, "their pods are reckoned on each new node"),
+  right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not go are left alone"),
+  right("", ["events"], ["create", "patch"], "says what was done and why not"),
+  right("coordination.k8s.io", ["leases"], ["create"], "leader election: the first replica", {
+    where: "own namespace",
+  }),
+  right("coordination.k8s.io", ["leases"], ["get", "update", "patch"], "leader election", {
+    where: "own namespace",
+    names: [LEASE_NAME],
+  }),
+  right("", ["configmaps"], READ, "log levels of the older generations", {
+    where: "own namespace",
+    names: [LOGGING_CONFIG],
+  }),
+  right("", ["services"], ["get"], "nodes are told the cluster's DNS address", {
+    where: "kube-system",
+    names: ["kube-dns"],
+    provider: "aws",
+  }),
+];
+
+/** The rights of a controller with this provider. */
+export function rightsOf(provider: ProviderName): readonly Right[] {
+  return RIGHTS.filter((one) => one.provider === undefined || one.provider === provider);
+}
+
+/** What one request asks for, as Kubernetes' authorizers see it. */
+export interface Access {
+  readonly verb: Verb;
+  readonly group: string;
+  /** With the subresource: `pods/eviction`. */
+  readonly resource: string;
+  /** Absent: cluster-wide. */
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+}
+
+/** Undefined for paths that name no resource (`/apis`, `/version`): all who are known may read these. */
+export function accessOf({
+  method,
+  path,
+}: Pick<KubeRequest, "method" | "path">): Access | undefined {
+  const [route = "", query = ""] = path.split("?");
+  const parts = route
+    .split("/")
+    .filter((part) => part !== "")
+    .map(decodeURIComponent);
+  const isCore = parts[0] === "api";
+  const rest = parts.slice(isCore ? 2 : 3);
+  if ((!isCore && parts[0] !== "apis") || rest.length === 0) return undefined;
+  const group = isCore ? "" : (parts[1] ?? "");
+  const scoped = rest[0] === "namespaces" && rest.length > 2;
+  const [resource = "", name, subresource] = scoped ? rest.slice(2) : rest;
+  const parameters = new URLSearchParams(query);
+  // A collection narrowed to one name counts as that object.
+  const narrowed = /^metadata\.name=([^,]+)$/.exec(parameters.get("fieldSelector") ?? "")?.[1];
+  return {
+    verb: verbOf(method, name !== undefined, /^(1|true)$/.test(parameters.get("watch") ?? "")),
+    group,
+    resource: subresource === undefined ? resource : `${resource}/${subresource}`,
+    namespace: scoped ? rest[1] : undefined,
+    name: name ?? narrowed,
+  };
+}
+
+/** The first right that covers it; `own` is the controller's namespace. */
+export function coveredBy(
+  access: Access,
+  rights: readonly Right[],
+  own: string,
+): Right | undefined {
+  return rights.find(
+    ({ group, resources, verbs, names, where }) =>
+      group === access.group &&
+      resources.includes(access.resource) &&
+      verbs.includes(access.verb) &&
+      (names === undefined || (access.name !== undefined && names.includes(access.name))) &&
+      (where === "cluster" ||
+        access.namespace === (where === "own namespace" ? own : "kube-system")),
+  );
+}
+
+/** A transport on which everything beyond the rights is refused, in kube-apiserver's words. */
+export function underRights(
+  transport: Transport,
+  rights: readonly Right[],
+  own: string,
+  onUse: (access: Access, right: Right | undefined) => void = () => undefined,
+): Transport {
+  return {
+    close: () => transport.close(),
+    send: async (request) => {
+      const access = accessOf(request);
+      if (access === undefined) return transport.send(request);
+      const right = coveredBy(access, rights, own);
+      onUse(access, right);
+      return right === undefined ? refusal(access, own) : transport.send(request);
+    },
+  };
+}
+
+function refusal(access: Access, own: string): KubeResponse {
+  const { verb, group, resource, namespace, name } = access;
+  const plain = resource.split("/")[0] ?? resource;
+  const what = `${plain}${group === "" ? "" : `.${group}`}`;
+  const where =
+    namespace === undefined ? "at the cluster scope" : `in the namespace "${namespace}"`;
+  const who = `system:serviceaccount:${own}:karpenter`;
+  const message = `${what}${name === undefined ? "" : ` "${name}"`} is forbidden: User "${who}" cannot ${verb} resource "${resource}" in API group "${group}" ${where}`;
+  return {
+    status: 403,
+    headers: { "content-type": "application/json" },
+    body: {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Failure",
+      message,
+      reason: "Forbidden",
+      details: { ...(name === undefined ? {} : { name }), group, kind: plain },
+      code: 403,
+    },
+  };
+}
+
+function verbOf(method: KubeRequest["method"], named: boolean, watch: boolean): Verb {
+  switch (method) {
+    case "GET":
+      return named ? "get" : watch ? "watch" : "list";
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return named ? "delete" : "deletecollection";
+  }
+}
+
+function right(
+  group: string,
+  resources: readonly string[],
+  verbs: readonly Verb[],
+  why: string,
+  more: Partial<Pick<Right, "where" | "names" | "provider">> = {},
+): Right {
+  return { group, resources, verbs, where: "cluster", why, ...more };
+}
