@@ -9,6 +9,7 @@ import { nodeMetrics } from "./metrics/nodes.ts";
 import { STATUS_EVENT_KINDS, statusEvents } from "./metrics/status-events.ts";
 import { openMirrors } from "./mirrors.ts";
 import { createEvictionQueue } from "./node/eviction-queue.ts";
+import { nodeHealth } from "./node/health.ts";
 import { termination } from "./node/termination.ts";
 import { nodeClaimDisruption } from "./nodeclaim/disruption.ts";
 import { expiration } from "./nodeclaim/expiration.ts";
@@ -73,6 +74,7 @@ export function allControllers(world: World): readonly Controller[] {
     /** Drain and end. */
     termination(world, evictions),
     evictions.controller,
+    ...(world.settings.gates.nodeRepair ? [nodeHealth(world)] : []),
     /** What people see: gauges of nodes; conditions that change, finalizers that come off. */
     nodeMetrics(world),
     ...[...STATUS_EVENT_KINDS, ...world.cloud.nodeClassKinds].map((kind) =>

@@ -26,6 +26,8 @@ export interface Settings {
     readonly betaDrift: boolean;
     readonly alphaDrift: boolean;
     readonly spotToSpot: boolean;
+    readonly nodeRepair: boolean;
+    readonly staticCapacity: boolean;
   };
 }
 

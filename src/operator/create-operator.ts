@@ -50,6 +50,8 @@ export interface OperatorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly transport: Transport;
+  /** For the Lease alone, which must not wait behind other requests. Default: `transport`. */
+  readonly leaseTransport?: Transport;
   readonly log: RootLogger;
   readonly options: Options;
   readonly createProvider: (doors: ProviderDoors) => Provider;
@@ -63,7 +65,7 @@ export interface OperatorDeps {
 
 export interface Operator {
   readonly metrics: MetricsRegistry;
-  /** Caches are full and controllers run. */
+  /** Caches are full: it leads, or could at once. */
   readonly ready: boolean;
   /** Resolves when this replica leads and its controllers run. */
   start(): Promise<void>;
@@ -129,6 +131,7 @@ export function createOperator(deps: OperatorDeps): Operator {
 
   let leadership: Leadership | undefined;
   let ready = false;
+  let stopped = false;
   let onLost: () => void = () => undefined;
   const lost = new Promise<void>((resolve) => {
     onLost = resolve;
@@ -140,9 +143,12 @@ export function createOperator(deps: OperatorDeps): Operator {
       return ready;
     },
     start: async () => {
+      void mirrors.synced().then(() => {
+        ready = !stopped;
+      });
       if (!options.disableLeaderElection) {
         leadership = electLeader({
-          client: mirrors.client,
+          client: createKubeClient(deps.leaseTransport ?? deps.transport),
           clock,
           log,
           name: options.leaderElectionName,
@@ -156,9 +162,9 @@ export function createOperator(deps: OperatorDeps): Operator {
         void leadership.lost.then(onLost);
       }
       await manager.start();
-      ready = true;
     },
     stop: async () => {
+      stopped = true;
       ready = false;
       await manager.stop();
       await leadership?.release();
@@ -179,6 +185,8 @@ function settingsOf(options: Options): Settings {
       betaDrift: isGateOn(options, "Drift"),
       alphaDrift: options.alphaDrift,
       spotToSpot: isGateOn(options, "SpotToSpotConsolidation"),
+      nodeRepair: isGateOn(options, "NodeRepair"),
+      staticCapacity: isGateOn(options, "StaticCapacity"),
     },
   };
 }

@@ -65,6 +65,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     draining.disrupted(pod(), SOME_TIME_MS, 30),
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
+    ...draining.repairBlocked(both, "<why>"),
     draining.deadlineNear(object("Node"), "<time>"),
     ...["NodePool", "NodeClaim", "Node", "EC2NodeClass"].flatMap(statusChanges),
     ...Object.values(interruption.REACTIONS).flatMap((one) => interruption.happened(one, both)),

@@ -14,7 +14,7 @@ import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind } from "../apis/meta.ts";
 import { formatResources, subtractResources } from "../apis/resources.ts";
 import { type Clock, toRfc3339 } from "../base/clock.ts";
-import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { CloudProvider, RepairPolicy } from "../core/cloudprovider/cloud-provider.ts";
 import { NodeClaimNotFoundError } from "../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 
@@ -43,6 +43,7 @@ export interface FakeCloud extends CloudProvider {
   creates: number;
   /** Polls of `delete` until an instance is gone. Default 1. */
   endsAfter: number;
+  repairPolicies: readonly RepairPolicy[];
   /** What a pool may launch; a test may throw instead. */
   instanceTypes: (pool: Pool) => readonly InstanceType[];
 }

@@ -40,12 +40,18 @@ const SETTINGS: Settings = {
   minValuesPolicy: "Strict",
   cpuRequestsMilli: 1_000,
   clusterName: "test",
-  gates: { betaDrift: true, alphaDrift: false, spotToSpot: false },
+  gates: {
+    betaDrift: true,
+    alphaDrift: false,
+    spotToSpot: false,
+    nodeRepair: false,
+    staticCapacity: false,
+  },
 };
 
 /** `outside`: what outlives a process; a second world over the first one's is the first one restarted. */
 export function fakeWorld(
-  settings: Partial<Settings> = {},
+  settings: Partial<Omit<Settings, "gates">> & { gates?: Partial<Settings["gates"]> } = {},
   outside?: Pick<FakeWorld, "clock" | "api" | "cloud">,
 ): FakeWorld {
   const clock = outside?.clock ?? new VirtualClock();
@@ -92,7 +98,7 @@ export function fakeWorld(
       },
     },
     log,
-    settings: { ...SETTINGS, ...settings },
+    settings: { ...SETTINGS, ...settings, gates: { ...SETTINGS.gates, ...settings.gates } },
     cluster: createClusterState(),
     lines,
     published,

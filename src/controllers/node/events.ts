@@ -1,9 +1,11 @@
 /** Events of draining. Deduplicated by namespace and name. upstream: node/termination/terminator/events */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { EventToPublish } from "../../kube/events.ts";
+
+const REPAIR_BLOCKED_MS = 15 * 60_000;
 
 /** Reason and text of a pod moved for `reason` (`Empty`, `Forceful Termination`, …). */
 export function evicted(pod: Pod, reason: string): EventToPublish {
@@ -53,6 +55,21 @@ export function awaitingVolumeDetachment(
     message: `Awaiting deletion of bound volumeattachments (${shown})`,
     dedupeValues: [node.metadata.name],
   };
+}
+
+/** On the Node, its claim, or both. */
+export function repairBlocked(
+  objects: readonly KubeObject[],
+  message: string,
+): readonly EventToPublish[] {
+  return objects.map((object) => ({
+    object,
+    type: "Warning",
+    reason: "NodeRepairBlocked",
+    message,
+    dedupeValues: [object.metadata.name, message],
+    dedupeMs: REPAIR_BLOCKED_MS,
+  }));
 }
 
 export function deadlineNear(node: Node, at: string): EventToPublish {

@@ -11,7 +11,8 @@ export type DisruptedReason =
   | "nodeclass_not_ready"
   | "launch_timeout"
   | "registration_timeout"
-  | "garbage_collected";
+  | "garbage_collected"
+  | "unhealthy";
 
 export function countDisrupted(
   world: Pick<World, "metrics">,

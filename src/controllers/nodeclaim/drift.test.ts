@@ -14,7 +14,7 @@ async function worldOf(
   options: { betaDrift?: boolean; beta?: boolean } = {},
 ): Promise<{ world: FakeWorld; asked: () => number; drifted: () => string | undefined }> {
   const { betaDrift = true, beta = false } = options;
-  const world = fakeWorld({ gates: { betaDrift, alphaDrift: false, spotToSpot: false } });
+  const world = fakeWorld({ gates: { betaDrift } });
   let calls = 0;
   world.cloud.isDrifted = async () => {
     calls++;

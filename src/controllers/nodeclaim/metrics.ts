@@ -15,6 +15,12 @@ export const NODECLAIM_METRICS: readonly MetricSpec[] = [
     labels: ["reason", "nodepool", "capacity_type", "consolidation_policy", "termination_mode"],
   },
   {
+    name: "nodeclaims_unhealthy_disrupted_total",
+    type: "counter",
+    help: "Number of nodeclaims ended because their node was broken, by condition.",
+    labels: ["condition", "nodepool", "capacity_type", "image_id"],
+  },
+  {
     name: "nodeclaims_termination_duration_seconds",
     type: "histogram",
     help: "Time from a nodeclaim's deletion until its finalizer is off.",

@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { allControllers } from "../all.ts";
+
+const MINUTE_MS = 60_000;
+
+/** Claims with nodes that have joined, where repair bears with a silent kubelet for ten minutes. */
+async function joined(names: readonly string[], nodeRepair = true): Promise<FakeWorld> {
+  const world = fakeWorld({ gates: { nodeRepair } });
+  world.cloud.endsAfter = 1_000;
+  const policy = { conditionType: "Ready", tolerationMs: 10 * MINUTE_MS } as const;
+  world.cloud.repairPolicies = [
+    { ...policy, conditionStatus: "Unknown" },
+    { ...policy, conditionStatus: "False" },
+  ];
+  await world.run(...allControllers(world));
+  for (const name of names) {
+    await world.api.create(NODE_CLAIM, {
+      metadata: { name, labels: { "karpenter.test.sh/testnodeclass": "default" } },
+      spec: {
+        requirements: [],
+        nodeClassRef: { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" },
+      },
+    });
+    await world.clock.settle();
+    await world.join(world.api.find(NODE_CLAIM, name) as NodeClaim);
+    await world.clock.settle();
+  }
+  return world;
+}
+
+async function fallSilent(world: FakeWorld, name: string): Promise<void> {
+  const lastTransitionTime = toRfc3339(world.clock.now());
+  const conditions = [{ type: "Ready", status: "Unknown", lastTransitionTime }];
+  world.api.change(NODE, `node-${name}`, { status: { conditions } });
+  await world.clock.settle();
+}
+
+const deleted = (world: FakeWorld) =>
+  world.api
+    .all(NODE_CLAIM)
+    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+    .map(({ metadata }) => metadata.name);
+
+describe("node repair", () => {
+  it("ends a broken node once its policy's patience is over, without any grace", async () => {
+    const world = await joined(["a", "b"]);
+    await fallSilent(world, "a");
+    await world.clock.advance(9 * MINUTE_MS);
+    expect(deleted(world)).toEqual([]);
+    await world.clock.advance(2 * MINUTE_MS);
+    expect(deleted(world)).toEqual(["a"]);
+    const { annotations } = (world.api.find(NODE_CLAIM, "a") as NodeClaim).metadata;
+    expect(annotations).toHaveProperty(["karpenter.sh/nodeclaim-termination-timestamp"]);
+    const counted = [...world.measured].filter(([name]) => name.includes("unhealthy"));
+    expect(counted.map(([, value]) => value)).toEqual([1, 1]);
+    await world.stop();
+  });
+
+  it("leaves alone a node that recovers in time", async () => {
+    const world = await joined(["a"]);
+    await fallSilent(world, "a");
+    await world.clock.advance(9 * MINUTE_MS);
+    world.api.change(NODE, "node-a", {
+      status: { conditions: [{ type: "Ready", status: "True" }] },
+    });
+    await world.clock.advance(5 * MINUTE_MS);
+    expect(deleted(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("holds back when more than a fifth is broken, and says so on Node and claim", async () => {
+    const world = await joined(["a", "b", "c"]);
+    await fallSilent(world, "a");
+    await fallSilent(world, "b");
+    await world.clock.advance(11 * MINUTE_MS);
+    expect(deleted(world)).toEqual([]);
+    const told = world.published.filter(({ reason }) => reason === "NodeRepairBlocked");
+    expect(new Set(told.map(({ object }) => object.kind))).toEqual(new Set(["Node", "NodeClaim"]));
+    world.api.change(NODE, "node-b", {
+      status: { conditions: [{ type: "Ready", status: "True" }] },
+    });
+    await world.clock.advance(6 * MINUTE_MS);
+    expect(deleted(world)).toEqual(["a"]);
+    await world.stop();
+  });
+
+  it("does nothing while its gate is off", async () => {
+    const world = await joined(["a"], false);
+    await fallSilent(world, "a");
+    await world.clock.advance(30 * MINUTE_MS);
+    expect(deleted(world)).toEqual([]);
+    await world.stop();
+  });
+});
