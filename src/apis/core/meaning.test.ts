@@ -112,6 +112,18 @@ describe("what a pod asks for", () => {
       containerStatuses: [{ name: "c1", ready: true, allocatedResources: { cpu: "4" } }],
     };
     expect(podRequests(pod({ containers: [requests("1")] }, { status })).cpu).toBe(4_000);
+    const shrinking = {
+      containerStatuses: [{ name: "c1", ready: true, resources: { requests: { cpu: "3" } } }],
+    };
+    expect(podRequests(pod({ containers: [requests("1")] }, { status: shrinking })).cpu).toBe(
+      3_000,
+    );
+    const infeasible = {
+      ...shrinking,
+      conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }],
+    } as const;
+    const growing = { containers: [{ ...requests("64"), name: "c1" }] };
+    expect(podRequests(pod(growing, { status: infeasible })).cpu).toBe(3_000);
     expect(podLimits(pod({ containers: [requests("1", "2"), requests("1")] }))).toEqual({
       cpu: 2_000,
     });

@@ -9,7 +9,7 @@ import {
   parseResources,
   type Resources,
 } from "../resources.ts";
-import type { Container, Pod, PodSpec } from "./pod.ts";
+import type { Container, ContainerStatus, Pod, PodSpec } from "./pod.ts";
 
 /** Objects are immutable, so one count per object is enough. */
 const requestsOf = new WeakMap<Pod, Resources>();
@@ -54,15 +54,33 @@ function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources):
   return maxResources(addResources(running, sidecars), peak);
 }
 
+/**
+ * What is asked for, or what the kubelet still holds for it: while a resize is on its way, the more
+ * counts. One that the node cannot do asks for nothing.
+ */
 function containerRequests(pod: Pod, container: Container): Resources {
   const limits = parseResources(container.resources?.limits);
   const spec = { ...limits, ...parseResources(container.resources?.requests) };
-  const statuses = [
-    ...(pod.status?.containerStatuses ?? []),
-    ...(pod.status?.initContainerStatuses ?? []),
-  ];
-  const allocated = statuses.find((one) => one.name === container.name)?.allocatedResources;
-  return allocated === undefined ? spec : maxResources(spec, parseResources(allocated));
+  const status = statusOf(pod, container.name);
+  if (status?.allocatedResources === undefined && status?.resources === undefined) return spec;
+  const allocated = parseResources(status.allocatedResources);
+  const held = maxResources(allocated, parseResources(status.resources?.requests));
+  return isResizeInfeasible(pod) ? held : maxResources(spec, held);
+}
+
+function statusOf({ status }: Pod, name: string): ContainerStatus | undefined {
+  return (
+    status?.containerStatuses?.find((one) => one.name === name) ??
+    status?.initContainerStatuses?.find((one) => one.name === name)
+  );
+}
+
+function isResizeInfeasible({ status }: Pod): boolean {
+  return (
+    status?.conditions?.some(
+      ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",
+    ) ?? false
+  );
 }
 
 /** Amounts set for the pod as a whole replace the containers' sum, name by name. */

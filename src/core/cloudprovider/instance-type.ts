@@ -13,6 +13,10 @@ export interface Offering {
   /** Further labels that only this offering brings (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
   readonly reservationCapacity?: number;
+  /** What a machine bought this way has instead of the type's own capacity, by resource. */
+  readonly capacityOverride?: Resources;
+  /** As above, of the type's overhead. */
+  readonly overheadOverride?: Resources;
 }
 
 export interface InstanceType {

@@ -7,7 +7,15 @@
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { addResources, formatResources, type Resources } from "../../apis/resources.ts";
-import { type Bits, bitIndices, hasBit, isEmptyBits } from "../scheduling/bits.ts";
+import {
+  type Bits,
+  bitIndices,
+  hasBit,
+  intersectBits,
+  isEmptyBits,
+  noBits,
+  setBit,
+} from "../scheduling/bits.ts";
 import { allows } from "../scheduling/requirement.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { formatTaint } from "../scheduling/taints.ts";
@@ -144,6 +152,15 @@ function byTypes(
       rejected: { volumes: 1 },
     };
   }
+  const holding = template.slots.holding(context.volumes.usage(podClass.sample));
+  const attaching = filterTypes(template, podClass.requests, set, within).left;
+  if (holding !== undefined) intersectBits(attaching, holding);
+  if (isEmptyBits(attaching)) {
+    return {
+      text: "would exceed volume limit of every instance type",
+      rejected: { volumes: bitIndices(within).length },
+    };
+  }
   const place = new NewNodeClaim(0, template, within, context);
   place.set = set;
   for (const { group, self } of variant.rules) {
@@ -166,13 +183,13 @@ function filterTypes(
   requests: Resources,
   set: SetId,
   among: Bits,
-): { readonly text: string | undefined; readonly rejected: Rejected } {
+): { readonly text: string | undefined; readonly rejected: Rejected; readonly left: Bits } {
   const { table } = template;
   const [meeting, offered] = [table.meeting(set), table.offered(set)];
   const rejected: Rejected = {};
   const met = { one: false, two: false, three: false };
   const pairs = { meetsAndHolds: false, meetsAndOffers: false, holdsAndOffers: false };
-  let all = false;
+  const left = noBits(table.size);
   for (const index of bitIndices(among)) {
     const meets = hasBit(meeting, index);
     const holds = table.holds(index, requests);
@@ -183,14 +200,16 @@ function filterTypes(
     pairs.meetsAndHolds ||= meets && holds;
     pairs.meetsAndOffers ||= meets && offers;
     pairs.holdsAndOffers ||= holds && offers;
-    if (meets && holds && offers) all = true;
+    if (meets && holds && offers) setBit(left, index);
     else {
       const reason = !meets ? "requirements" : !holds ? "resources" : "offerings";
       rejected[reason] = (rejected[reason] ?? 0) + 1;
     }
   }
-  if (all) return { text: undefined, rejected };
-  return { text: filterText(met.one, met.two, met.three, pairs, requests), rejected };
+  const text = isEmptyBits(left)
+    ? filterText(met.one, met.two, met.three, pairs, requests)
+    : undefined;
+  return { text, rejected, left };
 }
 
 /** Upstream's texts, from "nothing is right" to "each is right, but never on one type". */

@@ -22,6 +22,7 @@ import { allows, allowsAbsence, type Requirement } from "../scheduling/requireme
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import { OfferingTable } from "./offering-table.ts";
+import { typeRows } from "./type-rows.ts";
 
 /** Types by the value a label has on them. */
 interface LabelColumn {
@@ -60,7 +61,7 @@ export function allocatableOf(type: InstanceType): Resources {
 }
 
 export class TypeTable {
-  /** By name: bit `i` is `types[i]`. */
+  /** Rows, by name: bit `i` is `types[i]`. */
   readonly types: readonly InstanceType[];
   readonly offerings: OfferingTable;
   readonly #space: RequirementSpace;
@@ -81,7 +82,7 @@ export class TypeTable {
   readonly #starts: number[] = [];
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
-    this.types = [...types].sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.types = typeRows(types);
     this.offerings = new OfferingTable(this.types);
     this.#space = space;
     this.#allocatable = this.types.map(allocatableOf);

@@ -9,10 +9,12 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { type Bits, intersectionOf, isEmptyBits } from "../scheduling/bits.ts";
+import { type Bits, intersectBits, intersectionOf, isEmptyBits } from "../scheduling/bits.ts";
 import { allows, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
+import type { VolumeIndex, VolumeUsage } from "../scheduling/volumes.ts";
+import { attachedTogether } from "./attach-slots.ts";
 import type { Verdict } from "./existing-node.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import { dropPortConflicts, type Template } from "./pool-template.ts";
@@ -47,11 +49,13 @@ export interface PlanningContext {
   readonly space: RequirementSpace;
   readonly topology: Topology;
   readonly minValuesPolicy: "Strict" | "BestEffort";
+  readonly volumes: VolumeIndex;
   readonly reservations: Reservations;
   /** Wait for reservations rather than buy. */
   readonly strictReservations: boolean;
 }
 
+const NOTHING_ATTACHED: VolumeUsage = new Map();
 const NOTHING_RESERVED: readonly string[] = [];
 const ALL_PROMISED =
   "one or more instance types with compatible reserved offerings are available, but could not be reserved";
@@ -77,6 +81,7 @@ export class NewNodeClaim implements Place {
   reserved: readonly string[] = NOTHING_RESERVED;
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
+  #attached: VolumeUsage = NOTHING_ATTACHED;
   /** Groups that will count pods here once the label they look at is settled. */
   #uncounted: TopologyGroup[] = [];
   /** What the node would be, while topology is asked about it. */
@@ -110,7 +115,7 @@ export class NewNodeClaim implements Place {
   }
 
   /** Whether the variant could go here, and what the node would then be. Changes nothing. */
-  accepts(podClass: PodClass, variant: Variant): Trial {
+  accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     const { space } = this.#context;
     if (!this.#isTolerated(variant)) return NEVER;
     if (variant.hostname !== undefined && !allows(variant.hostname, PLACEHOLDER)) return NEVER;
@@ -125,6 +130,12 @@ export class NewNodeClaim implements Place {
     if (ports.length > 0) {
       dropPortConflicts(this.template, ports, types);
       if (isEmptyBits(types)) return NEVER;
+    }
+    if (podClass.hasVolumes) {
+      const usage = this.#context.volumes.usage(pod);
+      const holding = this.template.slots.holding(attachedTogether(this.#attached, usage));
+      if (holding !== undefined) intersectBits(types, holding);
+      if (isEmptyBits(types)) return NOT_NOW;
     }
     this.#deferred = undefined;
     const trial = this.#withVolumes(podClass, variant, set, types);
@@ -146,6 +157,10 @@ export class NewNodeClaim implements Place {
     }
     this.requests = addResources(this.requests, podClass.requests);
     this.#ports.push(...podClass.ports);
+    if (podClass.hasVolumes) {
+      const usage = this.#context.volumes.usage(pod);
+      this.#attached = attachedTogether(this.#attached, usage);
+    }
     const waiting = this.#uncounted.concat(podClass.countedBy);
     this.#uncounted = waiting.filter((group) => !this.#context.topology.count(group, this));
   }

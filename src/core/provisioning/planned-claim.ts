@@ -14,6 +14,7 @@ import type { NewNodeClaim } from "./new-nodeclaim.ts";
 import { leastDaemonRequests, SIMULATED_KEYS, type Template } from "./pool-template.ts";
 import type { PlannedClaim } from "./result.ts";
 import type { SchedulingOptions } from "./scheduling-input.ts";
+import { mergedRows } from "./type-rows.ts";
 
 interface Candidate {
   /** Bit of the type in its table. */
@@ -114,7 +115,7 @@ function chosen(
   requirements: Requirements,
   most: number,
 ): InstanceType[] {
-  if (candidates.length <= most) return candidates.map(({ type }) => type);
+  if (candidates.length <= most) return mergedRows(candidates.map(({ type }) => type));
   const kept = new Set<Candidate>();
   for (const requirement of requirements.all()) {
     const wanted = requirement.minValues;
@@ -134,11 +135,12 @@ function chosen(
     if (kept.size >= most) break;
     kept.add(candidate);
   }
-  return [...kept].sort(cheapestFirst).map(({ type }) => type);
+  return mergedRows([...kept].sort(cheapestFirst).map(({ type }) => type));
 }
 
 function cheapestFirst(a: Candidate, b: Candidate): number {
   return (
-    a.offering.priceMicroUsd - b.offering.priceMicroUsd || (a.type.name < b.type.name ? -1 : 1)
+    a.offering.priceMicroUsd - b.offering.priceMicroUsd ||
+    (a.type.name === b.type.name ? a.index - b.index : a.type.name < b.type.name ? -1 : 1)
   );
 }

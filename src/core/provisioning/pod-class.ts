@@ -4,7 +4,7 @@
  * step of giving up preferences, and remembers where it can never go.
  */
 import { type HostPort, hostPorts } from "../../apis/core/host-ports.ts";
-import type { Pod, Toleration } from "../../apis/core/pod.ts";
+import type { ContainerStatus, Pod, Toleration } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
@@ -285,8 +285,10 @@ function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
  */
 function amountsOf(pod: Pod): unknown {
   const { containers, initContainers, overhead, resources, hostNetwork } = pod.spec;
-  const isResized = pod.status?.containerStatuses?.some((one) => one.allocatedResources);
-  const sidecarsResized = pod.status?.initContainerStatuses?.some((one) => one.allocatedResources);
+  const isHeld = (one: ContainerStatus) =>
+    one.allocatedResources !== undefined || one.resources !== undefined;
+  const isResized = pod.status?.containerStatuses?.some(isHeld);
+  const sidecarsResized = pod.status?.initContainerStatuses?.some(isHeld);
   if (isResized || sidecarsResized) return [podRequests(pod), hostPorts(pod)];
   return [
     containers.map((one) => [one.resources, one.ports]),

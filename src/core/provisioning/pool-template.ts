@@ -30,6 +30,7 @@ import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
+import { AttachSlots, type SeenSlots } from "./attach-slots.ts";
 import { TypeTable } from "./instance-types.ts";
 import { poolLabels } from "./manifest.ts";
 import type { PoolInput } from "./scheduling-input.ts";
@@ -62,6 +63,7 @@ export interface Template {
   /** Per type. */
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly Daemon[];
+  readonly slots: AttachSlots;
   /** Changes as claims are opened: what the limits leave, and the types within it. */
   readonly budget: { remaining: Record<string, number>; within: Bits; exhausted: boolean };
 }
@@ -72,6 +74,7 @@ export function createTemplate(
   index: number,
   space: RequirementSpace,
   daemonPods: readonly Pod[],
+  seen: SeenSlots = new Map(),
 ): Template {
   const { pool } = input;
   const labels = Requirements.fromLabels({ ...poolLabels(pool), ...SIMULATED_LABELS });
@@ -100,6 +103,7 @@ export function createTemplate(
     usable,
     daemonRequests,
     daemons,
+    slots: new AttachSlots(table.types, seen),
     budget,
   };
   applyLimits(template);

@@ -24,6 +24,8 @@ export interface VolumeFacts {
   readonly volumes: readonly PersistentVolume[];
   readonly classes: readonly StorageClass[];
   readonly csiNodes: readonly CSINode[];
+  /** Provisioners whose volumes the cloud's machines cannot attach. */
+  readonly unsupportedProvisioners?: readonly string[];
 }
 
 export interface SchedulingOptions {

@@ -511,6 +511,28 @@ describe("solve", () => {
     });
   });
 
+  it("looks at each capacity of a type by itself when an offering brings another", () => {
+    const dear = { zone: "zone-a", capacityType: "on-demand" as const, priceMicroUsd: 9 };
+    const gpu = { capacityOverride: { "x.com/gpu": 1 }, overheadOverride: { cpu: 1_000 } };
+    const type = instanceType({
+      cpu: 4,
+      offerings: [
+        { ...dear, zone: "zone-b", priceMicroUsd: 1, available: true },
+        { ...dear, ...gpu, available: true },
+      ],
+    });
+    const pools = [poolInput({}, [type])];
+    const solved = (cpu: string, requests = {}) =>
+      solve(schedulingInput({ pods: [pod({ cpu, requests })], pools }));
+    const either = solved("3").newClaims[0];
+    expect(either?.instanceTypes).toHaveLength(1);
+    expect(either?.instanceTypes[0]?.offerings).toHaveLength(2);
+    expect(either?.cheapest.zone).toBe("zone-b");
+    expect(solved("1", { "x.com/gpu": "1" }).newClaims[0]?.cheapest.zone).toBe("zone-a");
+    expect(solved("4").newClaims[0]?.instanceTypes[0]?.offerings).toHaveLength(1);
+    expect(solved("4", { "x.com/gpu": "1" }).unschedulable).toHaveLength(1);
+  });
+
   it("gives equal plans for any order of its lists", () => {
     const batch = [...pods(20, spread(ZONE)), ...pods(20, { name: "x", cpu: "1" })];
     const pools = [poolInput({ name: "a" }), poolInput({ name: "b" })];

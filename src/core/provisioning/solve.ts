@@ -18,6 +18,7 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { bitIndices } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
+import { seenSlots } from "./attach-slots.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
 import { explain } from "./explain.ts";
@@ -89,11 +90,12 @@ function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean)
   const { options } = input;
   const daemonPods = input.daemonPods.filter((pod) => !hasDynamicResources(pod));
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
+  const seen = seenSlots(input.nodes, volumes);
   const templates = idle
     ? []
     : input.pools
         .toSorted(heaviestFirst)
-        .map((pool, index) => createTemplate(pool, index, space, daemonPods));
+        .map((pool, index) => createTemplate(pool, index, space, daemonPods, seen));
   const topology = new Topology(space, templates, input.namespaces);
   const canTolerate = templates.some((template) =>
     template.taints.some((taint) => taint.effect === "PreferNoSchedule"),
@@ -104,6 +106,7 @@ function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean)
       space,
       topology,
       minValuesPolicy,
+      volumes,
       reservations: new Reservations(templates.flatMap(({ table }) => table.types)),
       strictReservations: options.reservedCapacity === "strict",
     },
@@ -211,7 +214,7 @@ function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Varia
 function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
   let fit: Fit | undefined;
   const claim = pass.claims.find(variant.closed, (candidate) => {
-    const trial = candidate.accepts(podClass, variant);
+    const trial = candidate.accepts(pod, podClass, variant);
     if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
     fit = trial.fit;
     if (fit !== undefined) return "take";
@@ -234,7 +237,7 @@ function onNewClaim(
     if (variant.deadTemplates.has(template.index)) continue;
     const { within, exhausted } = template.budget;
     const claim = new NewNodeClaim(pass.claims.size, template, within, pass.context);
-    const trial: Trial = exhausted ? { verdict: "never" } : claim.accepts(podClass, variant);
+    const trial: Trial = exhausted ? { verdict: "never" } : claim.accepts(pod, podClass, variant);
     if (trial.deferred !== undefined && strictReservations) {
       podClass.deferred = trial.deferred;
       return "deferred";

@@ -1,7 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { StorageClass } from "../../apis/storage/kinds.ts";
-import { nodeView, pod, pods, schedulingInput } from "../../testing/builders.ts";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  pods,
+  poolInput,
+  schedulingInput,
+} from "../../testing/builders.ts";
+import type { SchedulingResult } from "../provisioning/result.ts";
 import { solve } from "../provisioning/solve.ts";
 import { VolumeIndex, type VolumeObjects } from "./volumes.ts";
 
@@ -57,15 +65,29 @@ describe("VolumeIndex", () => {
         claim("good", { storageClassName: "wait" }),
         claim("half", { volumeName: "x" }, { annotations: {} }),
         claim("leaving", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+        { ...claim("no volume", { volumeName: "x" }), status: { phase: "Lost" } },
+        claim("leaving volume", { volumeName: "leaving" }),
+        claim("tied", { storageClassName: "tied" }),
+        claim("foreign", { storageClassName: "foreign" }),
       ],
+      volumes: [
+        { metadata: { name: "leaving", deletionTimestamp: "2026-01-01T00:00:00Z" }, spec: {} },
+      ],
+      unsupportedProvisioners: ["foreign.csi"],
       classes: [
         storageClass("wait"),
+        storageClass("foreign", { provisioner: "foreign.csi" }),
+        storageClass("tied", {
+          allowedTopologies: [
+            { matchLabelExpressions: [{ key: "kubernetes.io/hostname", values: ["n1"] }] },
+          ],
+        }),
         storageClass("immediate", { volumeBindingMode: "Immediate" }),
       ],
     });
-    const reasons = ["lost", "unbound", "classless", "immediate", "good", "half", "leaving"].map(
-      (name) => index.refusal(using(name)),
-    );
+    const names = ["lost", "unbound", "classless", "immediate", "good", "half", "leaving"];
+    names.push("no volume", "leaving volume", "tied", "foreign", "nowhere");
+    const reasons = names.map((name) => index.refusal(using(name)));
     expect(reasons).toEqual([
       'persistentvolume "x" not found',
       "unbound pvc must define a storage class",
@@ -74,6 +96,11 @@ describe("VolumeIndex", () => {
       undefined,
       "pvc is considered unbound because it does not contain annotation",
       "persistentvolumeclaim is being deleted",
+      "persistentvolumeclaim bound to non-existent persistentvolume",
+      "persistentvolume is being deleted",
+      "failed to validate pvc, storage class uses unsupported topology key",
+      "failed to validate pvc, provisioner is not supported",
+      'persistentvolumeclaim "nowhere" not found',
     ]);
   });
 
@@ -135,5 +162,68 @@ describe("VolumeIndex", () => {
     const result = solve(schedulingInput({ pods: batch, nodes, volumes }));
     expect(result.existing[0]?.pods).toHaveLength(2);
     expect(result.newClaims).toHaveLength(1);
+  });
+
+  describe("on new nodes", () => {
+    const names = ["a", "b", "c", "d"];
+    const volumes = (count?: number): VolumeObjects => ({
+      claims: names.map((name) => claim(name, { volumeName: `pv-${name}` })),
+      volumes: names.map((name) => volume(`pv-${name}`, [])),
+      classes: [],
+      csiNodes:
+        count === undefined
+          ? []
+          : [
+              {
+                metadata: { name: "n" },
+                spec: { drivers: [{ name: "ebs", allocatable: { count } }] },
+              },
+            ],
+    });
+    const batch = (...claims: string[][]) =>
+      pods(claims.length).map((one, index) => ({
+        ...one,
+        spec: { ...one.spec, volumes: using(...(claims[index] as string[])).spec.volumes ?? [] },
+      }));
+    const counts = (result: SchedulingResult) => result.newClaims.map((one) => one.pods.length);
+
+    it("attaches no more than machines of the type were seen to have slots for", () => {
+      const type = { "node.kubernetes.io/instance-type": "m-4x" };
+      const nodes = [nodeView({ node: { name: "n", labels: type }, deleting: true })];
+      const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+      const input = { pods: batch(["a"], ["b"], ["c"]), nodes, pools };
+      expect(counts(solve(schedulingInput({ ...input, volumes: volumes(2) })))).toEqual([2, 1]);
+      expect(counts(solve(schedulingInput({ ...input, volumes: volumes() })))).toEqual([3]);
+    });
+
+    it("keeps to what a type says of itself, counts a shared claim once, takes a larger type", () => {
+      const slots = (count: number) => ({ "attachable-volumes-csi-ebs": count });
+      const pools = [
+        poolInput({}, [
+          instanceType({ cpu: 4, capacity: slots(2) }),
+          instanceType({ cpu: 8, capacity: slots(3) }),
+        ]),
+      ];
+      const solved = (...claims: string[][]) =>
+        solve(schedulingInput({ pods: batch(...claims), pools, volumes: volumes() }));
+      const shared = solved(["a", "b"], ["b"]);
+      expect(shared.newClaims[0]?.cheapest.instanceType).toBe("m-4x");
+      expect(solved(["a", "b"], ["c"]).newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(
+        ["m-8x"],
+      );
+      const four = solved(["a", "b", "c", "d"]);
+      expect(four.unschedulable[0]?.message).toContain("would exceed volume limit");
+      expect(four.unschedulable[0]?.pools[0]?.rejected).toEqual({ volumes: 2 });
+    });
+  });
+
+  it("tries the zones that a volume could be in one after the other", () => {
+    const facts: VolumeObjects = {
+      ...NOTHING,
+      claims: [claim("a", { volumeName: "pa" })],
+      volumes: [volume("pa", [["mars"], ["zone-c"], ["zone-b"]])],
+    };
+    const result = solve(schedulingInput({ pods: [using("a")], volumes: facts }));
+    expect(result.newClaims[0]?.cheapest.zone).toBe("zone-c");
   });
 });

@@ -5,7 +5,7 @@
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod, Volume } from "../../apis/core/pod.ts";
-import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import { termRequirements } from "./pod-requirements.ts";
@@ -18,6 +18,8 @@ export interface VolumeObjects {
   readonly volumes: readonly PersistentVolume[];
   readonly classes: readonly StorageClass[];
   readonly csiNodes: readonly CSINode[];
+  /** Provisioners whose volumes the cloud's machines cannot attach. */
+  readonly unsupportedProvisioners?: readonly string[];
 }
 
 /** Distinct claims by driver. */
@@ -35,12 +37,14 @@ export class VolumeIndex {
   readonly #volumes: ReadonlyMap<string, PersistentVolume>;
   readonly #classes: ReadonlyMap<string, StorageClass>;
   readonly #csiNodes: ReadonlyMap<string, CSINode>;
+  readonly #unsupported: readonly string[];
 
   constructor(objects: VolumeObjects) {
     this.#claims = byName(objects.claims);
     this.#volumes = byName(objects.volumes);
     this.#classes = byName(objects.classes);
     this.#csiNodes = byName(objects.csiNodes);
+    this.#unsupported = objects.unsupportedProvisioners ?? [];
   }
 
   /** Why planning cannot place this pod; undefined when its volumes are in order. */
@@ -126,6 +130,15 @@ export class VolumeIndex {
     if (storageClass === undefined) return "failed to validate pvc, failed to get storage class";
     if (storageClass.volumeBindingMode !== "WaitForFirstConsumer")
       return "failed to validate pvc, pvc with immediate volume binding mode must be bound";
+    const topologies = storageClass.allowedTopologies ?? [];
+    const keys = topologies.flatMap((term) =>
+      (term.matchLabelExpressions ?? []).map(({ key }) => key),
+    );
+    // A node that does not exist yet has no host name to allow.
+    if (keys.some((key) => normalizedLabel(key) === HOSTNAME_LABEL_KEY))
+      return "failed to validate pvc, storage class uses unsupported topology key";
+    if (this.#unsupported.includes(storageClass.provisioner))
+      return "failed to validate pvc, provisioner is not supported";
     return undefined;
   }
 

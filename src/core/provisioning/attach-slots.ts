@@ -1,0 +1,80 @@
+/**
+ * How many volumes of a driver a machine of each type can attach. A type may say so itself, as the
+ * capacity `attachable-volumes-csi-<driver>`; else the CSINodes of running machines of the type tell.
+ * Nothing known is no limit. Upstream looks at existing nodes only, so that pods with many volumes
+ * get a new node which then refuses them.
+ */
+import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import { type Bits, intersectionOf, noBits, setBit } from "../scheduling/bits.ts";
+import type { VolumeIndex, VolumeUsage } from "../scheduling/volumes.ts";
+import type { NodeView } from "../state/node-view.ts";
+
+const PREFIX = "attachable-volumes-csi-";
+
+/** Type → driver → slots, the least that any machine of the type was seen with. */
+export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+export function seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): SeenSlots {
+  const seen = new Map<string, Map<string, number>>();
+  for (const { name, labels } of nodes) {
+    const type = labels[INSTANCE_TYPE_LABEL_KEY];
+    if (type === undefined) continue;
+    for (const [driver, count] of volumes.limits(name)) {
+      const ofType = seen.get(type) ?? new Map<string, number>();
+      seen.set(type, ofType);
+      ofType.set(driver, Math.min(count, ofType.get(driver) ?? count));
+    }
+  }
+  return seen;
+}
+
+export class AttachSlots {
+  readonly #types: readonly InstanceType[];
+  readonly #seen: SeenSlots;
+  readonly #byDriver = new Map<string, readonly number[]>();
+
+  /** `types`: as in the table, so that bits mean the same. */
+  constructor(types: readonly InstanceType[], seen: SeenSlots) {
+    this.#types = types;
+    this.#seen = seen;
+  }
+
+  /** Types that attach all of this; undefined = every type does. */
+  holding(usage: VolumeUsage): Bits | undefined {
+    let bits: Bits | undefined;
+    for (const [driver, { size }] of usage) {
+      const slots = this.#slots(driver);
+      if (slots.every((count) => count >= size)) continue;
+      const enough = noBits(slots.length);
+      slots.forEach((count, index) => {
+        if (count >= size) setBit(enough, index);
+      });
+      bits = bits === undefined ? enough : intersectionOf(bits, enough);
+    }
+    return bits;
+  }
+
+  #slots(driver: string): readonly number[] {
+    let slots = this.#byDriver.get(driver);
+    if (slots === undefined) {
+      slots = this.#types.map(
+        ({ name, capacity }) =>
+          capacity[`${PREFIX}${driver}`] ??
+          this.#seen.get(name)?.get(driver) ??
+          Number.POSITIVE_INFINITY,
+      );
+      this.#byDriver.set(driver, slots);
+    }
+    return slots;
+  }
+}
+
+/** What `usage` and `more` attach together; a claim that both name is one volume. */
+export function attachedTogether(usage: VolumeUsage, more: VolumeUsage): VolumeUsage {
+  const together = new Map(usage);
+  for (const [driver, claims] of more) {
+    together.set(driver, new Set([...(usage.get(driver) ?? []), ...claims]));
+  }
+  return together;
+}
