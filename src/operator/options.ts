@@ -24,7 +24,19 @@ export interface OptionDefinition {
 const LATER = "accepted, no effect yet";
 
 export const OPTIONS = {
-  karpenterService: core("karpenter-service", "string", "", "Name of the webhooks' Service."),
+  karpenterService: core(
+    "karpenter-service",
+    "string",
+    "",
+    "Name of the webhooks' Service in the controller's namespace; empty = karpenter.",
+  ),
+  webhookPort: core("webhook-port", "integer", "8443", "Port of the webhooks (HTTPS).", { min: 1 }),
+  disableWebhook: core(
+    "disable-webhook",
+    "boolean",
+    "false",
+    "Serve no webhooks: no conversion between v1beta1 and v1, no admission of v1alpha5.",
+  ),
   metricsPort: core("metrics-port", "integer", "8080", "Port of /metrics; 0 = none.", { min: 0 }),
   healthProbePort: core(
     "health-probe-port",
@@ -38,14 +50,14 @@ export const OPTIONS = {
     "integer",
     "200",
     "Requests per second to the API server.",
-    { min: 1, notActedOn: LATER },
+    { min: 1 },
   ),
   kubeClientBurst: core(
     "kube-client-burst",
     "integer",
     "300",
     "Requests at once above that rate.",
-    { min: 1, notActedOn: LATER },
+    { min: 1 },
   ),
   enableProfiling: core("enable-profiling", "boolean", "false", "Serve /debug/pprof.", {
     notActedOn: "Go's profiles do not exist here; use node --cpu-prof",
@@ -236,6 +248,13 @@ export const OPTIONS = {
     "",
     "Profile for alpha templates that name none.",
   ),
+  webhookUrl: ours(
+    "webhook-url",
+    "WEBHOOK_URL",
+    "string",
+    "",
+    "Where the API server finds the webhooks of a controller outside the cluster: https://host:port.",
+  ),
   alphaDrift: ours(
     "alpha-drift",
     "ALPHA_DRIFT",
@@ -282,6 +301,7 @@ export function parseOptions(
     else parsed[name] = result.value;
   }
   checkEndpoint(parsed["clusterEndpoint"], errors);
+  checkWebhookUrl(parsed["webhookUrl"], errors);
   checkGates(parsed["featureGates"], errors);
   if (errors.length > 0)
     throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
@@ -346,6 +366,13 @@ function checkEndpoint(endpoint: unknown, errors: string[]): void {
   if (!/^https?:\/\/[^/\s]+/.test(endpoint)) {
     errors.push(`${JSON.stringify(endpoint)} is not a valid CLUSTER_ENDPOINT URL`);
   }
+}
+
+/** Kubernetes calls webhooks over TLS only, and adds our paths to the host. */
+function checkWebhookUrl(url: unknown, errors: string[]): void {
+  if (typeof url !== "string" || url === "") return;
+  if (!/^https:\/\/[^/\s?#]+\/?$/.test(url))
+    errors.push(`invalid WEBHOOK_URL ${JSON.stringify(url)}: must be https://host:port`);
 }
 
 type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "notActedOn">>;

@@ -5,8 +5,10 @@
  * found by `test/rights.test.ts`.
  * upstream: charts/karpenter/templates/clusterrole*.yaml
  */
+import { webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../kube/transport.ts";
 import { LOGGING_CONFIG } from "./logging-config.ts";
+import { ADMITTED, CONVERTED } from "./webhooks/registration.ts";
 
 export type ProviderName = "aws" | "kwok";
 
@@ -124,6 +126,72 @@ export const RIGHTS: readonly Right[] = [
 /** The rights of a controller with this provider. */
 export function rightsOf(provider: ProviderName): readonly Right[] {
   return RIGHTS.filter((one) => one.provider === undefined || one.provider === provider);
+}
+
+const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+
+/**
+ * What webhooks need beyond the controllers' rights, where they are served. Without `create` they fill in
+ * what a chart has installed. upstream: charts/karpenter/templates/clusterrole-core.yaml at v1.0
+ * `service`: as `--karpenter-service` has it; the Secret is called after it.
+ */
+export function webhookRights(service = "karpenter"): readonly Right[] {
+  return [
+    {
+      group: "apiextensions.k8s.io",
+      resources: ["customresourcedefinitions"],
+      verbs: ["get", "list", "watch"],
+      names: [...CONVERTED, ...ADMITTED],
+      where: "cluster",
+      why: "which generations are installed",
+    },
+    {
+      group: "apiextensions.k8s.io",
+      resources: ["customresourcedefinitions"],
+      verbs: ["update"],
+      names: CONVERTED,
+      where: "cluster",
+      why: "where conversion is served, and whom to trust",
+    },
+    {
+      group: "admissionregistration.k8s.io",
+      resources: CONFIGURATIONS,
+      verbs: ["get", "update"],
+      names: webhookConfigurations().map(({ metadata }) => metadata.name),
+      where: "cluster",
+      why: "where admission is served, and whom to trust",
+    },
+    {
+      group: "admissionregistration.k8s.io",
+      resources: CONFIGURATIONS,
+      verbs: ["create"],
+      where: "cluster",
+      why: "not needed where a chart brings the configurations",
+    },
+    {
+      group: "",
+      resources: ["secrets"],
+      verbs: ["get", "update"],
+      names: [`${service}-cert`],
+      where: "own namespace",
+      why: "replicas share one certificate",
+    },
+    {
+      group: "",
+      resources: ["secrets"],
+      verbs: ["create"],
+      where: "own namespace",
+      why: "not needed where a chart brings the Secret, empty",
+    },
+    {
+      group: "",
+      resources: ["services"],
+      verbs: ["get"],
+      names: [service],
+      where: "own namespace",
+      why: "webhooks that cannot be found are not registered",
+    },
+  ];
 }
 
 /** What one request asks for, as Kubernetes' authorizers see it. */

@@ -5,6 +5,7 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -50,8 +51,16 @@ export function upstreamCrds(): readonly string[] {
   return [join(Dir, "pkg", "apis", "crds"), join(Dir, "kwok", "apis", "crds")];
 }
 
+export interface LiveOptions {
+  /** CRDs keep their conversion webhook, and Karpenter serves webhooks at a URL on loopback. */
+  readonly webhooks?: boolean;
+}
+
 /** `crds`: folders to install from; ours by default. */
-export async function openLiveCluster(crds?: readonly string[]): Promise<LiveCluster> {
+export async function openLiveCluster(
+  crds?: readonly string[],
+  { webhooks = false }: LiveOptions = {},
+): Promise<LiveCluster> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-cluster-"));
   const plane = await startControlPlane({
     directory,
@@ -109,8 +118,9 @@ export async function openLiveCluster(crds?: readonly string[]): Promise<LiveClu
     },
   };
   try {
-    await installCustomKinds(plane.transport, new SystemClock(), crds);
-    karpenter = startKarpenter(plane.kubeconfig, logFile);
+    await installCustomKinds(plane.transport, new SystemClock(), crds, webhooks);
+    const flags = webhooks ? await webhookFlags() : [];
+    karpenter = startKarpenter(plane.kubeconfig, logFile, flags);
   } catch (error) {
     await cluster.close();
     throw error;
@@ -118,9 +128,22 @@ export async function openLiveCluster(crds?: readonly string[]): Promise<LiveClu
   return cluster;
 }
 
-function startKarpenter(kubeconfig: string, logFile: string): ChildProcess {
+async function webhookFlags(): Promise<readonly string[]> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return ["--webhook-port", String(port), "--webhook-url", `https://127.0.0.1:${port}`];
+}
+
+function startKarpenter(
+  kubeconfig: string,
+  logFile: string,
+  more: readonly string[],
+): ChildProcess {
   const log = openSync(logFile, "a");
-  const flags = ["--metrics-port", "0", "--health-probe-port", "0", "--log-level", "debug"];
+  const quiet = ["--metrics-port", "0", "--health-probe-port", "0", "--log-level", "debug"];
+  const flags = [...quiet, ...more];
   const child = spawn(
     process.execPath,
     ["--import", END_WITH_STDIN, MAIN, "controller", "--provider", "kwok", ...flags],

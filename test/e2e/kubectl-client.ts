@@ -95,7 +95,10 @@ async function about(path: string): Promise<{ minor: number | undefined }> {
 }
 
 /** The commands of one kubectl, in the environment of a sandbox. */
-export function kubectlOf({ path, version }: FoundKubectl, { env }: LiveSandbox): Kubectl {
+export function kubectlOf(
+  { path, version }: FoundKubectl,
+  { env }: Pick<LiveSandbox, "env">,
+): Kubectl {
   const run: Kubectl["run"] = (line, options = {}) => execute(path, words(line), options, env);
   const told = (line: string, ran: Ran): string =>
     `kubectl ${line} (${version}) ended with ${ran.code}\n${ran.out}\n${ran.err}`;

@@ -1,6 +1,6 @@
 /**
- * Gives a server our CustomResourceDefinitions before the checks. Conversion is switched off: it needs a
- * webhook behind HTTPS, and the checks stay with the version that is stored.
+ * Gives a server our CustomResourceDefinitions before the checks. Conversion is switched off unless
+ * somebody serves it: it needs a webhook behind HTTPS, and the checks stay with the version that is stored.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,6 +27,7 @@ export async function installCustomKinds(
   transport: Transport,
   clock: Clock,
   folders: readonly string[] = [FOLDER],
+  keepConversion = false,
 ): Promise<void> {
   const definitions = folders.flatMap((folder) =>
     readdirSync(folder)
@@ -34,7 +35,9 @@ export async function installCustomKinds(
       .map((file) => parse(readFileSync(join(folder, file), "utf8")) as Definition),
   );
   for (const definition of definitions) {
-    const body = { ...definition, spec: { ...definition.spec, conversion: { strategy: "None" } } };
+    const body = keepConversion
+      ? definition
+      : { ...definition, spec: { ...definition.spec, conversion: { strategy: "None" } } };
     const { status, body: answer } = await transport.send({ method: "POST", path: PATH, body });
     if (status >= 300 && status !== 409)
       throw new Error(`${definition.metadata.name} was refused: ${JSON.stringify(answer)}`);

@@ -1,0 +1,104 @@
+/**
+ * The certificate that the API server trusts when it calls our webhooks: an authority that signs once, and
+ * a certificate for the names we are called by. Short-lived and renewed in time, as knative's is. While one
+ * is replaced, both authorities are trusted, so that replicas may change over one after the other.
+ * upstream: knative.dev/pkg/webhook/certificates
+ */
+import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+
+export interface ServingCertificate {
+  readonly certPem: string;
+  readonly keyPem: string;
+  /** Every authority to trust: the one that signed `certPem` first, then earlier ones. */
+  readonly caPem: string;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+export const LIFETIME_MS = 7 * DAY_MS;
+export const RENEW_BEFORE_MS = DAY_MS;
+/** The API server's clock may be behind ours. */
+const BACKDATED_MS = 10 * 60 * 1_000;
+
+/** `hosts`: DNS names and addresses. Authorities of `previous` that are still valid stay trusted. */
+export async function makeCertificate(
+  hosts: readonly string[],
+  nowMs: number,
+  previous?: ServingCertificate,
+): Promise<ServingCertificate> {
+  // Loaded only where certificates are made: most starts find one in the Secret.
+  const { generate } = await import("selfsigned");
+  const common = {
+    keyType: "ec",
+    algorithm: "sha256",
+    notBeforeDate: new Date(nowMs - BACKDATED_MS),
+    notAfterDate: new Date(nowMs + LIFETIME_MS),
+  } as const;
+  // Each authority has a name of its own: a bundle may hold several.
+  const name = `karpenter webhooks ${new Date(nowMs).toISOString()}`;
+  const authority = await generate([{ name: "commonName", value: name }], {
+    ...common,
+    extensions: [
+      { name: "basicConstraints", cA: true, critical: true },
+      { name: "keyUsage", keyCertSign: true, digitalSignature: true, critical: true },
+    ],
+  });
+  const server = await generate([{ name: "commonName", value: hosts[0] ?? "karpenter" }], {
+    ...common,
+    ca: { key: authority.private, cert: authority.cert },
+    extensions: [
+      { name: "basicConstraints", cA: false },
+      { name: "keyUsage", digitalSignature: true, critical: true },
+      { name: "extKeyUsage", serverAuth: true },
+      {
+        name: "subjectAltName",
+        altNames: hosts.map((host) =>
+          isIP(host) === 0 ? { type: 2, value: host } : { type: 7, ip: host },
+        ),
+      },
+    ],
+  });
+  const kept = authorities(previous?.caPem ?? "").filter((pem) => validUntilMs(pem) > nowMs);
+  return {
+    certPem: server.cert,
+    keyPem: server.private,
+    caPem: `${[authority.cert.trim(), ...kept].join("\n")}\n`,
+  };
+}
+
+/** Why it must be replaced; undefined while it serves `hosts` for a while yet. */
+export function whyRenew(
+  { certPem, keyPem, caPem }: ServingCertificate,
+  hosts: readonly string[],
+  nowMs: number,
+): string | undefined {
+  try {
+    const certificate = new X509Certificate(certPem);
+    if (validUntilMs(certPem) - nowMs < RENEW_BEFORE_MS) return "it expires soon";
+    const [first] = authorities(caPem);
+    if (first === undefined || !certificate.verify(new X509Certificate(first).publicKey))
+      return "its authority did not sign it";
+    if (!keyPem.includes("PRIVATE KEY")) return "it has no key";
+    const missing = hosts.find((host) =>
+      isIP(host) === 0
+        ? certificate.checkHost(host) === undefined
+        : certificate.checkIP(host) === undefined,
+    );
+    return missing === undefined ? undefined : `it is not for ${missing}`;
+  } catch (error) {
+    return `it cannot be read: ${(error as Error).message}`;
+  }
+}
+
+/** Unreadable counts as over. */
+export function validUntilMs(pem: string): number {
+  try {
+    return Date.parse(new X509Certificate(pem).validTo);
+  } catch {
+    return 0;
+  }
+}
+
+function authorities(bundle: string): readonly string[] {
+  return bundle.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+}

@@ -1,0 +1,170 @@
+/**
+ * What the API server must be told so that it calls us: `clientConfig` with our authority, in the CRDs that
+ * ask for conversion and in the configurations of admission webhooks. Pure: objects in, objects to write
+ * out. A CRD that wants no webhook is left as it is.
+ */
+import { webhookConfigurations } from "../../apis/hub/admission.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { base64Encode } from "../../base/base64.ts";
+import { deepEqual } from "../../base/json.ts";
+
+/** Where the API server finds us. */
+export type WebhookAddress =
+  | {
+      readonly service: {
+        readonly name: string;
+        readonly namespace: string;
+        readonly port: number;
+      };
+    }
+  /** Without a slash at its end. */
+  | { readonly url: string };
+
+interface ClientConfig {
+  readonly url?: string;
+  readonly service?: Readonly<Record<string, unknown>>;
+  readonly caBundle?: string;
+}
+
+export interface Crd extends KubeObject {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+    readonly conversion?: {
+      readonly strategy: string;
+      readonly webhook?: {
+        readonly clientConfig?: ClientConfig;
+        readonly conversionReviewVersions?: readonly string[];
+      };
+    };
+  };
+}
+
+export interface Webhook {
+  readonly name: string;
+  readonly clientConfig?: ClientConfig;
+  readonly rules?: readonly unknown[];
+}
+
+export interface WebhookConfiguration extends KubeObject {
+  readonly webhooks?: readonly Webhook[];
+}
+
+export const CRD: Kind<Crd> = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+};
+
+/** Kinds with two versions of which one is converted by us. */
+export const CONVERTED = [
+  "nodepools.karpenter.sh",
+  "nodeclaims.karpenter.sh",
+  "ec2nodeclasses.karpenter.k8s.aws",
+] as const;
+
+/** Kinds whose admission is ours: without one of them no admission webhook is wanted. */
+export const ADMITTED = [
+  "provisioners.karpenter.sh",
+  "awsnodetemplates.karpenter.k8s.aws",
+] as const;
+
+export type ConversionWish = "webhook" | "none" | "missing";
+
+/** What a CRD asks of us; `missing` when it serves two versions and nobody converts between them. */
+export function conversionWish({ spec }: Crd): ConversionWish {
+  if (spec.conversion?.strategy === "Webhook") return "webhook";
+  return spec.versions.filter(({ served }) => served).length > 1 ? "missing" : "none";
+}
+
+/** The CRD as it should be; undefined when it is, or wants no webhook. */
+export function withConversion(crd: Crd, address: WebhookAddress, caPem: string): Crd | undefined {
+  const { conversion, group } = crd.spec;
+  if (conversion?.strategy !== "Webhook") return undefined;
+  const { webhook } = conversion;
+  const clientConfig = clientConfigOf(
+    address,
+    `/conversion/${group}`,
+    caPem,
+    webhook?.clientConfig,
+  );
+  if (deepEqual(clientConfig, webhook?.clientConfig)) return undefined;
+  return {
+    ...crd,
+    spec: {
+      ...crd.spec,
+      conversion: {
+        ...conversion,
+        webhook: { conversionReviewVersions: ["v1"], ...webhook, clientConfig },
+      },
+    },
+  };
+}
+
+/** One of our configurations, its kind beside it. */
+export interface WantedConfiguration {
+  readonly kind: Kind<WebhookConfiguration>;
+  readonly wanted: WebhookConfiguration;
+}
+
+export function wantedConfigurations(
+  address: WebhookAddress,
+  caPem: string,
+): readonly WantedConfiguration[] {
+  return webhookConfigurations().map((configuration) => {
+    const one = configuration as WebhookConfiguration;
+    const webhooks = (one.webhooks ?? []).map((webhook) => {
+      const path = String(webhook.clientConfig?.service?.["path"]);
+      return { ...webhook, clientConfig: clientConfigOf(address, path, caPem) };
+    });
+    const plural = `${one.kind?.toLowerCase()}s`;
+    const kind = {
+      group: "admissionregistration.k8s.io",
+      version: "v1",
+      kind: one.kind ?? "",
+      plural,
+      namespaced: false,
+    };
+    return { kind, wanted: { ...one, webhooks } };
+  });
+}
+
+/**
+ * The configuration in the cluster, called at our address: whoever installed it decides on selectors and
+ * policies. undefined when there is nothing to change.
+ */
+export function withAddress(
+  held: WebhookConfiguration,
+  wanted: WebhookConfiguration,
+): WebhookConfiguration | undefined {
+  const byName = new Map(held.webhooks?.map((webhook) => [webhook.name, webhook]));
+  const webhooks = (wanted.webhooks ?? []).map((webhook) => {
+    const there = byName.get(webhook.name);
+    if (there === undefined) return webhook;
+    const clientConfig = keepPort(webhook.clientConfig ?? {}, there.clientConfig);
+    const rules = (there.rules ?? []).length > 0 ? there.rules : webhook.rules;
+    return { ...there, clientConfig, ...(rules === undefined ? {} : { rules }) };
+  });
+  return deepEqual(webhooks, held.webhooks) ? undefined : { ...held, webhooks };
+}
+
+function clientConfigOf(
+  address: WebhookAddress,
+  path: string,
+  caPem: string,
+  held?: ClientConfig,
+): ClientConfig {
+  const caBundle = base64Encode(caPem);
+  if ("url" in address) return { url: `${address.url}${path}`, caBundle };
+  return keepPort({ service: { ...address.service, path }, caBundle }, held);
+}
+
+/** The Service's port is the installer's: it need not be the container's. */
+function keepPort(config: ClientConfig, held: ClientConfig | undefined): ClientConfig {
+  const port = held?.service?.["port"];
+  if (config.service === undefined || port === undefined) return config;
+  return { ...config, service: { ...config.service, port } };
+}

@@ -1,0 +1,293 @@
+/**
+ * Keeps webhooks going on a real cluster, in every replica, leading or not: looks at what is installed,
+ * and where a CRD wants conversion or a v1alpha5 kind wants admission, holds a certificate, serves, and
+ * tells the API server where. With upstream's v1-only CRDs it does nothing. What fails is said once, with
+ * the right that is missing, tried again, and never in the way of the controllers.
+ */
+import { SERVICE } from "../../apis/core/kinds.ts";
+import { type AdmissionSettings, answerWebhook } from "../../apis/hub/admission.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { isConflict, isNotFound, KubeError } from "../../kube/errors.ts";
+import { reflect } from "../../kube/watch.ts";
+import { type ServingCertificate, validUntilMs } from "./certificate.ts";
+import { keepCertificate } from "./certificate-secret.ts";
+import {
+  ADMITTED,
+  CONVERTED,
+  CRD,
+  type Crd,
+  conversionWish,
+  type WebhookAddress,
+  wantedConfigurations,
+  withAddress,
+  withConversion,
+} from "./registration.ts";
+import { serveWebhooks, type WebhookServer } from "./server.ts";
+
+/** Also how soon a Secret that another replica renewed is noticed. */
+const LOOK_AGAIN_MS = 60_000;
+const RETRY_BASE_MS = 2_000;
+
+export interface WebhooksDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Where we listen; 0 = any free port. */
+  readonly port: number;
+  readonly host?: string;
+  /** Where the API server finds us. */
+  readonly address: WebhookAddress;
+  /** Of the Secret. */
+  readonly secret: { readonly name: string; readonly namespace: string };
+  readonly admission: AdmissionSettings;
+}
+
+export interface Webhooks {
+  /** They serve, or are not wanted, or cannot: nothing is worth waiting for. */
+  readonly settled: boolean;
+  /** The port that is served; undefined while none is. */
+  readonly port: number | undefined;
+  stop(): Promise<void>;
+}
+
+/** Starts at once, in the background. */
+export function startWebhooks(deps: WebhooksDeps): Webhooks {
+  const loop = new WebhookLoop(deps);
+  loop.start();
+  return loop;
+}
+
+class WebhookLoop implements Webhooks {
+  readonly #deps: WebhooksDeps;
+  readonly #stops: (() => void)[] = [];
+  #server: WebhookServer | undefined;
+  #certificate: ServingCertificate | undefined;
+  #settled = false;
+  #stopped = false;
+  #running: Promise<void> = Promise.resolve();
+  #timer: Timer | undefined;
+  #again = false;
+  #busy = false;
+  #failures = 0;
+  #said = "";
+
+  constructor(deps: WebhooksDeps) {
+    this.#deps = deps;
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  get port(): number | undefined {
+    return this.#server?.port;
+  }
+
+  start(): void {
+    for (const name of [...CONVERTED, ...ADMITTED]) {
+      // A CRD that is installed or replaced later is seen at once.
+      const stop = reflect({
+        ...this.#deps,
+        kind: CRD,
+        fieldSelector: `metadata.name=${name}`,
+        onList: ({ items }) => items.length > 0 && this.#wake(),
+        onEvent: () => this.#wake(),
+      });
+      this.#stops.push(stop);
+    }
+    this.#wake();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const stop of this.#stops) stop();
+    this.#timer?.cancel();
+    await this.#running;
+    await this.#server?.close();
+  }
+
+  #wake(): void {
+    if (this.#stopped) return;
+    this.#again = true;
+    if (!this.#busy) this.#running = this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#busy = true;
+    this.#timer?.cancel();
+    let waitMs = LOOK_AGAIN_MS;
+    while (this.#again && !this.#stopped) {
+      this.#again = false;
+      try {
+        await this.#step();
+        this.#failures = 0;
+        waitMs = LOOK_AGAIN_MS;
+      } catch (error) {
+        waitMs = Math.min(LOOK_AGAIN_MS, RETRY_BASE_MS * 2 ** Math.min(this.#failures++, 5));
+        // Another replica was quicker: what it wrote is looked at again.
+        if (!isConflict(error)) this.#say("error", ...failure(error));
+      }
+      this.#settled = true;
+    }
+    this.#busy = false;
+    if (!this.#stopped) this.#timer = this.#deps.clock.after(waitMs, () => this.#wake());
+  }
+
+  async #step(): Promise<void> {
+    const { client, address, secret } = this.#deps;
+    const converted = await this.#crds(CONVERTED);
+    const admitted = (await this.#crds(ADMITTED)).length > 0;
+    const missing = converted.filter((crd) => conversionWish(crd) === "missing");
+    if (!admitted && !converted.some((crd) => conversionWish(crd) === "webhook")) {
+      const unconverted = missing.map(({ metadata }) => metadata.name);
+      if (unconverted.length > 0)
+        this.#say("warn", "kinds are served in two versions without conversion", {
+          crds: unconverted,
+          remedy: "apply deploy/crds",
+        });
+      else this.#say("debug", "webhooks are not needed: nothing to convert or to admit", {});
+      return;
+    }
+    if ("service" in address && !(await this.#hasService(address.service))) {
+      const { namespace, name } = address.service;
+      this.#say("warn", "webhooks are not served: the API server would not find them", {
+        service: `${namespace}/${name} does not exist`,
+        remedy:
+          "make it or name it by --karpenter-service, or outside the cluster set --webhook-url",
+      });
+      return;
+    }
+    const certificate = await keepCertificate(
+      { ...this.#deps, ...secret, hosts: hostsOf(address) },
+      this.#certificate,
+    );
+    await this.#listen(certificate);
+    await registerAll(client, address, certificate.caPem, converted, admitted);
+    // Only now that every caller trusts its authority.
+    this.#use(certificate);
+    this.#say("info", "webhooks are served", {
+      port: this.#server?.port,
+      converted: converted.length - missing.length,
+      admission: admitted,
+    });
+  }
+
+  async #crds(names: readonly string[]): Promise<readonly Crd[]> {
+    const found: Crd[] = [];
+    for (const name of names) {
+      const crd = await this.#deps.client.get(CRD, { name }).catch(nothingWhenAbsent);
+      if (crd !== undefined && crd.metadata.deletionTimestamp === undefined) found.push(crd);
+    }
+    return found;
+  }
+
+  async #hasService(ref: { readonly name: string; readonly namespace: string }): Promise<boolean> {
+    try {
+      await this.#deps.client.get(SERVICE, ref);
+      return true;
+    } catch (error) {
+      // Who may not look is not kept from serving.
+      if (error instanceof KubeError && error.status === 403) return true;
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  async #listen(certificate: ServingCertificate): Promise<void> {
+    if (this.#server !== undefined) {
+      // Nobody trusts an expired one: the new one cannot do harm.
+      const inUse = this.#certificate;
+      if (inUse === undefined || validUntilMs(inUse.certPem) <= this.#deps.clock.now())
+        this.#use(certificate);
+      return;
+    }
+    const { admission, host, log, port } = this.#deps;
+    this.#server = await serveWebhooks({
+      port,
+      host,
+      certificate,
+      log,
+      answer: (path, review) => answerWebhook(path, review, admission),
+    });
+    this.#certificate = certificate;
+  }
+
+  #use(certificate: ServingCertificate): void {
+    if (this.#certificate?.certPem === certificate.certPem) return;
+    this.#certificate = certificate;
+    this.#server?.use(certificate);
+  }
+
+  /** Each state is said once, when it begins. */
+  #say(
+    level: "debug" | "info" | "warn" | "error",
+    message: string,
+    fields: Readonly<Record<string, unknown>>,
+  ): void {
+    const said = JSON.stringify([message, fields]);
+    if (said === this.#said) return;
+    this.#said = said;
+    this.#deps.log[level](message, fields);
+  }
+}
+
+/** Everything is tried; the first failure is thrown at the end. */
+async function registerAll(
+  client: KubeClient,
+  address: WebhookAddress,
+  caPem: string,
+  converted: readonly Crd[],
+  admitted: boolean,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const attempt = (work: Promise<unknown>): Promise<unknown> =>
+    work.catch((error: unknown) => failures.push(error));
+  for (const crd of converted) {
+    const changed = withConversion(crd, address, caPem);
+    if (changed !== undefined) await attempt(client.update(CRD, changed));
+  }
+  for (const { kind, wanted } of admitted ? wantedConfigurations(address, caPem) : []) {
+    const work = async (): Promise<void> => {
+      const ref = { name: wanted.metadata.name };
+      const held = await client.get(kind, ref).catch(nothingWhenAbsent);
+      const changed = held === undefined ? undefined : withAddress(held, wanted);
+      if (held === undefined) await client.create(kind, wanted);
+      else if (changed !== undefined) await client.update(kind, changed);
+    };
+    await attempt(work());
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+function nothingWhenAbsent(error: unknown): undefined {
+  if (isNotFound(error)) return undefined;
+  throw error;
+}
+
+/** The names by which the API server calls us. */
+function hostsOf(address: WebhookAddress): readonly string[] {
+  if ("url" in address) return [new URL(address.url).hostname.replace(/^\[|\]$/g, "")];
+  const { name, namespace } = address.service;
+  const base = `${name}.${namespace}`;
+  return [`${base}.svc`, `${base}.svc.cluster.local`, base, name];
+}
+
+function failure(error: unknown): [string, Readonly<Record<string, unknown>>] {
+  const told = error instanceof Error ? error.message : String(error);
+  if (error instanceof KubeError && error.status === 403)
+    return [
+      "webhooks are not served: a right is missing",
+      { error: told, remedy: "grant it to the controller's account, or set DISABLE_WEBHOOK=true" },
+    ];
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === "EADDRINUSE" || code === "EACCES")
+    return [
+      "webhooks are not served: cannot listen",
+      { error: told, remedy: "choose another --webhook-port" },
+    ];
+  return ["webhooks are not served", { error: told }];
+}
