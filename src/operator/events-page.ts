@@ -59,6 +59,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...disruption.terminating(both, v1, "<reason>"),
     ...disruption.unconsolidatable(both, "<why>"),
     ...disruption.proposed(command()),
+    ...[...both, object("NodePool")].flatMap((one) => disruption.approved([one], "<why>")),
     ...disruption.rejected(command(), "<why>"),
     ...["yes", "1h", "1m"].flatMap((grace) => disruption.graceOf(guarded(grace), SOME_TIME_MS)),
     draining.evicted(pod(), "<reason>"),

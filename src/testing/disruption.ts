@@ -4,6 +4,7 @@ import type { Generation } from "../apis/hub/generation.ts";
 import type { Pool, PoolDisruption } from "../apis/hub/pool.ts";
 import { toRfc3339 } from "../base/clock.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
+import { balancedTotals } from "../core/disruption/balanced.ts";
 import { type Candidate, findCandidates } from "../core/disruption/candidates.ts";
 import type { MethodInput } from "../core/disruption/methods/method.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
@@ -133,6 +134,7 @@ export function methodInput(
   options: MethodInputOptions = {},
 ): MethodInput {
   const { allowed = 10, types = TYPES, scheduling = {}, ...rest } = options;
+  const nodes = [...candidates.map(({ node }) => node), ...(scheduling.nodes ?? [])];
   const pools = [...new Map(candidates.map(({ pool }) => [pool.id, pool])).values()];
   return {
     nowMs: NOW,
@@ -149,9 +151,14 @@ export function methodInput(
       schedulingInput({
         pools: pools.map((pool) => ({ pool, instanceTypes: types, usage: {} })),
         ...scheduling,
-        nodes: [...candidates.map(({ node }) => node), ...(scheduling.nodes ?? [])],
+        nodes,
       }),
     ),
+    balancedTotals: () =>
+      balancedTotals(
+        nodes,
+        pools.map((pool) => ({ pool, instanceTypes: types })),
+      ),
     ...rest,
   };
 }

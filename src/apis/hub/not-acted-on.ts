@@ -31,12 +31,6 @@ export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
     path: "spec.replicas",
     note: "no nodes are made for a static pool, and pods are not planned onto it",
   },
-  {
-    kind: "NodePool",
-    path: "spec.disruption.consolidationPolicy",
-    value: "Balanced",
-    note: "only empty nodes are removed; nodes in use stay as they are",
-  },
   ...NODE_CLASS_FIELDS.map(([path, note]) => ({
     kind: "EC2NodeClass",
     path: `spec.${path}`,

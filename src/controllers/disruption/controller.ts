@@ -8,6 +8,7 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
+import { describeVerdict, type Verdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
@@ -15,9 +16,11 @@ import type { Method, Rejection, Remark } from "../../core/disruption/methods/me
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
 import { deleteClaim } from "../claims.ts";
+import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
-import { blocked, proposed, rejected, unconsolidatable } from "./events.ts";
+import { approved, blocked, proposed, rejected, unconsolidatable } from "./events.ts";
+import { policyLabel } from "./labels.ts";
 import { look, objectsOf, poolsInUse, reportRound, surroundings } from "./look.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
 
@@ -112,6 +115,7 @@ async function propose(
       (world.clock.now() - startMs) / 1_000,
     );
     tell(world, proposal.remarks);
+    countMoves(world, proposal.refused ?? []);
     if (sweeps.note(method, proposal, facts)) again = "soon";
     const commands = proposal.commands.filter(
       ({ validateAfterMs }) => !waiting || validateAfterMs === 0,
@@ -137,7 +141,8 @@ async function take(
       if (await start(queue, command, log)) again = "now";
       continue;
     }
-    world.events.publish(...proposed(command));
+    countMoves(world, command.verdicts ?? []);
+    world.events.publish(...proposed(command), ...approvals(world, command));
     const validateAtMs = nowMs + command.validateAfterMs;
     memory.pending = [...memory.pending, { method, command, validateAtMs }];
   }
@@ -152,6 +157,29 @@ function tell(world: World, remarks: readonly Remark[]): void {
         ? blocked(objects, candidate.generation, message)
         : unconsolidatable(objects, message);
     world.events.publish(...events);
+  }
+}
+
+/** A move of one node is approved on that node; one of several, on the pools. */
+function approvals(world: World, { candidates, verdicts = [] }: Command) {
+  return verdicts.flatMap((verdict) => {
+    if (verdict.score === undefined) return [];
+    const native = poolById(world, verdict.pool.id)?.native;
+    const [only, ...others] = candidates.map(objectsOf);
+    const objects = others.length === 0 ? (only ?? []) : native === undefined ? [] : [native];
+    return approved(objects, describeVerdict(verdict));
+  });
+}
+
+function countMoves(world: World, verdicts: readonly Verdict[]): void {
+  for (const { pool, approved: isApproved, score } of verdicts) {
+    const labels = {
+      decision: isApproved ? "approved" : "rejected",
+      nodepool: pool.name,
+      policy: policyLabel(pool),
+    };
+    world.metrics.count("consolidation_moves_total", labels);
+    if (score !== undefined) world.metrics.observe("consolidation_score", labels, score);
   }
 }
 

@@ -51,6 +51,14 @@ export function proposed(command: Command): readonly EventToPublish[] {
   );
 }
 
+/** A move that a Balanced pool found worth its disturbance. */
+export function approved(
+  objects: readonly KubeObject[],
+  message: string,
+): readonly EventToPublish[] {
+  return objects.map((object) => consolidation(object, "ConsolidationApproved", message));
+}
+
 /** A consolidation that no longer held. */
 export function rejected(command: Command, why: string): readonly EventToPublish[] {
   const savings = `(savings: ${formatSavings(command)})`;

@@ -1,5 +1,6 @@
 /** Label values of disruption metrics. */
 
+import type { Pool } from "../../apis/hub/pool.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { CommandReason, Decision } from "../../core/disruption/command.ts";
@@ -17,6 +18,11 @@ export function recordedDecision({ replacements }: CommandRecord): Decision {
   return replacements === 0 ? "delete" : "replace";
 }
 
+/** `when_empty_or_underutilized`. */
+export function policyLabel({ disruption }: Pool): string {
+  return disruption.policy.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+}
+
 export function disruptedLabels(
   reason: CommandReason,
   candidate: Candidate,
@@ -28,7 +34,7 @@ export function disruptedLabels(
     nodepool: candidate.pool.name,
     capacity_type: candidate.capacityType,
     // Only consolidation has a policy behind it.
-    consolidation_policy: reason === "Underutilized" ? candidate.pool.disruption.policy : "",
+    consolidation_policy: reason === "Underutilized" ? policyLabel(candidate.pool) : "",
     termination_mode: grace === undefined ? "graceful" : forceful ? "forceful" : "eventual",
   };
 }

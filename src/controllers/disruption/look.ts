@@ -7,6 +7,7 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
+import { balancedTotals } from "../../core/disruption/balanced.ts";
 import { allowances, brokenBudget } from "../../core/disruption/budgets.ts";
 import { type Blocked, type Candidate, findCandidates } from "../../core/disruption/candidates.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
@@ -103,6 +104,7 @@ export function look(
     allowances: allowed,
     pdbs,
     simulator,
+    balancedTotals: once(() => balancedTotals(nodes, pools)),
     spotToSpot: world.settings.gates.spotToSpot,
     alphaBusy: nodes.some((node) => isAlphaReplacement(node, queue)),
     backingOff: queue.backingOff(nowMs),
@@ -110,6 +112,14 @@ export function look(
   };
   if (mode === "report") report(world, method, input, found.blocked);
   return input;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 /** A used alpha node that a command of ours takes away and that is not gone yet. */

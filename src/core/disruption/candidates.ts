@@ -138,9 +138,6 @@ export function candidateOf(
   const zone = labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
   const capacityType = labels[CAPACITY_TYPE_LABEL_KEY] ?? "";
   const reschedulablePods = node.pods.filter(isReschedulable);
-  const offering = instanceType?.offerings.find(
-    (one) => one.zone === zone && one.capacityType === capacityType,
-  );
   const key = DO_NOT_CONSOLIDATE_ANNOTATION_KEY;
   const generation = claimGeneration(claim);
   return {
@@ -153,10 +150,23 @@ export function candidateOf(
     capacityType,
     pods: node.pods,
     reschedulablePods,
-    priceMicroUsd: offering?.priceMicroUsd ?? 0,
+    priceMicroUsd: priceOf(labels, instanceTypes),
     rescheduleCost: reschedulablePods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
     doNotConsolidate: generation !== "v1" && node.node?.metadata.annotations?.[key] === "true",
   };
+}
+
+/** What a node with these labels costs an hour; 0 when its pool no longer offers the like. */
+export function priceOf(
+  labels: Readonly<Record<string, string>>,
+  instanceTypes: readonly InstanceType[],
+): number {
+  const zone = labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
+  const capacityType = labels[CAPACITY_TYPE_LABEL_KEY] ?? "";
+  const offering = instanceTypes
+    .find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY])
+    ?.offerings.find((one) => one.zone === zone && one.capacityType === capacityType);
+  return offering?.priceMicroUsd ?? 0;
 }
 
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";

@@ -5,6 +5,7 @@
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
+import type { Verdict } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
 
 /** `Expired`: alpha and beta only; no budget of v1 can name it. */
@@ -22,6 +23,8 @@ export interface Command {
   readonly replacements: readonly PlannedClaim[];
   /** Nodes that are to take the pods: not disrupted themselves for a while. */
   readonly targets: readonly string[];
+  /** What the pools' policies make of it; consolidation only. */
+  readonly verdicts?: readonly Verdict[];
   /** Looked at again this much later before anything is done. 0: done at once. */
   readonly validateAfterMs: number;
 }

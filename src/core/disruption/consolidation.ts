@@ -10,6 +10,7 @@ import {
   INSTANCE_TYPE_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
+import { describeVerdict, type Verdict, weigh } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
 import { cheaperPlan, withoutSameTypes } from "./cheaper.ts";
 import type { Command } from "./command.ts";
@@ -40,17 +41,36 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
 export function isConsolidatable(candidate: Candidate): boolean {
   const { pool, claim, generation, reschedulablePods } = candidate;
   if (pool.replicas !== undefined || reschedulablePods.length === 0) return false;
-  // Its scores are not computed yet (hub/not-acted-on.ts says so to its users).
-  if (pool.disruption.policy === "Balanced") return false;
   if (unconsolidatable(candidate) !== undefined) return false;
   return generation !== "v1" || isTrue(claim, "Consolidatable");
+}
+
+/** Why nodes stay; `verdicts` where it was their pools' policy that had the last word. */
+export interface Staying {
+  readonly message: string;
+  readonly verdicts?: readonly Verdict[];
 }
 
 /** The command that takes these nodes away, or why there is none. All of one generation. */
 export function consolidate(
   candidates: readonly Candidate[],
+  input: MethodInput,
+): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
+  const found = cheapestMove(candidates, input);
+  if ("message" in found) return found;
+  const verdicts = weigh(found, input.balancedTotals());
+  const refused = verdicts.find(({ approved }) => !approved);
+  if (refused === undefined) return { ...found, verdicts };
+  return {
+    message: `NodePool "${refused.pool.name}" has consolidation policy Balanced, ${describeVerdict(refused)}`,
+    verdicts,
+  };
+}
+
+function cheapestMove(
+  candidates: readonly Candidate[],
   { simulator, spotToSpot, backingOff }: MethodInput,
-): Command | { readonly message: string } {
+): Command | Staying {
   const { replacements, targets, homeless } = simulator.without(candidates);
   if (homeless.length > 0)
     return { message: `Not all pods would schedule, ${homeless.join("; ")}` };

@@ -1,5 +1,6 @@
 /** What every way of disrupting nodes looks like: a file each beside this one, in order in all.ts. */
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import type { PoolTotals, Verdict } from "../balanced.ts";
 import type { PoolAllowance } from "../budgets.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
 import type { Command, CommandReason } from "../command.ts";
@@ -14,6 +15,8 @@ export interface MethodInput {
   readonly pdbs: readonly PodDisruptionBudget[];
   /** The cluster without some of its nodes. */
   readonly simulator: Simulator;
+  /** What Balanced pools cost and hold in all, by pool id; made when first asked for. */
+  readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   readonly spotToSpot: boolean;
   /** A used node of an alpha pool is being replaced: alpha does one at a time. */
   readonly alphaBusy: boolean;
@@ -34,6 +37,8 @@ export interface Proposal {
   /** None: nothing to do this way. */
   readonly commands: readonly Command[];
   readonly remarks: readonly Remark[];
+  /** Moves that a pool's policy refused; for metrics. */
+  readonly refused?: readonly Verdict[];
   /** Nodes looked at in this slice, where there are more to look at; absent: the sweep is over. */
   readonly slice?: readonly string[];
 }

@@ -3,6 +3,7 @@
  * best saving first, that can go together, found by halving.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
+import type { Verdict } from "../balanced.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
@@ -25,16 +26,17 @@ export const multiNodeConsolidation: Method = {
 
 /** A command speaks for one generation: the first that has one wins, oldest words first. */
 function propose(input: MethodInput): Proposal {
+  const refused: Verdict[] = [];
   for (const generation of ["alpha", "beta", "v1"] as const) {
     if (generation === "alpha" && input.alphaBusy) continue;
     const chosen = together(
       input.candidates.filter((one) => one.generation === generation && isConsolidatable(one)),
       input,
     );
-    const command = longest(chosen, input);
-    if (command !== undefined) return { commands: [command], remarks: [] };
+    const command = longest(chosen, input, refused);
+    if (command !== undefined) return { commands: [command], remarks: [], refused };
   }
-  return { commands: [], remarks: [] };
+  return { commands: [], remarks: [], refused };
 }
 
 /** As many as budgets allow, whose pods the guards of their workloads let go together. */
@@ -48,7 +50,12 @@ function together(candidates: readonly Candidate[], input: MethodInput): readonl
     .slice(0, MAX_NODES);
 }
 
-function longest(candidates: readonly Candidate[], input: MethodInput): Command | undefined {
+/** `refused` takes the verdicts against moves that were tried. */
+function longest(
+  candidates: readonly Candidate[],
+  input: MethodInput,
+  refused: Verdict[],
+): Command | undefined {
   let best: Command | undefined;
   let low = 2;
   let high = candidates.length;
@@ -56,6 +63,7 @@ function longest(candidates: readonly Candidate[], input: MethodInput): Command 
     const count = (low + high) >> 1;
     const found = consolidate(candidates.slice(0, count), input);
     if ("message" in found) {
+      refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
       high = count - 1;
     } else {
       best = found;

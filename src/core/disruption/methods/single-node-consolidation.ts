@@ -3,6 +3,7 @@
  * saving first, so that a large pool does not keep the others waiting.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
+import type { Verdict } from "../balanced.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
 import {
@@ -41,12 +42,14 @@ function propose(input: MethodInput): Proposal {
       !(one.generation === "alpha" && input.alphaBusy),
   );
   const { now, slice } = nextSlice(inTurns(allowed), input.examined);
+  const refused: Verdict[] = [];
   for (const candidate of now) {
     const found = consolidate([candidate], input);
-    if (!("message" in found)) return { commands: [found], remarks };
+    if (!("message" in found)) return { commands: [found], remarks, refused };
+    refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
     remarks.push({ candidate, about: "unconsolidatable", message: found.message });
   }
-  return { commands: [], remarks, ...slice };
+  return { commands: [], remarks, refused, ...slice };
 }
 
 /** The first of each pool by pool id, then the second of each, and so on. */

@@ -1,0 +1,102 @@
+/**
+ * The policy Balanced: a move must save a share of its pool's cost that is worth the share of the pool's
+ * pods it disturbs. Pools with other policies let every saving pass.
+ * upstream: pkg/controllers/disruption/balanced.go
+ */
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { PoolInput } from "../provisioning/scheduling-input.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { evictionCost, priceOf } from "./candidates.ts";
+import { type Command, savingsMicroUsd } from "./command.ts";
+
+/** A share of disruption may be this many times the share that is saved. */
+export const BALANCED_K = 2;
+const THRESHOLD = 1 / BALANCED_K;
+
+export interface PoolTotals {
+  readonly priceMicroUsd: number;
+  /** Of all its nodes: 1 and what moving the pods costs. */
+  readonly rescheduleCost: number;
+}
+
+/** What one pool makes of a command that takes nodes of its. Shares are between 0 and 1, as a rule. */
+export interface Verdict {
+  readonly pool: Pool;
+  readonly approved: boolean;
+  /** Absent where the policy does not ask for one. */
+  readonly score?: number;
+  readonly savingsShare?: number;
+  readonly disruptionShare?: number;
+}
+
+/** By pool id, of the pools that are Balanced. */
+export function balancedTotals(
+  nodes: readonly NodeView[],
+  pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[],
+): ReadonlyMap<string, PoolTotals> {
+  const totals = new Map<string, PoolTotals>();
+  const types = new Map<string, PoolInput["instanceTypes"]>();
+  for (const { pool, instanceTypes } of pools) {
+    if (pool.disruption.policy !== "Balanced") continue;
+    types.set(pool.id, instanceTypes);
+    totals.set(pool.id, { priceMicroUsd: 0, rescheduleCost: 0 });
+  }
+  if (totals.size === 0) return totals;
+  for (const { poolId = "", labels, pods } of nodes) {
+    const before = totals.get(poolId);
+    if (before === undefined) continue;
+    const moving = pods.filter(isReschedulable);
+    totals.set(poolId, {
+      priceMicroUsd: before.priceMicroUsd + priceOf(labels, types.get(poolId) ?? []),
+      rescheduleCost: moving.reduce(
+        (sum, pod) => sum + Math.max(0, evictionCost(pod)),
+        before.rescheduleCost + 1,
+      ),
+    });
+  }
+  return totals;
+}
+
+/** One verdict for each pool that would lose nodes, by pool id. The move stands when all approve. */
+export function weigh(
+  command: Command,
+  totals: ReadonlyMap<string, PoolTotals>,
+): readonly Verdict[] {
+  const { candidates } = command;
+  const pools = new Map(candidates.map(({ pool }) => [pool.id, pool]));
+  const sourceMicroUsd = candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0);
+  const savings = savingsMicroUsd(command);
+  return [...pools.keys()].sort().map((id) => {
+    const pool = pools.get(id) as Pool;
+    const total = totals.get(id);
+    if (pool.disruption.policy !== "Balanced" || total === undefined)
+      return { pool, approved: true };
+    const own = candidates.filter((one) => one.pool.id === id);
+    const ownMicroUsd = own.reduce((sum, one) => sum + one.priceMicroUsd, 0);
+    const share = sourceMicroUsd === 0 ? 0 : (savings * ownMicroUsd) / sourceMicroUsd;
+    const moved = own.reduce((sum, { rescheduleCost }) => sum + rescheduleCost, 0);
+    const savingsShare = ratio(share, total.priceMicroUsd);
+    const disruptionShare = ratio(moved, total.rescheduleCost);
+    const score = scoreOf(savingsShare, disruptionShare);
+    return { pool, approved: score >= THRESHOLD, score, savingsShare, disruptionShare };
+  });
+}
+
+/** `score 1.25 >= threshold 0.50 (k: 2, savings 12.5%, disruption 10.0%)`. */
+export function describeVerdict(verdict: Verdict): string {
+  const { score = 0, savingsShare = 0, disruptionShare = 0, approved } = verdict;
+  const percent = (share: number) => `${(share * 100).toFixed(1)}%`;
+  const shares = `savings ${percent(savingsShare)}, disruption ${percent(disruptionShare)}`;
+  const sign = approved ? ">=" : "<";
+  return `score ${score.toFixed(2)} ${sign} threshold ${THRESHOLD.toFixed(2)} (k: ${BALANCED_K}, ${shares})`;
+}
+
+function ratio(part: number, whole: number): number {
+  return whole <= 0 ? 0 : part / whole;
+}
+
+function scoreOf(savingsShare: number, disruptionShare: number): number {
+  if (savingsShare <= 0) return 0;
+  return disruptionShare === 0 ? Number.POSITIVE_INFINITY : savingsShare / disruptionShare;
+}
