@@ -5,6 +5,7 @@ import { fieldsPage } from "../src/apis/hub/not-acted-on.ts";
 import { eventsPage } from "../src/operator/events-page.ts";
 import { metricsPage } from "../src/operator/metrics-page.ts";
 import { settingsPage } from "../src/operator/settings-page.ts";
+import { chartFiles } from "./chart/chart-files.ts";
 
 export interface GeneratedFile {
   /** From the project's root. */
@@ -15,6 +16,7 @@ export interface GeneratedFile {
 export function generatedFiles(): readonly GeneratedFile[] {
   return [
     ...crdFiles(),
+    ...chartFiles(),
     { path: "docs/reference/events.md", content: eventsPage() },
     { path: "docs/reference/fields.md", content: fieldsPage() },
     { path: "docs/reference/metrics.md", content: metricsPage() },

@@ -1,0 +1,89 @@
+{{/* Names and labels. Upstream's, so that selectors of dashboards and policies keep working. */}}
+{{- define "karpenter.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "karpenter.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- $name := default .Chart.Name .Values.nameOverride }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "karpenter.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "karpenter.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "karpenter.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.additionalLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The metadata that every object has, but for its name. */}}
+{{- define "karpenter.metadata" -}}
+labels:
+  {{- include "karpenter.labels" . | nindent 2 }}
+{{- with .Values.additionalAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "karpenter.serviceAccountName" -}}
+{{- default (include "karpenter.fullname" .) .Values.serviceAccount.name }}
+{{- end }}
+
+{{- define "karpenter.image" -}}
+{{- $image := .Values.controller.image }}
+{{- if $image.digest }}
+{{- printf "%s@%s" $image.repository $image.digest }}
+{{- else }}
+{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag) }}
+{{- end }}
+{{- end }}
+
+{{/* Terms without a selector mean the controller's own pods. */}}
+{{- define "karpenter.affinity" -}}
+{{- $own := dict "matchLabels" (include "karpenter.selectorLabels" .root | fromYaml) }}
+{{- $affinity := deepCopy .affinity }}
+{{- range $kind := list "podAffinity" "podAntiAffinity" }}
+{{- range dig $kind "requiredDuringSchedulingIgnoredDuringExecution" list $affinity }}
+{{- if not (hasKey . "labelSelector") }}{{ $_ := set . "labelSelector" $own }}{{ end }}
+{{- end }}
+{{- range dig $kind "preferredDuringSchedulingIgnoredDuringExecution" list $affinity }}
+{{- if not (hasKey .podAffinityTerm "labelSelector") }}{{ $_ := set .podAffinityTerm "labelSelector" $own }}{{ end }}
+{{- end }}
+{{- end }}
+{{- toYaml $affinity }}
+{{- end }}
+
+{{- define "karpenter.topologySpreadConstraints" -}}
+{{- $own := dict "matchLabels" (include "karpenter.selectorLabels" . | fromYaml) }}
+{{- $constraints := deepCopy .Values.topologySpreadConstraints }}
+{{- range $constraints }}
+{{- if not (hasKey . "labelSelector") }}{{ $_ := set . "labelSelector" $own }}{{ end }}
+{{- end }}
+{{- toYaml $constraints }}
+{{- end }}
+
+{{/* Settings in, `CapacityBuffer=false,Drift=true,…` out: each gate's key with a capital letter. */}}
+{{- define "karpenter.featureGates" -}}
+{{- $gates := list }}
+{{- range $key, $on := .featureGates }}
+{{- $name := printf "%s%s" (upper (substr 0 1 $key)) (substr 1 -1 $key) }}
+{{- $gates = append $gates (printf "%s=%t" $name $on) }}
+{{- end }}
+{{- join "," $gates }}
+{{- end }}

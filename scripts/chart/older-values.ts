@@ -1,0 +1,87 @@
+/**
+ * What values were called in the charts of older generations, and what becomes of them now: another name,
+ * nothing (and the notes say why), or a refusal that names the remedy, where going on in silence would
+ * change what the user gets. The chart's template, its schema and its reference page are made from this.
+ * upstream: the chart's values at v0.5 to v0.37
+ */
+
+export interface OlderValue {
+  /** `settings.aws.clusterName`. */
+  readonly name: string;
+  readonly type: "string" | "boolean" | "integer" | "number" | "object" | "array" | "any";
+  /** Where it goes in the resolved values. */
+  readonly to?: string;
+  /** Its name now, when there is one and `to` is not it. */
+  readonly now?: string;
+  /** It changes nothing: why. */
+  readonly ignored?: string;
+  /** It is refused: what to do instead. */
+  readonly refused?: string;
+}
+
+const ROLE =
+  "give the pod a role instead: serviceAccount.annotations.eks.amazonaws.com/role-arn, or EKS Pod Identity";
+const ALWAYS = "always on since v0.32";
+
+export const OLDER_VALUES: readonly OlderValue[] = [
+  renamed("controller.clusterName", "settings.clusterName"),
+  renamed("controller.clusterEndpoint", "settings.clusterEndpoint"),
+  renamed("controller.replicas", "replicas", "integer"),
+  renamed("controller.nodeSelector", "nodeSelector", "object"),
+  renamed("controller.tolerations", "tolerations", "array"),
+  renamed("controller.affinity", "affinity", "object"),
+  renamed("controller.logLevel", "logLevel"),
+  renamed("controller.outputPaths", "logOutputPaths", "array"),
+  renamed("controller.errorOutputPaths", "logErrorOutputPaths", "array"),
+  renamed("clusterName", "settings.clusterName"),
+  renamed("clusterEndpoint", "settings.clusterEndpoint"),
+  kept("aws.defaultInstanceProfile", "defaultInstanceProfile"),
+  renamed("settings.aws.clusterName", "settings.clusterName"),
+  renamed("settings.aws.clusterEndpoint", "settings.clusterEndpoint"),
+  renamed("settings.aws.clusterCABundle", "settings.clusterCABundle"),
+  renamed("settings.aws.interruptionQueueName", "settings.interruptionQueue"),
+  renamed("settings.aws.isolatedVPC", "settings.isolatedVPC", "boolean"),
+  renamed("settings.aws.vmMemoryOverheadPercent", "settings.vmMemoryOverheadPercent", "any"),
+  renamed("settings.aws.reservedENIs", "settings.reservedENIs", "any"),
+  kept("settings.aws.defaultInstanceProfile", "defaultInstanceProfile"),
+  ignored("settings.aws.enablePodENI", "boolean", ALWAYS),
+  ignored("settings.aws.enableENILimitedPodDensity", "boolean", ALWAYS),
+  ignored("settings.aws.nodeNameConvention", "string", "nodes are named by their private DNS name"),
+  refused("settings.aws.tags", "object", "put tags into the node classes (spec.tags)"),
+  refused("settings.aws.assumeRoleARN", "string", ROLE),
+  ignored("settings.aws.assumeRoleDuration", "string", "no role is assumed by the controller"),
+  refused("settings.assumeRoleARN", "string", ROLE),
+  ignored("settings.assumeRoleDuration", "string", "no role is assumed by the controller"),
+  kept("settings.featureGates.driftEnabled", "alphaDrift", "boolean"),
+  renamed(
+    "settings.featureGates.SpotToSpotConsolidation",
+    "settings.featureGates.spotToSpotConsolidation",
+    "boolean",
+  ),
+  renamed("logConfig.logLevel.global", "logLevel"),
+  renamed("logConfig.logLevel.controller", "logLevel"),
+  renamed("logConfig.outputPaths", "logOutputPaths", "array"),
+  renamed("logConfig.errorOutputPaths", "logErrorOutputPaths", "array"),
+  ignored("logConfig.logLevel.webhook", "string", "webhooks log with the controller"),
+  ignored("logConfig.logEncoding", "string", "logs are JSON lines"),
+  ignored("logEncoding", "string", "logs are JSON lines"),
+  ignored("webhook.logLevel", "string", "webhooks log with the controller"),
+  ignored("webhook.metrics.port", "integer", "webhooks have no metrics of their own"),
+];
+
+function renamed(name: string, to: string, type: OlderValue["type"] = "string"): OlderValue {
+  return { name, to, type };
+}
+
+/** It works as before and has no newer name. */
+function kept(name: string, to: string, type: OlderValue["type"] = "string"): OlderValue {
+  return { name, to, type, now: "" };
+}
+
+function ignored(name: string, type: OlderValue["type"], why: string): OlderValue {
+  return { name, type, ignored: why };
+}
+
+function refused(name: string, type: OlderValue["type"], remedy: string): OlderValue {
+  return { name, type, refused: remedy };
+}
