@@ -1,0 +1,154 @@
+/**
+ * The two operators as processes on one footing: the same kubeconfig of a service account of their own, the
+ * same settings by the same environment variables, watched through /proc. Each hangs on its parent by its
+ * standard input, so nothing stays behind however the bench ends.
+ */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const MODULE = fileURLToPath(new URL(".", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const PACKAGE = "sigs.k8s.io/karpenter/kwok";
+/** Runs its arguments in the background, tells their id, ends them with its standard input. */
+const TIED = '"$@" & echo $! >&3; exec 3>&-; cat >/dev/null; kill -9 $!';
+const TICKS_PER_SECOND = 100;
+const READY_LIMIT_MS = 60_000;
+
+export interface Contestant {
+  readonly name: "ours" | "upstream";
+  readonly command: readonly string[];
+}
+
+export interface Running {
+  /** Seconds of CPU so far, of all threads. */
+  cpuSeconds(): number;
+  /** The most memory it ever held. */
+  peakRssMib(): number;
+  stop(): Promise<void>;
+}
+
+/** `nodeFlags`: for profiles, and to try settings of the image. */
+export function ours(nodeFlags: readonly string[] = []): Contestant {
+  const command = [process.execPath, ...nodeFlags, MAIN, "controller", "--provider", "kwok"];
+  return { name: "ours", command };
+}
+
+/** Built once for each version that go.mod names, into a cache outside the tree. */
+export function upstream(tell: (line: string) => void): Contestant {
+  const hash = createHash("sha256");
+  for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE, file)));
+  const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "karpenter-ts");
+  const folder = join(cache, "bench-cluster");
+  const program = join(folder, hash.digest("hex").slice(0, 12));
+  if (!existsSync(program)) {
+    if (spawnSync("go", ["version"]).status !== 0)
+      throw new Error("upstream is built with Go, which is not on PATH: install Go 1.26.6 or newer");
+    tell("building upstream's operator for kwok (once; some minutes)");
+    mkdirSync(folder, { recursive: true });
+    const half = `${program}.${process.pid}`;
+    try {
+      const args = ["-n", "10", "go", "build", "-trimpath", "-ldflags=-s -w", "-o", half, PACKAGE];
+      execFileSync("nice", args, { cwd: MODULE, stdio: ["ignore", "inherit", "inherit"] });
+      renameSync(half, program);
+    } finally {
+      rmSync(half, { force: true });
+    }
+  }
+  return { name: "upstream", command: [program] };
+}
+
+/** Resolves when it says that it is ready. */
+export async function start(
+  contestant: Contestant,
+  kubeconfig: string,
+  logFile: string,
+): Promise<Running> {
+  const port = await freePort();
+  const log = openSync(logFile, "a");
+  const child = spawn("sh", ["-c", TIED, "sh", ...contestant.command], {
+    stdio: ["pipe", log, log, "pipe"],
+    env: {
+      ...process.env,
+      KUBECONFIG: kubeconfig,
+      KUBERNETES_MIN_VERSION: "1.19.0-0",
+      KARPENTER_SERVICE: "karpenter",
+      SYSTEM_NAMESPACE: "kube-system",
+      METRICS_PORT: "0",
+      HEALTH_PROBE_PORT: String(port),
+      DISABLE_LEADER_ELECTION: "true",
+      CPU_REQUESTS: "1000",
+      MEMORY_LIMIT: "4000000000",
+    },
+  });
+  closeSync(log);
+  const pid = await pidFrom(child);
+  const running: Running = {
+    cpuSeconds: () => cpuSecondsOf(pid),
+    peakRssMib: () => peakRssMibOf(pid),
+    stop: async () => {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.stdin?.end();
+      await ended;
+    },
+  };
+  const deadlineMs = performance.now() + READY_LIMIT_MS;
+  while (!(await answers(`http://127.0.0.1:${port}/readyz`))) {
+    if (performance.now() > deadlineMs) {
+      await running.stop();
+      throw new Error(`${contestant.name} is not ready after ${READY_LIMIT_MS / 1_000} s; ${logFile}`);
+    }
+    await sleep(100);
+  }
+  return running;
+}
+
+function pidFrom(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.stdio[3]?.once("data", (chunk: Buffer) => resolve(Number(chunk.toString())));
+    child.once("error", reject);
+  });
+}
+
+/** utime and stime: fields 14 and 15, counted after the name in brackets. */
+function cpuSecondsOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+function peakRssMibOf(pid: number): number {
+  const kib = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) / 1_024;
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    return (await fetch(url)).ok;
+  } catch {
+    return false;
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
