@@ -12,6 +12,8 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
   "kubernetes",
   "orphan",
   "foregroundDeletion",
+  // Every CRD carries it; kinds of that group are judged without this rule.
+  "customresourcecleanup.apiextensions.k8s.io",
 ]);
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
