@@ -24,7 +24,9 @@ const MODULE = fileURLToPath(new URL(".", import.meta.url));
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const PACKAGE = "sigs.k8s.io/karpenter/kwok";
 /** Runs its arguments in the background, tells their id, ends them with its standard input. */
-const TIED = '"$@" & echo $! >&3; exec 3>&-; cat >/dev/null; kill -9 $!';
+const TIED =
+  '"$@" & child=$!; echo $child >&3; exec 3>&-; cat >/dev/null; kill $child; ' +
+  "(sleep 10; kill -9 $child) 2>/dev/null & wait $child";
 const TICKS_PER_SECOND = 100;
 const READY_LIMIT_MS = 60_000;
 

@@ -11,6 +11,13 @@ export interface EventToPublish {
   readonly dedupeValues?: readonly string[];
   /** Default 2 minutes. */
   readonly dedupeMs?: number;
+  /** Of events with the same reason, no more than these are published; what is over is dropped. */
+  readonly rate?: EventRate;
+}
+
+export interface EventRate {
+  readonly perSecond: number;
+  readonly burst: number;
 }
 
 export interface EventRecorder {

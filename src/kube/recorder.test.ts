@@ -72,4 +72,40 @@ describe("recorder", () => {
     const old = stored().filter(({ involvedObject }) => involvedObject.name === "old");
     expect(old.map(({ count }) => count)).toEqual([1, 1]);
   });
+
+  it("publishes events of a reason with a rate in bursts and then at that rate", async () => {
+    const { clock, recorder, stored } = open();
+    const rate = { perSecond: 5, burst: 10 };
+    recorder.publish(...Array.from({ length: 50 }, (_, n) => event(`p-${n}`, { rate })));
+    await clock.settle();
+    expect(stored()).toHaveLength(10);
+    await clock.advance(1_000);
+    recorder.publish(...Array.from({ length: 50 }, (_, n) => event(`q-${n}`, { rate })));
+    recorder.publish(event("other", { reason: "Other" }));
+    await clock.settle();
+    expect(stored()).toHaveLength(10 + 5 + 1);
+  });
+
+  it("writes eight at a time, and drops what does not fit while the server hangs", async () => {
+    const clock = new VirtualClock();
+    const kube = fakeKube(clock);
+    const held: (() => void)[] = [];
+    const client: typeof kube = {
+      ...kube,
+      create: async (kind, object) => {
+        await new Promise<void>((resolve) => held.push(resolve));
+        return kube.create(kind, object);
+      },
+    };
+    const deps = { client, clock, random: new Random(1), log: SILENT, component: "karpenter" };
+    const recorder = createRecorder(deps);
+    recorder.publish(...Array.from({ length: 9_000 }, (_, n) => event(`p-${n}`)));
+    await clock.settle();
+    expect(held).toHaveLength(8);
+    while (held.length > 0) {
+      for (const answer of held.splice(0)) answer();
+      await clock.settle();
+    }
+    expect(kube.all(EVENT)).toHaveLength(8 + 8_192);
+  });
 });

@@ -17,6 +17,10 @@ const DEFAULT_DEDUPE_MS = 120_000;
 const MEMORY = 4_096;
 /** Never more than that, whatever goes on in the cluster. */
 const MEMORY_LIMIT = 65_536;
+/** Writes at once. Others wait: thousands of events must not stand before a claim's write. */
+const WRITES_AT_ONCE = 8;
+/** So many wait at most while the server is slow or away; then the newest are dropped. */
+const WAITING_LIMIT = 8_192;
 
 export interface RecorderDeps {
   readonly client: KubeClient;
@@ -38,6 +42,8 @@ interface Remembered {
 
 export function createRecorder(deps: RecorderDeps): EventRecorder {
   const memory = new Map<string, Remembered>();
+  const rates = new Map<string, RateLimit>();
+  const writer: Writer = { ...deps, inTurn: createTurns(deps.log) };
   let published = 0;
   let sweepAt = MEMORY;
 
@@ -60,15 +66,31 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
     const known = memory.get(key);
     if (known !== undefined && nowMs < known.untilMs) return;
     const untilMs = nowMs + (event.dedupeMs ?? DEFAULT_DEDUPE_MS);
+    if (!mayPass(event, nowMs)) return;
     deps.onPublish?.(event);
     if (known !== undefined) {
       known.untilMs = untilMs;
       known.count++;
-      known.stored = countUp(deps, known, event);
+      known.stored = countUp(writer, known, event);
       return;
     }
-    memory.set(key, { untilMs, count: 1, stored: create(deps, event, published++) });
+    memory.set(key, { untilMs, count: 1, stored: create(writer, event, published++) });
     forget(nowMs);
+  }
+
+  function mayPass({ reason, rate }: EventToPublish, nowMs: number): boolean {
+    if (rate === undefined) return true;
+    let limit = rates.get(reason);
+    if (limit === undefined) {
+      limit = { tokens: rate.burst, atMs: nowMs };
+      rates.set(reason, limit);
+    }
+    const gained = ((nowMs - limit.atMs) * rate.perSecond) / 1_000;
+    limit.tokens = Math.min(rate.burst, limit.tokens + gained);
+    limit.atMs = nowMs;
+    if (limit.tokens < 1) return false;
+    limit.tokens--;
+    return true;
   }
 
   return {
@@ -78,13 +100,44 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
   };
 }
 
+/** A token bucket. */
+interface RateLimit {
+  tokens: number;
+  atMs: number;
+}
+
+/** Runs a write when its turn comes; rejects when too many wait. */
+type Turns = <T>(write: () => Promise<T>) => Promise<T>;
+type Writer = RecorderDeps & { readonly inTurn: Turns };
+
+function createTurns(log: Logger): Turns {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  let dropped = 0;
+  return async (write) => {
+    if (running >= WRITES_AT_ONCE) {
+      if (waiting.length >= WAITING_LIMIT) {
+        if (dropped++ === 0) log.warn("too many events wait to be written, dropping some");
+        throw new Error("too many events wait to be written");
+      }
+      // Whoever ends hands its place on.
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else running++;
+    try {
+      return await write();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) {
+        running--;
+        dropped = 0;
+      } else next();
+    }
+  };
+}
+
 type Stored = { namespace: string; name: string } | undefined;
 
-async function create(
-  deps: RecorderDeps,
-  event: EventToPublish,
-  sequence: number,
-): Promise<Stored> {
+async function create(deps: Writer, event: EventToPublish, sequence: number): Promise<Stored> {
   const { object } = event;
   const namespace = object.metadata.namespace ?? "default";
   const name = `${object.metadata.name}.${nameTail(deps, sequence)}`;
@@ -111,7 +164,7 @@ async function create(
     reportingInstance: "",
   };
   try {
-    await deps.client.create(EVENT, body);
+    await deps.inTurn(() => deps.client.create(EVENT, body));
     return { namespace, name };
   } catch (error) {
     deps.log.debug("publishing event", { reason: event.reason, error: String(error) });
@@ -119,16 +172,12 @@ async function create(
   }
 }
 
-async function countUp(
-  deps: RecorderDeps,
-  known: Remembered,
-  event: EventToPublish,
-): Promise<Stored> {
+async function countUp(deps: Writer, known: Remembered, event: EventToPublish): Promise<Stored> {
   const stored = await known.stored;
   if (stored === undefined) return create(deps, event, 0);
   try {
     const body = { count: known.count, lastTimestamp: toRfc3339(deps.clock.now()) };
-    await deps.client.patch(EVENT, stored, { type: "merge", body });
+    await deps.inTurn(() => deps.client.patch(EVENT, stored, { type: "merge", body }));
     return stored;
   } catch {
     // Events expire after an hour on a real server: begin a new one.
@@ -141,7 +190,7 @@ async function countUp(
  * is the order `kubectl describe` shows. Our clock counts milliseconds; what is below them keeps
  * the order of publishing and apart from other components.
  */
-function nameTail({ clock, random }: RecorderDeps, sequence: number): string {
+function nameTail({ clock, random }: Writer, sequence: number): string {
   const belowMs = (sequence % 1_000) * 1_000 + random.int(1_000);
   return (BigInt(clock.now()) * 1_000_000n + BigInt(belowMs)).toString(16).padStart(16, "0");
 }

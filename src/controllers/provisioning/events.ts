@@ -3,6 +3,8 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { EventToPublish } from "../../kube/events.ts";
 
 const FAILED_DEDUPE_MS = 5 * 60_000;
+/** A plan for ten thousand pods is not ten thousand writes: who looks wants to see that it happens. */
+const NOMINATED_RATE = { perSecond: 5, burst: 10 } as const;
 
 /** `targets`: `nodeclaim/x`, `machine/x`, `node/y`. */
 export function nominated(pod: Pod, targets: readonly string[]): EventToPublish {
@@ -12,6 +14,7 @@ export function nominated(pod: Pod, targets: readonly string[]): EventToPublish 
     reason: "Nominated",
     message: `Pod should schedule on: ${targets.join(", ")}`,
     dedupeValues: [pod.metadata.uid ?? pod.metadata.name],
+    rate: NOMINATED_RATE,
   };
 }
 
