@@ -323,6 +323,11 @@ export class TypeTable {
     return column;
   }
 
+  /** What pods may request of a type, once daemons have theirs; for explanations. */
+  allocatable(index: number): Resources {
+    return this.#allocatable[index] as Resources;
+  }
+
   /** Whether the type holds `requests`; for explanations. */
   holds(index: number, requests: Resources): boolean {
     if (!hasBit(this.#fittingDaemons, index)) return false;

@@ -1,0 +1,223 @@
+/**
+ * What stands between a pod and a new node of one pool, taken from what both ask for, without planning:
+ * taints, labels, instance types. Each obstacle comes with the edits that would take it out of the
+ * way. What only planning can see (limits, neighbours, ports) is in remedy.ts.
+ */
+import type { Taint } from "../../apis/core/node.ts";
+import type { Pod, Toleration } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { formatResource, type Resources } from "../../apis/resources.ts";
+import { isUsable } from "../cloudprovider/offerings.ts";
+import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
+import {
+  allows,
+  allowsAbsence,
+  anyValue,
+  formatRequirement,
+  type Requirement,
+} from "../scheduling/requirement.ts";
+import type { RequirementSpace } from "../scheduling/requirement-space.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+import { formatTaint, TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
+import { type Edit, rankOf } from "./edits.ts";
+import type { Template } from "./pool-template.ts";
+
+/** A way round: all of the edits together. None = there is no way round. */
+export interface Obstacle {
+  readonly texts: readonly string[];
+  readonly ways: readonly (readonly Edit[])[];
+}
+
+/** Instance type that comes closest, and what it lacks. */
+export interface TypeMiss {
+  readonly instanceType: string;
+  readonly texts: readonly string[];
+  readonly ways: readonly (readonly Edit[])[];
+  /** Share of the request that is not there, summed. */
+  readonly shortage: number;
+  /** Of its cheapest offering, whichever that is. */
+  readonly priceMicroUsd: number;
+}
+
+/** Values of a list that are worth trying one by one. */
+const TRIED_VALUES = 3;
+/** Types that are worth making fit. */
+const TRIED_TYPES = 4;
+
+/** Taints that the pod does not tolerate, even with all preferences given up. */
+export function taintObstacles(pod: Pod, taints: readonly Taint[]): Obstacle[] {
+  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+  return taints
+    .filter((taint) => firstUntolerated(tolerations, [taint]) !== undefined)
+    .map((taint) => ({
+      texts: [`taint ${formatTaint(taint)} is not tolerated`],
+      ways: [[{ on: "pod", change: "tolerate", toleration: tolerationOf(taint) }]],
+    }));
+}
+
+function tolerationOf({ key, value, effect }: Taint): Toleration {
+  return value === undefined || value === ""
+    ? { key, operator: "Exists", effect }
+    : { key, operator: "Equal", value, effect };
+}
+
+/** Labels that the pod asks for and the pool's nodes will not have. Of several terms the one with fewest. */
+export function labelObstacles(pod: Pod, template: Template, space: RequirementSpace): Obstacle[] {
+  const counted = requiredAlternatives(pod.spec).map((one) => conflictsOf(one, template, space));
+  return counted.sort((a, b) => a.length - b.length)[0] ?? [];
+}
+
+function conflictsOf(
+  wanted: Requirements,
+  template: Template,
+  space: RequirementSpace,
+): Obstacle[] {
+  const obstacles: Obstacle[] = [];
+  for (const requirement of wanted.all()) {
+    const single = space.intern(Requirements.of([requirement]));
+    const [text] = space.conflicts(template.set, single);
+    if (text === undefined) continue;
+    obstacles.push({ texts: [text], ways: labelWays(requirement, template) });
+  }
+  return obstacles;
+}
+
+function labelWays(wanted: Requirement, { pool }: Template): Edit[][] {
+  const { key } = wanted;
+  const ways: Edit[][] = [[{ on: "pod", change: "dropKey", key }]];
+  const inPool = { on: "pool", poolId: pool.id } as const;
+  const known = pool.requirements.some((one) => one.key === key);
+  if (known) {
+    const values = wanted.complement ? [] : wanted.values.slice(0, TRIED_VALUES);
+    ways.push(...values.map((value): Edit[] => [{ ...inPool, change: "allow", key, value }]));
+  } else if (pool.labels[key] === undefined) {
+    const value = anyValue(wanted);
+    if (value !== undefined) ways.push([{ ...inPool, change: "label", key, value }]);
+  }
+  return ways;
+}
+
+/** Why no type of the pool's class would do, nearest type first; empty = some type does. */
+export function typeMisses(pod: Pod, template: Template, space: RequirementSpace): TypeMiss[] {
+  const { table, pool } = template;
+  const [wanted] = requiredAlternatives(pod.spec);
+  if (wanted === undefined) return [];
+  const requests = podRequests(pod);
+  const own = space.get(template.set);
+  const misses: TypeMiss[] = [];
+  for (const [index, type] of table.types.entries()) {
+    const edits: Edit[] = [];
+    const texts: string[] = [];
+    let stuck = false;
+    const blame = (key: string, values: readonly string[]) => {
+      const value = values.find((one) => !wanted.has(key) || allows(wanted.get(key), one));
+      const byPod = value === undefined && wanted.has(key);
+      const asked = byPod ? wanted.get(key) : own.get(key);
+      const is = values.length === 0 ? "it has none" : `it is ${values.join(" ")}`;
+      texts.push(`the ${byPod ? "pod" : "pool"} asks for ${formatRequirement(asked)}, ${is}`);
+      if (byPod) edits.push({ on: "pod", change: "dropKey", key });
+      else if (value === undefined) stuck = true;
+      else edits.push({ on: "pool", poolId: pool.id, change: "allow", key, value });
+    };
+    const joined = own.and(wanted);
+    for (const requirement of joined.all()) {
+      const values = type.labels[requirement.key];
+      if (values === undefined || isOffered(requirement.key)) continue;
+      if (values.length === 0 && allowsAbsence(requirement)) continue;
+      if (values.some((value) => allows(requirement, value))) continue;
+      blame(requirement.key, values);
+    }
+    const offering = nearestOffering(type.offerings.filter(isUsable), joined);
+    if (offering === undefined) texts.push("nobody has any to sell");
+    for (const [key, value] of offering ?? []) blame(key, [value]);
+    const { shortage, short } = shortages(requests, table.allocatable(index));
+    for (const [resource, from, to] of short) {
+      const [asked, there] = [from, to].map((amount) => formatResource(resource, amount));
+      texts.push(`${resource}: ${asked} asked for, ${there} there`);
+      edits.push({ on: "pod", change: "request", resource, from, to });
+    }
+    if (texts.length === 0) return [];
+    const blocked = stuck || offering === undefined || short.some(([, , to]) => to <= 0);
+    const ways = blocked ? [] : [edits];
+    const priceMicroUsd = Math.min(...type.offerings.map((one) => one.priceMicroUsd));
+    misses.push({ instanceType: type.name, texts, ways, shortage, priceMicroUsd });
+  }
+  return misses.sort(nearest);
+}
+
+/** The ways to make one of the nearest types do. */
+export function typeObstacle(misses: readonly TypeMiss[]): Obstacle | undefined {
+  const [first] = misses;
+  if (first === undefined) return undefined;
+  const seen = new Set<string>();
+  const ways = misses
+    .flatMap((one) => one.ways)
+    .sort((a, b) => costOf(a) - costOf(b))
+    .filter((way) => {
+      // The first of its kind is the nearest: less to give up, or the same.
+      const kind = JSON.stringify(
+        way.map((one) => [
+          one.change,
+          "key" in one ? one.key : "",
+          "resource" in one ? one.resource : "",
+        ]),
+      );
+      if (seen.has(kind)) return false;
+      seen.add(kind);
+      return true;
+    });
+  return { texts: first.texts, ways: ways.slice(0, TRIED_TYPES) };
+}
+
+/** Fewer edits first, then those that owners mind least. */
+export function costOf(edits: readonly Edit[]): number {
+  return edits.reduce((sum, edit) => sum + 100 + rankOf(edit), 0);
+}
+
+function nearest(a: TypeMiss, b: TypeMiss): number {
+  return (
+    a.texts.length - b.texts.length ||
+    a.shortage - b.shortage ||
+    a.priceMicroUsd - b.priceMicroUsd ||
+    (a.instanceType === b.instanceType ? 0 : a.instanceType < b.instanceType ? -1 : 1)
+  );
+}
+
+const OFFERED = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"];
+
+function isOffered(key: string): boolean {
+  return OFFERED.includes(key);
+}
+
+/** The offering with the fewest labels that are asked otherwise: those labels. */
+function nearestOffering(
+  offerings: Template["table"]["types"][number]["offerings"],
+  requirements: Requirements,
+): readonly (readonly [string, string])[] | undefined {
+  let best: (readonly [string, string])[] | undefined;
+  for (const { zone, capacityType, labels = {} } of offerings) {
+    const entries: (readonly [string, string])[] = [
+      [OFFERED[0] as string, zone],
+      [OFFERED[1] as string, capacityType],
+      ...Object.entries(labels),
+    ];
+    const wrong = entries.filter(
+      ([key, value]) => requirements.has(key) && !allows(requirements.get(key), value),
+    );
+    if (best === undefined || wrong.length < best.length) best = wrong;
+  }
+  return best;
+}
+
+function shortages(requests: Resources, there: Resources) {
+  const short: [resource: string, from: number, to: number][] = [];
+  let shortage = 0;
+  for (const name of Object.keys(requests).sort()) {
+    const [from, to] = [requests[name] as number, Math.max(0, there[name] ?? 0)];
+    if (from <= to) continue;
+    short.push([name, from, to]);
+    shortage += (from - to) / from;
+  }
+  return { short, shortage };
+}

@@ -1,0 +1,170 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  pods,
+  poolInput,
+  schedulingInput,
+} from "../../testing/builders.ts";
+import { applyEdits } from "./edits.ts";
+import { remedies } from "./remedy.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const CAPACITY = "karpenter.sh/capacity-type";
+
+/** The fix for each pod without a place; each is made, and then all pods it is for have a place. */
+function fixes(options: Partial<SchedulingInput>): Record<string, string | undefined> {
+  const input = schedulingInput(options);
+  const result = solve(input);
+  const found = remedies(input, result);
+  const texts: Record<string, string | undefined> = {};
+  for (const { pod: unplaced } of result.unschedulable) {
+    const fix = found.get(keyOf(unplaced))?.fix;
+    texts[unplaced.metadata.name] = fix?.text;
+    if (fix === undefined) continue;
+    const alike = result.unschedulable.filter((one) => found.get(keyOf(one.pod))?.fix === fix);
+    const keys = new Set(alike.map((one) => keyOf(one.pod)));
+    const after = solve(applyEdits(input, fix.pods, fix.edits)).unschedulable;
+    expect(after.filter((one) => keys.has(keyOf(one.pod)))).toEqual([]);
+    expect(after.length).toBeLessThan(result.unschedulable.length);
+  }
+  return texts;
+}
+
+function fixOf(one: Pod, options: Partial<SchedulingInput> = {}): string | undefined {
+  return fixes({ pods: [one], ...options })[one.metadata.name];
+}
+
+describe("the smallest change that places a pod", () => {
+  it("tolerates the pool's taint", () => {
+    const pools = [poolInput({ taints: [{ key: "gpu", value: "a", effect: "NoSchedule" }] })];
+    expect(fixOf(pod(), { pools })).toBe("add a toleration of taint gpu=a:NoSchedule to the pod");
+  });
+
+  it("lets the pool use a zone, an architecture or a capacity type that the pod names", () => {
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
+    const pools = [poolInput({ requirements })];
+    const inB = pod({ spec: { nodeSelector: { [ZONE]: "zone-b" } } });
+    expect(fixOf(inB, { pools })).toBe(`let NodePool default use ${ZONE} zone-b`);
+    const nowhere = pod({ spec: { nodeSelector: { [ZONE]: "mars" } } });
+    expect(fixOf(nowhere, { pools })).toContain(`drop ${ZONE} from the pod's node selector`);
+    const onDemand = { key: CAPACITY, operator: "In" as const, values: ["on-demand"] };
+    const spot = pod({ spec: { nodeSelector: { [CAPACITY]: "spot" } } });
+    expect(fixOf(spot, { pools: [poolInput({ requirements: [onDemand] })] })).toBe(
+      `let NodePool default use ${CAPACITY} spot`,
+    );
+  });
+
+  it("gives the pool a label that only the pod knows", () => {
+    const one = pod({ spec: { nodeSelector: { team: "web" } } });
+    expect(fixOf(one)).toBe("give nodes of NodePool default the label team=web");
+  });
+
+  it("uses types that the pool leaves out, when one of them would do", () => {
+    const requirements = [
+      {
+        key: "node.kubernetes.io/instance-type",
+        operator: "In" as const,
+        values: ["m-2x", "m-4x"],
+      },
+    ];
+    expect(fixOf(pod({ cpu: "7" }), { pools: [poolInput({ requirements })] })).toBe(
+      "let NodePool default use node.kubernetes.io/instance-type m-8x",
+    );
+  });
+
+  it("lowers a request to what the largest type has, less daemons", () => {
+    const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
+    expect(fixOf(pod({ cpu: "20" }), { daemonPods: [daemon] })).toBe(
+      "lower the pod's request of cpu from 20 to 15",
+    );
+  });
+
+  it("raises a limit, for all pods that it keeps out together", () => {
+    const pools = [poolInput({ limits: { cpu: 8_000 } })];
+    const found = fixes({ pods: pods(3, { cpu: "7" }), pools });
+    expect(Object.keys(found)).toEqual(["pod-1", "pod-2"]);
+    expect(found["pod-1"]).toBe("raise spec.limits.cpu of NodePool default from 8 to 24");
+    const nodes = [poolInput({ limits: { nodes: 1 } })];
+    expect(fixes({ pods: pods(2, { cpu: "15" }), pools: nodes })["pod-1"]).toBe(
+      "raise spec.limits.nodes of NodePool default from 1 to 2",
+    );
+  });
+
+  it("names several changes when one is not enough, and takes the pool that needs fewest", () => {
+    const taint = { key: "gpu", effect: "NoSchedule" as const };
+    const far = poolInput({
+      name: "far",
+      taints: [taint],
+      requirements: [{ key: ZONE, operator: "In", values: ["zone-a"] }],
+    });
+    const one = pod({ spec: { nodeSelector: { [ZONE]: "zone-c" } } });
+    expect(fixOf(one, { pools: [far] })).toBe(
+      `add a toleration of taint gpu:NoSchedule to the pod; let NodePool far use ${ZONE} zone-c`,
+    );
+    const near = poolInput({ name: "near", taints: [taint] });
+    expect(fixOf(one, { pools: [far, near] })).toBe(
+      "add a toleration of taint gpu:NoSchedule to the pod",
+    );
+  });
+
+  it("gives up a rule about neighbours when nothing else helps", () => {
+    const antiAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const spec = { affinity: { podAntiAffinity: antiAffinity } };
+    const found = fixes({
+      pods: pods(4, { labels: { app: "web" }, spec, owner: { kind: "ReplicaSet", name: "web" } }),
+    });
+    expect(Object.values(found)).toEqual([`drop the pod's required anti-affinity over ${ZONE}`]);
+  });
+
+  it("lowers minValues by no more than it must", () => {
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },
+    ];
+    expect(fixOf(pod({ cpu: "7" }), { pools: [poolInput({ requirements })] })).toBe(
+      "lower minValues of node.kubernetes.io/instance-type in NodePool default from 3 to 2",
+    );
+  });
+
+  it("is not there when there is no pool, or the pod itself is at fault", () => {
+    expect(fixOf(pod(), { pools: [] })).toBe(undefined);
+    const broken = pod({
+      spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "x" } }] },
+    });
+    expect(fixOf(broken, { nodes: [nodeView({ deleting: true })] })).toBe(undefined);
+  });
+});
+
+describe("the nearest miss", () => {
+  it("is the type that lacks least, and says what", () => {
+    const input = schedulingInput({ pods: [pod({ cpu: "20" })] });
+    const { nearest } = remedies(input, solve(input)).get("default/pod") ?? {};
+    expect(nearest).toEqual({
+      poolId: "nodepool/default",
+      instanceType: "m-16x",
+      missing: ["cpu: 20 asked for, 16 there"],
+    });
+  });
+
+  it("is the pool with the fewest obstacles", () => {
+    const taint = (key: string) => ({ key, effect: "NoSchedule" as const });
+    const pools = [
+      poolInput({ name: "two", taints: [taint("a"), taint("b")] }),
+      poolInput({ name: "one", taints: [taint("a")] }, [instanceType()]),
+    ];
+    const input = schedulingInput({ pods: [pod()], pools });
+    expect(remedies(input, solve(input)).get("default/pod")?.nearest).toEqual({
+      poolId: "nodepool/one",
+      missing: ["taint a:NoSchedule is not tolerated"],
+    });
+  });
+});

@@ -1,0 +1,296 @@
+/**
+ * For a pod that found no place: how close it came, and the smallest change that would give it one.
+ * The change is found by making candidates and planning the whole batch anew, so that making it does
+ * place the pod, and every pod like it. Small = fewest edits, then the ones that owners mind least.
+ * Too dear for a live pass: `karpenter plan` asks for it.
+ */
+import { hostPorts } from "../../apis/core/host-ports.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { Resources } from "../../apis/resources.ts";
+import { RequirementSpace } from "../scheduling/requirement-space.ts";
+import { applyEdits, type Edit, editText } from "./edits.ts";
+import { hasDynamicResources } from "./eligibility.ts";
+import {
+  costOf,
+  labelObstacles,
+  type Obstacle,
+  taintObstacles,
+  typeMisses,
+  typeObstacle,
+} from "./obstacles.ts";
+import { createTemplate, type Template } from "./pool-template.ts";
+import type { PoolRejection, SchedulingResult, UnschedulablePod } from "./result.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+/** The place that comes closest. */
+export interface NearMiss {
+  readonly poolId: string;
+  /** Absent when it is the pool as a whole that will not do. */
+  readonly instanceType?: string;
+  readonly missing: readonly string[];
+}
+
+export interface Fix {
+  readonly edits: readonly Edit[];
+  /** Keys of the pods that are edited: those without a place, and others of the same owner. */
+  readonly pods: ReadonlySet<string>;
+  /** The edits as one sentence. */
+  readonly text: string;
+}
+
+export interface Remedy {
+  readonly nearest?: NearMiss;
+  readonly fix?: Fix;
+}
+
+/** Most plans made for one kind of pod, and in all: a bound that does not depend on the machine. */
+const PLANS_PER_CLASS = 24;
+const PLANS = 200;
+/** Most edits of a fix; more are a new design, not a fix. */
+const MOST_EDITS = 4;
+
+/** By key of the pod. Pods that were refused before planning have none. */
+export function remedies(
+  input: SchedulingInput,
+  result: SchedulingResult,
+  plan: (input: SchedulingInput) => SchedulingResult = solve,
+): ReadonlyMap<string, Remedy> {
+  const found = new Map<string, Remedy>();
+  let left = PLANS;
+  for (const alike of classesOf(result.unschedulable)) {
+    const search = new Search(input, alike, plan, Math.min(left, PLANS_PER_CLASS));
+    const remedy = search.run();
+    left -= search.plans;
+    for (const { pod } of alike) found.set(keyOf(pod), remedy);
+  }
+  return found;
+}
+
+/** Pods with one explanation are alike. */
+function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod[][] {
+  const classes = new Map<readonly PoolRejection[], UnschedulablePod[]>();
+  for (const one of unschedulable) {
+    if (one.ignored === true || one.deferred === true) continue;
+    const alike = classes.get(one.pools);
+    if (alike === undefined) classes.set(one.pools, [one]);
+    else alike.push(one);
+  }
+  return [...classes.values()];
+}
+
+/** Edits under way towards a node of one pool. */
+interface State {
+  readonly poolId: string;
+  readonly edits: readonly Edit[];
+}
+
+class Search {
+  plans = 0;
+  readonly #input: SchedulingInput;
+  /** To be placed. */
+  readonly #keys: ReadonlySet<string>;
+  /** To be edited: who edits one pod of a workload edits them all. */
+  readonly #siblings: ReadonlySet<string>;
+  /** One for all: they are alike. */
+  readonly #one: UnschedulablePod;
+  readonly #plan: (input: SchedulingInput) => SchedulingResult;
+  readonly #most: number;
+  #nearest: (NearMiss & { readonly cost: number }) | undefined;
+
+  constructor(
+    input: SchedulingInput,
+    alike: readonly UnschedulablePod[],
+    plan: (input: SchedulingInput) => SchedulingResult,
+    most: number,
+  ) {
+    this.#input = input;
+    this.#keys = new Set(alike.map(({ pod }) => keyOf(pod)));
+    const owners = new Set(alike.map(({ pod }) => ownerOf(pod)));
+    const siblings = input.pods.filter((pod) => ownerOf(pod) && owners.has(ownerOf(pod)));
+    this.#siblings = new Set([...this.#keys, ...siblings.map(keyOf)]);
+    this.#one = alike[0] as UnschedulablePod;
+    this.#plan = plan;
+    this.#most = most;
+  }
+
+  run(): Remedy {
+    const open: State[] = this.#input.pools.map(({ pool }) => ({ poolId: pool.id, edits: [] }));
+    const seen = new Set<string>();
+    let fix: Fix | undefined;
+    while (fix === undefined && open.length > 0 && this.plans < this.#most) {
+      open.sort(cheapestFirst);
+      const state = open.shift() as State;
+      const obstacles = this.#standing(state);
+      if (state.edits.length === 0) this.#look(state.poolId, obstacles);
+      const first = obstacles[0] ?? this.#planned(state);
+      if (first === undefined)
+        fix = { edits: state.edits, pods: this.#siblings, text: this.#text(state.edits) };
+      for (const way of first?.ways ?? []) {
+        const edits = [...state.edits, ...way];
+        const id = `${state.poolId} ${edits.map((edit) => JSON.stringify(edit)).sort()}`;
+        if (edits.length > MOST_EDITS || seen.has(id)) continue;
+        seen.add(id);
+        open.push({ poolId: state.poolId, edits });
+      }
+    }
+    const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
+    return {
+      ...("poolId" in nearest ? { nearest: nearest as NearMiss } : {}),
+      ...(fix === undefined ? {} : { fix }),
+    };
+  }
+
+  /** What stands in the way once the edits are made, as far as it shows without planning. */
+  #standing({ poolId, edits }: State): Obstacle[] {
+    const { pod, template, space } = this.#seenFrom(poolId, edits);
+    const whole = [
+      ...taintObstacles(pod, template.taints),
+      ...labelObstacles(pod, template, space),
+    ];
+    if (whole.length > 0) return whole;
+    const typed = typeObstacle(typeMisses(pod, template, space));
+    return typed === undefined ? [] : [typed];
+  }
+
+  /** Plans with the edits made. What keeps pods of the class out then; undefined = all are placed. */
+  #planned({ poolId, edits }: State): Obstacle | undefined {
+    this.plans++;
+    const edited = applyEdits(this.#input, this.#siblings, edits);
+    const result = this.#plan(edited);
+    const out = result.unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
+    const [one] = out;
+    if (one === undefined) return undefined;
+    const rejection = one.pools.find((pool) => pool.poolId === poolId);
+    const rejected = rejection?.rejected ?? {};
+    const texts = [rejection?.message ?? one.message];
+    const ways: (readonly Edit[])[] = [];
+    if (rejected.limits !== undefined) ways.push(...this.#limitWays(edited, poolId));
+    if (rejected.topology !== undefined) ways.push(...ruleWays(one.pod));
+    if (rejected.hostPorts !== undefined) {
+      for (const { port } of hostPorts(one.pod))
+        ways.push([{ on: "pod", change: "dropHostPort", port }]);
+    }
+    if (rejected.minValues !== undefined) ways.push(...minValuesWays(edited, poolId));
+    return { texts, ways };
+  }
+
+  /** Limits as high as the plan without them would need: with its cheapest types, or with any. */
+  #limitWays(edited: SchedulingInput, poolId: string): Edit[][] {
+    this.plans++;
+    const free = this.#plan({
+      ...edited,
+      pools: edited.pools.map((one) =>
+        one.pool.id === poolId ? { ...one, pool: { ...one.pool, limits: {} } } : one,
+      ),
+    });
+    const own = edited.pools.find(({ pool }) => pool.id === poolId);
+    if (own === undefined) return [];
+    const claims = free.newClaims.filter(({ pool }) => pool.id === poolId);
+    const of = (pick: (capacities: readonly Resources[], name: string) => number) =>
+      Object.keys(own.pool.limits)
+        .sort()
+        .flatMap((resource): Edit[] => {
+          const from = own.pool.limits[resource] as number;
+          const added = claims.reduce((sum, { instanceTypes }) => {
+            const capacities = instanceTypes.map(({ capacity }) => ({ ...capacity, nodes: 1 }));
+            return sum + pick(capacities, resource);
+          }, 0);
+          const to = (own.usage[resource] ?? 0) + added;
+          return to > from ? [{ on: "pool", poolId, change: "limit", resource, from, to }] : [];
+        });
+    const amounts = (capacities: readonly Resources[], name: string) =>
+      capacities.map((one) => one[name] ?? 0);
+    return [
+      of((capacities, name) => capacities[0]?.[name] ?? 0),
+      of((capacities, name) => Math.max(0, ...amounts(capacities, name))),
+    ].filter((way) => way.length > 0);
+  }
+
+  #look(poolId: string, obstacles: readonly Obstacle[]): void {
+    const { pod, template, space } = this.#seenFrom(poolId, []);
+    const [miss] = typeMisses(pod, template, space);
+    const pooled = obstacles.flatMap(({ texts }) => texts);
+    const typed = obstacles.length > 0 && miss !== undefined && pooled[0] === miss.texts[0];
+    const rejection =
+      pooled.length > 0
+        ? pooled
+        : [this.#one.pools.find((pool) => pool.poolId === poolId)?.message ?? this.#one.message];
+    const cost = obstacles.length === 0 ? 0 : pooled.length + (typed ? miss.shortage : 0);
+    if (this.#nearest !== undefined && this.#nearest.cost <= cost) return;
+    this.#nearest = {
+      poolId,
+      ...(typed ? { instanceType: miss.instanceType } : {}),
+      missing: rejection,
+      cost,
+    };
+  }
+
+  #seenFrom(poolId: string, edits: readonly Edit[]) {
+    const { options, daemonPods, ...input } = applyEdits(this.#input, this.#siblings, edits);
+    const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
+    const pool = input.pools.find((one) => one.pool.id === poolId);
+    const pod = input.pods.find((one) => keyOf(one) === keyOf(this.#one.pod));
+    const daemons = daemonPods.filter((one) => !hasDynamicResources(one));
+    const template: Template = createTemplate(pool as NonNullable<typeof pool>, 0, space, daemons);
+    return { pod: pod as Pod, template, space };
+  }
+
+  #text(edits: readonly Edit[]): string {
+    return edits
+      .map((edit) => {
+        const pool =
+          edit.on === "pod"
+            ? undefined
+            : this.#input.pools.find(({ pool }) => pool.id === edit.poolId)?.pool;
+        return editText(edit, pool === undefined ? "" : nameOf(pool));
+      })
+      .join("; ");
+  }
+}
+
+function ownerOf({ metadata }: Pod): string | undefined {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner === undefined ? undefined : `${metadata.namespace} ${owner.kind} ${owner.name}`;
+}
+
+function nameOf({ generation, name }: Pool): string {
+  return `${vocabulary(generation).poolKind} ${name}`;
+}
+
+function ruleWays({ spec }: Pod): Edit[][] {
+  const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
+  const keys = (terms: readonly { readonly topologyKey: string }[] = []) => [
+    ...new Set(terms.map(({ topologyKey }) => topologyKey)),
+  ];
+  const drop =
+    (rule: "spread" | "affinity" | "antiAffinity") =>
+    (topologyKey: string): Edit[] => [{ on: "pod", change: "dropRule", rule, topologyKey }];
+  return [
+    ...keys(spec.topologySpreadConstraints).map(drop("spread")),
+    ...keys(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution).map(drop("affinity")),
+    ...keys(podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).map(
+      drop("antiAffinity"),
+    ),
+  ];
+}
+
+function minValuesWays({ pools }: SchedulingInput, poolId: string): Edit[][] {
+  const pool = pools.find((one) => one.pool.id === poolId)?.pool;
+  return (pool?.requirements ?? [])
+    .filter(({ minValues }) => (minValues ?? 0) > 1)
+    .flatMap(({ key, minValues: from = 1 }) =>
+      [...new Set([from - 1, Math.ceil(from / 2), 1])].map((to): Edit[] => [
+        { on: "pool", poolId, change: "minValues", key, from, to },
+      ]),
+    );
+}
+
+function cheapestFirst(a: State, b: State): number {
+  const [left, right] = [a, b].map((one) => `${one.poolId} ${JSON.stringify(one.edits)}`);
+  return costOf(a.edits) - costOf(b.edits) || ((left as string) < (right as string) ? -1 : 1);
+}
