@@ -1,0 +1,197 @@
+/**
+ * Karpenter in the sandbox runs under exactly the chart's rights (src/operator/rights.ts), so every test with a
+ * cluster proves that they suffice. Here is the reverse: a cluster's whole life, and each right that nobody
+ * used in it must stand in the list below with the moment at which it is needed.
+ */
+import { describe, expect, it } from "vitest";
+import { accessOf, coveredBy, rightsOf, underRights } from "../src/operator/rights.ts";
+import { openWorld, type TestWorld } from "./world.ts";
+
+/** `verb resource`: not needed in a life without mishap. */
+const SELDOM: Readonly<Record<string, string>> = {
+  "get nodeclaims": "read again after a conflict",
+  "get machines": "read again after a conflict",
+  "get nodepools": "read again after a conflict",
+  "get provisioners": "read again after a conflict",
+};
+
+const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+
+function pool(name: string, nodeClassRef: object, terminationGracePeriod?: string): string {
+  return JSON.stringify({
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { pool: name } },
+        spec: {
+          nodeClassRef,
+          requirements: [
+            { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
+            { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+          ],
+          ...(terminationGracePeriod === undefined ? {} : { terminationGracePeriod }),
+        },
+      },
+      disruption: { consolidationPolicy: "WhenEmptyOrUnderutilized", consolidateAfter: "30s" },
+    },
+  });
+}
+
+function deployment(name: string, to: object, annotations: object = {}): string {
+  return JSON.stringify({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name }, annotations },
+        spec: {
+          nodeSelector: to,
+          containers: [{ name: "app", image: "pause", resources: { requests: { cpu: "1" } } }],
+        },
+      },
+    },
+  });
+}
+
+const EC2_NODE_CLASS = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-karpenter-demo
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+`;
+
+const ALPHA = `
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: alpha}
+spec:
+  subnetSelector: {karpenter.sh/discovery: karpenter-demo}
+  securityGroupSelector: {karpenter.sh/discovery: karpenter-demo}
+---
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: alpha}
+spec:
+  providerRef: {name: alpha}
+  labels: {pool: alpha}
+  ttlSecondsAfterEmpty: 30
+`;
+
+async function running(world: TestWorld, app: string): Promise<number> {
+  const pods = await world.list<{ metadata: object; status?: { phase?: string } } & object>(
+    "Pod",
+    "v1",
+    `app=${app}`,
+  );
+  return pods.filter(({ status }) => status?.phase === "Running").length;
+}
+
+async function liveThrough(
+  provider: "aws" | "kwok",
+  story: (world: TestWorld) => Promise<void>,
+): Promise<{ readonly refused: readonly string[]; readonly unused: readonly string[] }> {
+  const rights = rightsOf(provider);
+  const used = new Set<string>();
+  const refused: string[] = [];
+  const world = await openWorld({
+    provider,
+    flags: { "disable-leader-election": "false" },
+    connectKube: ({ transport }) =>
+      underRights(transport, rights, "karpenter", ({ verb, resource }, right) => {
+        if (right === undefined) refused.push(`${verb} ${resource}`);
+        else used.add(`${verb} ${resource}`);
+      }),
+  });
+  try {
+    await story(world);
+  } finally {
+    await world.close();
+  }
+  const granted = rights.flatMap(({ resources, verbs }) =>
+    verbs.flatMap((verb) => resources.map((resource) => `${verb} ${resource}`)),
+  );
+  return { refused, unused: [...new Set(granted)].filter((one) => !used.has(one)) };
+}
+
+describe("the rights of the controller", () => {
+  it("are what a life on AWS needs, of both generations, and not more", async () => {
+    const { refused, unused } = await liveThrough("aws", async (world) => {
+      await world.apply(EC2_NODE_CLASS);
+      await world.apply(pool("default", CLASS, "1m"));
+      await world.apply(deployment("web", { pool: "default" }));
+      await world.apply(ALPHA);
+      await world.apply(deployment("old", { pool: "alpha" }));
+      await world.until(
+        "all pods run",
+        async () => (await running(world, "web")) + (await running(world, "old")) === 4,
+      );
+      const evicted = await world.list("Node", "v1", "pool=alpha");
+      await world.remove("Node", evicted[0]?.metadata.name ?? "");
+      // Pods that may not be evicted are deleted when the node's grace period ends.
+      await world.apply(
+        deployment("web", { pool: "default" }, { "karpenter.sh/do-not-disrupt": "true" }),
+      );
+      await world.advance(60_000);
+      const [node] = await world.list("Node", "v1", "pool=default");
+      await world.remove("Node", node?.metadata.name ?? "");
+      await world.advance(120_000);
+      for (const name of ["web", "old"]) await world.scale(name, 0);
+      const gone = async () =>
+        (await world.list("Node", "v1", "karpenter.sh/nodepool")).length === 0 &&
+        (await world.list("Node", "v1", "karpenter.sh/provisioner-name")).length === 0;
+      await world.until("all nodes are gone", gone, 600_000);
+    });
+    expect(refused).toEqual([]);
+    expect(unused.filter((one) => SELDOM[one] === undefined)).toEqual([]);
+  });
+
+  it("are what a life on kwok needs", async () => {
+    const { refused, unused } = await liveThrough("kwok", async (world) => {
+      const group = "karpenter.kwok.sh";
+      await world.apply(
+        JSON.stringify({
+          apiVersion: `${group}/v1alpha1`,
+          kind: "KWOKNodeClass",
+          metadata: { name: "default" },
+        }),
+      );
+      await world.apply(pool("default", { group, kind: "KWOKNodeClass", name: "default" }));
+      await world.apply(deployment("web", { pool: "default" }));
+      await world.until("all pods run", async () => (await running(world, "web")) === 2);
+      await world.scale("web", 0);
+      const gone = async () => (await world.list("Node", "v1", "pool=default")).length === 0;
+      await world.until("all nodes are gone", gone, 600_000);
+    });
+    expect(refused).toEqual([]);
+    // The kinds of v1alpha5 are AWS's.
+    expect(unused.filter((one) => / kwoknodeclasses|nodes$/.test(one))).toEqual([]);
+  });
+
+  it("do not reach beyond their namespaces and names", () => {
+    const may = (method: "GET" | "PUT" | "POST", path: string): boolean => {
+      const access = accessOf({ method, path });
+      return access === undefined || coveredBy(access, rightsOf("aws"), "karpenter") !== undefined;
+    };
+    expect(may("GET", "/apis")).toBe(true);
+    expect(may("GET", "/api/v1/namespaces/karpenter/secrets/other")).toBe(false);
+    expect(may("GET", "/api/v1/namespaces/karpenter/configmaps")).toBe(false);
+    const named = "fieldSelector=metadata.name%3Dconfig-logging";
+    expect(may("GET", `/api/v1/namespaces/karpenter/configmaps?${named}`)).toBe(true);
+    expect(may("GET", `/api/v1/configmaps?${named}`)).toBe(false);
+    expect(may("POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases")).toBe(false);
+    const lease = "/apis/coordination.k8s.io/v1/namespaces/karpenter/leases";
+    expect(may("PUT", `${lease}/karpenter-leader-election`)).toBe(true);
+    expect(may("PUT", `${lease}/another`)).toBe(false);
+    expect(may("POST", "/api/v1/namespaces/default/pods/web-1/eviction")).toBe(true);
+    expect(may("POST", "/api/v1/namespaces/default/pods")).toBe(false);
+  });
+});
