@@ -48,6 +48,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   state: ["scheduling", "cloudprovider"],
   nodepool: ["scheduling", "cloudprovider", "state"],
   provisioning: ["scheduling", "cloudprovider", "state", "nodepool"],
+  planner: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
   disruption: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
   nodeclaim: ["scheduling", "cloudprovider", "state"],
   termination: ["scheduling", "cloudprovider", "state"],

@@ -34,6 +34,8 @@ import { stateDaemonSet } from "./state/daemonsets.ts";
 import { stateNodeClaim } from "./state/nodeclaims.ts";
 import { stateNode } from "./state/nodes.ts";
 import { statePod } from "./state/pods.ts";
+import { staticDeprovisioning } from "./static/deprovisioning.ts";
+import { staticProvisioning } from "./static/provisioning.ts";
 import type { World } from "./world.ts";
 
 export function allControllers(world: World): readonly Controller[] {
@@ -61,6 +63,9 @@ export function allControllers(world: World): readonly Controller[] {
     podTrigger(world, batcher),
     nodeTrigger(world, batcher),
     provisioner(world, batcher),
+    ...(world.settings.gates.staticCapacity
+      ? [staticProvisioning(world), staticDeprovisioning(world)]
+      : []),
     /** Claims: launch, registration, initialization, end; and what else is written on them. */
     lifecycle(world, tracker),
     podEvents(world),

@@ -157,7 +157,7 @@ export const OPTIONS = {
     "Name=true|false by comma; unknown names are ignored.",
     {
       notActedOn:
-        "of the gates only Drift (v1beta1), SpotToSpotConsolidation and NodeRepair have an effect yet",
+        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair and StaticCapacity have an effect yet",
     },
   ),
   schedulerConfig: core(

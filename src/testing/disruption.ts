@@ -9,6 +9,7 @@ import { type Candidate, findCandidates } from "../core/disruption/candidates.ts
 import type { MethodInput } from "../core/disruption/methods/method.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
 import type { SchedulingInput } from "../core/provisioning/scheduling-input.ts";
+import { planStaticNodes } from "../core/provisioning/static-nodes.ts";
 import {
   pool as buildPool,
   instanceType,
@@ -154,6 +155,13 @@ export function methodInput(
         nodes,
       }),
     ),
+    nodes,
+    planStatic: (id, count) => {
+      const pool = pools.find((one) => one.id === id);
+      if (pool === undefined) return undefined;
+      const own = { pool, instanceTypes: types, usage: {} };
+      return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count);
+    },
     balancedTotals: () =>
       balancedTotals(
         nodes,

@@ -11,6 +11,8 @@ export interface FieldNotActedOn {
   readonly path: string;
   /** Only this value is not acted on; absent: any. */
   readonly value?: string;
+  /** A feature gate under which the field is acted on. */
+  readonly unlessGate?: string;
   /** What happens instead. */
   readonly note: string;
 }
@@ -29,7 +31,8 @@ export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
   {
     kind: "NodePool",
     path: "spec.replicas",
-    note: "no nodes are made for a static pool, and pods are not planned onto it",
+    unlessGate: "StaticCapacity",
+    note: "without the gate StaticCapacity no nodes are made for a static pool",
   },
   ...NODE_CLASS_FIELDS.map(([path, note]) => ({
     kind: "EC2NodeClass",

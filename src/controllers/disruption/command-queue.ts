@@ -22,7 +22,7 @@ import {
   describeOlder,
 } from "../../core/disruption/command.ts";
 import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
-import { cordoned, uncordoned } from "../../core/termination/cordon.ts";
+import { cordoned, uncordoned } from "../../core/state/cordon.ts";
 import {
   AWAIT_CHANGE,
   type Controller,

@@ -8,9 +8,9 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
-import { describeVerdict, type Verdict } from "../../core/disruption/balanced.ts";
+import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
-import type { Command } from "../../core/disruption/command.ts";
+import type { Command, Verdict } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
 import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
 import { findUnfinished } from "../../core/disruption/unfinished.ts";

@@ -13,6 +13,7 @@ import { type Blocked, type Candidate, findCandidates } from "../../core/disrupt
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
@@ -29,6 +30,8 @@ export interface Surroundings {
   /** Pools that own nodes, usable or not. */
   readonly pools: readonly PoolTypes[];
   readonly scheduling: SchedulingInput;
+  /** Ready pools with `replicas`; none while the gate is off. */
+  readonly staticPools: readonly PoolInput[];
   readonly simulator: Simulator;
 }
 
@@ -38,7 +41,11 @@ export async function surroundings(world: World, log: Logger): Promise<Surroundi
   const usable = await usablePools(world, SILENT);
   const { pending, leaving } = podsToPlace(world);
   const scheduling = schedulingInput(world, [...pending, ...leaving], usable);
-  return { pools, scheduling, simulator: createSimulator(scheduling) };
+  const staticPools = pools
+    .filter(({ pool }) => pool.replicas !== undefined && pool.ready && !pool.deleting)
+    .filter(() => world.settings.gates.staticCapacity)
+    .map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
+  return { pools, scheduling, staticPools, simulator: createSimulator(scheduling) };
 }
 
 /** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */
@@ -76,7 +83,7 @@ export function reportRound(world: World, { pools }: Surroundings, log: Logger):
 export function look(
   world: World,
   queue: CommandQueue,
-  { pools, simulator }: Surroundings,
+  { pools, scheduling, simulator, staticPools }: Surroundings,
   method: Method,
   examined: ReadonlySet<string>,
   mode: "report" | "quiet",
@@ -101,6 +108,11 @@ export function look(
   const input: MethodInput = {
     nowMs,
     candidates: found.candidates,
+    nodes,
+    planStatic: (id, count) => {
+      const own = staticPools.find(({ pool }) => pool.id === id);
+      return own === undefined ? undefined : planStaticNodes(scheduling, own, count);
+    },
     allowances: allowed,
     pdbs,
     simulator,

@@ -20,7 +20,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { cordonedForTermination, cordonTaint } from "../../core/termination/cordon.ts";
+import { cordonedForTermination, cordonTaint } from "../../core/state/cordon.ts";
 import { drain } from "../../core/termination/drain.ts";
 import { blockingAttachments } from "../../core/termination/volumes.ts";
 import {

@@ -35,14 +35,15 @@ export function unusedFields(world: World): Controller {
       const known = said.get(key);
       const fields = known?.uid === uid ? known.fields : new Set<string>();
       said.set(key, { uid, fields });
-      tell(log, object, fields);
+      tell(world, log, object, fields);
       return AWAIT_CHANGE;
     },
   };
 }
 
-function tell(log: Logger, object: KubeObject, said: Set<string>): void {
-  for (const { path, value, note } of fieldsNotActedOn(object)) {
+function tell(world: World, log: Logger, object: KubeObject, said: Set<string>): void {
+  for (const { path, value, note, unlessGate } of fieldsNotActedOn(object)) {
+    if (unlessGate === "StaticCapacity" && world.settings.gates.staticCapacity) continue;
     const field = value === undefined ? path : `${path}: ${value}`;
     if (said.has(field)) continue;
     said.add(field);

@@ -54,7 +54,7 @@ export async function usablePools(world: World, log: Logger): Promise<readonly P
     if (pool.deleting || pool.replicas !== undefined) continue;
     // v0.32's beta knew no readiness: a class that is missing showed when its types were asked for.
     const asks = pool.ready || pool.generation === "beta";
-    const input = asks ? await withInstanceTypes(world, pool, log) : undefined;
+    const input = asks ? await poolInput(world, pool, log) : undefined;
     if (pool.ready) {
       if (input !== undefined) inputs.push(input);
     } else if (!asks || input !== undefined) {
@@ -64,7 +64,8 @@ export async function usablePools(world: World, log: Logger): Promise<readonly P
   return inputs;
 }
 
-async function withInstanceTypes(
+/** One pool with what its class can launch; undefined, and said so, when that is nothing. */
+export async function poolInput(
   world: World,
   pool: Pool,
   log: Logger,

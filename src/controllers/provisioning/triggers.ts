@@ -6,7 +6,7 @@
 import { NODE } from "../../apis/core/node.ts";
 import { isProvisionable, POD } from "../../apis/core/pod.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import { isCordoned } from "../../core/termination/cordon.ts";
+import { isCordoned } from "../../core/state/cordon.ts";
 import {
   AWAIT_CHANGE,
   type Controller,

@@ -8,7 +8,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { evictionCost, priceOf } from "./candidates.ts";
-import { type Command, savingsMicroUsd } from "./command.ts";
+import { type Command, savingsMicroUsd, type Verdict } from "./command.ts";
 
 /** A share of disruption may be this many times the share that is saved. */
 export const BALANCED_K = 2;
@@ -18,16 +18,6 @@ export interface PoolTotals {
   readonly priceMicroUsd: number;
   /** Of all its nodes: 1 and what moving the pods costs. */
   readonly rescheduleCost: number;
-}
-
-/** What one pool makes of a command that takes nodes of its. Shares are between 0 and 1, as a rule. */
-export interface Verdict {
-  readonly pool: Pool;
-  readonly approved: boolean;
-  /** Absent where the policy does not ask for one. */
-  readonly score?: number;
-  readonly savingsShare?: number;
-  readonly disruptionShare?: number;
 }
 
 /** By pool id, of the pools that are Balanced. */

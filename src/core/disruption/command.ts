@@ -3,13 +3,23 @@
  * that the queue, the log and people see the same thing. upstream: pkg/controllers/disruption/types.go
  */
 import type { Generation } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
-import type { Verdict } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
 
 /** `Expired`: alpha and beta only; no budget of v1 can name it. */
 export type CommandReason = DisruptionReason | "Expired";
+
+/** What one pool makes of a command that takes nodes of its. Shares are between 0 and 1, as a rule. */
+export interface Verdict {
+  readonly pool: Pool;
+  readonly approved: boolean;
+  /** Absent where the policy does not ask for one. */
+  readonly score?: number;
+  readonly savingsShare?: number;
+  readonly disruptionShare?: number;
+}
 
 export interface Command {
   readonly reason: CommandReason;

@@ -10,10 +10,10 @@ import {
   INSTANCE_TYPE_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
-import { describeVerdict, type Verdict, weigh } from "./balanced.ts";
+import { describeVerdict, weigh } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
 import { cheaperPlan, withoutSameTypes } from "./cheaper.ts";
-import type { Command } from "./command.ts";
+import type { Command, Verdict } from "./command.ts";
 import type { MethodInput, Rejection } from "./methods/method.ts";
 
 /** Pods come and go: the nodes must still be superfluous after this. */

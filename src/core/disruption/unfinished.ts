@@ -8,8 +8,8 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { isCordoned } from "../state/cordon.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { isCordoned } from "../termination/cordon.ts";
 import { type CommandRecord, madeFor, recordOf } from "./record.ts";
 
 /** Longer than any command waits for its replacements. */

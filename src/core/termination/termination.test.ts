@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { node, pod } from "../../testing/builders.ts";
-import { cordoned, cordonedForTermination, isCordoned, uncordoned } from "./cordon.ts";
+import { cordoned, cordonedForTermination, isCordoned, uncordoned } from "../state/cordon.ts";
 import { drain, mustDelete } from "./drain.ts";
 import { blockingAttachments } from "./volumes.ts";
 

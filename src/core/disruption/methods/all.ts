@@ -8,10 +8,12 @@ import { expiration } from "./expiration.ts";
 import type { Method } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
+import { staticDrift } from "./static-drift.ts";
 
 export const METHODS: readonly Method[] = [
   expiration,
   emptiness,
+  staticDrift,
   drift,
   multiNodeConsolidation,
   singleNodeConsolidation,

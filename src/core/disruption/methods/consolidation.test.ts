@@ -28,6 +28,7 @@ describe("methods", () => {
     expect(METHODS.map(({ name }) => name)).toEqual([
       "expiration",
       "emptiness",
+      "static drift",
       "drift",
       "multi-node consolidation",
       "single-node consolidation",

@@ -1,15 +1,24 @@
 /** What every way of disrupting nodes looks like: a file each beside this one, in order in all.ts. */
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
-import type { PoolTotals, Verdict } from "../balanced.ts";
+import type { PlannedClaim } from "../../provisioning/result.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import type { PoolTotals } from "../balanced.ts";
 import type { PoolAllowance } from "../budgets.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
-import type { Command, CommandReason } from "../command.ts";
+import type { Command, CommandReason, Verdict } from "../command.ts";
 import type { Simulator } from "../simulate.ts";
 
 export interface MethodInput {
   readonly nowMs: number;
   /** By node name. */
   readonly candidates: readonly Candidate[];
+  /** The whole cluster, by name. */
+  readonly nodes: readonly NodeView[];
+  /**
+   * That many new nodes of a static pool (by id), fewer where there is no room for them; undefined when
+   * nobody keeps the pool at its size: the gate is off, or it is not ready.
+   */
+  readonly planStatic: (poolId: string, count: number) => readonly PlannedClaim[] | undefined;
   /** By pool id, for the method's reason. */
   readonly allowances: ReadonlyMap<string, PoolAllowance>;
   readonly pdbs: readonly PodDisruptionBudget[];

@@ -3,9 +3,8 @@
  * best saving first, that can go together, found by halving.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
-import type { Verdict } from "../balanced.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
-import type { Command } from "../command.ts";
+import type { Command, Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
 import { budgetCounter, type Method, type MethodInput, type Proposal } from "./method.ts";

@@ -3,8 +3,8 @@
  * saving first, so that a large pool does not keep the others waiting.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
-import type { Verdict } from "../balanced.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
+import type { Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
 import {
   budgetCounter,

@@ -1,0 +1,47 @@
+/**
+ * Ends the nodes that a static pool has beyond its `replicas`. What a person scales down goes, whatever
+ * budgets say; the drain still respects PodDisruptionBudgets. Behind the gate StaticCapacity.
+ * upstream: pkg/controllers/static/deprovisioning/controller.go
+ */
+import { countStatic, surplus } from "../../core/disruption/static-pools.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { deleteClaim } from "../claims.ts";
+import { isManagedPool, readPool } from "../pools.ts";
+import { claimFields, poolFields } from "../words.ts";
+import type { World } from "../world.ts";
+import { staticPoolSources } from "./sources.ts";
+
+const POLL_MS = 60_000;
+const UNSYNCED_RETRY_MS = 1_000;
+
+export function staticDeprovisioning(world: World): Controller {
+  return {
+    name: "static.deprovisioning",
+    watches: staticPoolSources(),
+    concurrency: 10,
+    reconcile: (request) => reconcile(world, request),
+  };
+}
+
+async function reconcile(world: World, request: Request): Promise<Outcome> {
+  const pool = readPool(world, request)?.pool;
+  if (pool?.replicas === undefined || pool.deleting) return AWAIT_CHANGE;
+  if (!isManagedPool(world, pool)) return AWAIT_CHANGE;
+  if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
+  const chosen = surplus(pool, countStatic(pool, world.cluster.nodes()), world.clock.now());
+  const log = world.log.with({ controller: "static.deprovisioning", ...poolFields(pool) });
+  for (const { name, claim } of chosen) {
+    if (claim === undefined) continue;
+    // Known at once: the next look must not choose others in its place.
+    world.cluster.markForDeletion(name);
+    await deleteClaim(world, claim);
+    log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));
+  }
+  return requeueAfter(POLL_MS);
+}

@@ -1,0 +1,54 @@
+/**
+ * Keeps static pools at their `replicas`: asks for the nodes that are missing, at once. Behind the gate
+ * StaticCapacity. upstream: pkg/controllers/static/provisioning/controller.go
+ */
+import { vocabulary } from "../../apis/hub/generation.ts";
+import { countStatic, missing } from "../../core/disruption/static-pools.ts";
+import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { isManagedPool, readPool } from "../pools.ts";
+import { createClaims } from "../provisioning/create-claims.ts";
+import { poolInput, schedulingInput } from "../provisioning/gather.ts";
+import { poolFields } from "../words.ts";
+import type { World } from "../world.ts";
+import { staticPoolSources } from "./sources.ts";
+
+const POLL_MS = 60_000;
+const LIMITED_MS = 30_000;
+const UNSYNCED_RETRY_MS = 1_000;
+
+export function staticProvisioning(world: World): Controller {
+  return {
+    name: "static.provisioning",
+    watches: staticPoolSources(),
+    concurrency: 10,
+    reconcile: (request) => reconcile(world, request),
+  };
+}
+
+async function reconcile(world: World, request: Request): Promise<Outcome> {
+  const pool = readPool(world, request)?.pool;
+  if (pool?.replicas === undefined || !isManagedPool(world, pool)) return AWAIT_CHANGE;
+  if (pool.deleting || !pool.ready) return AWAIT_CHANGE;
+  if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
+  const log = world.log.with({ controller: "static.provisioning", ...poolFields(pool) });
+  const { count, limited } = missing(pool, countStatic(pool, world.cluster.nodes()));
+  if (limited) log.info("nodepool node limit reached");
+  if (count === 0) return requeueAfter(limited ? LIMITED_MS : POLL_MS);
+  const input = await poolInput(world, pool, log);
+  if (input === undefined) return requeueAfter(LIMITED_MS);
+  const planned = planStaticNodes(schedulingInput(world, [], [input]), input, count);
+  const created = await createClaims(world, log, planned, "provisioned");
+  for (const claim of created) {
+    if (!(claim instanceof Error)) continue;
+    log.error(`failed creating ${vocabulary(pool.generation).claimNoun}`, { error: claim.message });
+  }
+  const short = planned.length < count || created.some((claim) => claim instanceof Error);
+  return requeueAfter(short || limited ? LIMITED_MS : POLL_MS);
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { nodePool } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { allControllers } from "../all.ts";
+
+const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+
+async function staticPool(
+  spec: { replicas: number; limits?: Record<string, string> },
+  staticCapacity = true,
+): Promise<FakeWorld> {
+  const world = fakeWorld({ gates: { staticCapacity } });
+  const conditions = [{ type: "Ready", status: "True" }];
+  await world.api.create(FAKE_NODE_CLASS, {
+    metadata: { name: "default" },
+    status: { conditions },
+  } as never);
+  await world.api.create(NODE_POOL, nodePool({ spec, template: { nodeClassRef: CLASS_REF } }));
+  await world.run(...allControllers(world));
+  await world.clock.advance(15_000);
+  return world;
+}
+
+const claims = (world: FakeWorld) =>
+  world.api.all(NODE_CLAIM).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+
+async function joinAll(world: FakeWorld): Promise<void> {
+  for (const claim of claims(world)) await world.join(claim);
+  await world.clock.advance(10_000);
+}
+
+describe("a static pool", () => {
+  it("has its replicas without any pod, follows them up and down, and makes up for losses", async () => {
+    const world = await staticPool({ replicas: 3 });
+    expect(claims(world)).toHaveLength(3);
+    await joinAll(world);
+    await world.clock.advance(20 * 60_000);
+    expect(claims(world)).toHaveLength(3);
+    world.api.change(NODE_POOL, "default", { spec: { replicas: 5 } });
+    await world.clock.advance(5_000);
+    expect(claims(world)).toHaveLength(5);
+    await world.clock.advance(65_000);
+    expect(claims(world)).toHaveLength(5);
+    world.api.change(NODE_POOL, "default", { spec: { replicas: 1 } });
+    await world.clock.advance(120_000);
+    expect(claims(world)).toHaveLength(1);
+    await world.api.delete(NODE_CLAIM, { name: claims(world)[0]?.metadata.name ?? "" });
+    await world.clock.advance(120_000);
+    expect(claims(world)).toHaveLength(1);
+    await world.stop();
+  });
+
+  it("stops at its limit of nodes, and says so", async () => {
+    const world = await staticPool({ replicas: 3, limits: { nodes: "2" } });
+    expect(claims(world)).toHaveLength(2);
+    expect(world.lines.some((line) => line.includes("nodepool node limit reached"))).toBe(true);
+    await world.stop();
+  });
+
+  it("is no more than a field while the gate is off, and the log says so", async () => {
+    const world = await staticPool({ replicas: 3 }, false);
+    expect(claims(world)).toEqual([]);
+    expect(world.lines.some((line) => line.includes("field is accepted but not acted on"))).toBe(
+      true,
+    );
+    await world.stop();
+  });
+});

@@ -1,0 +1,60 @@
+/**
+ * Drifted nodes of static pools: each is replaced by a fresh node, wherever its pods fit. Where the pool's
+ * `limits.nodes` leave no room for one more, the old node goes first and its place is filled afterwards,
+ * one at a time; upstream then never replaces it. upstream: pkg/controllers/disruption/staticdrift.go
+ */
+import { isTrue } from "../../../apis/karpenter/conditions.ts";
+import type { Candidate } from "../candidates.ts";
+import type { Command } from "../command.ts";
+import { countStatic, roomFor } from "../static-pools.ts";
+import type { Method, MethodInput, Proposal } from "./method.ts";
+
+const isEligible = ({ claim, pool }: Candidate) =>
+  pool.replicas !== undefined && isTrue(claim, "Drifted");
+
+export const staticDrift: Method = {
+  name: "static drift",
+  reason: "Drifted",
+  consolidationType: "",
+  disruptionClass: "eventual",
+  costly: false,
+  waits: false,
+  isEligible,
+  propose,
+  validate: (command) => command,
+};
+
+function propose(input: MethodInput): Proposal {
+  const drifted = input.candidates.filter(isEligible);
+  const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
+  const commands: Command[] = [];
+  for (const id of [...pools.keys()].sort()) {
+    if (input.backingOff.has(id)) continue;
+    const pool = pools.get(id) as Candidate["pool"];
+    const { active, leavingByCommand, deleting } = countStatic(pool, input.nodes);
+    // A pool on its way to another size comes first.
+    if (active.length + leavingByCommand !== pool.replicas) continue;
+    const allowed = input.allowances.get(id)?.allowed ?? 0;
+    const own = drifted.filter((one) => one.pool.id === id).slice(0, allowed);
+    if (own.length === 0) continue;
+    const room = roomFor(pool, active.length + leavingByCommand + deleting);
+    const chosen = own.slice(0, Math.max(1, room));
+    const replacements = input.planStatic(id, Math.min(room, chosen.length));
+    if (replacements === undefined) continue;
+    if (room > 0 && replacements.length < chosen.length) continue;
+    for (const [index, candidate] of chosen.entries()) {
+      const replacement = replacements[index];
+      commands.push({
+        reason: "Drifted",
+        consolidationType: "",
+        via: "drift",
+        generation: candidate.generation,
+        candidates: [candidate],
+        replacements: replacement === undefined ? [] : [replacement],
+        targets: [],
+        validateAfterMs: 0,
+      });
+    }
+  }
+  return { commands, remarks: [] };
+}

@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import {
+  pool as buildPool,
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  schedulingInput,
+} from "../../testing/builders.ts";
+import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
+import { planStaticNodes } from "../provisioning/static-nodes.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { staticDrift } from "./methods/static-drift.ts";
+import { withRecord } from "./record.ts";
+import { countStatic, missing, surplus } from "./static-pools.ts";
+
+const pool = (replicas: number, limits = {}) => buildPool({ replicas, limits });
+const types = [2, 4].map((cpu) => instanceType({ cpu }));
+
+function there(name: string, zone = "zone-a", pods: Parameters<typeof pod>[0][] = []): NodeView {
+  const labels = { "karpenter.sh/nodepool": "default", "topology.kubernetes.io/zone": zone };
+  const ready = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
+  return nodeView({
+    node: { name, labels: { ...labels, ...ready } },
+    claim: nodeClaim({
+      name,
+      metadata: { labels },
+      status: { providerID: `test://${name}`, nodeName: name },
+    }),
+    pods: pods.map((options) => pod({ nodeName: name, ...options })),
+  });
+}
+
+const names = (nodes: readonly { readonly name: string }[]) => nodes.map(({ name }) => name);
+
+describe("new nodes of a static pool", () => {
+  const plan = (nodes: readonly NodeView[], count: number, limits = {}) => {
+    const input = { pool: pool(9, limits), instanceTypes: types, usage: { nodes: nodes.length } };
+    return planStaticNodes(schedulingInput({ nodes }), input, count);
+  };
+
+  it("are as many as are asked for, without pods, of the cheapest type", () => {
+    const planned = plan([], 3);
+    expect(planned).toHaveLength(3);
+    expect(planned.map(({ pods }) => pods.length)).toEqual([0, 0, 0]);
+    expect(planned[0]?.cheapest.instanceType).toBe("m-2x");
+    expect(planned[0]?.requests["pods"] ?? 0).toBe(0);
+  });
+
+  it("go to the zones that have the fewest of the pool's nodes", () => {
+    const zones = plan([there("a"), there("b", "zone-b")], 4).map(({ cheapest }) => cheapest.zone);
+    expect(zones.toSorted()).toEqual(["zone-a", "zone-b", "zone-c", "zone-c"]);
+  });
+
+  it("stop at the limit of nodes", () => {
+    expect(plan([there("a")], 5, { nodes: 3 })).toHaveLength(2);
+  });
+});
+
+describe("the count of a static pool", () => {
+  it("lacks what is neither there nor on its way by a command", () => {
+    const a = there("a");
+    const b = there("b");
+    const record = {
+      id: "c",
+      reason: "Drifted",
+      consolidationType: "",
+      startedAt: "2026-01-01T00:00:00Z",
+      nodes: ["b"],
+      replacements: 1,
+    } as const;
+    const marked = { ...b, claim: withRecord(b.claim as never, record) };
+    const count = countStatic(pool(4), [a, marked, { ...there("c"), deleting: true }]);
+    expect([names(count.active), count.leavingByCommand, count.deleting]).toEqual([["a"], 1, 1]);
+    expect(missing(pool(4), count)).toEqual({ count: 2, limited: false });
+    expect(missing(pool(4, { nodes: 4 }), count)).toEqual({ count: 1, limited: true });
+    expect(missing(pool(1), count)).toEqual({ count: 0, limited: false });
+  });
+
+  it("has too many: those without a machine go first, then empty ones, protected ones last", () => {
+    const guard = { "karpenter.sh/do-not-disrupt": "true" };
+    const nodes = [
+      there("guarded", "zone-a", [{ name: "g", annotations: guard }]),
+      there("busy", "zone-a", [{ name: "x" }, { name: "y" }]),
+      there("used", "zone-b", [{ name: "z" }]),
+      there("empty-a"),
+      there("empty-b", "zone-b"),
+      { ...there("young"), providerId: undefined },
+    ];
+    const order = names(surplus(pool(0), countStatic(pool(0), nodes), 0));
+    expect(order).toEqual(["young", "empty-a", "empty-b", "used", "busy", "guarded"]);
+    expect(names(surplus(pool(5), countStatic(pool(5), nodes), 0))).toEqual(["young"]);
+    expect(surplus(pool(9), countStatic(pool(9), nodes), 0)).toEqual([]);
+  });
+});
+
+describe("drift of static pools", () => {
+  const drifted = (name: string, limits = {}) =>
+    candidate(name, {
+      pool: { replicas: 2, limits },
+      conditions: { Drifted: 60_000 },
+      pods: ["1"],
+    } satisfies CandidateOptions);
+
+  it("replaces each node by a fresh one, as budgets allow", () => {
+    const both = [drifted("a"), drifted("b")];
+    const { commands } = staticDrift.propose(methodInput(both));
+    expect(
+      commands.map((one) => [
+        names(one.candidates.map(({ node }) => node)),
+        one.replacements.length,
+      ]),
+    ).toEqual([
+      [["a"], 1],
+      [["b"], 1],
+    ]);
+    expect(staticDrift.propose(methodInput(both, { allowed: 1 })).commands).toHaveLength(1);
+    expect(staticDrift.propose(methodInput(both, { allowed: 0 })).commands).toEqual([]);
+  });
+
+  it("lets one node go first where the limit leaves no room for another", () => {
+    const limits = { nodes: 2 };
+    const { commands } = staticDrift.propose(
+      methodInput([drifted("a", limits), drifted("b", limits)]),
+    );
+    expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
+  });
+});

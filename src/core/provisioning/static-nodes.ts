@@ -1,0 +1,67 @@
+/**
+ * New nodes of a static pool: as many as are asked for, whether pods want them or not, spread over the
+ * zones the pool may use. The engine decides here too: each node is asked for by a placeholder pod that
+ * tolerates no other beside it. Upstream asks for bare claims and takes the zones as they come.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { NO_RESOURCES, subtractResources } from "../../apis/resources.ts";
+import type { PlannedClaim } from "./result.ts";
+import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+const NAMESPACE = "static-capacity";
+const LABELS = { "karpenter.sh/static-capacity": "placeholder" };
+const SELECTOR = { matchLabels: LABELS };
+
+/** At most `count`; fewer when limits, or what the class offers, leave no room. */
+export function planStaticNodes(
+  input: SchedulingInput,
+  pool: PoolInput,
+  count: number,
+): readonly PlannedClaim[] {
+  const own = input.nodes.filter(({ poolId, deleting }) => poolId === pool.pool.id && !deleting);
+  const { newClaims } = solve({
+    ...input,
+    pods: Array.from({ length: count }, (_, index) => placeholder(index)),
+    pools: [pool],
+    nodes: own.map((node, index) => ({ ...node, pods: [placeholder(index, node.name)] })),
+    options: { ...input.options, preferencePolicy: "Respect", reservedCapacity: "fallback" },
+  });
+  return newClaims.map((plan) => ({
+    ...plan,
+    pods: [],
+    requests: subtractResources(plan.requests, { ...NO_RESOURCES, pods: 1 }),
+  }));
+}
+
+/** Tolerates every taint, keeps off others of its like, and prefers the zone with the fewest of them. */
+function placeholder(index: number, nodeName?: string): Pod {
+  const name = `${nodeName === undefined ? "new" : "there"}-${String(index).padStart(6, "0")}`;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: NAMESPACE, uid: name, labels: LABELS },
+    spec: {
+      containers: [{ name: "placeholder" }],
+      tolerations: [{ operator: "Exists" }],
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { topologyKey: HOSTNAME_LABEL_KEY, labelSelector: SELECTOR },
+          ],
+        },
+      },
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: TOPOLOGY_ZONE_LABEL_KEY,
+          whenUnsatisfiable: "ScheduleAnyway",
+          labelSelector: SELECTOR,
+        },
+      ],
+      ...(nodeName === undefined ? {} : { nodeName }),
+    },
+    ...(nodeName === undefined ? {} : { status: { phase: "Running" } }),
+  };
+}
