@@ -58,7 +58,7 @@ interface Size {
 }
 
 /** cpu, then memory, largest first; then the oldest; then UID, so that arrival never matters. */
-function inOrder(pods: readonly QueuedPod[]): QueuedPod[] {
+export function inOrder(pods: readonly QueuedPod[]): QueuedPod[] {
   const sizes = new Map<string, Size>();
   const ofClass = new Map<PodClass, Size>();
   for (const item of pods) {

@@ -34,7 +34,7 @@ import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
 import { Topology } from "./topology.ts";
 
 /** What one pass works on. */
-interface Pass {
+export interface Pass {
   readonly context: PlanningContext;
   readonly volumes: VolumeIndex;
   readonly templates: readonly Template[];
@@ -48,8 +48,11 @@ const HOPELESS = Number.POSITIVE_INFINITY;
 
 type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
+/** Places what it likes before the rules below do; returns the rest. */
+export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => readonly QueuedPod[];
+
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
-export function solve(input: SchedulingInput): SchedulingResult {
+export function solve(input: SchedulingInput, opening?: Opening): SchedulingResult {
   const unschedulable: UnschedulablePod[] = [];
   const volumes = new VolumeIndex(input.volumes);
   const pods: Pod[] = [];
@@ -62,7 +65,8 @@ export function solve(input: SchedulingInput): SchedulingResult {
   const pass = createPass(input, volumes, pods.length === 0);
   // Of the limits as they are now: planned claims eat into them.
   const excluded = excludedByLimits(pass.templates);
-  const queue = new Queue(classify(pass, input, pods));
+  const queued = classify(pass, input, pods);
+  const queue = new Queue(opening === undefined ? queued : opening(pass, queued));
   const failed: QueuedPod[] = [];
   for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
     const outcome = place(pass, item);
@@ -194,7 +198,13 @@ function chances(pass: Pass, podClass: PodClass): number {
   return sum;
 }
 
-function onExistingNode(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
+/** Puts the pod on the first node of those there are that takes it; false = none does. */
+export function onExistingNode(
+  pass: Pass,
+  pod: Pod,
+  podClass: PodClass,
+  variant: Variant,
+): boolean {
   const { nodes, volumes } = pass;
   const attempt = new Attempt(pass.context, volumes);
   while (variant.deadNodes.has(variant.firstNode)) variant.firstNode++;

@@ -1,0 +1,257 @@
+/**
+ * From a pass of the engine to a packing problem: pods that ask for as much, of as much, are a row;
+ * a type at the price of its cheapest offering is a bin, for each set of requirements that some row
+ * has. What a packing cannot say (zones to spread over, neighbours to be near) is left out here and
+ * looked at by the engine when the packing is carried out.
+ */
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { PodClass, Variant } from "../provisioning/pod-class.ts";
+import type { Template } from "../provisioning/pool-template.ts";
+import type { QueuedPod } from "../provisioning/queue.ts";
+import type { Pass } from "../provisioning/solve.ts";
+import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
+import type { SetId } from "../scheduling/requirement-space.ts";
+import type { Bin, Packing, Row } from "./packing.ts";
+
+/** Pods of one class that wait. */
+export interface Waiting {
+  readonly podClass: PodClass;
+  /** Wishes given up already because no pool's node could ever meet them. */
+  readonly step: number;
+  readonly variant: Variant;
+  readonly items: QueuedPod[];
+}
+
+export interface PodRow extends Row {
+  readonly template: Template;
+  readonly set: SetId;
+  /** The hardest to please first. */
+  readonly classes: readonly Waiting[];
+}
+
+/** A machine of a type under a set of requirements. */
+export interface TypeBin extends Bin {
+  readonly template: Template;
+  readonly set: SetId;
+  /** Bit of the type in the pool's table. */
+  readonly type: number;
+}
+
+export interface Demand extends Packing {
+  readonly rows: readonly PodRow[];
+  readonly bins: readonly TypeBin[];
+  /** Pods that no packing is made for. */
+  readonly others: readonly QueuedPod[];
+}
+
+export interface DemandOptions {
+  readonly nodeMicroUsdPerHour: number;
+  /** Most bins for each set of requirements. */
+  readonly maxBins: number;
+}
+
+/** Sets of requirements beyond this many are left to the engine, those of the fewest pods first. */
+const MAX_SETS = 48;
+const MAX_SLOTS = 2;
+/** A rule about hosts shapes the packing when it concerns this share of the pods. */
+const SLOT_SHARE = 0.02;
+
+/** `queued` in the order in which the engine would place them. */
+export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: DemandOptions): Demand {
+  const others: QueuedPod[] = [];
+  const homes: Home[] = [];
+  const byClass = new Map<PodClass, Home | undefined>();
+  for (const item of queued) {
+    const { podClass } = item;
+    let home = byClass.get(podClass);
+    if (home === undefined && !byClass.has(podClass)) {
+      home = homeOf(pass, podClass);
+      byClass.set(podClass, home);
+      if (home !== undefined) homes.push(home);
+    }
+    if (home === undefined) others.push(item);
+    else home.waiting.items.push(item);
+  }
+  const slots = slotsOf(homes, queued.length);
+  const names = resourceNames(homes);
+  const dimensions = names.length + slots.length;
+  const kept = largestSets(homes, others);
+  const rows = rowsOf(kept, names, slots);
+  const bins = binsOf(pass, rows, names, slots, options);
+  return { rows, bins, dimensions, others };
+}
+
+/** Where a class would go if it were alone: the pool, and what the node must be. */
+interface Home {
+  readonly template: Template;
+  readonly set: SetId;
+  readonly waiting: Waiting;
+}
+
+function homeOf(pass: Pass, podClass: PodClass): Home | undefined {
+  for (let step = 0; ; step++) {
+    const variant = pass.classes.variant(podClass, step);
+    if (variant === undefined) return undefined;
+    if (variant.hostname !== undefined || joinsHosts(variant)) return undefined;
+    for (const template of pass.templates) {
+      const { taints, budget, table } = template;
+      if (budget.exhausted || table.offerings.hasReserved) continue;
+      if (taints.length > 0 && firstUntolerated(variant.tolerations, taints) !== undefined)
+        continue;
+      const set = pass.context.space.join(template.set, variant.set);
+      if (set === undefined) continue;
+      if (table.fitting(budget.within, set, {}, podClass.requests) === undefined) continue;
+      return { template, set, waiting: { podClass, step, variant, items: [] } };
+    }
+  }
+}
+
+/** Pods that must share a host are the engine's: it opens the host and keeps them together. */
+function joinsHosts({ hostRules }: Variant): boolean {
+  return hostRules.some(({ group }) => group.type === "affinity");
+}
+
+/** A rule that lets so many of its pods on one host. */
+interface Slot {
+  readonly group: object;
+  readonly perHost: number;
+}
+
+function slotsOf(homes: readonly Home[], pods: number): Slot[] {
+  const found = new Map<object, { perHost: number; hosts: number }>();
+  for (const { waiting } of homes) {
+    for (const { group, self } of waiting.variant.hostRules) {
+      if (!self || group.inverse || group.key !== HOSTNAME_LABEL_KEY) continue;
+      const perHost = group.type === "spread" ? group.maxSkew : 1;
+      const slot = found.get(group) ?? { perHost, hosts: 0 };
+      slot.hosts += waiting.items.length / perHost;
+      found.set(group, slot);
+    }
+  }
+  return [...found]
+    .filter(([, { hosts }]) => hosts >= Math.max(2, pods * SLOT_SHARE))
+    .sort(([, a], [, b]) => b.hosts - a.hosts)
+    .slice(0, MAX_SLOTS)
+    .map(([group, { perHost }]) => ({ group, perHost }));
+}
+
+/** cpu and memory first. */
+function resourceNames(homes: readonly Home[]): string[] {
+  const names = new Set(["cpu", "memory"]);
+  for (const { waiting } of homes) {
+    for (const name in waiting.podClass.requests) {
+      if ((waiting.podClass.requests[name] as number) > 0) names.add(name);
+    }
+  }
+  const [cpu, memory, ...more] = names;
+  return [cpu as string, memory as string, ...more.sort()];
+}
+
+function largestSets(homes: readonly Home[], others: QueuedPod[]): readonly Home[] {
+  const pods = new Map<string, number>();
+  const keyOf = ({ template, set }: Home) => `${template.index} ${set}`;
+  for (const home of homes) {
+    pods.set(keyOf(home), (pods.get(keyOf(home)) ?? 0) + home.waiting.items.length);
+  }
+  if (pods.size <= MAX_SETS) return homes;
+  const kept = new Set(
+    [...pods]
+      .sort(([, a], [, b]) => b - a)
+      .slice(0, MAX_SETS)
+      .map(([key]) => key),
+  );
+  for (const home of homes) if (!kept.has(keyOf(home))) others.push(...home.waiting.items);
+  return homes.filter((home) => kept.has(keyOf(home)));
+}
+
+function rowsOf(
+  homes: readonly Home[],
+  names: readonly string[],
+  slots: readonly Slot[],
+): PodRow[] {
+  const groups = new Map<string, { home: Home; amounts: Float64Array; classes: Waiting[] }>();
+  for (const home of homes) {
+    const { podClass, variant } = home.waiting;
+    const amounts = Float64Array.from([
+      ...names.map((name) => podClass.requests[name] ?? 0),
+      ...slots.map(({ group }) =>
+        variant.hostRules.some((r) => r.self && r.group === group) ? 1 : 0,
+      ),
+    ]);
+    const key = `${home.template.index} ${home.set} ${amounts.join()}`;
+    const row = groups.get(key) ?? { home, amounts, classes: [] };
+    row.classes.push(home.waiting);
+    groups.set(key, row);
+  }
+  return [...groups.values()].map(({ home, amounts, classes }) => ({
+    template: home.template,
+    set: home.set,
+    amounts,
+    count: classes.reduce((sum, { items }) => sum + items.length, 0),
+    classes: classes.sort((a, b) => hardness(b) - hardness(a)),
+  }));
+}
+
+/** How much the engine has to ask before such a pod may go somewhere. */
+function hardness({ variant, podClass }: Waiting): number {
+  const near = variant.narrowingRules.filter(({ group }) => group.type === "affinity").length;
+  return (
+    near * 100 +
+    variant.narrowingRules.length * 10 +
+    variant.hostRules.length +
+    podClass.ports.length
+  );
+}
+
+function binsOf(
+  pass: Pass,
+  rows: readonly PodRow[],
+  names: readonly string[],
+  slots: readonly Slot[],
+  options: DemandOptions,
+): TypeBin[] {
+  const { space } = pass.context;
+  const sets = new Map<string, { template: Template; set: SetId }>();
+  for (const { template, set } of rows) sets.set(`${template.index} ${set}`, { template, set });
+  return [...sets.values()].flatMap(({ template, set }) => {
+    const welcome: number[] = [];
+    rows.forEach((row, index) => {
+      if (row.template === template && space.join(set, row.set) === set) welcome.push(index);
+    });
+    const { table, budget } = template;
+    const usable: Bits = table.compatible(set);
+    const prices = table.offerings.cheapest(space.get(set));
+    const bins: TypeBin[] = [];
+    for (const type of bitIndices(usable)) {
+      const offering = prices[type];
+      if (offering === undefined || !hasBit(budget.within, type)) continue;
+      const free = table.allocatable(type);
+      const amounts = Float64Array.from([
+        ...names.map((name) => free[name] ?? 0),
+        ...slots.map(({ perHost }) => perHost),
+      ]);
+      if (amounts.some((amount) => amount < 0)) continue;
+      const price = offering.priceMicroUsd + options.nodeMicroUsdPerHour;
+      bins.push({ template, set, type, amounts, price, rows: welcome });
+    }
+    return worthwhile(bins);
+  });
+}
+
+/** Without bins for which another has as much and costs no more. */
+function worthwhile(bins: TypeBin[]): TypeBin[] {
+  const kept: TypeBin[] = [];
+  bins.sort((a, b) => a.price - b.price || total(b) - total(a) || a.type - b.type);
+  for (const bin of bins) {
+    const beaten = kept.some((other) =>
+      other.amounts.every((amount, d) => amount >= (bin.amounts[d] as number)),
+    );
+    if (!beaten) kept.push(bin);
+  }
+  return kept;
+}
+
+function total({ amounts }: TypeBin): number {
+  return amounts[0] as number;
+}

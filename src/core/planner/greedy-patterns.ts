@@ -1,0 +1,67 @@
+/**
+ * Patterns by greed: of all bins, filled in some fixed order, the one that holds most worth for its
+ * price, as often as the items last; then anew with what is left.
+ */
+import { type Bin, type Budget, fill, type Packing, type Row, type Use } from "./packing.ts";
+
+/** Takes all of `counts`; undefined when something fits in no bin, or the budget is spent. */
+export function packByGreed(
+  packing: Packing,
+  counts: ArrayLike<number>,
+  worth: Float64Array,
+  order: readonly number[],
+  budget: Budget,
+): Use[] | undefined {
+  const left = Float64Array.from(counts);
+  const scratch = new Float64Array(packing.dimensions);
+  const uses: Use[] = [];
+  let rest = left.reduce((sum, count) => sum + count, 0);
+  const orders = packing.bins.map((bin) => {
+    if (bin.rows.length === packing.rows.length) return order;
+    const allowed = new Set(bin.rows);
+    return order.filter((row) => allowed.has(row));
+  });
+  while (rest > 0) {
+    let best: { bin: number; rows: number[]; times: number[] } | undefined;
+    let most = 0;
+    for (let index = 0; index < packing.bins.length; index++) {
+      const bin = packing.bins[index] as Bin;
+      const list = orders[index] as readonly number[];
+      budget.units -= list.length;
+      const filled = fill(packing, bin, list, left, scratch);
+      let value = 0;
+      for (let at = 0; at < filled.rows.length; at++) {
+        value += (worth[filled.rows[at] as number] as number) * (filled.times[at] as number);
+      }
+      if (value / bin.price > most * (1 + 1e-12)) {
+        most = value / bin.price;
+        best = { bin: index, ...filled };
+      }
+    }
+    if (best === undefined || budget.units <= 0) return undefined;
+    let bins = Number.POSITIVE_INFINITY;
+    best.rows.forEach((row, at) => {
+      bins = Math.min(bins, Math.floor((left[row] as number) / ((best?.times[at] ?? 1) as number)));
+    });
+    best.rows.forEach((row, at) => {
+      const gone = (best?.times[at] ?? 0) * bins;
+      left[row] = (left[row] as number) - gone;
+      rest -= gone;
+    });
+    uses.push({ pattern: best, bins });
+  }
+  return uses;
+}
+
+/** Orders worth a try: by worth, by each of the first two dimensions, by their ratio. */
+export function fillingOrders(packing: Packing, worth: Float64Array): number[][] {
+  const amount = (row: number, d: number) => (packing.rows[row] as Row).amounts[d] as number;
+  const keys: ((row: number) => number)[] = [
+    (row) => worth[row] as number,
+    (row) => amount(row, 0),
+    (row) => amount(row, 1),
+    (row) => amount(row, 0) / (amount(row, 1) + 1),
+    (row) => amount(row, 1) / (amount(row, 0) + 1),
+  ];
+  return keys.map((key) => [...packing.rows.keys()].sort((a, b) => key(b) - key(a) || a - b));
+}

@@ -1,0 +1,101 @@
+/**
+ * The cheapest packing that the budget allows: patterns by greed first, which take no time, then
+ * column generation on top of them while there is work left, then greed again by what the columns
+ * taught. Of all of them the cheapest.
+ */
+import { packByColumns } from "./columns.ts";
+import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
+import {
+  type Bin,
+  type Budget,
+  type Packing,
+  type Pattern,
+  priceOf,
+  type Row,
+  type Use,
+} from "./packing.ts";
+import type { PlannerOptions } from "./planner-options.ts";
+import { resourcePrices } from "./resource-prices.ts";
+
+/** Rows beyond which columns cost more than they give. */
+const MAX_ROWS_FOR_COLUMNS = 400;
+
+/** `bins` of the uses are positions in `packing.bins`; undefined when nothing was found. */
+export function pack(
+  packing: Packing,
+  budget: Budget,
+  { maxBins }: Pick<PlannerOptions, "maxBins">,
+): readonly Use[] | undefined {
+  const counts = packing.rows.map(({ count }) => count);
+  const { prices } = resourcePrices(packing, counts);
+  const kept = bestBuys(packing, prices, maxBins);
+  const small: Packing = { ...packing, bins: kept.map((index) => packing.bins[index] as Bin) };
+  const back = (uses: readonly Use[]): Use[] =>
+    uses.map(({ pattern, bins }) => ({
+      bins,
+      pattern: { ...pattern, bin: kept[pattern.bin] as number },
+    }));
+  const worth = Float64Array.from(packing.rows, ({ amounts }) =>
+    amounts.reduce((sum, amount, d) => sum + amount * (prices[d] as number), 0),
+  );
+  const found: (readonly Use[])[] = [];
+  const seeds: Pattern[] = [];
+  for (const order of fillingOrders(packing, worth)) {
+    const uses = packByGreed(small, counts, worth, order, budget);
+    if (uses === undefined) continue;
+    found.push(uses);
+    seeds.push(...uses.map(({ pattern }) => pattern));
+  }
+  if (packing.rows.length <= MAX_ROWS_FOR_COLUMNS && budget.units > 0) {
+    const columns = packByColumns(small, prices, budget, seeds);
+    if (columns !== undefined) {
+      const { left, uses, worth: learned } = columns;
+      const reserve = { units: Number.POSITIVE_INFINITY };
+      for (const order of fillingOrders(packing, learned).slice(0, 2)) {
+        const rest = packByGreed(small, left, learned, order, reserve);
+        if (rest !== undefined) found.push([...uses, ...rest]);
+        const again = packByGreed(small, counts, learned, order, reserve);
+        if (again !== undefined) found.push(again);
+      }
+    }
+  }
+  let best: readonly Use[] | undefined;
+  for (const uses of found) {
+    if (best === undefined || priceOf(small, uses) < priceOf(small, best)) best = uses;
+  }
+  return best === undefined ? undefined : back(best);
+}
+
+/** The bins with most worth for their price, and for each row the one it is cheapest in. */
+function bestBuys(packing: Packing, prices: Float64Array, most: number): number[] {
+  const ratio = packing.bins.map(
+    ({ amounts, price }) =>
+      amounts.reduce((sum, amount, d) => sum + amount * (prices[d] as number), 0) / price,
+  );
+  const bySet = new Map<readonly number[], number[]>();
+  packing.bins.forEach((bin, index) => {
+    const list = bySet.get(bin.rows) ?? [];
+    list.push(index);
+    bySet.set(bin.rows, list);
+  });
+  const kept = new Set<number>();
+  for (const list of bySet.values()) {
+    list.sort((a, b) => (ratio[b] as number) - (ratio[a] as number) || a - b);
+    for (const index of list.slice(0, most)) kept.add(index);
+  }
+  packing.rows.forEach((row, index) => {
+    const bin = cheapestAlone(packing, row, index);
+    if (bin !== undefined) kept.add(bin);
+  });
+  return [...kept].sort((a, b) => a - b);
+}
+
+function cheapestAlone({ bins }: Packing, { amounts }: Row, index: number): number | undefined {
+  let best: number | undefined;
+  bins.forEach((bin, at) => {
+    if (best !== undefined && bin.price >= (bins[best] as Bin).price) return;
+    if (!bin.rows.includes(index)) return;
+    if (amounts.every((amount, d) => amount <= (bin.amounts[d] as number))) best = at;
+  });
+  return best;
+}

@@ -1,0 +1,93 @@
+/**
+ * The batch as a packing problem, free of Kubernetes: rows of equal items, kinds of bins with a
+ * price. An item takes an amount in each dimension; a rule that lets only so many pods of a kind on
+ * a host is a dimension too, of which each bin has as much.
+ */
+
+export interface Row {
+  readonly amounts: Float64Array;
+  readonly count: number;
+}
+
+export interface Bin {
+  readonly amounts: Float64Array;
+  /** With what each node costs beyond its machine. */
+  readonly price: number;
+  /** Indices of the rows that may go in. */
+  readonly rows: readonly number[];
+}
+
+export interface Packing {
+  readonly rows: readonly Row[];
+  readonly bins: readonly Bin[];
+  readonly dimensions: number;
+}
+
+/** How often of each row one bin holds, in parallel lists. */
+export interface Pattern {
+  readonly bin: number;
+  readonly rows: readonly number[];
+  readonly times: readonly number[];
+}
+
+/** So many bins of a pattern. */
+export interface Use {
+  readonly pattern: Pattern;
+  readonly bins: number;
+}
+
+/** Counted work, so that a plan depends on no clock. */
+export interface Budget {
+  units: number;
+}
+
+/** How many of a row one bin could hold alone. */
+export function mostOf(packing: Packing, bin: Bin, row: Row, count: number): number {
+  let most = count;
+  for (let d = 0; d < packing.dimensions && most > 0; d++) {
+    const amount = row.amounts[d] as number;
+    if (amount > 0) most = Math.min(most, Math.floor((bin.amounts[d] as number) / amount));
+  }
+  return most;
+}
+
+/** Fills an empty bin with rows in the order given, as many of each as go in. */
+export function fill(
+  packing: Packing,
+  bin: Bin,
+  order: readonly number[],
+  counts: ArrayLike<number>,
+  scratch: Float64Array,
+): { rows: number[]; times: number[] } {
+  const { dimensions } = packing;
+  for (let d = 0; d < dimensions; d++) scratch[d] = bin.amounts[d] as number;
+  const rows: number[] = [];
+  const times: number[] = [];
+  for (let at = 0; at < order.length; at++) {
+    const index = order[at] as number;
+    let most = counts[index] as number;
+    if (most === 0) continue;
+    const { amounts } = packing.rows[index] as Row;
+    for (let d = 0; d < dimensions && most > 0; d++) {
+      const amount = amounts[d] as number;
+      if (amount > 0) {
+        const held = Math.floor((scratch[d] as number) / amount);
+        if (held < most) most = held;
+      }
+    }
+    if (most <= 0) continue;
+    for (let d = 0; d < dimensions; d++) {
+      scratch[d] = (scratch[d] as number) - most * (amounts[d] as number);
+    }
+    rows.push(index);
+    times.push(most);
+  }
+  return { rows, times };
+}
+
+export function priceOf(packing: Packing, uses: readonly Use[]): number {
+  return uses.reduce(
+    (sum, use) => sum + (packing.bins[use.pattern.bin] as Bin).price * use.bins,
+    0,
+  );
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { Random } from "../../base/random.ts";
+import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { solve } from "../provisioning/solve.ts";
+import { planBatch, priceMicroUsd } from "./plan-batch.ts";
+import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
+
+const TYPES = [2, 4, 8, 16, 48].map((cpu) => instanceType({ cpu }));
+
+/** Pods of a few shapes; some keep off each other, some spread over zones. */
+function batch(seed: number, count: number) {
+  const random = new Random(seed);
+  return Array.from({ length: count }, (_, index) => {
+    const app = random.pick(["a", "b", "c"]);
+    const labelSelector = { matchLabels: { app } };
+    const rules = [
+      {},
+      {},
+      {
+        affinity: {
+          podAntiAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: [
+              { topologyKey: "kubernetes.io/hostname", labelSelector },
+            ],
+          },
+        },
+      },
+      {
+        topologySpreadConstraints: [
+          {
+            maxSkew: 1,
+            topologyKey: "topology.kubernetes.io/zone",
+            whenUnsatisfiable: "DoNotSchedule" as const,
+            labelSelector,
+          },
+        ],
+      },
+    ];
+    return pod({
+      name: `${app}-${index}`,
+      labels: { app },
+      cpu: random.pick(["250m", "900m", "1500m", "3"]),
+      memory: random.pick(["512Mi", "2Gi", "7Gi"]),
+      spec: random.pick(rules),
+    });
+  });
+}
+
+const input = (seed: number, count: number) =>
+  schedulingInput({ pods: batch(seed, count), pools: [poolInput({}, TYPES)] });
+
+describe("planBatch", () => {
+  it("never costs more than the rules alone, and leaves nobody out", () => {
+    for (let seed = 0; seed < 8; seed++) {
+      const one = input(seed, 40);
+      const [planned, byRules] = [planBatch(one, DEFAULT_PLANNER), solve(one)];
+      expect(priceMicroUsd(planned)).toBeLessThanOrEqual(priceMicroUsd(byRules));
+      expect(planned.unschedulable).toEqual(byRules.unschedulable);
+      const placed = planned.newClaims.flatMap(({ pods }) =>
+        pods.map((each) => each.metadata.name),
+      );
+      expect(new Set(placed).size).toBe(40);
+      expect(placed.length).toBe(40);
+    }
+  });
+
+  it("does not let nodes grow into the largest type when small ones are cheaper", () => {
+    const pods = Array.from({ length: 30 }, (_, index) =>
+      pod({ name: `p-${index}`, cpu: "1900m" }),
+    );
+    // The large machine costs more for each core.
+    const types = [instanceType({ cpu: 2 }), instanceType({ cpu: 64, priceMicroUsd: 9_000_000 })];
+    const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
+    expect(solve(one).newClaims.length).toBe(1);
+    const planned = planBatch(one, { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 0 });
+    expect(planned.newClaims.length).toBe(30);
+    expect(priceMicroUsd(planned)).toBeLessThan(priceMicroUsd(solve(one)));
+  });
+
+  it("keeps fewer nodes when what a node costs by itself outweighs the saving", () => {
+    const pods = Array.from({ length: 30 }, (_, index) =>
+      pod({ name: `p-${index}`, cpu: "1900m" }),
+    );
+    const types = [instanceType({ cpu: 2 }), instanceType({ cpu: 64, priceMicroUsd: 9_000_000 })];
+    const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
+    const dear = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 10_000_000 };
+    expect(planBatch(one, dear)).toEqual(solve(one));
+  });
+
+  it("plans the same for the same pods in any order", () => {
+    const one = input(3, 60);
+    const planned = planBatch(one, DEFAULT_PLANNER);
+    const turned = planBatch({ ...one, pods: one.pods.toReversed() }, DEFAULT_PLANNER);
+    expect(JSON.stringify(turned)).toBe(JSON.stringify(planned));
+  });
+
+  it("is the rules alone when told to be greedy", () => {
+    expect(planBatch(input(5, 40), GREEDY_PLANNER)).toEqual(solve(input(5, 40)));
+  });
+});

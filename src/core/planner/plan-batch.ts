@@ -1,0 +1,79 @@
+/**
+ * The planner: upstream's own rules make one plan, a packing by price another, and the cheaper one
+ * that places no pod less is taken. So no batch ever costs more than it would by the rules alone,
+ * and every plan is one that the engine itself allows.
+ */
+
+import { keyOf } from "../../apis/meta.ts";
+import { inOrder, type QueuedPod } from "../provisioning/queue.ts";
+import type { SchedulingResult } from "../provisioning/result.ts";
+import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
+import { onExistingNode, type Pass, solve } from "../provisioning/solve.ts";
+import { carryOut } from "./carry-out.ts";
+import { demandOf } from "./demand.ts";
+import { pack } from "./pack.ts";
+import type { PlannerOptions } from "./planner-options.ts";
+
+/** Plans one batch, as `solve` does and under the same promises. */
+export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
+  const byRules = solve(input);
+  if (options.policy === "greedy" || byRules.newClaims.length === 0) return byRules;
+  if (input.pools.every(({ instanceTypes }) => instanceTypes.length === 0)) return byRules;
+  const byPrice = solve(input, (pass, queued) => packFirst(pass, queued, options));
+  return isBetter(byPrice, byRules, options) ? byPrice : byRules;
+}
+
+/** How often what a round could not place is packed anew. */
+const ROUNDS = 3;
+
+/** Places what it can and returns the rest, in order. */
+function packFirst(
+  pass: Pass,
+  queued: readonly QueuedPod[],
+  options: PlannerOptions,
+): readonly QueuedPod[] {
+  const budget = { units: options.baseWork + options.workPerPod * queued.length };
+  let rest = inOrder(queued);
+  if (pass.nodes.length > 0) rest = rest.filter((item) => !fitsExisting(pass, item));
+  for (let round = 0; round < ROUNDS && rest.length > 0; round++) {
+    const demand = demandOf(pass, rest, options);
+    const uses = demand.rows.length === 0 ? undefined : pack(demand, budget, options);
+    if (uses === undefined) break;
+    const left = [...demand.others, ...carryOut(pass, demand, uses)];
+    const stuck = left.length === rest.length;
+    rest = inOrder(left);
+    if (stuck) break;
+  }
+  return rest;
+}
+
+/** Nodes that are there cost nothing: they are filled as the rules would fill them. */
+function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
+  const variant = pass.classes.variant(podClass, 0);
+  return variant !== undefined && onExistingNode(pass, pod, podClass, variant);
+}
+
+/** Whether it costs less, nodes' own cost included, and nobody is left out who had a place. */
+function isBetter(
+  found: SchedulingResult,
+  known: SchedulingResult,
+  { nodeMicroUsdPerHour }: PlannerOptions,
+): boolean {
+  const price = priceMicroUsd(found);
+  const knownPrice = priceMicroUsd(known);
+  if (price >= knownPrice) return false;
+  const nodeCost = (found.newClaims.length - known.newClaims.length) * nodeMicroUsdPerHour;
+  if (price + nodeCost >= knownPrice) return false;
+  if (found.newClaims.filter(isRelaxed).length > known.newClaims.filter(isRelaxed).length)
+    return false;
+  const leftBefore = new Set(known.unschedulable.map(({ pod }) => keyOf(pod)));
+  return found.unschedulable.every(({ pod }) => leftBefore.has(keyOf(pod)));
+}
+
+function isRelaxed(claim: SchedulingResult["newClaims"][number]): boolean {
+  return claim.minValuesRelaxed;
+}
+
+export function priceMicroUsd({ newClaims }: SchedulingResult): number {
+  return newClaims.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
+}

@@ -1,0 +1,92 @@
+/**
+ * A small linear programme: the best mix under upper limits that all are zero or more, so that
+ * doing nothing is a start. Dense, for tens of columns; equal input takes equal steps.
+ */
+
+/**
+ * Maximises `objective · x` with `rows[i] · x <= limits[i]` and `x >= 0`; limits are not negative.
+ * Undefined when it has no end, or none was found in `maxPivots` steps.
+ */
+export function maximise(
+  objective: readonly number[],
+  rows: readonly (readonly number[])[],
+  limits: readonly number[],
+  maxPivots = 2_000,
+): readonly number[] | undefined {
+  const columns = objective.length;
+  // Row of the table: coefficients, then the limit. The last row is the objective, negated.
+  const table = rows.map((row, at) => [...row, limits[at] as number]);
+  table.push([...objective.map((one) => -one), 0]);
+  const goal = table[rows.length] as number[];
+  /** What stands in each row or column: an x (below `columns`) or a slack. */
+  const inRow = rows.map((_, at) => columns + at);
+  const inColumn = objective.map((_, at) => at);
+  for (let step = 0; step < maxPivots; step++) {
+    const entering = step < maxPivots / 2 ? steepest(goal, columns) : first(goal, columns);
+    if (entering < 0) {
+      const x = new Array<number>(columns).fill(0);
+      inRow.forEach((variable, at) => {
+        if (variable < columns) x[variable] = (table[at] as number[])[columns] as number;
+      });
+      return x;
+    }
+    const leaving = tightest(table, entering, columns, inRow);
+    if (leaving < 0) return undefined;
+    pivot(table, leaving, entering);
+    const moved = inRow[leaving] as number;
+    inRow[leaving] = inColumn[entering] as number;
+    inColumn[entering] = moved;
+  }
+  return undefined;
+}
+
+const EPSILON = 1e-10;
+
+function steepest(goal: readonly number[], columns: number): number {
+  let best = -1;
+  for (let at = 0; at < columns; at++) {
+    const value = goal[at] as number;
+    if (value < -EPSILON && (best < 0 || value < (goal[best] as number))) best = at;
+  }
+  return best;
+}
+
+/** Never goes round in circles. */
+function first(goal: readonly number[], columns: number): number {
+  return goal.findIndex((value, at) => at < columns && value < -EPSILON);
+}
+
+function tightest(
+  table: readonly (readonly number[])[],
+  entering: number,
+  columns: number,
+  inRow: readonly number[],
+): number {
+  let best = -1;
+  let least = Number.POSITIVE_INFINITY;
+  for (let at = 0; at < inRow.length; at++) {
+    const row = table[at] as readonly number[];
+    const factor = row[entering] as number;
+    if (factor <= EPSILON) continue;
+    const ratio = (row[columns] as number) / factor;
+    const tie = ratio === least && (inRow[at] as number) < (inRow[best] as number);
+    if (ratio < least || tie) [least, best] = [ratio, at];
+  }
+  return best;
+}
+
+function pivot(table: readonly number[][], leaving: number, entering: number): void {
+  const row = table[leaving] as number[];
+  const by = row[entering] as number;
+  for (let at = 0; at < row.length; at++) row[at] = (row[at] as number) / by;
+  row[entering] = 1 / by;
+  for (const other of table) {
+    if (other === row) continue;
+    const factor = other[entering] as number;
+    if (factor === 0) continue;
+    for (let at = 0; at < row.length; at++) {
+      if (at !== entering) other[at] = (other[at] as number) - factor * (row[at] as number);
+    }
+    other[entering] = -factor / by;
+  }
+}
