@@ -18,8 +18,9 @@ export class Queue {
   /** How long the queue was when a pod was put back: a full round without a placement ends it. */
   readonly #lengthAtReturn = new Map<QueuedPod, number>();
 
-  constructor(pods: readonly QueuedPod[]) {
-    this.#items = inOrder(pods);
+  /** `importantFirst`: by priority before all else. */
+  constructor(pods: readonly QueuedPod[], importantFirst = false) {
+    this.#items = importantFirst ? byPriority(pods).flatMap(inOrder) : inOrder(pods);
   }
 
   get length(): number {
@@ -48,6 +49,21 @@ export class Queue {
   rest(): QueuedPod[] {
     return this.#items.slice(this.#head);
   }
+}
+
+export function priorityOf({ spec }: Pod): number {
+  return spec.priority ?? 0;
+}
+
+function byPriority(pods: readonly QueuedPod[]): QueuedPod[][] {
+  const levels = new Map<number, QueuedPod[]>();
+  for (const item of pods) {
+    const priority = priorityOf(item.pod);
+    const level = levels.get(priority);
+    if (level === undefined) levels.set(priority, [item]);
+    else level.push(item);
+  }
+  return [...levels].sort(([a], [b]) => b - a).map(([, level]) => level);
 }
 
 /** Pods that are equally large. */

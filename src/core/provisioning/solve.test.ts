@@ -437,6 +437,31 @@ describe("solve", () => {
     ]);
   });
 
+  describe("when there is not room for all", () => {
+    const important = pod({ name: "vital", cpu: "1", spec: { priority: 1_000 } });
+    const others = pods(2, { cpu: "2" });
+
+    it("places the important pods of a batch that a pool's limits bound", () => {
+      const pools = [poolInput({ limits: { cpu: 4_000 } })];
+      expect(plan({ pods: [...others, important], pools })[0]).toContain("vital");
+      const equal = pod({ name: "vital", cpu: "1" });
+      expect(plan({ pods: [...others, equal], pools })[0]).not.toContain("vital");
+    });
+
+    it("gives them the room on nodes when nothing can be launched", () => {
+      const nodes = [nodeView({ node: { name: "n" } })];
+      const lines = plan({ pods: [...others, important], pools: [], nodes });
+      expect(lines[0]).toBe("n <- vital pod-0");
+    });
+
+    it("keeps the order by size for pods that no room would help", () => {
+      const huge = pod({ name: "huge", cpu: "99", spec: { priority: 1_000 } });
+      const pools = [poolInput({ limits: { cpu: 64_000 } })];
+      const [first] = plan({ pods: [important, ...others, huge], pools });
+      expect(first).toContain("pod-0 pod-1 vital");
+    });
+  });
+
   describe("with reservations", () => {
     const reserved = (id: string, count: number) => ({
       zone: "zone-a",

@@ -5,7 +5,8 @@
  *
  * Largest pods first, each goes to the first place that takes it: a node that exists, then a node
  * this pass already plans (the one with fewest pods), then a new node of the heaviest pool that
- * can. A pod that finds none gives up its preferences one by one. upstream:
+ * can. A pod that finds none gives up its preferences one by one. When there is not room for all, it
+ * is done once more with the important pods first. upstream:
  * pkg/controllers/provisioning/scheduling/scheduler.go
  */
 
@@ -30,6 +31,7 @@ import { chargeLimits, createTemplate, type Template, withinLimits } from "./poo
 import { Queue, type QueuedPod } from "./queue.ts";
 import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
+import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./scarcity.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
 import { Topology } from "./topology.ts";
 
@@ -53,6 +55,17 @@ export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => readonly Que
 
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
 export function solve(input: SchedulingInput, opening?: Opening): SchedulingResult {
+  const result = planned(input, opening);
+  if (!lesserPodsHaveItsRoom(result)) return result;
+  const other = planned(input, undefined, true);
+  return placesMoreImportantPods(other, result) ? other : result;
+}
+
+function planned(
+  input: SchedulingInput,
+  opening: Opening | undefined,
+  importantFirst = false,
+): SchedulingResult {
   const unschedulable: UnschedulablePod[] = [];
   const volumes = new VolumeIndex(input.volumes);
   const pods: Pod[] = [];
@@ -66,7 +79,7 @@ export function solve(input: SchedulingInput, opening?: Opening): SchedulingResu
   // Of the limits as they are now: planned claims eat into them.
   const excluded = excludedByLimits(pass.templates);
   const queued = classify(pass, input, pods);
-  const queue = new Queue(opening === undefined ? queued : opening(pass, queued));
+  const queue = new Queue(opening === undefined ? queued : opening(pass, queued), importantFirst);
   const failed: QueuedPod[] = [];
   for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
     const outcome = place(pass, item);
