@@ -4,8 +4,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    // Those need the real control plane: npm run test:cluster.
-    exclude: ["test/cluster/**"],
+    // Those need the real control plane (npm run test:cluster), or Python (npm run test:aws).
+    exclude: ["test/cluster/**", "test/aws/**"],
     pool: "threads",
     isolate: false,
     maxWorkers: 2,

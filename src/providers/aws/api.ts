@@ -53,6 +53,8 @@ export interface Subnet {
   readonly AvailableIpAddressCount: number;
   readonly MapPublicIpOnLaunch?: boolean;
   readonly CidrBlock?: string;
+  readonly State?: string;
+  readonly OwnerId?: string;
   readonly Tags: readonly Tag[];
 }
 
@@ -70,6 +72,7 @@ export interface SecurityGroup {
   readonly GroupName: string;
   readonly VpcId?: string;
   readonly Description?: string;
+  readonly OwnerId?: string;
   readonly Tags: readonly Tag[];
 }
 
@@ -518,6 +521,7 @@ export interface Role {
   readonly RoleName: string;
   readonly Arn: string;
   readonly Path?: string;
+  readonly CreateDate?: string;
 }
 
 export interface InstanceProfile {

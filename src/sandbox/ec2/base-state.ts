@@ -218,7 +218,8 @@ function addIdentities(state: AwsState): void {
   const role = `KarpenterNodeRole-${state.clusterName}`;
   const profile = `KarpenterNodeInstanceProfile-${state.clusterName}`;
   const id = state.random.hex(16).toUpperCase();
-  state.roles.set(role, { name: role, path: "/", id: `AROA${id}` });
+  const createdMs = state.clock.now();
+  state.roles.set(role, { name: role, path: "/", id: `AROA${id}`, createdMs });
   state.profiles.set(profile, {
     name: profile,
     path: "/",

@@ -91,6 +91,7 @@ function toRole(state: AwsState, record: RoleRecord): Role {
     RoleName: record.name,
     Path: record.path,
     Arn: `arn:aws:iam::${state.accountId}:role${record.path}${record.name}`,
+    CreateDate: awsTime(record.createdMs),
   };
 }
 

@@ -63,7 +63,9 @@ export function launchTemplateCalls(state: AwsState): LaunchTemplateCalls {
       const record = findTemplate(state, input);
       state.launchTemplates.delete(record.id);
       state.launchTemplateIdByName.delete(record.name);
+      const LaunchTemplate = toLaunchTemplate(state, record);
       state.tags.delete(record.id);
+      return { LaunchTemplate };
     },
   };
 }

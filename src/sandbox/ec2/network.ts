@@ -118,6 +118,8 @@ function toSubnet(state: AwsState, subnet: SubnetRecord): Subnet {
     AvailableIpAddressCount: freeAddresses(subnet),
     MapPublicIpOnLaunch: subnet.isPublic,
     CidrBlock: subnet.cidr,
+    State: "available",
+    OwnerId: state.accountId,
     Tags: tagsOf(state, subnet.id),
   };
 }
@@ -128,6 +130,7 @@ function toGroup(state: AwsState, group: SecurityGroupRecord): SecurityGroup {
     GroupName: group.name,
     VpcId: group.vpcId,
     Description: group.description,
+    OwnerId: state.accountId,
     Tags: tagsOf(state, group.id),
   };
 }

@@ -290,7 +290,8 @@ function controlsOf(state: AwsState): AwsControls {
       state.parameters.set(path, value);
     },
     addRole(name) {
-      state.roles.set(name, { name, path: "/", id: `AROA${state.random.hex(16).toUpperCase()}` });
+      const id = `AROA${state.random.hex(16).toUpperCase()}`;
+      state.roles.set(name, { name, path: "/", id, createdMs: state.clock.now() });
     },
     addInstanceProfile(name, role) {
       const id = `AIPA${state.random.hex(16).toUpperCase()}`;

@@ -71,6 +71,7 @@ export interface RoleRecord {
   readonly name: string;
   readonly path: string;
   readonly id: string;
+  readonly createdMs: number;
 }
 
 export interface ProfileRecord {

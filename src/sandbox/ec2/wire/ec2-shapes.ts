@@ -83,7 +83,7 @@ DescribeInstanceTypeOfferingsResult:
 DescribeSpotPriceHistoryResult: NextToken SpotPriceHistory=spotPriceHistorySet:[SpotPrice]
 CreateLaunchTemplateResult: LaunchTemplate:LaunchTemplate
 DescribeLaunchTemplatesResult: LaunchTemplates:[LaunchTemplate] NextToken
-DeleteLaunchTemplateResult:
+DeleteLaunchTemplateResult: LaunchTemplate:LaunchTemplate
 CreateFleetResult: FleetId Errors=errorSet:[FleetError]
     Instances=fleetInstanceSet:[FleetInstance]
 DescribeInstancesResult: NextToken Reservations=reservationSet:[Reservation]
@@ -93,9 +93,9 @@ DescribeVolumesResult: NextToken Volumes=volumeSet:[Volume]
 DescribeLaunchTemplateVersionsResult:
     LaunchTemplateVersions=launchTemplateVersionSet:[LaunchTemplateVersion] NextToken
 Tag: Key Value
-Subnet: AvailabilityZoneId Tags=tagSet:[Tag] SubnetId State VpcId CidrBlock
+Subnet: AvailabilityZoneId OwnerId Tags=tagSet:[Tag] SubnetId State VpcId CidrBlock
     AvailableIpAddressCount:n AvailabilityZone MapPublicIpOnLaunch:b
-SecurityGroup: GroupId Tags=tagSet:[Tag] VpcId GroupName Description=groupDescription
+SecurityGroup: GroupId OwnerId Tags=tagSet:[Tag] VpcId GroupName Description=groupDescription
 AvailabilityZone: RegionName ZoneName ZoneId ZoneType State=zoneState
 Image: PlatformDetails Description ImageOwnerAlias Name RootDeviceName Tags=tagSet:[Tag]
     DeprecationTime ImageId State=imageState OwnerId=imageOwnerId CreationDate Architecture

@@ -36,7 +36,7 @@ AssumeRoleWithWebIdentityResult: Credentials:Credentials AssumedRoleUser:Assumed
 Credentials: AccessKeyId SecretAccessKey SessionToken Expiration:t
 AssumedRoleUser: AssumedRoleId Arn
 InstanceProfile: Path InstanceProfileName InstanceProfileId Arn CreateDate:t Roles:[Role] Tags:[Tag]
-Role: Path RoleName Arn
+Role: Path RoleName Arn CreateDate:t
 Tag: Key Value
 `,
   asIs,

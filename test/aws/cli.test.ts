@@ -1,0 +1,169 @@
+/**
+ * The AWS CLI against the sandbox's simulated AWS: the command lines of the seeds as they stand there, and
+ * the CLI's own view of what a launch made.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Random } from "../../src/base/random.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import { createSimulatedAws, type SimulatedAws } from "../../src/sandbox/ec2/simulated-aws.ts";
+import { type AwsEndpoint, startAwsEndpoint } from "../../src/sandbox/ec2/wire/server.ts";
+import { awsCli, awsJson, REGION } from "./moto.ts";
+
+const CLUSTER = "karpenter-demo";
+
+let aws: SimulatedAws;
+let endpoint: AwsEndpoint;
+
+beforeAll(async () => {
+  aws = createSimulatedAws({
+    clock: new SystemClock(),
+    random: new Random("cli"),
+    region: REGION,
+    clusterName: CLUSTER,
+    kubernetesVersion: "1.34",
+    onInstance: () => undefined,
+  });
+  endpoint = await startAwsEndpoint(aws, { port: 0 });
+});
+
+afterAll(() => endpoint?.close());
+
+/** `aws <line>`; single quotes hold a word together. */
+function words(line: string): string[] {
+  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map((match) => match[1] ?? match[2] ?? "");
+}
+
+async function text(line: string): Promise<string> {
+  const { code, stdout, stderr } = await awsCli(endpoint.url, words(`${line} --output text`));
+  if (code !== 0) throw new Error(stderr);
+  return stdout.trim();
+}
+
+function json<T>(line: string): Promise<T> {
+  return awsJson<T>(endpoint.url, words(line));
+}
+
+describe("the AWS CLI on the simulated AWS", () => {
+  it("tells who asks, with an account of twelve digits (S1-01)", async () => {
+    expect(await text("sts get-caller-identity --query Account")).toMatch(/^\d{12}$/);
+  });
+
+  it("names the cluster's endpoint, as the install reads it", async () => {
+    const line = `eks describe-cluster --name ${CLUSTER} --query cluster.endpoint`;
+    expect(await json<string>(line)).toMatch(/^https:\/\//);
+  });
+
+  it("finds an instance by the private DNS name of its node", async () => {
+    const [record] = aws.state.instances.values();
+    const query = `Reservations[].Instances[?PrivateDnsName == '${record?.privateDnsName}'].InstanceId`;
+    const line = ["ec2", "describe-instances", "--query", query, "--output", "text"];
+    expect((await awsCli(endpoint.url, line)).stdout.trim()).toBe(record?.id);
+  });
+
+  it("tags subnets with an empty value, and takes the tag off again", async () => {
+    const ids = (await text("ec2 describe-subnets --query Subnets[].SubnetId")).split(/\s+/);
+    const key = `kubernetes.io/cluster/${CLUSTER}-2`;
+    await json(`ec2 create-tags --resources ${ids.join(" ")} --tags Key=${key},Value=`);
+    const find = `ec2 describe-subnets --filters Name=tag-key,Values=${key} --query length(Subnets)`;
+    expect(await text(find)).toBe(String(ids.length));
+    await json(`ec2 delete-tags --resources ${ids.join(" ")} --tags Key=${key}`);
+    expect(await text(find)).toBe("0");
+  });
+
+  it("reads the node role from an instance profile", async () => {
+    const line = `iam get-instance-profile --instance-profile-name KarpenterNodeInstanceProfile-${CLUSTER} --query InstanceProfile.Roles[].RoleName`;
+    expect(await text(line)).toBe(`KarpenterNodeRole-${CLUSTER}`);
+  });
+
+  it("reads the recommended image from SSM, and its description from EC2", async () => {
+    const path =
+      "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id";
+    const id = await text(`ssm get-parameter --name ${path} --query Parameter.Value`);
+    expect(id).toMatch(/^ami-/);
+    expect(await text(`ec2 describe-images --image-ids ${id} --query Images[].State`)).toBe(
+      "available",
+    );
+  });
+
+  it("sends a message, counts it, receives and deletes it", async () => {
+    const url = await text(`sqs get-queue-url --queue-name ${CLUSTER}`);
+    await json(`sqs send-message --queue-url ${url} --message-body hello`);
+    const count = `sqs get-queue-attributes --queue-url ${url} --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages`;
+    expect(await text(count)).toBe("1");
+    const { Messages } = await json<{ Messages: { Body: string; ReceiptHandle: string }[] }>(
+      `sqs receive-message --queue-url ${url}`,
+    );
+    expect(Messages[0]?.Body).toBe("hello");
+    await json(
+      `sqs delete-message --queue-url ${url} --receipt-handle ${Messages[0]?.ReceiptHandle}`,
+    );
+    expect(await text(count)).toBe("0");
+  });
+
+  it("launches with a fleet, looks at volumes, launch template and tags, and ends it", async () => {
+    const subnet = await text("ec2 describe-subnets --query Subnets[0].SubnetId");
+    const image = [...aws.state.images.values()].find(
+      ({ image: one }) => one.Architecture === "x86_64",
+    );
+    await json(
+      `ec2 create-launch-template --launch-template-name by-hand --launch-template-data ImageId=${image?.image.ImageId}`,
+    );
+    const configs = JSON.stringify([
+      {
+        LaunchTemplateSpecification: { LaunchTemplateName: "by-hand", Version: "$Latest" },
+        Overrides: [{ InstanceType: "m5.large", SubnetId: subnet }],
+      },
+    ]);
+    const fleet = await json<{ Instances: { InstanceIds: string[] }[] }>(
+      `ec2 create-fleet --type instant --launch-template-configs '${configs}' --target-capacity-specification TotalTargetCapacity=1,DefaultTargetCapacityType=spot`,
+    );
+    const id = fleet.Instances[0]?.InstanceIds[0] ?? "";
+    expect(
+      await text(
+        `ec2 describe-instances --instance-ids ${id} --query Reservations[].Instances[].InstanceLifecycle`,
+      ),
+    ).toBe("spot");
+    expect(
+      Number(
+        await text(
+          `ec2 describe-volumes --filters Name=attachment.instance-id,Values=${id} --query length(Volumes)`,
+        ),
+      ),
+    ).toBeGreaterThan(0);
+    expect(
+      await text(
+        "ec2 describe-launch-template-versions --launch-template-name by-hand --query LaunchTemplateVersions[].LaunchTemplateData.ImageId",
+      ),
+    ).toBe(image?.image.ImageId);
+    expect(
+      await text(
+        `ec2 terminate-instances --instance-ids ${id} --query TerminatingInstances[].CurrentState.Name`,
+      ),
+    ).toBe("shutting-down");
+    const { LaunchTemplate } = await json<{ LaunchTemplate: { LaunchTemplateName: string } }>(
+      "ec2 delete-launch-template --launch-template-name by-hand",
+    );
+    expect(LaunchTemplate.LaunchTemplateName).toBe("by-hand");
+  });
+
+  it("reads prices", async () => {
+    const match = (Field: string, Value: string): string =>
+      `Type=TERM_MATCH,Field=${Field},Value=${Value}`;
+    const { PriceList } = await json<{ PriceList: string[] }>(
+      `pricing get-products --service-code AmazonEC2 --filters ${match("instanceType", "m5.large")} ${match("operatingSystem", "Linux")} --max-items 1`,
+    );
+    expect(PriceList[0]).toContain("m5.large");
+    const spot =
+      "ec2 describe-spot-price-history --instance-types m5.large --product-descriptions Linux/UNIX --max-items 1 --query SpotPriceHistory[0].SpotPrice";
+    expect(Number((await text(spot)).split("\n")[0])).toBeGreaterThan(0);
+  });
+
+  it("is refused in AWS's words", async () => {
+    const { code, stderr } = await awsCli(
+      endpoint.url,
+      words("ec2 describe-instances --instance-ids i-0123456789abcdef0"),
+    );
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("(InvalidInstanceID.NotFound)");
+  });
+});

@@ -1,0 +1,101 @@
+/**
+ * A moto server on a free port of the loopback, and the AWS CLI pointed at any endpoint. What is started
+ * here ends with `close`, or with this process.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import type { AwsApi } from "../../src/providers/aws/api.ts";
+import { createSdkApi } from "../../src/providers/aws/sdk.ts";
+import { pythonPrograms } from "./python.ts";
+
+export const REGION = "us-east-1";
+const CREDENTIALS = { accessKeyId: "a", secretAccessKey: "b" };
+
+export interface Moto {
+  readonly url: string;
+  readonly api: AwsApi;
+  close(): Promise<void>;
+}
+
+export async function startMoto(): Promise<Moto> {
+  const programs = await pythonPrograms();
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = spawn(join(programs, "moto_server"), ["-p", String(port)], { stdio: "ignore" });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  process.once("exit", () => child.kill());
+  await answers(url, child);
+  return {
+    url,
+    api: sdk(url),
+    close: async () => {
+      child.kill();
+      await ended;
+    },
+  };
+}
+
+export function sdk(endpoint: string): AwsApi {
+  return createSdkApi({ region: REGION, endpoint, credentials: CREDENTIALS });
+}
+
+export interface CliResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `aws <words> --endpoint-url <endpoint>`, words as a shell would split them. */
+export async function awsCli(endpoint: string, words: readonly string[]): Promise<CliResult> {
+  const program = join(await pythonPrograms(), "aws");
+  const env = {
+    PATH: process.env["PATH"],
+    AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+    AWS_DEFAULT_REGION: REGION,
+    AWS_CONFIG_FILE: "/dev/null",
+    AWS_SHARED_CREDENTIALS_FILE: "/dev/null",
+    AWS_PAGER: "",
+  };
+  return new Promise((resolve) => {
+    const args = [...words, "--endpoint-url", endpoint];
+    execFile(program, args, { env, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
+      resolve({ code, stdout, stderr });
+    });
+  });
+}
+
+/** The same, its JSON read; throws with what the CLI says. */
+export async function awsJson<T>(endpoint: string, words: readonly string[]): Promise<T> {
+  const { code, stdout, stderr } = await awsCli(endpoint, [...words, "--output", "json"]);
+  if (code !== 0) throw new Error(`aws ${words.join(" ")}: ${stderr.trim()}`);
+  return (stdout.trim() === "" ? undefined : JSON.parse(stdout)) as T;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() =>
+        resolve(typeof address === "object" && address !== null ? address.port : 0),
+      );
+    });
+  });
+}
+
+async function answers(url: string, child: ChildProcess): Promise<void> {
+  for (let tries = 0; tries < 300; tries++) {
+    if (child.exitCode !== null) throw new Error(`moto_server ended with ${child.exitCode}`);
+    try {
+      await fetch(`${url}/moto-api/data.json`);
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+  throw new Error("moto_server does not answer after a minute");
+}
