@@ -4,6 +4,7 @@
  */
 
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -20,6 +21,9 @@ export interface ClusterState {
   deletePod(key: string): void;
   updateDaemonSet(daemonSet: DaemonSet): void;
   deleteDaemonSet(key: string): void;
+  /** Defaults for daemons that no live pod shows yet. */
+  updateLimitRange(limitRange: LimitRange): void;
+  deleteLimitRange(key: string): void;
 
   /** A command will remove these nodes (by `NodeView.name` or provider id): no targets any more. */
   markForDeletion(...names: readonly string[]): void;

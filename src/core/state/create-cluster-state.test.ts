@@ -159,6 +159,18 @@ describe("createClusterState", () => {
     state.updateDaemonSet(daemonSet);
     const requests = () => state.daemonPods()[0]?.spec.containers[0]?.resources?.requests;
     expect(requests()).toEqual({ cpu: "200m" });
+    const limits = [
+      { type: "Container", default: { cpu: "2" }, defaultRequest: { cpu: "1", memory: "64Mi" } },
+      { type: "Pod", default: { cpu: "9" } },
+    ];
+    const range = (namespace: string) => ({ metadata: { name: "r", namespace }, spec: { limits } });
+    state.updateLimitRange(range("other"));
+    expect(requests()).toEqual({ cpu: "200m" });
+    state.updateLimitRange(range("kube-system"));
+    expect(requests()).toEqual({ cpu: "200m", memory: "64Mi" });
+    state.deleteLimitRange("kube-system/r");
+    expect(requests()).toEqual({ cpu: "200m" });
+    state.updateLimitRange(range("kube-system"));
     const owner = { kind: "DaemonSet", name: "agent" };
     const tied = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } },

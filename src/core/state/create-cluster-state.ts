@@ -4,6 +4,7 @@
  * is a snapshot that later updates do not touch. upstream: pkg/controllers/state/cluster.go
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminal } from "../../apis/core/pod-predicates.ts";
@@ -30,6 +31,7 @@ class Cluster implements ClusterState {
   readonly #bindings = new Map<string, string>();
   readonly #podsByNode = new Map<string, Map<string, Pod>>();
   readonly #unbound = new Map<string, Pod>();
+  readonly #limitRanges = new Map<string, LimitRange>();
   readonly #daemons = new Map<string, DaemonFacts>();
   /** Node names, claim names or provider ids. */
   readonly #marked = new Set<string>();
@@ -141,6 +143,15 @@ class Cluster implements ClusterState {
     if (this.#daemons.delete(key)) this.#daemonCache = undefined;
   }
 
+  updateLimitRange(limitRange: LimitRange): void {
+    this.#limitRanges.set(keyOf(limitRange), limitRange);
+    this.#daemonCache = undefined;
+  }
+
+  deleteLimitRange(key: string): void {
+    if (this.#limitRanges.delete(key)) this.#daemonCache = undefined;
+  }
+
   markForDeletion(...names: readonly string[]): void {
     for (const name of names) this.#mark(name, true);
   }
@@ -180,7 +191,14 @@ class Cluster implements ClusterState {
   }
 
   daemonPods(): readonly Pod[] {
-    this.#daemonCache ??= [...this.#daemons].sort(byKey).map(([, facts]) => daemonPod(facts));
+    this.#daemonCache ??= [...this.#daemons].sort(byKey).map(([, facts]) => {
+      const { namespace } = facts.daemonSet.metadata;
+      const ranges = [...this.#limitRanges].sort(byKey).map(([, range]) => range);
+      return daemonPod(
+        facts,
+        ranges.filter(({ metadata }) => metadata.namespace === namespace),
+      );
+    });
     return this.#daemonCache;
   }
 

@@ -5,6 +5,7 @@
  * pkg/controllers/state/cluster.go (GetDaemonSetPod)
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
 import type { Container, Pod, PodSpec } from "../../apis/core/pod.ts";
 
 export interface DaemonFacts {
@@ -13,10 +14,12 @@ export interface DaemonFacts {
   readonly livePods: Map<string, Pod>;
 }
 
-export function daemonPod(facts: DaemonFacts): Pod {
+/** `ranges`: those of its namespace, which complete the template until a live pod shows. */
+export function daemonPod(facts: DaemonFacts, ranges: readonly LimitRange[] = []): Pod {
   const { metadata, spec } = facts.daemonSet;
   const live = [...facts.livePods.values()].sort(newestFirst)[0];
-  const { affinity, ...source } = live?.spec ?? withRequestsFromLimits(spec.template.spec);
+  const { affinity, ...source } =
+    live?.spec ?? withLimitRanges(withRequestsFromLimits(spec.template.spec), ranges);
   const { nodeName: _, ...rest } = source;
   const wanted = spec.template.spec.affinity ?? (live === undefined ? affinity : undefined);
   return {

@@ -1,0 +1,51 @@
+/**
+ * LimitRange: what containers of a namespace get that say nothing of their own. Admission writes it into
+ * pods; who works out a pod before there is one has to do the same.
+ */
+import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import type { Container, PodSpec } from "./pod.ts";
+
+export interface LimitRange extends KubeObject {
+  readonly spec: {
+    readonly limits: readonly {
+      readonly type: string;
+      /** Limits. */
+      readonly default?: ResourceAmounts;
+      readonly defaultRequest?: ResourceAmounts;
+      readonly [field: string]: unknown;
+    }[];
+  };
+}
+
+export const LIMIT_RANGE: Kind<LimitRange> = {
+  group: "",
+  version: "v1",
+  kind: "LimitRange",
+  plural: "limitranges",
+  namespaced: true,
+};
+
+/** The spec as admission would complete it. `ranges`: those of the pod's namespace. */
+export function withLimitRanges(spec: PodSpec, ranges: readonly LimitRange[]): PodSpec {
+  const items = ranges.flatMap(({ spec: { limits } }) =>
+    limits.filter(({ type }) => type === "Container"),
+  );
+  if (items.length === 0) return spec;
+  const complete = (container: Container): Container => {
+    let { limits = {}, requests = {} } = container.resources ?? {};
+    // A limit of its own is a request too, before any default is.
+    requests = { ...limits, ...requests };
+    for (const item of items) {
+      limits = { ...item.default, ...limits };
+      requests = { ...(item.defaultRequest ?? item.default), ...requests };
+    }
+    return { ...container, resources: { ...container.resources, limits, requests } };
+  };
+  return {
+    ...spec,
+    containers: spec.containers.map(complete),
+    ...(spec.initContainers === undefined
+      ? {}
+      : { initContainers: spec.initContainers.map(complete) }),
+  };
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
+import { instanceType, pool } from "../../testing/builders.ts";
+import { applyOverlays } from "./overlays.ts";
+
+const TYPE = "node.kubernetes.io/instance-type";
+const ZONE = "topology.kubernetes.io/zone";
+
+function overlay(name: string, spec: Partial<NodeOverlay["spec"]>): NodeOverlay {
+  return { metadata: { name }, spec: { requirements: [], ...spec } };
+}
+
+const types = [instanceType({ cpu: 2, zones: ["a", "b"], capacityTypes: ["on-demand"] })];
+const pools = [{ pool: pool(), labels: { team: "web" }, instanceTypes: types }];
+
+/** Prices by zone after the overlays, in micro-dollars; the type costs 100,000. */
+function prices(...overlays: NodeOverlay[]): (number | undefined)[] {
+  const { instanceTypes } = applyOverlays(pools, overlays);
+  return (instanceTypes.get("nodepool/default")?.[0]?.offerings ?? []).map(
+    (one) => one.priceMicroUsd,
+  );
+}
+
+describe("overlays", () => {
+  it("replace, raise and lower prices, never below nothing", () => {
+    expect(prices(overlay("x", { price: "0.25" }))).toEqual([250_000, 250_000]);
+    expect(prices(overlay("x", { priceAdjustment: "+10%" }))).toEqual([110_000, 110_000]);
+    expect(prices(overlay("x", { priceAdjustment: "-0.02" }))).toEqual([80_000, 80_000]);
+    expect(prices(overlay("x", { priceAdjustment: "-5" }))).toEqual([0, 0]);
+  });
+
+  it("touch the offerings that match, by type, zone or label of the pool", () => {
+    const only = (key: string, value: string) => [
+      { key, operator: "In" as const, values: [value] },
+    ];
+    expect(prices(overlay("x", { price: "1", requirements: only(ZONE, "b") }))).toEqual([
+      100_000, 1_000_000,
+    ]);
+    expect(prices(overlay("x", { price: "1", requirements: only("team", "web") }))).toEqual([
+      1_000_000, 1_000_000,
+    ]);
+    expect(prices(overlay("x", { price: "1", requirements: only(TYPE, "other") }))).toEqual([
+      100_000, 100_000,
+    ]);
+    expect(prices(overlay("x", { price: "1", requirements: only("unknown", "y") }))).toEqual([
+      100_000, 100_000,
+    ]);
+  });
+
+  it("add resources to a type, the heaviest deciding on each", () => {
+    const { instanceTypes } = applyOverlays(pools, [
+      overlay("light", { capacity: { "x.com/gpu": "1", "x.com/net": "5" }, weight: 1 }),
+      overlay("heavy", { capacity: { "x.com/gpu": "2" }, weight: 2 }),
+    ]);
+    expect(instanceTypes.get("nodepool/default")?.[0]?.capacity).toMatchObject({
+      cpu: 2_000,
+      "x.com/gpu": 2,
+      "x.com/net": 5,
+    });
+    expect(types[0]?.capacity["x.com/gpu"]).toBe(undefined);
+  });
+
+  it("of one weight that touch the same conflict: the later name stays", () => {
+    const { rejected } = applyOverlays(pools, [
+      overlay("a", { price: "1" }),
+      overlay("b", { price: "2" }),
+    ]);
+    expect([...rejected]).toEqual([
+      ["a", { reason: "Conflict", message: "conflict with another overlay" }],
+    ]);
+    expect(prices(overlay("a", { price: "1" }), overlay("b", { price: "2" }))[0]).toBe(2_000_000);
+    expect(prices(overlay("a", { price: "1", weight: 9 }), overlay("b", { price: "2" }))[0]).toBe(
+      1_000_000,
+    );
+  });
+
+  it("that make no sense have no effect, and say why", () => {
+    const { rejected } = applyOverlays(pools, [
+      overlay("both", { price: "1", priceAdjustment: "+1" }),
+      overlay("cpu", { capacity: { cpu: "1" } }),
+      overlay("share", { priceAdjustment: "-101%" }),
+      overlay("text", { priceAdjustment: "10" }),
+    ]);
+    expect([...rejected.keys()].sort()).toEqual(["both", "cpu", "share", "text"]);
+    expect(rejected.get("cpu")).toMatchObject({ reason: "RuntimeValidation" });
+  });
+});
