@@ -20,8 +20,10 @@ import { type Call, type Engine, isCustom } from "./engine.ts";
 import { expireEvents } from "./event-expiry.ts";
 import { collectGarbage } from "./garbage-collection.ts";
 import { endContainers } from "./namespace-lifecycle.ts";
+import { JSON_TYPE, refusalType, YAML_TYPE } from "./negotiation.ts";
 import { openapiResponse } from "./openapi/openapi.ts";
 import { patchObject } from "./patch/patch.ts";
+import { PROTOBUF } from "./protobuf/fields.ts";
 import { get, getObject, list } from "./read.ts";
 import { showObject, viewOf } from "./representation.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
@@ -140,7 +142,10 @@ async function answer(
       log.error("request failed", { path: request.path, error: textOf(error), stack });
     }
     const retryAfter = status.details?.retryAfterSeconds;
-    const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) };
+    const headers = {
+      "content-type": refusalType(request.headers?.["accept"]),
+      ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
+    };
     return withWarnings({ status: status.code ?? 500, headers, body: status }, warnings);
   }
 }
@@ -151,7 +156,6 @@ async function answerResource(call: Call): Promise<KubeResponse> {
   if (method === "POST" || method === "PUT") checkMediaType(call);
   const subresource = path.subresource;
   if (subresource !== undefined && subresource !== "status") return answerSubresource(call);
-  const view = viewOf(call.headers["accept"], call.query);
   if (subresource === "status") {
     if (!definition.hasStatus) throw notServed();
     return answerStatus(call);
@@ -160,7 +164,7 @@ async function answerResource(call: Call): Promise<KubeResponse> {
   switch (method) {
     case "GET":
       if (isWatch(call)) return answerCollection(call);
-      return ok(await get(call, view));
+      return ok(await get(call, viewOf(call, "one")), viewOf(call, "one").mediaType);
     case "PUT":
       checkVerb(definition, "update");
       return shown(call, await update(call, { next: () => clone(call.body) as KubeObject }));
@@ -173,7 +177,8 @@ async function answerResource(call: Call): Promise<KubeResponse> {
       checkVerb(definition, "delete");
       const options = deleteOptionsOf(call);
       const result = await deleteObject(call, path.namespace, path.name, options);
-      return result.kind === "status" ? ok(result.status) : shown(call, result.object);
+      if (result.kind === "object") return shown(call, result.object);
+      return ok(result.status, viewOf(call, "one").mediaType);
     }
     default:
       throw methodNotAllowed();
@@ -182,17 +187,18 @@ async function answerResource(call: Call): Promise<KubeResponse> {
 
 async function answerCollection(call: Call): Promise<KubeResponse> {
   const { definition, method, path, query } = call;
-  const view = viewOf(call.headers["accept"], query);
   if (method === "GET") {
     if (!isWatch(call)) {
+      const view = viewOf(call, "many");
       checkVerb(definition, "list");
-      return ok(await list(call, view));
+      return ok(await list(call, view), view.mediaType);
     }
+    const view = viewOf(call, "stream");
     checkVerb(definition, "watch");
     if (path.name !== undefined) query.set("fieldSelector", `metadata.name=${path.name}`);
     return {
       status: 200,
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": view.mediaType },
       stream: watch(call, view),
     };
   }
@@ -203,7 +209,8 @@ async function answerCollection(call: Call): Promise<KubeResponse> {
   }
   if (method === "DELETE") {
     checkVerb(definition, "deletecollection");
-    return ok(await deleteCollection(call, view));
+    const view = viewOf(call, "many");
+    return ok(await deleteCollection(call, view), view.mediaType);
   }
   throw methodNotAllowed();
 }
@@ -282,13 +289,14 @@ function checkVerb(definition: ResourceDefinition, verb: string): void {
   if (!definition.verbs.includes(verb)) throw methodNotAllowed();
 }
 
-const READABLE = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const READABLE = [JSON_TYPE, YAML_TYPE, PROTOBUF];
 
 /** Requests without a type come from within this process. */
-function checkMediaType({ headers }: Call): void {
+function checkMediaType({ definition, headers }: Call): void {
   const [type = ""] = (headers["content-type"] ?? "").split(";");
-  if (type !== "" && type !== "*/*" && !READABLE.includes(type.trim()))
-    throw unsupportedMediaType(READABLE);
+  if (type === "" || type === "*/*") return;
+  const readable = isCustom(definition) ? READABLE.slice(0, 2) : READABLE;
+  if (!readable.includes(type.trim())) throw unsupportedMediaType(readable);
 }
 
 /** A namespace in the path of a cluster-scoped kind, or none where an object is named, is no URL. */
@@ -304,13 +312,13 @@ function isWatch(call: Call): boolean {
 }
 
 function shown(call: Call, object: KubeObject, status = 200): KubeResponse {
-  const view = viewOf(call.headers["accept"], call.query);
+  const view = viewOf(call, "one");
   const body = showObject(call.engine, call.definition, view, object);
-  return { status, headers: { "content-type": "application/json" }, body };
+  return { status, headers: { "content-type": view.mediaType }, body };
 }
 
-function ok(body: unknown): KubeResponse {
-  return { status: 200, headers: { "content-type": "application/json" }, body };
+function ok(body: unknown, mediaType = JSON_TYPE): KubeResponse {
+  return { status: 200, headers: { "content-type": mediaType }, body };
 }
 
 function withWarnings(response: KubeResponse, warnings: readonly string[]): KubeResponse {

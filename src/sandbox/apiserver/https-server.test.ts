@@ -8,7 +8,7 @@ import { SystemClock } from "../../base/system-clock.ts";
 import type { ApiServer } from "./api-server.ts";
 import { createApiServer } from "./create-api-server.ts";
 import { type HttpsListener, PortBusyError, startHttps } from "./https-server.ts";
-import { decodeProtobuf } from "./protobuf.ts";
+import { decodeProtobuf } from "./protobuf/decode.ts";
 import { createRegistry } from "./registry/create-registry.ts";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";

@@ -10,12 +10,15 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { parse as parseYaml } from "yaml";
+import { parse as parseYaml, stringify as writeYaml } from "yaml";
 import type { KubeRequest, KubeStream } from "../../kube/transport.ts";
 import type { ApiServer, User } from "./api-server.ts";
 import { type Identity, identityIn } from "./certificates.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
-import { decodeProtobuf, PROTOBUF } from "./protobuf.ts";
+import { refusalType, YAML_TYPE } from "./negotiation.ts";
+import { decodeProtobuf } from "./protobuf/decode.ts";
+import { encodeProtobuf, encodeWatchFrame, isEncodable } from "./protobuf/encode.ts";
+import { PROTOBUF } from "./protobuf/fields.ts";
 import { ApiError, badRequest, failure, type Status } from "./status.ts";
 
 export interface HttpsOptions {
@@ -145,7 +148,8 @@ async function serve(
       error instanceof ApiError
         ? error.status
         : failure(500, "InternalError", `Internal error occurred: ${String(error)}`);
-    await sendBody(request, response, status.code ?? 500, {}, status);
+    const type = { "content-type": refusalType(request.headers.accept) };
+    await sendBody(request, response, status.code ?? 500, type, status);
   }
 }
 
@@ -219,14 +223,12 @@ async function sendBody(
   headers: Readonly<Record<string, string>>,
   body: unknown,
 ): Promise<void> {
-  const isRaw = typeof body === "string" || body instanceof Uint8Array;
-  let bytes = isRaw
-    ? Buffer.from(body as string)
-    : Buffer.from(body === undefined ? "" : `${JSON.stringify(body)}\n`);
+  const { type, bytes: plain } = serialised(body, headers["content-type"], request.headers.accept);
+  let bytes = plain;
   const sent: Record<string, string> = {
-    "content-type": isRaw ? "text/plain; charset=utf-8" : "application/json",
     "cache-control": "no-cache, private",
     ...onTheWire(headers),
+    "content-type": type,
   };
   const accepted = String(request.headers["accept-encoding"] ?? "");
   if (bytes.length >= GZIP_FROM_BYTES && accepted.includes("gzip")) {
@@ -237,6 +239,28 @@ async function sendBody(
   sent["content-length"] = String(bytes.length);
   response.writeHead(status, sent);
   response.end(request.method === "HEAD" ? undefined : bytes);
+}
+
+/** A body in the type that was agreed on. What was made without asking is written as the client reads best. */
+function serialised(
+  body: unknown,
+  type: string | undefined,
+  accept: string | undefined,
+): { type: string; bytes: Buffer } {
+  if (typeof body === "string" || body instanceof Uint8Array)
+    return { type: type ?? "text/plain; charset=utf-8", bytes: Buffer.from(body as string) };
+  if (body === undefined) return { type: type ?? "application/json", bytes: Buffer.alloc(0) };
+  const agreed = type === undefined || type === "application/json" ? refusalType(accept) : type;
+  const { apiVersion = "", kind = "" } = body as { apiVersion?: string; kind?: string };
+  if (agreed === PROTOBUF && isEncodable(apiVersion, kind))
+    return { type: agreed, bytes: Buffer.from(encodeProtobuf(body as Record<string, unknown>)) };
+  if (agreed === YAML_TYPE)
+    return { type: agreed, bytes: Buffer.from(writeYaml(body, { lineWidth: 0 })) };
+  const isJson = type?.startsWith("application/json") === true;
+  return {
+    type: isJson ? type : "application/json",
+    bytes: Buffer.from(`${JSON.stringify(body)}\n`),
+  };
 }
 
 /** Warnings quote what users wrote, in any script: UTF-8, where Node takes a character for a byte. */
@@ -255,10 +279,16 @@ async function sendStream(
   response.writeHead(200, { "cache-control": "no-cache, private", ...headers });
   response.flushHeaders();
   response.on("close", () => stream.close());
+  const isProtobuf = headers["content-type"]?.startsWith(PROTOBUF) === true;
   for await (const frame of stream) {
     if (response.destroyed) break;
-    const line = typeof frame === "string" ? frame : texts.frame(frame);
-    if (!response.write(`${line}\n`)) await drained(response);
+    const sent =
+      typeof frame === "string"
+        ? `${frame}\n`
+        : isProtobuf
+          ? texts.protobufFrame(frame)
+          : `${texts.frame(frame)}\n`;
+    if (!response.write(sent)) await drained(response);
   }
   response.end();
 }
@@ -275,24 +305,32 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** The JSON of the last states that watches showed, by identity of the state. */
+/** The JSON and the protobuf of the last states that watches showed, by identity of the state. */
 class SharedTexts {
   readonly #texts = new Map<object, string>();
+  readonly #bytes = new Map<object, Uint8Array>();
 
   frame(frame: unknown): string {
     const { type, object } = frame as { type: string; object: object | Status };
-    return `{"type":${JSON.stringify(type)},"object":${this.#text(object)}}`;
+    const text = kept(this.#texts, object, JSON.stringify);
+    return `{"type":${JSON.stringify(type)},"object":${text}}`;
   }
 
-  #text(object: object): string {
-    const known = this.#texts.get(object);
-    if (known !== undefined) return known;
-    const text = JSON.stringify(object);
-    if (this.#texts.size >= MAX_SHARED_TEXTS) {
-      const [oldest] = this.#texts.keys();
-      if (oldest !== undefined) this.#texts.delete(oldest);
-    }
-    this.#texts.set(object, text);
-    return text;
+  protobufFrame(frame: unknown): Uint8Array {
+    const { type, object } = frame as { type: string; object: object | Status };
+    const encode = (value: object): Uint8Array => encodeProtobuf(value as Record<string, unknown>);
+    return encodeWatchFrame(type, kept(this.#bytes, object, encode));
   }
+}
+
+function kept<T>(made: Map<object, T>, object: object, make: (object: object) => T): T {
+  const known = made.get(object);
+  if (known !== undefined) return known;
+  const result = make(object);
+  if (made.size >= MAX_SHARED_TEXTS) {
+    const [oldest] = made.keys();
+    if (oldest !== undefined) made.delete(oldest);
+  }
+  made.set(object, result);
+  return result;
 }

@@ -1,48 +1,32 @@
 /**
  * How an object is shown: itself, a row of a Table (what `kubectl get` asks for) or its metadata
- * alone. The Accept header decides; what it names first and we can make is taken.
+ * alone.
  */
 import type { KubeObject } from "../../apis/meta.ts";
-import { type Engine, groupVersionOf, isCustom } from "./engine.ts";
+import { type Call, type Engine, groupVersionOf, isCustom } from "./engine.ts";
+import { negotiate, type Representation } from "./negotiation.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-import { ApiError } from "./status.ts";
-
-export type Representation = "Object" | "Table" | "PartialObjectMetadata";
 
 const META = "meta.k8s.io/v1";
-
-/** 406 when nothing acceptable can be made. */
-export function representationOf(accept: string | undefined): Representation {
-  if (accept === undefined || accept === "") return "Object";
-  for (const clause of accept.split(",")) {
-    const [type = "", ...parameters] = clause.split(";").map((part) => part.trim());
-    if (type !== "application/json" && type !== "*/*" && type !== "application/*") continue;
-    const as = parameters.find((parameter) => parameter.startsWith("as="))?.slice(3);
-    if (as === undefined) return "Object";
-    if (as === "Table") return "Table";
-    if (as === "PartialObjectMetadata" || as === "PartialObjectMetadataList") {
-      return "PartialObjectMetadata";
-    }
-  }
-  throw new ApiError(
-    406,
-    "NotAcceptable",
-    "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
-    {},
-  );
-}
 
 /** Table options of a request. */
 export interface View {
   readonly as: Representation;
   /** What a row carries besides its cells. */
   readonly include: "Object" | "Metadata" | "None";
+  /** Content type of the answer. */
+  readonly mediaType: string;
 }
 
-export function viewOf(accept: string | undefined, query: URLSearchParams): View {
-  const include = query.get("includeObject");
+export function viewOf(call: Call, shape: "one" | "many" | "stream"): View {
+  const include = call.query.get("includeObject");
+  const { as, mediaType } = negotiate(call.headers["accept"], {
+    isCustom: isCustom(call.definition),
+    shape,
+  });
   return {
-    as: representationOf(accept),
+    as,
+    mediaType,
     include: include === "Object" || include === "None" ? include : "Metadata",
   };
 }

@@ -7,9 +7,9 @@ import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
 import { applyMergePatch, clone, isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
+import { negotiate } from "../negotiation.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
 import { getObject } from "../read.ts";
-import { viewOf } from "../representation.ts";
 import type { ScalePaths } from "../resource-definition.ts";
 import { ApiError, badRequest, invalid, methodNotAllowed } from "../status.ts";
 import { ageCell } from "../table/age.ts";
@@ -45,7 +45,7 @@ export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeRe
 
 /** upstream: pkg/printers/internalversion/printers.go, printScale */
 function shown(call: Call, scale: Scale): unknown {
-  const view = viewOf(call.headers["accept"], call.query);
+  const view = negotiate(call.headers["accept"], { isCustom: false, shape: "one" });
   if (view.as !== "Table") return scale;
   const columnDefinitions = ["Name", "Desired", "Available", "Age"].map((name, index) => ({
     name,
@@ -62,7 +62,7 @@ function shown(call: Call, scale: Scale): unknown {
     apiVersion: "meta.k8s.io/v1",
     metadata: { resourceVersion: metadata.resourceVersion },
     columnDefinitions,
-    rows: [{ cells, object: view.include === "None" ? null : scale }],
+    rows: [{ cells, object: call.query.get("includeObject") === "None" ? null : scale }],
   };
 }
 

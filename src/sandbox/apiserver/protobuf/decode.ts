@@ -1,27 +1,12 @@
 /**
- * Reads request bodies in Kubernetes' protobuf encoding, which newer kubectl versions use for the
- * kinds they know. Only reading: answers are JSON, which every client also takes. Messages are walked
- * by a table of field numbers; what JSON spells in its own way (times, quantities, int-or-string) is
- * turned into that.
+ * Reads bodies in Kubernetes' protobuf encoding, in which kubectl and typed clients send the kinds they
+ * know. Messages are walked by a table of field numbers; what JSON spells in its own way (times,
+ * quantities, int-or-string) is turned into that.
  */
-import { readFileSync } from "node:fs";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { toRfc3339, toRfc3339Micro } from "../../base/clock.ts";
-import { badRequest } from "./status.ts";
-
-export const PROTOBUF = "application/vnd.kubernetes.protobuf";
-
-/** `k8s` and a zero byte begin every such body. */
-const MAGIC = [0x6b, 0x38, 0x73, 0x00];
-
-interface Field {
-  readonly name: string;
-  readonly type: string;
-  readonly shape: "one" | "list" | "map";
-  readonly isInline: boolean;
-}
-
-type Table = ReadonlyMap<string, ReadonlyMap<number, Field>>;
+import { toRfc3339, toRfc3339Micro } from "../../../base/clock.ts";
+import { badRequest } from "../status.ts";
+import { type Field, MAGIC, messageNamed, messageOf, PROTOBUF } from "./fields.ts";
 
 /**
  * Scalars without a pointer in Go: a zero of these means "not set" and JSON leaves it out. A zero of
@@ -54,25 +39,22 @@ const ZERO_IS_ABSENT: ReadonlySet<string> = new Set([
   "count",
 ]);
 
-let loaded: Table | undefined;
-
 /** The JSON value of a body. Throws 400 for what is not such a body or a kind that is not known. */
 export function decodeProtobuf(body: Uint8Array): unknown {
-  if (MAGIC.some((byte, index) => body[index] !== byte)) {
+  if ([...MAGIC].some((byte, index) => body[index] !== byte)) {
     throw badRequest(
       `the request body is not ${PROTOBUF}: it does not begin with its magic number`,
     );
   }
-  const table = fieldTable();
   const outer = readUnknown(body.subarray(MAGIC.length));
   const { apiVersion, kind } = outer;
   const message = messageOf(apiVersion, kind);
-  if (!table.has(message)) {
+  if (messageNamed(message) === undefined) {
     throw badRequest(
       `${kind} in version "${apiVersion}" cannot be read as protobuf here; send application/json`,
     );
   }
-  return { apiVersion, kind, ...(readMessage(table, message, outer.raw) as object) };
+  return { apiVersion, kind, ...(readMessage(message, outer.raw) as object) };
 }
 
 function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw: Uint8Array } {
@@ -94,52 +76,22 @@ function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw
   return result;
 }
 
-/** `apps/v1`, `Deployment` → `apps.v1.Deployment`; `rbac.authorization.k8s.io/v1` → `rbac.v1`. */
-function messageOf(apiVersion: string, kind: string): string {
-  if (kind === "DeleteOptions") return "meta.v1.DeleteOptions";
-  const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["core", apiVersion];
-  return `${(group as string).split(".")[0]}.${version}.${kind}`;
-}
-
-function fieldTable(): Table {
-  if (loaded !== undefined) return loaded;
-  const url = new URL("../../../data/kubernetes/protobuf-fields.json", import.meta.url);
-  const raw = JSON.parse(readFileSync(url, "utf8")) as Record<string, Record<string, string>>;
-  const table = new Map<string, ReadonlyMap<number, Field>>();
-  for (const [message, fields] of Object.entries(raw)) {
-    const entries = Object.entries(fields).map(
-      ([number, text]) => [Number(number), parseField(text)] as const,
-    );
-    table.set(message, new Map(entries));
-  }
-  loaded = table;
-  return table;
-}
-
-function parseField(text: string): Field {
-  const isInline = text.startsWith("!");
-  const [name, type] = text.replace("!", "").split(" ") as [string, string];
-  const shape = type.endsWith("[]") ? "list" : type.endsWith("{}") ? "map" : "one";
-  return { name, type: type.replace(/\[\]$|\{\}$/, ""), shape, isInline };
-}
-
-function readMessage(table: Table, message: string, bytes: Uint8Array): unknown {
+function readMessage(message: string, bytes: Uint8Array): unknown {
   const special = readSpecial(message, bytes);
   if (special !== undefined) return special.value;
-  const fields = table.get(message);
+  const fields = messageNamed(message);
   const result: Record<string, unknown> = {};
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
     const [number, wireType] = reader.tag();
     const field = fields?.get(number);
     if (field === undefined) reader.skip(wireType);
-    else readField(table, field, reader, wireType, result);
+    else readField(field, reader, wireType, result);
   }
   return result;
 }
 
 function readField(
-  table: Table,
   field: Field,
   reader: BinaryReader,
   wireType: WireType,
@@ -148,12 +100,12 @@ function readField(
   const { name, type, shape } = field;
   if (shape === "map") {
     const map = (result[name] ?? {}) as Record<string, unknown>;
-    const [key, value] = readEntry(table, type, reader.bytes());
+    const [key, value] = readEntry(type, reader.bytes());
     map[key] = value;
     result[name] = map;
     return;
   }
-  const value = readValue(table, type, reader, wireType);
+  const value = readValue(type, reader, wireType);
   if (shape === "list") {
     const list = (result[name] ?? []) as unknown[];
     list.push(value);
@@ -168,19 +120,19 @@ function isAbsent(name: string, value: unknown): boolean {
   return (value === 0 || value === false) && ZERO_IS_ABSENT.has(name);
 }
 
-function readEntry(table: Table, type: string, bytes: Uint8Array): [string, unknown] {
+function readEntry(type: string, bytes: Uint8Array): [string, unknown] {
   const reader = new BinaryReader(bytes);
   let key = "";
   let value: unknown = type === "string" ? "" : undefined;
   while (reader.pos < reader.len) {
     const [number, wireType] = reader.tag();
     if (number === 1) key = reader.string();
-    else value = readValue(table, type, reader, wireType);
+    else value = readValue(type, reader, wireType);
   }
   return [key, value];
 }
 
-function readValue(table: Table, type: string, reader: BinaryReader, wireType: WireType): unknown {
+function readValue(type: string, reader: BinaryReader, wireType: WireType): unknown {
   switch (type) {
     case "string":
       return reader.string();
@@ -199,7 +151,7 @@ function readValue(table: Table, type: string, reader: BinaryReader, wireType: W
         reader.skip(wireType);
         return undefined;
       }
-      return readMessage(table, type, reader.bytes());
+      return readMessage(type, reader.bytes());
   }
 }
 
@@ -221,6 +173,14 @@ function readSpecial(message: string, bytes: Uint8Array): { value: unknown } | u
       const { 1: kind = 0, 2: number = 0, 3: text = "" } = scalars(bytes);
       return { value: kind === 0 ? number : text };
     }
+    case "authentication.v1.ExtraValue":
+    case "authorization.v1.ExtraValue":
+    case "meta.v1.Verbs":
+      return { value: readTexts(bytes) };
+    case "apiextensions.v1.JSONSchemaPropsOrBool":
+    case "apiextensions.v1.JSONSchemaPropsOrArray":
+      return { value: readSchemaOr(bytes) };
+    case "apiextensions.v1.JSON":
     case "runtime.RawExtension":
     case "meta.v1.FieldsV1": {
       const reader = new BinaryReader(bytes);
@@ -231,6 +191,34 @@ function readSpecial(message: string, bytes: Uint8Array): { value: unknown } | u
     default:
       return undefined;
   }
+}
+
+function readTexts(bytes: Uint8Array): readonly string[] {
+  const reader = new BinaryReader(bytes);
+  const texts: string[] = [];
+  while (reader.pos < reader.len) {
+    reader.tag();
+    texts.push(reader.string());
+  }
+  return texts;
+}
+
+/** A schema, a list of schemas, or whether anything at all is allowed. */
+function readSchemaOr(bytes: Uint8Array): unknown {
+  const reader = new BinaryReader(bytes);
+  const schemas: unknown[] = [];
+  let isAllowed: boolean | undefined;
+  let isList = false;
+  while (reader.pos < reader.len) {
+    const [number, wireType] = reader.tag();
+    if (wireType === WireType.Varint) isAllowed = reader.bool();
+    else {
+      isList = number === 2 && isAllowed === undefined;
+      schemas.push(readMessage("apiextensions.v1.JSONSchemaProps", reader.bytes()));
+    }
+  }
+  if (isList) return schemas;
+  return schemas[0] ?? isAllowed ?? false;
 }
 
 /** Varints as numbers, everything else as text. */

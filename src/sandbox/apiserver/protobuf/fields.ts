@@ -1,0 +1,88 @@
+/**
+ * The field numbers of Kubernetes' messages, read from data/kubernetes/protobuf-fields.json. A message is
+ * named by group, version and kind (`apps.v1.Deployment`); lists, which are all alike, have no entry of their own.
+ */
+import { readFileSync } from "node:fs";
+
+export const PROTOBUF = "application/vnd.kubernetes.protobuf";
+
+/** `k8s` and a zero byte begin every body. */
+export const MAGIC: Uint8Array = new Uint8Array([0x6b, 0x38, 0x73, 0x00]);
+
+export interface Field {
+  readonly number: number;
+  /** As JSON calls it. */
+  readonly name: string;
+  /** A scalar or the name of a message. */
+  readonly type: string;
+  readonly shape: "one" | "list" | "map";
+  /** In JSON its fields stand among those of the message around it. */
+  readonly isInline: boolean;
+}
+
+export type Message = ReadonlyMap<number, Field>;
+
+let loaded: Map<string, Message> | undefined;
+
+/** The fields of a message in the order of their numbers; undefined when nobody knows it. */
+export function messageNamed(name: string): Message | undefined {
+  const table = messages();
+  const known = table.get(name);
+  if (known !== undefined || !name.endsWith("List")) return known;
+  const item = name.slice(0, -"List".length);
+  if (!table.has(item)) return undefined;
+  const list: Message = new Map([
+    [1, field(1, "metadata meta.v1.ListMeta")],
+    [2, field(2, `items ${item}[]`)],
+  ]);
+  table.set(name, list);
+  return list;
+}
+
+/** `apps/v1`, `Deployment` → `apps.v1.Deployment`; `rbac.authorization.k8s.io/v1` → `rbac.v1`. */
+export function messageOf(apiVersion: string, kind: string): string {
+  if (kind === "DeleteOptions" || kind === "WatchEvent") return `meta.v1.${kind}`;
+  if (apiVersion === "v1" && EVERYWHERE.has(kind)) return `meta.v1.${kind}`;
+  if (apiVersion === "meta.k8s.io/v1") return `meta.v1.${kind}`;
+  const [group = "", version] = apiVersion.includes("/")
+    ? apiVersion.split("/")
+    : ["core", apiVersion];
+  // Somebody's `apps.example.com` is not Kubernetes' `apps`.
+  const [name, ...rest] = group.split(".");
+  if (rest.length > 0 && !group.endsWith(".k8s.io")) return "";
+  return `${name}.${version}.${kind}`;
+}
+
+/** Kinds that every group has; they travel as the first group's. */
+const EVERYWHERE: ReadonlySet<string> = new Set([
+  "Status",
+  "APIVersions",
+  "APIGroupList",
+  "APIGroup",
+  "APIResourceList",
+]);
+
+function messages(): Map<string, Message> {
+  if (loaded !== undefined) return loaded;
+  const url = new URL("../../../../data/kubernetes/protobuf-fields.json", import.meta.url);
+  const raw = JSON.parse(readFileSync(url, "utf8")) as Record<string, Record<string, string>>;
+  loaded = new Map(
+    Object.entries(raw).map(([message, fields]) => [
+      message,
+      new Map(
+        Object.entries(fields).map(([number, text]) => [
+          Number(number),
+          field(Number(number), text),
+        ]),
+      ),
+    ]),
+  );
+  return loaded;
+}
+
+function field(number: number, text: string): Field {
+  const isInline = text.startsWith("!");
+  const [name, type] = text.replace("!", "").split(" ") as [string, string];
+  const shape = type.endsWith("[]") ? "list" : type.endsWith("{}") ? "map" : "one";
+  return { number, name, type: type.replace(/\[\]$|\{\}$/, ""), shape, isInline };
+}
