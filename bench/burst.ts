@@ -30,7 +30,7 @@ const sandbox = spawn(process.execPath, [join(ROOT, "dist/cli/main.js"), ...args
 try {
   const startMs = clock.now();
   await upAndRunning(sandbox);
-  const transport = createHttpTransport({ ...clusterAccess(kubeconfig, {}), userAgent: "burst" });
+  const transport = createHttpTransport({ ...clusterAccess(kubeconfig, {}, new SystemClock()), userAgent: "burst" });
   const client = createKubeClient(transport);
   const readyMs = clock.now() - startMs;
   await applyExamples(client);

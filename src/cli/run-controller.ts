@@ -43,7 +43,10 @@ export async function runController(
   });
   // Names and jitter must differ between replicas and runs.
   const random = new Random(randomBytes(16).toString("hex"));
-  const transport = createHttpTransport({ ...access(), userAgent: `karpenter/${BUILD.version}` });
+  const transport = createHttpTransport({
+    ...access(clock),
+    userAgent: `karpenter/${BUILD.version}`,
+  });
   const limits = { perSecond: options.kubeClientQps, burst: options.kubeClientBurst };
   const operator = createOperator({
     clock,
@@ -121,9 +124,9 @@ function settings(flags: Readonly<Record<string, string>>): Options {
   }
 }
 
-function access(): ReturnType<typeof clusterAccess> {
+function access(clock: Clock): ReturnType<typeof clusterAccess> {
   try {
-    return clusterAccess(process.env["KUBECONFIG"], process.env);
+    return clusterAccess(process.env["KUBECONFIG"], process.env, clock);
   } catch (error) {
     return asCliError(error);
   }

@@ -3,6 +3,7 @@
  * watch, frames split line by line as they arrive.
  */
 import { Agent, type Dispatcher } from "undici";
+import { type Credential, type Credentials, fixedCredentials } from "./credentials.ts";
 import { ConnectionError } from "./errors.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
 
@@ -11,8 +12,12 @@ export interface HttpTransportOptions {
   readonly server: string;
   /** PEM of the authority that signed the server's certificate; absent = the system's. */
   readonly caPem?: string;
+  readonly tlsServerName?: string;
   readonly token?: string;
-  readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
+  /** Who we are, where that changes. Default: `token`. */
+  readonly credentials?: Credentials;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** `karpenter/1.2.3`. */
   readonly userAgent: string;
   /** Longest wait for the head of an answer. Default 60 s. */
@@ -20,31 +25,41 @@ export interface HttpTransportOptions {
 }
 
 export function createHttpTransport(options: HttpTransportOptions): Transport {
-  const agent = new Agent({
-    connections: null,
-    pipelining: 1,
-    headersTimeout: options.timeoutMs ?? 60_000,
-    // A quiet watch is healthy; the server's timeoutSeconds ends it.
-    bodyTimeout: 0,
-    connect: {
-      ...(options.caPem === undefined ? {} : { ca: options.caPem }),
-      ...(options.clientCertificate === undefined
-        ? {}
-        : { cert: options.clientCertificate.certPem, key: options.clientCertificate.keyPem }),
-    },
-  });
+  const agents = new AgentByCertificate(options);
+  const credentials =
+    options.credentials ??
+    fixedCredentials(options.token === undefined ? {} : { token: options.token });
 
   async function send(request: KubeRequest): Promise<KubeResponse> {
+    const used = await credentialFor(request);
+    const answer = await sendAs(request, used);
+    if (answer.status !== 401) return answer;
+    credentials.refused(used);
+    const next = await credentialFor(request);
+    return next === used ? answer : sendAs(request, next);
+  }
+
+  async function credentialFor(request: KubeRequest): Promise<Credential> {
+    try {
+      return await credentials.current();
+    } catch (error) {
+      throw new ConnectionError(`${request.method} ${request.path}`, { cause: error });
+    }
+  }
+
+  async function sendAs(request: KubeRequest, credential: Credential): Promise<KubeResponse> {
     const abort = new AbortController();
     let answer: Dispatcher.ResponseData;
     try {
-      answer = await agent.request({
+      answer = await agents.of(credential).request({
         origin: options.server,
         path: request.path,
         method: request.method,
-        headers: headersOf(request, options),
+        headers: headersOf(request, options, credential),
         body: request.body === undefined ? null : JSON.stringify(request.body),
         signal: abort.signal,
+        // A quiet watch is healthy, and whoever watches judges how long; the rest of a short answer must come.
+        bodyTimeout: isStream(request) ? 0 : (options.timeoutMs ?? 60_000),
       });
     } catch (error) {
       throw new ConnectionError(`${request.method} ${request.path}`, { cause: error });
@@ -56,19 +71,58 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
     return { status: answer.statusCode, headers, body: await read(answer, headers, request) };
   }
 
-  return {
-    send,
-    close: () => {
-      void agent.destroy();
-    },
-  };
+  return { send, close: () => agents.close() };
 }
 
-function headersOf(request: KubeRequest, options: HttpTransportOptions): Record<string, string> {
+/** Connections that have shown one certificate are of no use for the next. */
+class AgentByCertificate {
+  readonly #options: HttpTransportOptions;
+  #agent: Agent | undefined;
+  #certPem: string | undefined;
+
+  constructor(options: HttpTransportOptions) {
+    this.#options = options;
+  }
+
+  of({ clientCertificate }: Credential): Agent {
+    if (this.#agent !== undefined && this.#certPem === clientCertificate?.certPem)
+      return this.#agent;
+    // What runs on the old connections may end there.
+    void this.#agent?.close();
+    const { caPem, timeoutMs, tlsServerName } = this.#options;
+    this.#certPem = clientCertificate?.certPem;
+    this.#agent = new Agent({
+      connections: null,
+      pipelining: 1,
+      headersTimeout: timeoutMs ?? 60_000,
+      // A quiet watch is healthy; the server's timeoutSeconds ends it.
+      bodyTimeout: 0,
+      connect: {
+        ...(caPem === undefined ? {} : { ca: caPem }),
+        ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+        ...(clientCertificate === undefined
+          ? {}
+          : { cert: clientCertificate.certPem, key: clientCertificate.keyPem }),
+      },
+    });
+    return this.#agent;
+  }
+
+  close(): void {
+    void this.#agent?.destroy();
+  }
+}
+
+function headersOf(
+  request: KubeRequest,
+  options: HttpTransportOptions,
+  { token }: Credential,
+): Record<string, string> {
   return {
     accept: "application/json",
     "user-agent": options.userAgent,
-    ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+    ...options.headers,
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     ...(request.body === undefined ? {} : { "content-type": "application/json" }),
     ...request.headers,
   };

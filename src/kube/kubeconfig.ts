@@ -1,18 +1,32 @@
 /**
- * Where the API server is and how to prove who we are: from a kubeconfig file, or inside a pod from the
- * service account's files. Tokens, token files and client certificates; plugins (exec, OIDC) are
- * refused with a clear error.
+ * Where the API server is and how to prove who we are: from kubeconfig files, or inside a pod from the
+ * service account's files. What can change while we run (tokens and certificates in files, plugins, OIDC)
+ * becomes credentials that are looked up anew. What is not supported is refused with a remedy.
+ * upstream: client-go tools/clientcmd, rest.InClusterConfig
  */
 import { existsSync, readFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { delimiter, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
+import type { Clock } from "../base/clock.ts";
+import {
+  type Credential,
+  type Credentials,
+  CredentialsError,
+  cachedCredentials,
+  fixedCredentials,
+} from "./credentials.ts";
+import { type ExecConfig, execProblem, runExecPlugin } from "./kubeconfig-exec.ts";
+import { type OidcConfig, oidcTokens } from "./kubeconfig-oidc.ts";
 
 /** How to reach one API server. */
 export interface ClusterAccess {
   readonly server: string;
   readonly caPem?: string;
-  readonly token?: string;
-  readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
+  /** Name in the server's certificate, where it is not that of `server`. */
+  readonly tlsServerName?: string;
+  readonly credentials: Credentials;
+  /** Whom to act as: `Impersonate-…`. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The kubeconfig cannot be used; `message` names the file, the entry and the remedy. */
@@ -20,108 +34,253 @@ export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
 
+type Env = Readonly<Record<string, string | undefined>>;
+
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** Files with tokens and certificates are read again after this time. upstream: client-go transport */
+const FILE_LIFETIME_MS = 60_000;
 
-interface NamedEntries {
-  readonly [entry: string]:
-    | readonly { readonly name: string; readonly [part: string]: unknown }[]
-    | undefined;
+interface Entry {
+  readonly name: string;
+  readonly [part: string]: unknown;
 }
 
-type Fields = Readonly<Record<string, string | undefined>>;
-
-/** `path` is a kubeconfig file; absent, the pod's own service account is used. Throws KubeconfigError. */
-export function clusterAccess(
-  path: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-): ClusterAccess {
-  return path === undefined || path === "" ? inCluster(env) : fromFile(path);
+interface Config {
+  readonly "current-context"?: string;
+  readonly contexts?: readonly Entry[] | null;
+  readonly clusters?: readonly Entry[] | null;
+  readonly users?: readonly Entry[] | null;
 }
 
-function inCluster(env: Readonly<Record<string, string | undefined>>): ClusterAccess {
+interface LoadedConfig {
+  readonly path: string;
+  readonly config: Config;
+}
+
+/** One entry's fields, and the file they stand in. */
+interface Found {
+  readonly name: string;
+  readonly path: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * `paths` as in KUBECONFIG: kubeconfig files, of which the first to name something counts. Absent, the pod's
+ * own service account is used, and outside a pod `~/.kube/config`. Throws KubeconfigError.
+ */
+export function clusterAccess(paths: string | undefined, env: Env, clock: Clock): ClusterAccess {
+  if (paths !== undefined && paths !== "") return fromFiles(paths.split(delimiter), env, clock);
   const host = env["KUBERNETES_SERVICE_HOST"];
-  const port = env["KUBERNETES_SERVICE_PORT"] ?? "443";
-  if (host === undefined || !existsSync(`${SERVICE_ACCOUNT}/token`)) {
-    throw new KubeconfigError(
-      "no cluster to talk to: set KUBECONFIG to a kubeconfig file, or run inside a pod with a service account",
-    );
-  }
+  if (host !== undefined && existsSync(`${SERVICE_ACCOUNT}/token`))
+    return inCluster(host, env["KUBERNETES_SERVICE_PORT"] ?? "443", clock);
+  const own = join(env["HOME"] ?? "", ".kube", "config");
+  if (env["HOME"] !== undefined && existsSync(own)) return fromFiles([own], env, clock);
+  throw new KubeconfigError(
+    "no cluster to talk to: set KUBECONFIG to a kubeconfig file, or run inside a pod with a service account",
+  );
+}
+
+function inCluster(host: string, port: string, clock: Clock): ClusterAccess {
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     caPem: readFileSync(`${SERVICE_ACCOUNT}/ca.crt`, "utf8"),
-    token: readFileSync(`${SERVICE_ACCOUNT}/token`, "utf8").trim(),
+    // The kubelet writes a new one long before this one is over.
+    credentials: fileCredentials({ tokenFile: `${SERVICE_ACCOUNT}/token` }, clock),
   };
 }
 
-function fromFile(path: string): ClusterAccess {
-  const config = readConfig(path);
-  const contextName = (config as { "current-context"?: string })["current-context"];
-  const context = entry(config, "contexts", contextName, "context", path);
-  const cluster = entry(config, "clusters", context["cluster"], "cluster", path);
-  const user = entry(config, "users", context["user"], "user", path);
-  if (user["exec"] !== undefined || user["auth-provider"] !== undefined) {
-    throw new KubeconfigError(
-      `${path}: user ${context["user"]} logs in with a plugin, which is not supported yet; use a token or a client certificate`,
+function fromFiles(paths: readonly string[], env: Env, clock: Clock): ClusterAccess {
+  const loaded = paths.filter((path) => path !== "" && existsSync(path)).map(load);
+  const all = paths.join(delimiter);
+  if (loaded.length === 0)
+    throw new KubeconfigError(`cannot read the kubeconfig ${all}: there is no such file`);
+  const current = loaded.map(({ config }) => config["current-context"]).find((name) => name);
+  const context = find(loaded, "contexts", "context", current, all);
+  const cluster = find(loaded, "clusters", "cluster", text(context, "cluster"), all);
+  const user = find(loaded, "users", "user", text(context, "user"), all);
+  const server = text(cluster, "server");
+  if (server === undefined) throw refused(cluster, "cluster", "has no server");
+  if (String(cluster.fields["insecure-skip-tls-verify"]) === "true")
+    throw refused(
+      cluster,
+      "cluster",
+      "sets insecure-skip-tls-verify, which is not supported; give certificate-authority-data instead",
     );
-  }
-  const { server } = cluster;
-  if (server === undefined)
-    throw new KubeconfigError(`${path}: cluster ${context["cluster"]} has no server`);
-  if (String(cluster["insecure-skip-tls-verify"]) === "true") {
-    throw new KubeconfigError(
-      `${path}: cluster ${context["cluster"]} sets insecure-skip-tls-verify, which is not supported; give certificate-authority-data instead`,
-    );
-  }
-  const folder = dirname(resolve(path));
-  const caPem = pem(cluster, "certificate-authority", folder);
-  const certPem = pem(user, "client-certificate", folder);
-  const keyPem = pem(user, "client-key", folder);
-  const tokenFile = user["tokenFile"];
-  const token =
-    user["token"] ??
-    (tokenFile === undefined ? undefined : readFileSync(resolve(folder, tokenFile), "utf8").trim());
+  if (cluster.fields["proxy-url"] !== undefined)
+    throw refused(cluster, "cluster", "sets proxy-url, which is not supported");
+  const caPem = pem(cluster, "certificate-authority");
+  const tlsServerName = text(cluster, "tls-server-name");
+  const headers = impersonation(user);
   return {
     server,
     ...(caPem === undefined ? {} : { caPem }),
-    ...(token === undefined ? {} : { token }),
-    ...(certPem === undefined || keyPem === undefined
-      ? {}
-      : { clientCertificate: { certPem, keyPem } }),
+    ...(tlsServerName === undefined ? {} : { tlsServerName }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    credentials: credentialsOf(user, cluster, env, clock),
   };
 }
 
-function readConfig(path: string): NamedEntries {
-  let text: string;
+function credentialsOf(user: Found, cluster: Found, env: Env, clock: Clock): Credentials {
+  const { fields, path } = user;
+  const folder = dirname(resolve(path));
+  const now = () => clock.now();
+  if (fields["exec"] !== undefined) {
+    const config = fields["exec"] as ExecConfig;
+    const problem = execProblem(config);
+    if (problem !== undefined) throw refused(user, "user", `cannot log in: ${problem}`);
+    const about = {
+      server: text(cluster, "server") ?? "",
+      caPem: pem(cluster, "certificate-authority"),
+      tlsServerName: text(cluster, "tls-server-name"),
+      config: extension(cluster, "client.authentication.k8s.io/exec"),
+    };
+    return cachedCredentials(() => runExecPlugin(config, about, folder, env), now, false);
+  }
+  const provider = fields["auth-provider"] as
+    | { readonly name?: string; readonly config?: OidcConfig }
+    | undefined;
+  if (provider !== undefined) {
+    if (provider.name !== "oidc")
+      throw refused(
+        user,
+        "user",
+        `logs in with the auth-provider ${JSON.stringify(provider.name ?? "")}, which Kubernetes has removed; use an exec plugin`,
+      );
+    const config = provider.config ?? {};
+    const ca = pem({ ...user, fields: config }, "idp-certificate-authority");
+    return cachedCredentials(oidcTokens(config, ca, now), now, false);
+  }
+  if (fields["username"] !== undefined)
+    throw refused(user, "user", "has a password, which API servers no longer take; use a token");
+  const given: Credential = {
+    ...(text(user, "token") === undefined ? {} : { token: text(user, "token") as string }),
+    ...certificate(pem(user, "client-certificate"), pem(user, "client-key")),
+  };
+  const file = (field: string): string | undefined => {
+    const name = fields[`${field}-data`] === undefined ? text(user, field) : undefined;
+    return name === undefined ? undefined : resolve(folder, name);
+  };
+  const tokenFile = text(user, "tokenFile");
+  const files: CredentialFiles = {
+    // Where both are given the file counts, as in client-go.
+    tokenFile: tokenFile === undefined ? undefined : resolve(folder, tokenFile),
+    certFile: file("client-certificate"),
+    keyFile: file("client-key"),
+  };
+  return Object.values(files).every((one) => one === undefined)
+    ? fixedCredentials(given)
+    : fileCredentials(files, clock, given);
+}
+
+interface CredentialFiles {
+  readonly tokenFile?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+}
+
+/** Read again now and then; a file that cannot be read leaves the last credential in use. */
+function fileCredentials(
+  { tokenFile, certFile, keyFile }: CredentialFiles,
+  clock: Clock,
+  given: Credential = {},
+): Credentials {
+  let last: Credential = given;
+  const read = (file: string): string => {
+    try {
+      return readFileSync(file, "utf8");
+    } catch (error) {
+      throw new CredentialsError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
+    }
+  };
+  const fetch = async () => {
+    const next: Credential = {
+      ...given,
+      ...(tokenFile === undefined ? {} : { token: read(tokenFile).trim() }),
+      ...certificate(
+        certFile === undefined ? given.clientCertificate?.certPem : read(certFile),
+        keyFile === undefined ? given.clientCertificate?.keyPem : read(keyFile),
+      ),
+    };
+    // What did not change keeps its connections.
+    if (JSON.stringify(next) !== JSON.stringify(last)) last = next;
+    return { credential: last, untilMs: clock.now() + FILE_LIFETIME_MS };
+  };
+  return cachedCredentials(fetch, () => clock.now(), true);
+}
+
+function certificate(certPem: string | undefined, keyPem: string | undefined): Credential {
+  return certPem === undefined || keyPem === undefined
+    ? {}
+    : { clientCertificate: { certPem, keyPem } };
+}
+
+/** Acting as somebody else, where one's rights allow that. */
+function impersonation(user: Found): Record<string, string> {
+  if (user.fields["as-groups"] !== undefined || user.fields["as-user-extra"] !== undefined)
+    throw refused(user, "user", "sets as-groups or as-user-extra, which is not supported");
+  const [as, uid] = [text(user, "as"), text(user, "as-uid")];
+  return {
+    ...(as === undefined ? {} : { "impersonate-user": as }),
+    ...(uid === undefined ? {} : { "impersonate-uid": uid }),
+  };
+}
+
+function load(path: string): LoadedConfig {
+  let content: string;
   try {
-    text = readFileSync(path, "utf8");
+    content = readFileSync(path, "utf8");
   } catch (error) {
     throw new KubeconfigError(
       `cannot read the kubeconfig ${path}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`,
     );
   }
-  const parsed: unknown = parse(text);
-  if (typeof parsed !== "object" || parsed === null)
+  const config: unknown = parse(content);
+  if (typeof config !== "object" || config === null)
     throw new KubeconfigError(`${path} is not a kubeconfig`);
-  return parsed as NamedEntries;
+  return { path, config };
 }
 
-function entry(
-  config: NamedEntries,
-  list: string,
-  name: string | undefined,
+function find(
+  loaded: readonly LoadedConfig[],
+  list: "contexts" | "clusters" | "users",
   part: string,
-  path: string,
-): Fields {
-  const found = config[list]?.find((item) => item.name === name);
-  if (found === undefined)
-    throw new KubeconfigError(`${path}: ${list} has no entry named ${JSON.stringify(name ?? "")}`);
-  return (found[part] ?? {}) as Fields;
+  name: string | undefined,
+  all: string,
+): Found {
+  for (const { path, config } of loaded) {
+    const entry = config[list]?.find((one) => one.name === name);
+    if (entry !== undefined)
+      return { name: entry.name, path, fields: (entry[part] ?? {}) as Found["fields"] };
+  }
+  throw new KubeconfigError(`${all}: ${list} has no entry named ${JSON.stringify(name ?? "")}`);
+}
+
+function refused({ path, name }: Found, what: string, why: string): KubeconfigError {
+  return new KubeconfigError(`${path}: ${what} ${name} ${why}`);
+}
+
+function text({ fields }: Found, field: string): string | undefined {
+  const value = fields[field];
+  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** `<field>-data` holds base64, `<field>` a path beside the kubeconfig. */
-function pem(fields: Fields, field: string, folder: string): string | undefined {
-  const data = fields[`${field}-data`];
+function pem(found: Found, field: string): string | undefined {
+  const data = text(found, `${field}-data`);
   if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
-  const file = fields[field];
-  return file === undefined ? undefined : readFileSync(resolve(folder, file), "utf8");
+  const file = text(found, field);
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(resolve(dirname(resolve(found.path)), file), "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    throw new KubeconfigError(
+      `${found.path}: ${found.name}: cannot read ${field} ${file}: ${code}`,
+    );
+  }
+}
+
+function extension({ fields }: Found, name: string): unknown {
+  const extensions = fields["extensions"] as readonly Entry[] | undefined;
+  return extensions?.find((one) => one.name === name)?.["extension"];
 }

@@ -1,39 +1,79 @@
 /**
  * All three generations of the API on a real control plane, through real kubectl: the controller converts
- * between v1beta1 and v1 and admits v1alpha5 over HTTPS, with a certificate of its own.
+ * between v1beta1 and v1 and admits v1alpha5 over HTTPS, with a certificate of its own, and each kind of
+ * pool brings nodes and lets them go.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Node } from "../../src/apis/core/node.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { findKubectls, type Kubectl, kubectlOf } from "../e2e/kubectl-client.ts";
 import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
-const BETA_POOL = {
+const REQUIREMENTS = [{ key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] }];
+const EMPTY_SOON = { consolidationPolicy: "WhenEmpty", consolidateAfter: "1s" };
+
+const ALPHA = {
+  apiVersion: "karpenter.sh/v1alpha5",
+  kind: "Provisioner",
+  metadata: { name: "alpha" },
+  spec: {
+    providerRef: { name: "default" },
+    // Simulated instances have no AWS categories, which would be asked for by default.
+    requirements: [{ key: "node.kubernetes.io/instance-type", operator: "Exists" }],
+    ttlSecondsAfterEmpty: 1,
+  },
+};
+const BETA = {
   apiVersion: "karpenter.sh/v1beta1",
   kind: "NodePool",
   metadata: { name: "beta" },
   spec: {
+    template: { spec: { nodeClassRef: beta("default"), requirements: REQUIREMENTS } },
+    disruption: { ...EMPTY_SOON, expireAfter: "720h", budgets: [{ nodes: "100%" }] },
+  },
+};
+const V1 = {
+  apiVersion: "karpenter.sh/v1",
+  kind: "NodePool",
+  metadata: { name: "stable" },
+  spec: {
     template: {
       spec: {
-        nodeClassRef: {
-          apiVersion: "karpenter.kwok.sh/v1alpha1",
-          kind: "KWOKNodeClass",
-          name: "default",
-        },
-        requirements: [
-          { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
-        ],
+        nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+        requirements: REQUIREMENTS,
+        terminationGracePeriod: "10m",
       },
     },
-    disruption: { consolidationPolicy: "WhenEmpty", consolidateAfter: "1s", expireAfter: "720h" },
+    disruption: { ...EMPTY_SOON, budgets: [{ nodes: "100%", reasons: ["Empty"] }] },
   },
 };
 
-const PROVISIONER = {
-  apiVersion: "karpenter.sh/v1alpha5",
-  kind: "Provisioner",
-  metadata: { name: "alpha" },
-  spec: { providerRef: { name: "default" }, ttlSecondsAfterEmpty: 1, weight: 10 },
-};
+function beta(name: string) {
+  return { apiVersion: "karpenter.kwok.sh/v1alpha1", kind: "KWOKNodeClass", name };
+}
+
+/** Runs only on nodes with these labels. */
+function deployment(name: string, nodeSelector: Record<string, string>): KubeObject {
+  const labels = { app: name };
+  const resources = { requests: { cpu: "1", memory: "512Mi" } };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "default" },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          nodeSelector,
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: "c", image: "pause", resources }],
+        },
+      },
+    },
+  } as KubeObject;
+}
 
 describe("three generations on a real control plane", () => {
   let cluster: LiveCluster;
@@ -60,32 +100,102 @@ describe("three generations on a real control plane", () => {
   afterAll(() => cluster?.close());
 
   it("reads a v1beta1 pool as v1, and back", async () => {
-    await apply(BETA_POOL);
-    const v1 = await get("nodepools.v1.karpenter.sh beta");
-    expect(v1.spec.template.spec).toMatchObject({
+    await apply(BETA);
+    const stable = await get("nodepools.v1.karpenter.sh beta");
+    expect(stable.spec.template.spec).toMatchObject({
       expireAfter: "720h",
       nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
     });
-    const beta = await get("nodepools.v1beta1.karpenter.sh beta");
-    expect(beta.spec.disruption.expireAfter).toBe("720h");
-    expect(beta.spec.template.spec.nodeClassRef.apiVersion).toBe("karpenter.kwok.sh/v1alpha1");
+    const again = await get("nodepools.v1beta1.karpenter.sh beta");
+    expect(again.spec).toEqual(BETA.spec);
   });
 
-  it("defaults and refuses Provisioners in upstream's words", async () => {
-    await apply(PROVISIONER);
-    const { spec } = await get("provisioner alpha");
-    expect(spec.requirements).toContainEqual({
-      key: "karpenter.sh/capacity-type",
-      operator: "In",
-      values: ["on-demand"],
-    });
-    const both = { ...PROVISIONER, metadata: { name: "both" } };
-    const denied = await refusal({
-      ...both,
-      spec: { ...PROVISIONER.spec, consolidation: { enabled: true } },
-    });
-    expect(denied).toContain(
-      "denied the request: validation failed: expected exactly one, got both: spec.consolidation.enabled, spec.ttlSecondsAfterEmpty",
+  it("shows a v1 pool to users of v1beta1, whose edits lose nothing that only v1 can say", async () => {
+    await apply(V1);
+    const old = await get("nodepools.v1beta1.karpenter.sh stable");
+    expect(old.spec.disruption).toMatchObject({ ...EMPTY_SOON, expireAfter: "720h" });
+    await kubectl.ok(
+      'patch nodepools.v1beta1.karpenter.sh stable --type merge -p \'{"spec":{"weight":7}}\'',
     );
+    const { spec } = await get("nodepools.v1.karpenter.sh stable");
+    expect(spec.weight).toBe(7);
+    expect(spec.template.spec.terminationGracePeriod).toBe("10m");
+    expect(spec.disruption.budgets).toEqual([{ nodes: "100%", reasons: ["Empty"] }]);
+  });
+
+  it("fills in what a Provisioner leaves out", async () => {
+    const plain = {
+      ...ALPHA,
+      metadata: { name: "plain" },
+      spec: { providerRef: { name: "none" } },
+    };
+    await apply(plain);
+    const { spec } = await get("provisioner plain");
+    expect(spec.requirements.map((one: { key: string }) => one.key)).toEqual([
+      "kubernetes.io/os",
+      "kubernetes.io/arch",
+      "karpenter.sh/capacity-type",
+      "karpenter.k8s.aws/instance-category",
+      "karpenter.k8s.aws/instance-generation",
+    ]);
+    // A second apply of the same manifest changes nothing.
+    expect(await apply(plain)).toContain("provisioner.karpenter.sh/plain");
+    expect((await get("provisioner plain")).metadata.generation).toBe(1);
+    await apply(ALPHA);
+  });
+
+  it.each([
+    [
+      "both ways to empty (S1)",
+      { ...ALPHA, spec: { ...ALPHA.spec, consolidation: { enabled: true } } },
+      'admission webhook "validation.webhook.karpenter.sh" denied the request: validation failed: expected exactly one, got both: spec.consolidation.enabled, spec.ttlSecondsAfterEmpty',
+    ],
+    [
+      "a Provisioner without a class",
+      { ...ALPHA, spec: {} },
+      "expected exactly one, got neither: spec.provider, spec.providerRef",
+    ],
+    [
+      "a reserved label",
+      { ...ALPHA, spec: { ...ALPHA.spec, labels: { "karpenter.sh/provisioner-name": "x" } } },
+      'admission webhook "validation.webhook.karpenter.sh" denied the request',
+    ],
+    [
+      "a v1beta1 policy with consolidateAfter",
+      {
+        ...BETA,
+        spec: {
+          ...BETA.spec,
+          disruption: { consolidationPolicy: "WhenUnderutilized", consolidateAfter: "30s" },
+        },
+      },
+      "consolidateAfter cannot be combined with consolidationPolicy=WhenUnderutilized",
+    ],
+    [
+      "a v1 budget that says nothing",
+      { ...V1, spec: { ...V1.spec, disruption: { ...EMPTY_SOON, budgets: [{ nodes: "many" }] } } },
+      "spec.disruption.budgets[0].nodes: Invalid value",
+    ],
+  ])("refuses %s", async (_, object, words) => {
+    const denied = await refusal({ ...object, metadata: { name: "refused" } });
+    expect(denied).toContain(words);
+  });
+
+  it.each([
+    ["alpha", "karpenter.sh/provisioner-name", "machines.karpenter.sh"],
+    ["beta", "karpenter.sh/nodepool", "nodeclaims.v1beta1.karpenter.sh"],
+    ["stable", "karpenter.sh/nodepool", "nodeclaims.v1.karpenter.sh"],
+  ])("a pool of generation %s brings nodes and lets them go", async (name, label, claims) => {
+    await cluster.apply(deployment(name, { [label]: name }));
+    await kubectl.ok(`rollout status deployment/${name} --timeout=90s`, { timeoutMs: 100_000 });
+    const nodes = await cluster.list<Node>("Node", "v1", `${label}=${name}`);
+    expect(nodes.length).toBeGreaterThan(0);
+    const { items } = await get(`${claims} -l ${label}=${name}`);
+    expect(items.length).toBe(nodes.length);
+    await kubectl.ok(`scale deployment/${name} --replicas 0`);
+    const empty = async () => (await cluster.list("Node", "v1", `${label}=${name}`)).length === 0;
+    await cluster.until("no node is left", empty, 90_000);
+    const gone = async () => (await get(`${claims} -l ${label}=${name}`)).items.length === 0;
+    await cluster.until("no claim is left", gone, 60_000);
   });
 });
