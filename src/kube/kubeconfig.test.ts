@@ -37,7 +37,7 @@ function plugin(status: string, apiVersion = "client.authentication.k8s.io/v1") 
     const run = fs.readFileSync(process.argv[1], "utf8").length;
     const info = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
     const status = ${status};
-    console.log(JSON.stringify({ apiVersion: info.apiVersion, kind: "ExecCredential", status }));`;
+    process.stdout.write(JSON.stringify({ apiVersion: info.apiVersion, kind: "ExecCredential", status }));`;
   return { apiVersion, command: process.execPath, args: ["-e", script, runs] };
 }
 
@@ -172,7 +172,7 @@ describe("a credential plugin", () => {
   it.each([
     [{ command: "no-such-plugin", installHint: "Install it." }, "no such program; Install it."],
     [{ command: process.execPath, args: ["-e", "process.exit(3)"] }, "it ended with 3"],
-    [{ command: process.execPath, args: ["-e", "console.log('hello')"] }, "no JSON"],
+    [{ command: process.execPath, args: ["-e", "process.stdout.write('hello')"] }, "no JSON"],
     [plugin("{}"), "neither a token nor a certificate"],
   ])("that fails says why: %#", async (exec, words) => {
     const entry = { apiVersion: "client.authentication.k8s.io/v1", ...exec };
