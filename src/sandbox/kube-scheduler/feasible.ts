@@ -101,6 +101,47 @@ export function feasibleNodes(pod: PodInfo, snapshot: Snapshot): Feasible {
 
 type Check = Extract<Prepared, { kind: "check" }>;
 
+/**
+ * The same, where pods that others made room for (`nominated`) count as placed as well as not: the pod must
+ * fit both ways.
+ */
+export function feasibleBeside(
+  pod: PodInfo,
+  snapshot: Snapshot,
+  nominated: readonly { readonly pod: PodInfo; readonly node: string }[],
+): Feasible {
+  const without = feasibleNodes(pod, snapshot);
+  if (nominated.length === 0 || without.nodes.length === 0) return without;
+  for (const one of nominated) snapshot.setPod(one.pod, one.node);
+  const beside = feasibleNodes(pod, snapshot);
+  for (const one of nominated) snapshot.removePod(one.pod.key);
+  const fits = new Set(without.nodes);
+  return {
+    ...beside,
+    nodes: beside.nodes.filter((node) => fits.has(node)),
+    rejections: new Map([...beside.rejections, ...without.rejections]),
+    rejectedBy: new Set([...beside.rejectedBy, ...without.rejectedBy]),
+  };
+}
+
+/** What speaks against one node; `undefined` when the pod fits there. */
+export function rejectionOn(
+  pod: PodInfo,
+  node: NodeInfo,
+  snapshot: Snapshot,
+): Rejection | undefined {
+  for (const filter of FILTERS) {
+    const prepared = filter.prepare(pod, snapshot);
+    if (prepared.kind === "skip") continue;
+    if (prepared.kind === "reject") return { reasons: [prepared.message], unresolvable: true };
+    if (prepared.onlyNodes?.has(node.name) === false)
+      return { reasons: [`node(s) didn't satisfy plugin(s) [${filter.name}]`], unresolvable: true };
+    const rejection = prepared.check(node);
+    if (rejection !== undefined) return rejection;
+  }
+  return undefined;
+}
+
 /** Whether `node` by itself would take the pod: used to decide who retries when a node changes. */
 export function mayFit(pod: PodInfo, node: NodeInfo, snapshot: Snapshot): boolean {
   return NODE_FILTERS.every((filter) => {

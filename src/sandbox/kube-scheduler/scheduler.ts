@@ -19,11 +19,12 @@ import type { EventRecorder } from "../../kube/events.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import { type ClusterView, watchCluster } from "./cluster-view.ts";
-import { feasibleNodes } from "./feasible.ts";
+import { type Feasible, feasibleBeside } from "./feasible.ts";
 import { planVolumes, type VolumePlan } from "./filters/volumes.ts";
 import { unschedulableMessage } from "./message.ts";
 import type { NodeInfo } from "./node-info.ts";
 import type { PodInfo } from "./pod-info.ts";
+import { findPreemption, PREEMPTED_REASON } from "./preemption.ts";
 import type { Waiting } from "./queue.ts";
 import { bestNode } from "./scores.ts";
 import { isBound, podVolumes, SELECTED_NODE_ANNOTATION } from "./volumes.ts";
@@ -99,18 +100,85 @@ class Scheduler {
     const { snapshot } = this.view;
     const { pod } = waiting;
     try {
-      const result = feasibleNodes(pod, snapshot);
-      const node = bestNode(pod, result.nodes, snapshot);
+      const result = feasibleBeside(pod, snapshot, this.view.nominatedBefore(pod));
+      const promised = this.view.nominationOf(pod.key);
+      const node =
+        result.nodes.find(({ name }) => name === promised) ?? bestNode(pod, result.nodes, snapshot);
       if (node === undefined) {
-        this.view.queue.giveUp(waiting, result.rejectedBy, this.#deps.clock.now());
-        const message = unschedulableMessage(pod.pod, result, snapshot.nodes.length);
-        await this.#report(pod, message);
+        await this.#refuse(waiting, result);
         return;
       }
       this.view.assume(pod, node.name);
       await this.#place(waiting, node);
     } catch (error) {
       this.#fail(waiting, error);
+    }
+  }
+
+  /** The pod waits, perhaps for others to make room for it. */
+  async #refuse(waiting: Waiting, result: Feasible): Promise<void> {
+    const { snapshot, queue } = this.view;
+    const { pod } = waiting;
+    const preemption = findPreemption(pod, result, snapshot);
+    queue.giveUp(waiting, result.rejectedBy, this.#deps.clock.now());
+    const message = unschedulableMessage(result, snapshot.nodes.length, preemption);
+    if (preemption.kind === "preempt") {
+      const { node, victims } = preemption.candidate;
+      this.view.nominate(pod, node);
+      await this.#report(pod, message, node);
+      for (const lesser of this.view.nominatedBelow(pod, node)) await this.#disappoint(lesser);
+      await Promise.all(victims.map((victim) => this.#sendAway(victim, pod, node)));
+      return;
+    }
+    const keeps = preemption.waits === true ? this.view.nominationOf(pod.key) : undefined;
+    this.view.nominate(pod, keeps);
+    await this.#report(pod, message, keeps);
+  }
+
+  /** Deletes a pod in favour of a more important one. */
+  async #sendAway(victim: PodInfo, preemptor: PodInfo, node: string): Promise<void> {
+    const current = podMirror(this.#deps.mirrors).get(victim.key) ?? victim.pod;
+    if (current.metadata.deletionTimestamp !== undefined) return;
+    const { name, namespace, uid } = current.metadata;
+    const condition: Condition = {
+      type: "DisruptionTarget",
+      status: "True",
+      reason: PREEMPTED_REASON,
+      message: "default-scheduler: preempting to accommodate a higher priority pod",
+      lastTransitionTime: toRfc3339(this.#deps.clock.now()),
+    };
+    try {
+      await patchObject(this.#deps.kube, POD, current, withCondition(current, condition));
+      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+      await this.#deps.kube.delete(POD, { name, namespace }, preconditions);
+    } catch (error) {
+      // Gone already, or the next attempt of the preemptor finds it still there.
+      if (!isNotFound(error))
+        this.#deps.log.warn("preempting a pod failed", { Pod: victim.key, error: String(error) });
+      return;
+    }
+    this.#recorder.publish({
+      object: subject(POD, current),
+      type: "Normal",
+      reason: "Preempted",
+      message: `Preempted by pod ${preemptor.uid} on node ${node}`,
+    });
+    this.#trace("preempted", victim, `for ${preemptor.key} on ${node}`);
+  }
+
+  /** The node that a lesser pod hoped for is taken: it looks for another. */
+  async #disappoint(pod: PodInfo): Promise<void> {
+    this.view.nominate(pod, undefined);
+    const current = podMirror(this.#deps.mirrors).get(pod.key);
+    if (current?.status?.nominatedNodeName === undefined) return;
+    const { nominatedNodeName: _, ...status } = current.status;
+    try {
+      await patchObject(this.#deps.kube, POD, current, { ...current, status });
+    } catch (error) {
+      this.#deps.log.debug("clearing nominatedNodeName failed", {
+        Pod: pod.key,
+        error: String(error),
+      });
     }
   }
 
@@ -195,10 +263,11 @@ class Scheduler {
   }
 
   /** Writes why the pod waits, on the pod and as an Event, when it is news. */
-  async #report(pod: PodInfo, message: string): Promise<void> {
+  async #report(pod: PodInfo, message: string, nominated: string | undefined): Promise<void> {
     const current = podMirror(this.#deps.mirrors).get(pod.key) ?? pod.pod;
     const known = current.status?.conditions?.find(({ type }) => type === "PodScheduled");
-    if (known?.reason === "Unschedulable" && known.message === message) return;
+    const same = (current.status?.nominatedNodeName ?? "") === (nominated ?? "");
+    if (known?.reason === "Unschedulable" && known.message === message && same) return;
     this.#trace("pending", pod, message);
     this.#recorder.publish({
       object: subject(POD, pod.pod),
@@ -206,7 +275,7 @@ class Scheduler {
       reason: "FailedScheduling",
       message,
     });
-    const after = withUnschedulable(current, known, message, this.#deps.clock.now());
+    const after = withUnschedulable(current, known, { message, nominated }, this.#deps.clock.now());
     try {
       await patchObject(this.#deps.kube, POD, current, after);
     } catch (error) {
@@ -224,9 +293,10 @@ class Scheduler {
 function withUnschedulable(
   pod: Pod,
   known: Condition | undefined,
-  message: string,
+  said: { readonly message: string; readonly nominated: string | undefined },
   nowMs: number,
 ): Pod {
+  const { message, nominated } = said;
   const condition: Condition = {
     type: "PodScheduled",
     status: "False",
@@ -237,6 +307,14 @@ function withUnschedulable(
         ? known.lastTransitionTime
         : toRfc3339(nowMs),
   };
-  const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== "PodScheduled");
+  const { nominatedNodeName: _, ...status } = withCondition(pod, condition).status ?? {};
+  return {
+    ...pod,
+    status: { ...status, ...(nominated === undefined ? {} : { nominatedNodeName: nominated }) },
+  };
+}
+
+function withCondition(pod: Pod, condition: Condition): Pod {
+  const others = (pod.status?.conditions ?? []).filter(({ type }) => type !== condition.type);
   return { ...pod, status: { ...pod.status, conditions: [...others, condition] } };
 }

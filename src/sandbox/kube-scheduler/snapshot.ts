@@ -9,6 +9,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { LabelSelector } from "../../apis/meta.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { NodeInfo } from "./node-info.ts";
 import { type Labels, NO_LABELS, type PodInfo, podInfo, type Term } from "./pod-info.ts";
@@ -20,6 +21,7 @@ export interface Surroundings {
   readonly volumes: VolumeObjects;
   namespaceLabels(namespace: string): Labels;
   services(namespace: string): readonly Service[];
+  budgets(namespace: string): readonly PodDisruptionBudget[];
   /** The selector of the ReplicaSet or StatefulSet that controls the pod. */
   ownerSelector(pod: Pod): LabelSelector | undefined;
 }
@@ -28,6 +30,7 @@ export const NO_SURROUNDINGS: Surroundings = {
   volumes: NO_VOLUMES,
   namespaceLabels: () => NO_LABELS,
   services: () => [],
+  budgets: () => [],
   ownerSelector: () => undefined,
 };
 

@@ -1,60 +1,138 @@
 /**
- * Asks the real kube-scheduler about all cases and records its answers: `npm run cluster:record-scheduler`.
- * At verbosity 10 it logs the final score of every node that passed its filters.
+ * Asks the real kube-scheduler about all cases and records its answers: `npm run cluster:record-scheduler`
+ * (`-- 1200 1300` asks about some of them again). Its log tells the final score of every node that passed
+ * its filters, and which node volumes are being bound for.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../../src/apis/core/pod.ts";
+import type { KubeObject } from "../../../src/apis/meta.ts";
 import type { Transport } from "../../../src/kube/transport.ts";
 import { kubernetesVersion } from "../../cluster/binaries.ts";
 import { startControlPlane } from "../../cluster/control-plane.ts";
-import { type SchedulingCase, schedulingCase } from "./cases.ts";
-import { CASES, RECORDING, type SchedulerAnswer } from "./recording.ts";
+import { type SchedulingCase, SHARED, schedulingCase } from "./cases.ts";
+import { CASES, type Preempts, RECORDING, type SchedulerAnswer } from "./recording.ts";
 
-const PODS = "/api/v1/namespaces/default/pods";
-const NODES = "/api/v1/nodes";
+/** The scheduler hears of a case's objects through watches; then the pending pod is made. */
+const HEARD_MS = 100;
+const GIVE_UP_MS = 20_000;
 
-async function call(
+const COLLECTIONS: Readonly<Record<string, string>> = {
+  Namespace: "/api/v1/namespaces",
+  Node: "/api/v1/nodes",
+  PersistentVolume: "/api/v1/persistentvolumes",
+  PersistentVolumeClaim: "/api/v1/namespaces/default/persistentvolumeclaims",
+  Pod: "/api/v1/namespaces/default/pods",
+  PriorityClass: "/apis/scheduling.k8s.io/v1/priorityclasses",
+  StorageClass: "/apis/storage.k8s.io/v1/storageclasses",
+  CSINode: "/apis/storage.k8s.io/v1/csinodes",
+  PodDisruptionBudget: "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+};
+
+async function call<T = KubeObject>(
   transport: Transport,
   method: "GET" | "POST" | "PATCH" | "DELETE",
   path: string,
   body?: unknown,
-): Promise<Pod> {
+): Promise<T> {
   const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
   const headers = { "content-type": type };
   const request = { method, path, headers, ...(body === undefined ? {} : { body }) };
   const answer = await transport.send(request);
   if (answer.status >= 300)
     throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)} ${JSON.stringify(body)}`);
-  return answer.body as Pod;
+  return answer.body as T;
 }
 
-async function ask(transport: Transport, { nodes, placed, pending }: SchedulingCase): Promise<Pod> {
-  for (const node of nodes) {
-    await call(transport, "POST", NODES, node);
-    // Nobody else takes away the taint that every new node gets.
-    await call(transport, "PATCH", `${NODES}/${node.metadata.name}`, {
-      spec: { taints: node.spec?.taints ?? [] },
-    });
-  }
-  for (const pod of placed) await call(transport, "POST", PODS, pod);
-  // The scheduler hears of these through watches.
-  await sleep(80);
-  await call(transport, "POST", PODS, pending);
-  for (;;) {
-    const pod = await call(transport, "GET", `${PODS}/${pending.metadata.name}`);
-    const refused = pod.status?.conditions?.some(({ reason }) => reason === "Unschedulable");
-    if (pod.spec.nodeName !== undefined || refused === true) {
-      for (const { metadata } of [...placed, pending])
-        await call(transport, "DELETE", `${PODS}/${metadata.name}?gracePeriodSeconds=0`);
-      for (const { metadata } of nodes)
-        await call(transport, "DELETE", `${NODES}/${metadata.name}`);
-      return pod;
+function collectionOf({ kind = "", metadata }: KubeObject): string {
+  return (COLLECTIONS[kind] ?? "").replace("/default/", `/${metadata.namespace ?? "default"}/`);
+}
+
+/** Creates it and then writes its status, which creation leaves out of all kinds but nodes. */
+async function put(transport: Transport, object: KubeObject): Promise<void> {
+  const { status } = object as { status?: unknown };
+  await call(transport, "POST", collectionOf(object), object);
+  if (status === undefined || object.kind === "Node") return;
+  const path = `${collectionOf(object)}/${object.metadata.name}/status`;
+  await call(transport, "PATCH", path, { status });
+}
+
+async function remove(transport: Transport, object: KubeObject): Promise<void> {
+  const path = `${collectionOf(object)}/${object.metadata.name}?gracePeriodSeconds=0`;
+  await call(transport, "DELETE", path);
+}
+
+async function ask(transport: Transport, asked: SchedulingCase): Promise<Answer> {
+  const { nodes, placed, pending, budgets, volumes } = asked;
+  await Promise.all([...nodes, ...volumes, ...budgets].map((one) => put(transport, one)));
+  await Promise.all(placed.map((one) => put(transport, one)));
+  await sleep(HEARD_MS);
+  await call(transport, "POST", collectionOf(pending), pending);
+  const answer = await answerFor(transport, asked);
+  await Promise.all([...placed, pending].map((one) => remove(transport, one)));
+  await Promise.all([...nodes, ...volumes, ...budgets].map((one) => remove(transport, one)));
+  return answer;
+}
+
+interface Answer {
+  readonly pod: Pod;
+  readonly preempts?: Preempts;
+}
+
+async function answerFor(transport: Transport, asked: SchedulingCase): Promise<Answer> {
+  const { pending } = asked;
+  const path = `${collectionOf(pending)}/${pending.metadata.name}`;
+  for (const untilMs = performance.now() + GIVE_UP_MS; performance.now() < untilMs; ) {
+    const pod = await call<Pod>(transport, "GET", path);
+    const node = pod.status?.nominatedNodeName;
+    if (node !== undefined) {
+      return { pod, preempts: { node, victims: await victims(transport, asked) } };
     }
+    const refused = pod.status?.conditions?.some(({ reason }) => reason === "Unschedulable");
+    if (pod.spec.nodeName !== undefined || refused === true) return { pod };
+    // A pod is bound after its volumes, which nobody makes here: the scheduler's choice is enough.
+    if (asked.volumes.length > 0 && volumesAreUnderWay(pending)) return { pod };
     await sleep(20);
   }
+  throw new Error(`no answer for ${pending.metadata.name} in ${GIVE_UP_MS / 1000} s`);
+}
+
+/** Pods that are being deleted, once their number stays the same. */
+async function victims(transport: Transport, { placed }: SchedulingCase): Promise<string[]> {
+  for (let seen: string[] = [], calm = 0; ; await sleep(50)) {
+    const pods = await Promise.all(
+      placed.map((pod) => call(transport, "GET", `${collectionOf(pod)}/${pod.metadata.name}`)),
+    );
+    const gone = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    const names = gone.map(({ metadata }) => metadata.name).sort();
+    calm = names.length > 0 && names.length === seen.length ? calm + 1 : 0;
+    if (calm === 3) return names;
+    seen = names;
+  }
+}
+
+/** The log grows for minutes: each part of it is read once. */
+const log = { read: 0, lastLine: "" };
+
+function volumesAreUnderWay({ metadata: { name } }: Pod): boolean {
+  const file = openSync(join(directory, "logs", "kube-scheduler.log"), "r");
+  const fresh = Buffer.alloc(fstatSync(file).size - log.read);
+  log.read += readSync(file, fresh, 0, fresh.length, log.read);
+  closeSync(file);
+  const text = log.lastLine + fresh.toString("utf8");
+  log.lastLine = text.slice(text.lastIndexOf("\n") + 1);
+  return assumedOf(text).has(name);
 }
 
 /** Final scores by pod and node, from the log. */
@@ -67,38 +145,54 @@ function scoresOf(log: string): ReadonlyMap<string, Record<string, number>> {
   return scores;
 }
 
+/** Nodes that volumes are being bound for, by pod. */
+function assumedOf(log: string): ReadonlyMap<string, string> {
+  const line = /"AssumePodVolumes" (?:logger="[^"]*" )?pod="default\/([^"]+)" node="([^"]+)"/g;
+  return new Map([...log.matchAll(line)].map(([, pod = "", node = ""]) => [pod, node]));
+}
+
+const [from = 0, to = CASES] = process.argv.slice(2).map(Number);
 const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
 const plane = await startControlPlane({
   directory,
   programs: ["etcd", "kube-apiserver", "kube-scheduler"],
-  extraArguments: { "kube-scheduler": ["-v=10"] },
+  extraArguments: {
+    "kube-apiserver": [
+      // No controllers run that would take away what these put on: taints, finalizers, accounts.
+      "--disable-admission-plugins=TaintNodesByCondition,StorageObjectInUseProtection,ServiceAccount",
+    ],
+    "kube-scheduler": ["-v=4", "--vmodule=schedule_one=10"],
+  },
   tell: (line) => process.stdout.write(`${line}\n`),
 });
 try {
-  await call(plane.transport, "POST", "/api/v1/namespaces/default/serviceaccounts", {
-    apiVersion: "v1",
-    kind: "ServiceAccount",
-    metadata: { name: "default" },
-  }).catch(() => undefined);
-  const pods: Pod[] = [];
-  for (let index = 0; index < CASES; index++)
-    pods.push(await ask(plane.transport, schedulingCase(index)));
+  for (const object of SHARED) await put(plane.transport, object);
+  const said: Answer[] = [];
+  for (let index = from; index < to; index++) {
+    said.push(await ask(plane.transport, schedulingCase(index)));
+    if (said.length % 100 === 0) process.stdout.write(`${said.length} cases asked\n`);
+  }
   await sleep(500);
-  const scores = scoresOf(readFileSync(join(directory, "logs", "kube-scheduler.log"), "utf8"));
-  const answers = pods.map((pod): SchedulerAnswer => {
-    const { nodeName } = pod.spec;
-    const found = scores.get(pod.metadata.name);
-    if (nodeName !== undefined) return { node: nodeName, ...(found && { scores: found }) };
-    const condition = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
-    return { refused: condition?.message ?? "" };
+  const text = readFileSync(join(directory, "logs", "kube-scheduler.log"), "utf8");
+  const scores = scoresOf(text);
+  const assumed = assumedOf(text);
+  const fresh = said.map(({ pod, preempts }): SchedulerAnswer => {
+    const { name } = pod.metadata;
+    const condition = pod.status?.conditions?.find(({ reason }) => reason === "Unschedulable");
+    if (condition !== undefined)
+      return { refused: condition.message ?? "", ...(preempts && { preempts }) };
+    const found = scores.get(name);
+    return { node: pod.spec.nodeName ?? assumed.get(name) ?? "", ...(found && { scores: found }) };
   });
+  const old = JSON.parse(readFileSync(RECORDING, "utf8")) as { answers: SchedulerAnswer[] };
+  const answers = [...old.answers.slice(0, from), ...fresh, ...old.answers.slice(to)];
   const lines = answers.map((answer) => `    ${JSON.stringify(answer)}`).join(",\n");
   writeFileSync(
     RECORDING,
     `{\n  "kubernetes": ${JSON.stringify(kubernetesVersion())},\n  "answers": [\n${lines}\n  ]\n}\n`,
   );
-  process.stdout.write(`${answers.length} cases recorded\n`);
+  process.stdout.write(`${fresh.length} cases recorded\n`);
 } finally {
   await plane.stop();
-  rmSync(directory, { recursive: true });
+  if (process.env["KEEP"] === undefined) rmSync(directory, { recursive: true });
 }

@@ -230,6 +230,7 @@ export const volumeZone: Filter = {
   name: "VolumeZone",
   prepare(pod, snapshot) {
     const wanted = zonesOfVolumes(pod, snapshot);
+    if ("message" in wanted) return { kind: "reject", message: wanted.message };
     if (wanted.length === 0) return SKIP;
     const out = unresolvable("node(s) had no available volume zone");
     return {
@@ -244,17 +245,22 @@ export const volumeZone: Filter = {
   },
 };
 
-/** Zone labels that bound volumes carry. Several zones are joined by `__`. */
+/** Zone labels that bound volumes carry, several zones joined by `__`; or that a volume is not there. */
 function zonesOfVolumes(
   pod: PodInfo,
   snapshot: Snapshot,
-): { readonly key: string; readonly values: ReadonlySet<string> }[] {
+):
+  | readonly { readonly key: string; readonly values: ReadonlySet<string> }[]
+  | { readonly message: string } {
   const { volumes } = snapshot.surroundings;
   const zones: { key: string; values: ReadonlySet<string> }[] = [];
   for (const name of pod.claims) {
     const claim = volumes.claim(pod.namespace, name);
     if (claim === undefined || isDelayedAndUnbound(claim, volumes)) continue;
-    const labels = volumes.volume(claim.spec.volumeName ?? "")?.metadata.labels ?? {};
+    const volumeName = claim.spec.volumeName ?? "";
+    const volume = volumes.volume(volumeName);
+    if (volume === undefined) return { message: `persistentvolume "${volumeName}" not found` };
+    const labels = volume.metadata.labels ?? {};
     for (const key of ZONE_LABELS) {
       const text = labels[key];
       if (text !== undefined) zones.push({ key, values: new Set(text.split("__")) });

@@ -1,0 +1,166 @@
+/**
+ * Preemption: when a pod fits nowhere, on which node it would fit if less important pods left, and which
+ * of them must. Decides only; scheduler.ts sends them away. Behaviour of kube-scheduler's
+ * DefaultPreemption: as few victims as possible, those guarded by a spent budget last, then the node
+ * where the least is lost.
+ */
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { type Feasible, rejectionOn } from "./feasible.ts";
+import { NO_CLAIMS, NO_PREEMPTION_HELPS, NO_VICTIMS, refusalOf } from "./message.ts";
+import type { NodeInfo } from "./node-info.ts";
+import type { PodInfo } from "./pod-info.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** Enough candidates to choose from in a big cluster. */
+const MAX_CANDIDATES = 100;
+/** Set on a pod that has been told to leave. */
+export const PREEMPTED_REASON = "PreemptionByScheduler";
+
+export interface Candidate {
+  readonly node: string;
+  /** The most important first. */
+  readonly victims: readonly PodInfo[];
+  /** How many of them a budget does not allow to go. */
+  readonly violations: number;
+}
+
+export type Preemption =
+  | { readonly kind: "preempt"; readonly candidate: Candidate }
+  /** `message`: the end of what a user reads. `waits`: an earlier preemption is still under way. */
+  | { readonly kind: "none"; readonly message: string; readonly waits?: true };
+
+/** `result` is what {@link feasibleNodes} said of the pod: no node. The snapshot is left as it was. */
+export function findPreemption(pod: PodInfo, result: Feasible, snapshot: Snapshot): Preemption {
+  if (result.message !== undefined) return { kind: "none", message: "not found" };
+  const ineligible = whyIneligible(pod, result, snapshot);
+  if (ineligible !== undefined) return ineligible;
+  const reasons: string[] = [];
+  const candidates: Candidate[] = [];
+  for (const node of snapshot.nodes) {
+    if (result.rejections.get(node.name)?.unresolvable !== false) {
+      reasons.push(NO_PREEMPTION_HELPS);
+      continue;
+    }
+    if (candidates.length >= MAX_CANDIDATES) break;
+    const found = victimsOn(pod, node, snapshot);
+    if (Array.isArray(found)) reasons.push(...found);
+    else candidates.push(found as Candidate);
+  }
+  const [candidate] = bestCandidates(candidates);
+  if (candidate !== undefined) return { kind: "preempt", candidate };
+  const message = `${NO_CLAIMS}, preemption: ${refusalOf(snapshot.nodes.length, reasons)}`;
+  return { kind: "none", message };
+}
+
+function whyIneligible(
+  { pod, priority }: PodInfo,
+  { rejections }: Feasible,
+  snapshot: Snapshot,
+): Preemption | undefined {
+  if (pod.spec.preemptionPolicy === "Never") {
+    const message = `${NO_CLAIMS}, preemption: not eligible due to preemptionPolicy=Never.`;
+    return { kind: "none", message };
+  }
+  const nominated = pod.status?.nominatedNodeName ?? "";
+  if (nominated === "" || rejections.get(nominated)?.unresolvable === true) return undefined;
+  for (const other of snapshot.node(nominated)?.pods.values() ?? []) {
+    if (other.priority >= priority || !isLeaving(other)) continue;
+    const message = `${NO_CLAIMS}, preemption: not eligible due to terminating pod on the nominated node.`;
+    return { kind: "none", message, waits: true };
+  }
+  return undefined;
+}
+
+function isLeaving({ pod, terminating }: PodInfo): boolean {
+  return (
+    terminating &&
+    pod.status?.conditions?.some(({ reason }) => reason === PREEMPTED_REASON) === true
+  );
+}
+
+/** Who must leave the node, or the reasons why the pod would not fit even alone. */
+function victimsOn(
+  pod: PodInfo,
+  node: NodeInfo,
+  snapshot: Snapshot,
+): Candidate | readonly string[] {
+  const lesser = [...node.pods.values()].filter(({ priority }) => priority < pod.priority);
+  if (lesser.length === 0) return [NO_VICTIMS];
+  lesser.sort(byImportance);
+  for (const { key } of lesser) snapshot.removePod(key);
+  try {
+    const rejection = rejectionOn(pod, node, snapshot);
+    if (rejection !== undefined) return rejection.reasons;
+    const guarded = guardedPods(lesser, snapshot);
+    const stays = (one: PodInfo): boolean => {
+      snapshot.setPod(one, node.name);
+      if (rejectionOn(pod, node, snapshot) === undefined) return true;
+      snapshot.removePod(one.key);
+      return false;
+    };
+    const [first, later] = [true, false].map((isGuarded) =>
+      lesser.filter((one) => guarded.has(one.key) === isGuarded && !stays(one)),
+    ) as [PodInfo[], PodInfo[]];
+    const victims = [...first, ...later].sort(byImportance);
+    return { node: node.name, victims, violations: first.length };
+  } finally {
+    for (const one of lesser) {
+      if (snapshot.nodeOf(one.key) === undefined) snapshot.setPod(one, node.name);
+    }
+  }
+}
+
+/** Keys of pods whose going a budget does not allow, if all went in this order. */
+function guardedPods(pods: readonly PodInfo[], snapshot: Snapshot): ReadonlySet<string> {
+  const left = new Map<PodDisruptionBudget, number>();
+  const guarded = new Set<string>();
+  for (const { key, namespace, labels, pod } of pods) {
+    for (const budget of snapshot.surroundings.budgets(namespace)) {
+      const { selector } = budget.spec;
+      if (selector === undefined || !matchesLabelSelector(selector, labels)) continue;
+      if (budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue;
+      const remaining = (left.get(budget) ?? budget.status?.disruptionsAllowed ?? 0) - 1;
+      left.set(budget, remaining);
+      if (remaining < 0) guarded.add(key);
+    }
+  }
+  return guarded;
+}
+
+/** Each asks for the smallest; the next is asked only about those that are equal so far. */
+const LOSSES: readonly ((candidate: Candidate) => number)[] = [
+  ({ violations }) => violations,
+  ({ victims }) => victims[0]?.priority ?? Number.NEGATIVE_INFINITY,
+  // Priorities may be negative: more victims weigh more all the same.
+  ({ victims }) => victims.reduce((sum, { priority }) => sum + priority + 2 ** 31, 0),
+  ({ victims }) => victims.length,
+  // The most important victim that has run the shortest goes.
+  ({ victims }) =>
+    -Math.min(
+      ...victims
+        .filter(({ priority }) => priority === victims[0]?.priority)
+        .map((victim) => startMs(victim)),
+    ),
+];
+
+/** Where the least is lost. Among equals the real one takes any; we take the first by name. */
+export function bestCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
+  let best = candidates;
+  for (const loss of LOSSES) {
+    const least = Math.min(...best.map(loss));
+    best = best.filter((candidate) => loss(candidate) === least);
+  }
+  return best;
+}
+
+/** Higher priority first, then the longer running. */
+function byImportance(a: PodInfo, b: PodInfo): number {
+  return b.priority - a.priority || startMs(a) - startMs(b) || (a.key < b.key ? -1 : 1);
+}
+
+/** A pod that has not started counts as started last. */
+function startMs({ pod }: PodInfo): number {
+  return fromRfc3339(pod.status?.startTime) ?? Number.MAX_SAFE_INTEGER;
+}
