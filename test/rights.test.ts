@@ -4,6 +4,7 @@
  * used in it must stand in the list below with the moment at which it is needed.
  */
 import { describe, expect, it } from "vitest";
+import type { Pod } from "../src/apis/core/pod.ts";
 import { accessOf, coveredBy, rightsOf, underRights } from "../src/operator/rights.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
@@ -87,11 +88,7 @@ spec:
 `;
 
 async function running(world: TestWorld, app: string): Promise<number> {
-  const pods = await world.list<{ metadata: object; status?: { phase?: string } } & object>(
-    "Pod",
-    "v1",
-    `app=${app}`,
-  );
+  const pods = await world.list<Pod>("Pod", "v1", `app=${app}`);
   return pods.filter(({ status }) => status?.phase === "Running").length;
 }
 

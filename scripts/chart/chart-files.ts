@@ -164,8 +164,7 @@ function webhooksTemplate(): string {
       const { apiVersion, kind, metadata, ...rest } = configuration;
       const body = yaml(rest)
         .replaceAll("SERVICE", '{{ include "karpenter.fullname" . }}')
-        .replaceAll("NAMESPACE", "{{ .Release.Namespace }}")
-        .replaceAll("port: 8443", "port: {{ .Values.webhook.port }}");
+        .replaceAll("NAMESPACE", "{{ .Release.Namespace }}");
       // Nobody's log level is worth an upgrade that cannot pass while no controller runs.
       const open = metadata.name === "validation.webhook.config.karpenter.sh";
       return `---

@@ -4,7 +4,7 @@
  * its own with KUBECONFIG, and ends with the test, however that ends.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,6 +27,8 @@ const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=
 export interface LiveCluster {
   readonly client: KubeClient;
   readonly kubeconfig: string;
+  /** Of everything that runs; `logs/karpenter.log` is Karpenter's. */
+  readonly directory: string;
   /** Lines of Karpenter's log so far. */
   log(): readonly string[];
   /** Server-side applies objects or YAML text. */
@@ -54,17 +56,22 @@ export function upstreamCrds(): readonly string[] {
 export interface LiveOptions {
   /** CRDs keep their conversion webhook, and Karpenter serves webhooks at a URL on loopback. */
   readonly webhooks?: boolean;
+  /** An empty cluster: no CRDs and no Karpenter. */
+  readonly bare?: boolean;
+  /** Of kube-apiserver, in a folder that is there for them. */
+  readonly apiServerArguments?: (directory: string) => readonly string[];
 }
 
 /** `crds`: folders to install from; ours by default. */
 export async function openLiveCluster(
   crds?: readonly string[],
-  { webhooks = false }: LiveOptions = {},
+  { webhooks = false, bare = false, apiServerArguments }: LiveOptions = {},
 ): Promise<LiveCluster> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-cluster-"));
   const plane = await startControlPlane({
     directory,
     tell: (line) => process.stderr.write(`${line}\n`),
+    extraArguments: { "kube-apiserver": apiServerArguments?.(directory) ?? [] },
   });
   const client = createKubeClient(plane.transport);
   const resources = discoverResources(client);
@@ -78,7 +85,8 @@ export async function openLiveCluster(
   const cluster: LiveCluster = {
     client,
     kubeconfig: plane.kubeconfig,
-    log: () => readFileSync(logFile, "utf8").split("\n").slice(0, -1),
+    directory,
+    log: () => (existsSync(logFile) ? readFileSync(logFile, "utf8").split("\n").slice(0, -1) : []),
     apply: async (what) => {
       const objects =
         typeof what === "string"
@@ -117,6 +125,7 @@ export async function openLiveCluster(
       rmSync(directory, { recursive: true });
     },
   };
+  if (bare) return cluster;
   try {
     await installCustomKinds(plane.transport, new SystemClock(), crds, webhooks);
     const flags = webhooks ? await webhookFlags() : [];

@@ -1,0 +1,68 @@
+/**
+ * kube-apiserver's own record of who asked for what and what was decided: the witness that an account has
+ * all the rights that it needs, and needs all that it has.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Arguments of kube-apiserver that keep a record of what service accounts of the namespace do. */
+export function auditArguments(directory: string, namespace: string): readonly string[] {
+  const policy = join(directory, "audit-policy.json");
+  const group = `system:serviceaccounts:${namespace}`;
+  const rules = [
+    { level: "Metadata", userGroups: [group], omitStages: ["RequestReceived"] },
+    { level: "None" },
+  ];
+  writeFileSync(policy, JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", rules }));
+  return [`--audit-policy-file=${policy}`, `--audit-log-path=${logOf(directory)}`];
+}
+
+export interface AuditedRequest {
+  readonly user: string;
+  readonly verb: string;
+  /** `nodeclaims/status.karpenter.sh`; undefined for paths that name no resource. */
+  readonly resource: string | undefined;
+  readonly name: string | undefined;
+  readonly status: number;
+  readonly allowed: boolean;
+  readonly uri: string;
+}
+
+export function auditedRequests(directory: string): readonly AuditedRequest[] {
+  if (!existsSync(logOf(directory))) return [];
+  const lines = readFileSync(logOf(directory), "utf8").split("\n");
+  return lines.filter((line) => line.endsWith("}")).map((line) => read(JSON.parse(line)));
+}
+
+interface AuditEvent {
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: {
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly apiGroup?: string;
+    readonly name?: string;
+  };
+  readonly responseStatus?: { readonly code?: number };
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+function read({ verb, requestURI, user, objectRef, responseStatus, annotations }: AuditEvent) {
+  const { resource, subresource, apiGroup, name } = objectRef ?? {};
+  const path = [resource, subresource].filter((part) => part !== undefined).join("/");
+  const group = apiGroup === undefined ? "" : `.${apiGroup}`;
+  return {
+    user: user.username,
+    verb,
+    resource: resource === undefined ? undefined : `${path}${group}`,
+    name,
+    status: responseStatus?.code ?? 0,
+    allowed: annotations?.["authorization.k8s.io/decision"] !== "forbid",
+    uri: requestURI,
+  };
+}
+
+function logOf(directory: string): string {
+  return join(directory, "logs", "audit.log");
+}

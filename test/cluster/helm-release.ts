@@ -1,0 +1,153 @@
+/**
+ * The real helm against a cluster, and what a kubelet would do with the Deployment it installs: the
+ * controller runs as a process with the container's own arguments and environment, and with a token of the
+ * pod's own ServiceAccount, so it may do what the chart's roles say and nothing else.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse, stringify } from "yaml";
+import type { LiveCluster } from "./live-cluster.ts";
+
+const CHARTS = fileURLToPath(new URL("../../deploy/charts/", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=>process.exit());";
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Helm {
+  /** `{chart}` and `{crds}` in the arguments stand for the charts; `values` go in by a file. */
+  run(args: readonly string[], values?: object): Promise<Ran>;
+  /** Standard output of a command that must end well. */
+  ok(args: readonly string[], values?: object): Promise<string>;
+  /** Standard error of a command that must fail. */
+  fails(args: readonly string[], values?: object): Promise<string>;
+}
+
+export function helmOf(
+  path: string,
+  { directory, kubeconfig }: Pick<LiveCluster, "directory" | "kubeconfig">,
+): Helm {
+  let files = 0;
+  const run = (args: readonly string[], values?: object): Promise<Ran> => {
+    const full = args.map((arg) =>
+      arg.replace("{chart}", `${CHARTS}karpenter`).replace("{crds}", `${CHARTS}karpenter-crd`),
+    );
+    if (values !== undefined) {
+      const file = join(directory, `values-${++files}.yaml`);
+      writeFileSync(file, stringify(values));
+      full.push("--values", file);
+    }
+    // Its own folders, so that a user's settings are not read and not written.
+    const env = {
+      ...process.env,
+      KUBECONFIG: kubeconfig,
+      HELM_CONFIG_HOME: join(directory, "helm"),
+      HELM_CACHE_HOME: join(directory, "helm"),
+      HELM_DATA_HOME: join(directory, "helm"),
+    };
+    return new Promise((resolve) => {
+      execFile(path, full, { env, timeout: 180_000, maxBuffer: 1 << 26 }, (error, out, err) => {
+        const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+        resolve({ code, out, err });
+      });
+    });
+  };
+  return {
+    run,
+    ok: async (args, values) => {
+      const { code, out, err } = await run(args, values);
+      if (code !== 0) throw new Error(`helm ${args.join(" ")} failed: ${err}`);
+      return out;
+    },
+    fails: async (args, values) => {
+      const { code, out, err } = await run(args, values);
+      if (code === 0) throw new Error(`helm ${args.join(" ")} went well:\n${out}`);
+      return err;
+    },
+  };
+}
+
+interface EnvironmentVariable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: {
+    readonly fieldRef?: { readonly fieldPath: string };
+    readonly resourceFieldRef?: { readonly resource: string };
+  };
+}
+
+export interface Container {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly env: readonly EnvironmentVariable[];
+}
+
+/** The environment that a kubelet gives to the container, of those sources that the chart uses. */
+export function environmentOf(container: Container, namespace: string): Record<string, string> {
+  const entries = container.env.map(({ name, value, valueFrom }): [string, string] => {
+    if (value !== undefined) return [name, value];
+    if (valueFrom?.fieldRef?.fieldPath === "metadata.namespace") return [name, namespace];
+    // As for a container without requests and limits.
+    if (valueFrom?.resourceFieldRef?.resource === "requests.cpu") return [name, "0"];
+    if (valueFrom?.resourceFieldRef?.resource === "limits.memory") return [name, "8589934592"];
+    throw new Error(`the test does not know where ${name} comes from`);
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A kubeconfig that holds nothing but a fresh token of the ServiceAccount. */
+export async function kubeconfigOf(
+  cluster: LiveCluster,
+  admin: string,
+  namespace: string,
+  serviceAccount: string,
+): Promise<string> {
+  const { body } = await cluster.client.raw({
+    method: "POST",
+    path: `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`,
+    body: {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      spec: { expirationSeconds: 3_600 },
+    },
+  });
+  const { token } = (body as { status: { token: string } }).status;
+  const config = parse(admin) as { users: { user: object }[] };
+  const users = config.users.map((entry) => ({ ...entry, user: { token } }));
+  const file = join(cluster.directory, `${serviceAccount}.kubeconfig`);
+  writeFileSync(file, stringify({ ...config, users }), { mode: 0o600 });
+  return file;
+}
+
+/** Starts the container's program; it ends with this process. Its log joins `logs/karpenter.log`. */
+export function runContainer(
+  cluster: LiveCluster,
+  kubeconfig: string,
+  container: Container,
+  environment: Readonly<Record<string, string>>,
+): ChildProcess {
+  const log = openSync(join(cluster.directory, "logs", "karpenter.log"), "a");
+  const child = spawn(process.execPath, ["--import", END_WITH_STDIN, MAIN, ...container.args], {
+    stdio: ["pipe", log, log],
+    // Nothing of ours: a container has only what its manifest gives it.
+    env: { PATH: process.env["PATH"], KUBECONFIG: kubeconfig, ...environment },
+  });
+  closeSync(log);
+  return child;
+}
+
+/** As a kubelet ends a container: asked first, killed after ten seconds. */
+export async function endContainer(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
+  await ended;
+  clearTimeout(late);
+}
