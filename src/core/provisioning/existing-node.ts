@@ -71,6 +71,8 @@ export class ExistingNode implements Place {
   readonly taints: readonly Taint[];
   readonly labels: Requirements;
   readonly pods: Pod[] = [];
+  /** Supposed away: takes nothing. */
+  gone = false;
   #remaining: Resources;
   readonly #ports: HostPort[];
   #attached: Map<string, Set<string>> | undefined;
@@ -102,15 +104,7 @@ export class ExistingNode implements Place {
    * Whether the pod may go here as the variant stands. What fits no more comes first: it is cheap.
    */
   accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
-    if (!fits(podClass.requests, this.#remaining)) return "never";
-    if (!variant.metNodes.has(this.index)) {
-      if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return "never";
-      if (!this.canMeet(variant.requirements)) return "never";
-      const sets = podClass.volumeSets;
-      if (sets.length > 0 && !sets.some((set) => this.canMeet(attempt.space.get(set))))
-        return "never";
-      variant.metNodes.add(this.index);
-    }
+    if (this.gone || !this.hasWhatItTakes(podClass, variant, attempt.space)) return "never";
     const { ports } = podClass;
     if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port))))
       return "never";
@@ -120,6 +114,30 @@ export class ExistingNode implements Place {
       return isPermanent(rule.group) ? "never" : "notNow";
     }
     return "yes";
+  }
+
+  /** Room, taints and labels: what stays as it is until something is placed. */
+  hasWhatItTakes(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
+    if (!fits(podClass.requests, this.#remaining)) return false;
+    if (variant.metNodes.has(this.index)) return true;
+    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return false;
+    if (!this.canMeet(variant.requirements)) return false;
+    const sets = podClass.volumeSets;
+    if (sets.length > 0 && !sets.some((set) => this.canMeet(space.get(set)))) return false;
+    variant.metNodes.add(this.index);
+    return true;
+  }
+
+  /** What it is like now; the function takes everything back that came since. */
+  remember(): () => void {
+    const [count, remaining, ports] = [this.pods.length, this.#remaining, this.#ports.length];
+    const attached = this.#attached === undefined ? undefined : new Map(this.#attached);
+    return () => {
+      this.pods.length = count;
+      this.#remaining = remaining;
+      this.#ports.length = ports;
+      this.#attached = attached;
+    };
   }
 
   add(pod: Pod, podClass: PodClass, volumes: VolumeIndex): void {

@@ -28,7 +28,7 @@ import type { PoolRejection, RejectionReason, UnschedulablePod } from "./result.
 interface Explained {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
-  readonly classes: PodClasses;
+  readonly classes: Pick<PodClasses, "variant">;
 }
 
 type Rejected = Partial<Record<RejectionReason, number>>;

@@ -31,7 +31,7 @@ const NOT_RESERVED = Requirements.fromSpecs([
 ]);
 
 /** What planned nodes of one template and one set of requirements have in common. */
-interface Kind {
+export interface Kind {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
   /** By price. */
@@ -42,13 +42,16 @@ interface Kind {
 
 type Choice = Pick<PlannedClaim, "instanceTypes" | "cheapest">;
 
-/** The planned nodes in the order in which they were opened. Nodes that are alike share lists. */
+/**
+ * The planned nodes in the order in which they were opened. Nodes that are alike share lists; `kinds`
+ * keeps them for later calls with the same space.
+ */
 export function planClaims(
   claims: readonly NewNodeClaim[],
   space: RequirementSpace,
   options: SchedulingOptions,
+  kinds = new Map<string, Kind>(),
 ): PlannedClaim[] {
-  const kinds = new Map<string, Kind>();
   return claims.map((claim) => {
     const { template } = claim;
     const key = `${template.index} ${claim.set} ${claim.reserved.join()}`;

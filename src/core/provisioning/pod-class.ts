@@ -36,7 +36,9 @@ export interface Variant {
   readonly hostRules: readonly Rule[];
   readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
-  /** All existing nodes before this index are dead. */
+  /** The only existing nodes worth a look, ascending; absent: all. */
+  readonly places?: readonly number[];
+  /** All existing nodes before this index (of `places`, if there are) are dead. */
   firstNode: number;
   /** Nodes whose labels and taints are known to do: those do not change within a pass. */
   readonly metNodes: Marks;
@@ -201,6 +203,22 @@ export class PodClasses {
       refusedSets: new Map(),
     };
   }
+}
+
+/** The variant as if nothing had been tried yet; what depends on nodes and pods alone is kept. */
+export function untried(variant: Variant, places: readonly number[]): Variant {
+  const deadClaims = new Marks();
+  const [, ...closing] = variant.closed;
+  return {
+    ...variant,
+    places,
+    firstNode: 0,
+    deadNodes: new Marks(),
+    deadClaims,
+    closed: [deadClaims, ...closing],
+    deadTemplates: new Marks(),
+    refusedSets: new Map(),
+  };
 }
 
 const NO_LABELS: Readonly<Record<string, string>> = {};

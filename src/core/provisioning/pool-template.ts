@@ -125,6 +125,27 @@ export function chargeLimits(template: Template, candidates: Bits): void {
   applyLimits(template);
 }
 
+/**
+ * A node of this pool with that capacity is supposed away: the limits have that much more room. The
+ * function takes it back, and all that was charged since.
+ */
+export function creditLimits(template: Template, capacities: readonly Resources[]): () => void {
+  const { budget, usable } = template;
+  const { remaining, within, exhausted } = budget;
+  const names = Object.keys(remaining);
+  if (names.length > 0) {
+    budget.remaining = { ...remaining };
+    for (const name of names) {
+      for (const capacity of capacities)
+        budget.remaining[name] = (budget.remaining[name] as number) + (capacity[name] ?? 0);
+    }
+    budget.within = usable.slice();
+    budget.exhausted = false;
+    applyLimits(template);
+  }
+  return () => Object.assign(budget, { remaining, within, exhausted });
+}
+
 /** Drops the types of which the pool's daemons hold a port that the pod wants too. */
 export function dropPortConflicts(
   template: Template,

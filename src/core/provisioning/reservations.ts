@@ -25,6 +25,13 @@ export class Reservations {
     }
   }
 
+  /** As it stands, to go on from without touching this one. */
+  copy(): Reservations {
+    const copy = new Reservations([]);
+    for (const [id, left] of this.#left) copy.#left.set(id, left);
+    return copy;
+  }
+
   /** Of `wanted` those that a node could hold which has `held` so far. */
   holdable(wanted: readonly string[], held: readonly string[]): readonly string[] {
     return wanted.filter((id) => held.includes(id) || (this.#left.get(id) ?? 0) > 0);

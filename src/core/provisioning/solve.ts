@@ -41,8 +41,10 @@ export interface Pass {
   readonly volumes: VolumeIndex;
   readonly templates: readonly Template[];
   readonly nodes: readonly ExistingNode[];
-  readonly classes: PodClasses;
+  readonly classes: Pick<PodClasses, "variant">;
   readonly claims: OpenClaims;
+  /** Told of a node that there is before it gets a pod; absent: nobody wants to know. */
+  readonly onTouch?: (node: ExistingNode) => void;
 }
 
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
@@ -103,7 +105,12 @@ function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
   return { pod, message: podClass.deferred ?? "", pools: [], deferred: true };
 }
 
-function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean): Pass {
+/** A pass before anything is placed; `idle`: nothing will be. */
+export function createPass(
+  input: SchedulingInput,
+  volumes: VolumeIndex,
+  idle: boolean,
+): Pass & { readonly classes: PodClasses } {
   const { options } = input;
   const daemonPods = input.daemonPods.filter((pod) => !hasDynamicResources(pod));
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
@@ -138,7 +145,11 @@ function createPass(input: SchedulingInput, volumes: VolumeIndex, idle: boolean)
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 /** Sorts the batch into classes, and counts for their topology what already runs. */
-function classify(pass: Pass, input: SchedulingInput, pods: readonly Pod[]): QueuedPod[] {
+function classify(
+  pass: ReturnType<typeof createPass>,
+  input: SchedulingInput,
+  pods: readonly Pod[],
+): QueuedPod[] {
   const { topology } = pass.context;
   const drafts = pods.map((pod) => pass.classes.announce(pod));
   const batch = input.nodes.length === 0 ? NO_KEYS : new Set(input.pods.map(keyOf));
@@ -171,14 +182,14 @@ function classify(pass: Pass, input: SchedulingInput, pods: readonly Pod[]): Que
   }));
 }
 
-function heldTerms(pod: Pod) {
+export function heldTerms(pod: Pod) {
   const { requiredDuringSchedulingIgnoredDuringExecution: terms = [] } =
     pod.spec.affinity?.podAntiAffinity ?? {};
   return terms;
 }
 
 /** Tries the pod as it is, then with one preference less, and so on. */
-function place(pass: Pass, item: QueuedPod): Outcome {
+export function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
   if (podClass.failedAt === chances(pass, podClass) && !podClass.hasVolumes)
@@ -220,13 +231,19 @@ export function onExistingNode(
 ): boolean {
   const { nodes, volumes } = pass;
   const attempt = new Attempt(pass.context, volumes);
-  while (variant.deadNodes.has(variant.firstNode)) variant.firstNode++;
-  for (let index = variant.firstNode; index < nodes.length; index++) {
+  const { places } = variant;
+  const count = places === undefined ? nodes.length : places.length;
+  const indexAt = (at: number) => (places === undefined ? at : (places[at] as number));
+  while (variant.firstNode < count && variant.deadNodes.has(indexAt(variant.firstNode)))
+    variant.firstNode++;
+  for (let at = variant.firstNode; at < count; at++) {
+    const index = indexAt(at);
     if (variant.deadNodes.has(index)) continue;
     const node = nodes[index] as ExistingNode;
     const verdict = node.accepts(pod, podClass, variant, attempt);
     if (verdict === "never") variant.deadNodes.add(index);
     if (verdict !== "yes") continue;
+    pass.onTouch?.(node);
     node.add(pod, podClass, volumes);
     for (const group of podClass.countedBy) pass.context.topology.count(group, node);
     return true;

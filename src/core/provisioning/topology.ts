@@ -77,6 +77,14 @@ export function closesHosts(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type === "antiAffinity";
 }
 
+/** A count as it was before, or a planned node that was closed. */
+interface Change {
+  readonly group: TopologyGroup;
+  readonly domain?: string;
+  readonly before?: number | undefined;
+  readonly closed?: number | undefined;
+}
+
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
@@ -87,6 +95,8 @@ export class Topology {
   readonly #templates: readonly Template[];
   readonly #space: RequirementSpace;
   #revision = 0;
+  /** What to take back, newest last; undefined: changes are for good. */
+  #journal: Change[] | undefined;
 
   constructor(
     space: RequirementSpace,
@@ -193,11 +203,46 @@ export class Topology {
     if (!eligible(group.filter, place)) return true;
     const domains = this.#possible(group, place);
     if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
-    for (const domain of domains) group.counts.set(domain, (group.counts.get(domain) ?? 0) + 1);
+    for (const domain of domains) this.#set(group, domain, (group.counts.get(domain) ?? 0) + 1);
     if (place.id !== undefined && closesHosts(group)) group.closed.add(place.id);
+    this.#journal?.push({ group, closed: place.id });
+    return true;
+  }
+
+  /** Takes back what `count` did for a pod on a node that exists. */
+  uncount(group: TopologyGroup, place: Place): void {
+    if (!eligible(group.filter, place)) return;
+    for (const domain of this.#possible(group, place))
+      this.#set(group, domain, (group.counts.get(domain) ?? 0) - 1);
+  }
+
+  /** The domain is no more: its last node has gone, and no pool can make another. */
+  forgetDomain(group: TopologyGroup, domain: string): void {
+    this.#set(group, domain, undefined);
+  }
+
+  /** From here on changes are for a while only: see {@link rollBack}. */
+  begin(): void {
+    this.#journal = [];
+  }
+
+  /** Everything since {@link begin} has not been. */
+  rollBack(): void {
+    const journal = this.#journal ?? [];
+    this.#journal = undefined;
+    for (let at = journal.length - 1; at >= 0; at--) {
+      const { group, domain, before, closed } = journal[at] as Change;
+      if (closed !== undefined) group.closed.delete(closed);
+      if (domain !== undefined) this.#set(group, domain, before);
+    }
+  }
+
+  #set(group: TopologyGroup, domain: string, count: number | undefined): void {
+    this.#journal?.push({ group, domain, before: group.counts.get(domain) });
+    if (count === undefined) group.counts.delete(domain);
+    else group.counts.set(domain, count);
     group.revision++;
     this.#revision++;
-    return true;
   }
 
   /**

@@ -1,0 +1,338 @@
+/**
+ * The cluster without some of its nodes, asked many times over: everything that does not depend on which
+ * nodes go is worked out once, and each question changes a little, looks, and takes the change back. What
+ * comes out is what `solve` would plan for the pods concerned on a cluster that never had those nodes.
+ *
+ * Pods that wait for a place anyway, and find one on a node that is there, keep it: they are put there
+ * before the first question. Those that need a new node of their own play no part.
+ */
+import { isTerminating, type Pod } from "../../apis/core/pod.ts";
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { assert } from "../../base/assert.ts";
+import { VolumeIndex } from "../scheduling/volumes.ts";
+import { refusal } from "./eligibility.ts";
+import { ExistingNode } from "./existing-node.ts";
+import { explain } from "./explain.ts";
+import { OpenClaims } from "./open-claims.ts";
+import { type Kind, planClaims } from "./planned-claim.ts";
+import { type Draft, type PodClass, type PodClasses, untried, type Variant } from "./pod-class.ts";
+import { creditLimits } from "./pool-template.ts";
+import { Queue, type QueuedPod } from "./queue.ts";
+import type { PlannedClaim, UnschedulablePod } from "./result.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { createPass, heldTerms, type Pass, place } from "./solve.ts";
+import type { TopologyGroup } from "./topology.ts";
+
+export interface Without {
+  /** New nodes that the pods would need. */
+  readonly newClaims: readonly PlannedClaim[];
+  /** Nodes that would take pods of those that go. Which pods, by node name. */
+  readonly existing: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  /** Pods without a place, by key; at most `MAX_EXPLAINED` with their reasons worked out. */
+  readonly unschedulable: readonly UnschedulablePod[];
+}
+
+const MAX_EXPLAINED = 5;
+
+/** A node, and who is counted as being there. */
+interface Host {
+  readonly place: ExistingNode;
+  readonly counted: readonly TopologyGroup[];
+}
+
+export class WhatIf {
+  readonly #input: SchedulingInput;
+  readonly #volumes: VolumeIndex;
+  readonly #base: ReturnType<typeof createPass>;
+  readonly #drafts = new Map<Pod, Draft>();
+  readonly #classes = new Map<Pod, PodClass>();
+  readonly #hosts = new Map<string, Host>();
+  /** Domains that only nodes make: how many do. */
+  readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
+  /** Where a class could go at all, in every question. */
+  readonly #places = new Map<Variant, readonly number[]>();
+  readonly #kinds = new Map<string, Kind>();
+  readonly #ownerLabels: readonly string[];
+  readonly #refusals = new WeakMap<Pod, { readonly reason: string | undefined }>();
+
+  /** `input.pods`: those that need a place as it is. */
+  constructor(input: SchedulingInput) {
+    this.#input = input;
+    this.#volumes = new VolumeIndex(input.volumes);
+    this.#base = createPass(input, this.#volumes, false);
+    this.#ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
+    const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
+    this.#announce(waiting);
+    this.#countWhatRuns(new Set(input.pods.map(keyOf)));
+    this.#house(waiting);
+  }
+
+  /** What happens when these nodes go, and these pods of theirs need a place. */
+  without(nodeNames: readonly string[], moving: readonly Pod[]): Without {
+    const hosts = nodeNames.flatMap((name) => this.#hosts.get(name) ?? []);
+    const displaced = hosts.flatMap(({ place: { pods } }) => pods);
+    const pods = [...moving, ...displaced];
+    const refused: UnschedulablePod[] = [];
+    const fine = pods.filter((pod) => {
+      const reason = this.#refusal(pod);
+      if (reason !== undefined) refused.push({ pod, message: reason, pools: [], ignored: true });
+      return reason === undefined;
+    });
+    return this.#suppose(hosts, (pass, classes, touched) => {
+      const failed = run(pass, new Queue(fine.map((pod) => ({ pod, podClass: classes.of(pod) }))));
+      const { space } = pass.context;
+      return {
+        newClaims: planClaims(pass.claims.all, space, this.#input.options, this.#kinds),
+        existing: placedOn(touched),
+        unschedulable: [...refused, ...explained(failed, pass)].sort(byKey),
+      };
+    });
+  }
+
+  #refusal(pod: Pod): string | undefined {
+    let known = this.#refusals.get(pod);
+    if (known === undefined) {
+      const { wellKnownLabels } = this.#input.options;
+      known = { reason: refusal(pod, this.#volumes, wellKnownLabels, this.#ownerLabels) };
+      this.#refusals.set(pod, known);
+    }
+    return known.reason;
+  }
+
+  /** Every pod that a question could be about: all topology groups must be known before counting. */
+  #announce(waiting: readonly Pod[]): void {
+    const { classes } = this.#base;
+    const movable = this.#input.nodes
+      .filter(({ managed, deleting }) => managed && !deleting)
+      .flatMap(({ pods }) => pods.filter(isReschedulable));
+    for (const pod of [...waiting, ...movable]) this.#drafts.set(pod, classes.announce(pod));
+  }
+
+  #countWhatRuns(batch: ReadonlySet<string>): void {
+    const { topology } = this.#base.context;
+    const targets = new Map(this.#base.nodes.map((node) => [node.view.name, node]));
+    const running = this.#input.nodes.map((view) => ({
+      place: targets.get(view.name) ?? new ExistingNode(view, []),
+      staying: view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod))),
+    }));
+    const held = new Map<Pod, readonly TopologyGroup[]>();
+    for (const pod of running.flatMap(({ staying }) => staying)) {
+      const terms = heldTerms(pod);
+      if (terms.length === 0) continue;
+      const { namespace = "default", labels = {} } = pod.metadata;
+      const owner = { namespace, labels };
+      held.set(
+        pod,
+        terms.map((term) => topology.affinity(term, "antiAffinity", owner, true)),
+      );
+    }
+    this.#addDomains();
+    for (const { place: node, staying } of running) {
+      const counted = staying.flatMap((pod) => {
+        const { namespace = "default", labels = {} } = pod.metadata;
+        const direct = topology.selecting(namespace, labels).filter(({ inverse }) => !inverse);
+        return [...(held.get(pod) ?? []), ...direct];
+      });
+      for (const group of counted) topology.count(group, node);
+      this.#hosts.set(node.view.name, { place: node, counted });
+    }
+  }
+
+  /** Nodes are domains too; those that no pool could make go with their last node. */
+  #addDomains(): void {
+    const { context, nodes } = this.#base;
+    const possible = new Map(
+      context.topology.groups.map((group) => [group, new Set(group.counts.keys())]),
+    );
+    for (const node of nodes) context.topology.addDomains(node);
+    for (const [group, fromPools] of possible) {
+      if (group.key === HOSTNAME_LABEL_KEY || group.counts.size === fromPools.size) continue;
+      const counts = new Map<string, number>();
+      for (const node of nodes) {
+        const domain = node.domain(group.key);
+        if (domain === undefined || fromPools.has(domain) || !group.counts.has(domain)) continue;
+        counts.set(domain, (counts.get(domain) ?? 0) + 1);
+      }
+      this.#nodesIn.set(group, counts);
+    }
+  }
+
+  /** Waiting pods that find room as it is have it from now on. */
+  #house(waiting: readonly Pod[]): void {
+    if (waiting.length === 0) return;
+    const housed = this.#suppose([], (pass, classes, touched) => {
+      run(pass, new Queue(waiting.map((pod) => ({ pod, podClass: classes.of(pod) }))));
+      return placedOn(touched);
+    });
+    const { topology } = this.#base.context;
+    for (const { nodeName, pods } of housed) {
+      const node = this.#hosts.get(nodeName)?.place;
+      assert(node !== undefined, "pods are placed on nodes that are there");
+      for (const pod of pods) {
+        const podClass = this.#classOf(pod);
+        node.add(pod, podClass, this.#volumes);
+        for (const group of podClass.countedBy) topology.count(group, node);
+      }
+    }
+    // Rooms have become smaller.
+    this.#places.clear();
+  }
+
+  #classOf(pod: Pod): PodClass {
+    let podClass = this.#classes.get(pod);
+    if (podClass === undefined) {
+      const draft = this.#drafts.get(pod);
+      assert(draft !== undefined, "only pods that wait, or run on nodes of ours, are asked about");
+      podClass = this.#base.classes.classOf(pod, draft);
+      this.#classes.set(pod, podClass);
+    }
+    return podClass;
+  }
+
+  /** Lets `look` see the cluster without some nodes, and takes back all that it did. */
+  #suppose<T>(
+    hosts: readonly Host[],
+    look: (pass: Pass, classes: Trying, touched: ReadonlyMap<ExistingNode, number>) => T,
+  ): T {
+    const { context, templates } = this.#base;
+    const { topology, reservations } = context;
+    topology.begin();
+    const undo = templates.map((template) =>
+      creditLimits(
+        template,
+        hosts
+          .filter(({ place: { view } }) => view.poolId === template.pool.id)
+          .map(({ place: { view } }) => view.capacity),
+      ),
+    );
+    for (const { place: node, counted } of hosts) {
+      undo.push(node.remember());
+      node.gone = true;
+      for (const group of counted) topology.uncount(group, node);
+      for (const pod of node.pods)
+        for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
+    }
+    this.#forgetDomains(hosts);
+    const classes = new Trying(
+      this.#base.classes,
+      (pod) => this.#classOf(pod),
+      (podClass, variant) => this.#placesOf(podClass, variant),
+    );
+    const touched = new Map<ExistingNode, number>();
+    const pass: Pass = {
+      ...this.#base,
+      context: { ...context, reservations: reservations.copy(), strictReservations: false },
+      classes,
+      claims: new OpenClaims(),
+      onTouch: (node) => {
+        if (touched.has(node)) return;
+        touched.set(node, node.pods.length);
+        undo.push(node.remember());
+      },
+    };
+    try {
+      return look(pass, classes, touched);
+    } finally {
+      for (const takeBack of undo) takeBack();
+      for (const { place: node } of hosts) node.gone = false;
+      topology.rollBack();
+    }
+  }
+
+  #forgetDomains(hosts: readonly Host[]): void {
+    const { topology } = this.#base.context;
+    for (const [group, counts] of this.#nodesIn) {
+      const leaving = new Map<string, number>();
+      for (const { place: node } of hosts) {
+        const domain = node.domain(group.key);
+        if (domain !== undefined) leaving.set(domain, (leaving.get(domain) ?? 0) + 1);
+      }
+      for (const [domain, count] of leaving)
+        if (counts.get(domain) === count) topology.forgetDomain(group, domain);
+    }
+  }
+
+  #placesOf(podClass: PodClass, variant: Variant): readonly number[] {
+    let places = this.#places.get(variant);
+    if (places === undefined) {
+      const { context, nodes } = this.#base;
+      places = nodes
+        .filter((node) => node.hasWhatItTakes(podClass, variant, context.space))
+        .map(({ index }) => index);
+      this.#places.set(variant, places);
+    }
+    return places;
+  }
+}
+
+/** The classes of one question: what is tried there is forgotten with it. */
+class Trying {
+  readonly #classes: PodClasses;
+  readonly #classOf: (pod: Pod) => PodClass;
+  readonly #placesOf: (podClass: PodClass, variant: Variant) => readonly number[];
+  readonly #copies = new Map<PodClass, PodClass>();
+  readonly #originals = new Map<PodClass, PodClass>();
+
+  constructor(
+    classes: PodClasses,
+    classOf: (pod: Pod) => PodClass,
+    placesOf: (podClass: PodClass, variant: Variant) => readonly number[],
+  ) {
+    this.#classes = classes;
+    this.#classOf = classOf;
+    this.#placesOf = placesOf;
+  }
+
+  of(pod: Pod): PodClass {
+    const original = this.#classOf(pod);
+    let copy = this.#copies.get(original);
+    if (copy === undefined) {
+      copy = { ...original, variants: [], failedAt: -1 };
+      this.#copies.set(original, copy);
+      this.#originals.set(copy, original);
+    }
+    return copy;
+  }
+
+  variant(podClass: PodClass, step: number): Variant | undefined {
+    const known = podClass.variants[step];
+    if (known !== undefined) return known;
+    const original = this.#originals.get(podClass) as PodClass;
+    const variant = this.#classes.variant(original, step);
+    if (variant === undefined) return undefined;
+    const fresh = untried(variant, this.#placesOf(original, variant));
+    podClass.variants.push(fresh);
+    return fresh;
+  }
+}
+
+/** Nodes in order with the pods they got; `touched`: how many they had before. */
+function placedOn(touched: ReadonlyMap<ExistingNode, number>): Without["existing"] {
+  return [...touched]
+    .toSorted(([a], [b]) => a.index - b.index)
+    .map(([{ view, pods }, before]) => ({ nodeName: view.name, pods: pods.slice(before) }));
+}
+
+/** Places all it can; returns the others. */
+function run(pass: Pass, queue: Queue): QueuedPod[] {
+  const failed: QueuedPod[] = [];
+  for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+    const outcome = place(pass, item);
+    if (outcome === "tryAgain") queue.giveBack(item);
+    else if (outcome !== "placed") failed.push(item);
+  }
+  return [...failed, ...queue.rest()];
+}
+
+function explained(failed: readonly QueuedPod[], pass: Pass): UnschedulablePod[] {
+  const sorted = failed.toSorted((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1));
+  const rest = sorted.slice(MAX_EXPLAINED).map(({ pod }) => ({ pod, message: "", pools: [] }));
+  return [...explain(sorted.slice(0, MAX_EXPLAINED), pass), ...rest];
+}
+
+function byKey(a: UnschedulablePod, b: UnschedulablePod): number {
+  return keyOf(a.pod) < keyOf(b.pod) ? -1 : 1;
+}
