@@ -2,7 +2,7 @@
  * `karpenter plan`: the engine without a cluster. Reads manifests, says what would be launched and
  * why. Exit code 0: every pod has a place; 2: some have none; 1: the input is at fault.
  */
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import type { PlanFlags } from "../run-plan.ts";
 
 export function planCommand(): Command {
@@ -23,15 +23,45 @@ export function planCommand(): Command {
         .default("Strict"),
     )
     .addOption(
+      new Option(
+        "--planner <policy>",
+        "the cheaper of upstream's rules and a packing by price, or the rules alone",
+      )
+        .choices(["cost", "greedy"])
+        .default("cost"),
+    )
+    .addOption(
+      new Option("--planner-effort <times>", "how long the planner searches, as a multiple")
+        .argParser(amount)
+        .default(1),
+    )
+    .addOption(
+      new Option(
+        "--planner-node-cost <usd>",
+        "dollars an hour that a node costs beyond its machine",
+      )
+        .argParser(amount)
+        .default(0.005),
+    )
+    .addOption(
       new Option("-o, --output <format>", "for people or for programs")
         .choices(["text", "json", "yaml"])
         .default("text"),
     )
-    .option("--cluster", "read the current cluster instead of files (not there yet)")
+    .option("--cluster", "read the current cluster, of KUBECONFIG; files come on top")
+    .option("--scheduler-config <file>", "default topology spread, as the controller takes it")
+    .option("--lower-bound", "add a proven bound: no plan costs less (not there yet)")
+    .option("--no-fix", "do not search for what would place the pods that are left")
     .allowExcessArguments(false)
     .action(async (flags: PlanFlags) => {
       // Loaded when wanted, so that help and refused flags answer at once.
       const { runPlan } = await import("../run-plan.ts");
       process.exitCode = await runPlan(flags);
     });
+}
+
+function amount(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isFinite(value) && value >= 0) return value;
+  throw new InvalidArgumentError("Wanted: a number, 0 or more.");
 }

@@ -13,6 +13,8 @@ import { CliError } from "../cli-error.ts";
 export interface Found {
   readonly where: string;
   readonly object: KubeObject;
+  /** Read from an API server, which has judged it already. */
+  readonly live?: true;
 }
 
 const EXTENSIONS = [".yaml", ".yml", ".json"];

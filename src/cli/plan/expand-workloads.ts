@@ -4,6 +4,7 @@
  */
 import type { Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import { withLimitRanges } from "../../apis/core/limit-range.ts";
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
@@ -35,7 +36,7 @@ export function expandWorkloads(manifests: Manifests): Expanded {
         continue;
       }
       taken.add(keyOf(pod));
-      pods.push(manifests.withDefaults(pod));
+      pods.push(withContainerDefaults(manifests.withDefaults(pod), manifests));
       made++;
       for (const claim of claimsOf(workload, pod)) {
         if (takenClaims.has(keyOf(claim))) continue;
@@ -153,6 +154,13 @@ function claimsOf(workload: KubeObject, pod: Pod): PersistentVolumeClaim[] {
       namespace: pod.metadata.namespace as string,
     },
   }));
+}
+
+/** What admission takes from the LimitRanges of the namespace. */
+function withContainerDefaults(pod: Pod, { limitRanges }: Manifests): Pod {
+  const { namespace } = pod.metadata;
+  const own = limitRanges.filter(({ metadata }) => metadata.namespace === namespace);
+  return own.length === 0 ? pod : { ...pod, spec: withLimitRanges(pod.spec, own) };
 }
 
 /** The number that admission takes from the pod's priority class, or from the default one. */

@@ -6,10 +6,17 @@
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
 import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
-import type { Namespace, PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type {
+  Namespace,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Service,
+} from "../../apis/core/kinds.ts";
+import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
+import { nodeOverlayDefinition } from "../../apis/crds/node-overlays.ts";
 import { defaultedProvisioner } from "../../apis/hub/admission.ts";
 import { toClaim } from "../../apis/hub/claim.ts";
 import { convertObject } from "../../apis/hub/conversion.ts";
@@ -17,6 +24,7 @@ import { validateAwsBlock, validateInlineProvider } from "../../apis/hub/validat
 import { validateProvisioner } from "../../apis/hub/validate-provisioner.ts";
 import { problemsText } from "../../apis/hub/validation.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
 import type { NodePool } from "../../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -52,6 +60,9 @@ export interface Manifests {
   readonly budgets: readonly PodDisruptionBudget[];
   readonly priorityClasses: readonly PriorityClass[];
   readonly namespaces: readonly Namespace[];
+  readonly services: readonly Service[];
+  readonly limitRanges: readonly LimitRange[];
+  readonly overlays: readonly NodeOverlay[];
   /** Kind → how many were passed over. */
   readonly unused: ReadonlyMap<string, number>;
   /** Fills the API server's defaults into an object that planning itself makes. */
@@ -59,7 +70,7 @@ export interface Manifests {
 }
 
 /** These have no bearing on where pods go, and are nothing to remark on. */
-const SILENT = new Set(["Service", "ConfigMap", "Secret", "ServiceAccount", "KWOKNodeClass"]);
+const SILENT = new Set(["ConfigMap", "Secret", "ServiceAccount", "KWOKNodeClass"]);
 const CURRENT: Readonly<Record<string, string>> = {
   NodePool: "karpenter.sh/v1",
   NodeClaim: "karpenter.sh/v1",
@@ -69,13 +80,13 @@ const CURRENT: Readonly<Record<string, string>> = {
 /** Throws CliError with place and field for the first object that the API server would refuse. */
 export function sortManifests(found: readonly Found[]): Manifests {
   const registry = createRegistry({ kubernetesVersion: "1.34" });
-  registry.setCrds(customResourceDefinitions());
+  registry.setCrds([...customResourceDefinitions(), nodeOverlayDefinition()]);
   const byKind = new Map<string, KubeObject[]>();
   const unused = new Map<string, number>();
   const seen = new Map<string, string>();
-  for (const { where, object } of found) {
+  for (const { where, object, live } of found) {
     const kind = object.kind as string;
-    const read = readObject(registry, where, object);
+    const read = live === true ? newest(where, object) : readObject(registry, where, object);
     if (read === undefined) {
       unused.set(kind, (unused.get(kind) ?? 0) + 1);
       continue;
@@ -109,6 +120,9 @@ export function sortManifests(found: readonly Found[]): Manifests {
     budgets: of<PodDisruptionBudget>("PodDisruptionBudget"),
     priorityClasses: of<PriorityClass>("PriorityClass"),
     namespaces: of<Namespace>("Namespace"),
+    services: of<Service>("Service"),
+    limitRanges: of<LimitRange>("LimitRange"),
+    overlays: of<NodeOverlay>("NodeOverlay"),
     unused,
     withDefaults: <T extends KubeObject>(object: T): T => {
       const definition = definitionOf(registry, object);

@@ -22,6 +22,9 @@ export function planText(plan: Plan, notes: readonly string[]): string {
     `${totals.placed} of ${totals.pods} pods placed; ${totals.nodes} new ${totals.nodes === 1 ? "node" : "nodes"}, ` +
       `${dollars(totals.priceMicroUsdPerHour)} an hour; worked out in ${plan.timings.solveMs} ms`,
   );
+  const bound = totals.lowerBoundMicroUsdPerHour;
+  if (bound !== undefined)
+    lines.push(`no plan for these pods costs less than ${dollars(bound)} an hour`);
   lines.push(...notes.map((note) => `note: ${note}`));
   return `${lines.join("\n")}\n`;
 }
@@ -78,7 +81,17 @@ function groupedByReason(): (one: Unplaced, index: number, all: readonly Unplace
       const fell = Object.entries(rejected).map(([reason, number]) => `${number} by ${reason}`);
       return `    ${nodePool}: instance types that fell: ${fell.join(", ")}`;
     });
-    return [`  ${named(pods)}`, `    ${one.reason}`, ...counts];
+    const { nearest, fix } = one;
+    const where = nearest?.instanceType === undefined ? "" : ` ${nearest.instanceType} of`;
+    return [
+      `  ${named(pods)}`,
+      `    ${one.reason}`,
+      ...counts,
+      ...(nearest === undefined
+        ? []
+        : [`    nearest:${where} ${nearest.nodePool}: ${nearest.missing.join("; ")}`]),
+      ...(fix === undefined ? [] : [`    fix: ${fix.text}`]),
+    ];
   };
 }
 

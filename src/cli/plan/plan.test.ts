@@ -3,17 +3,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { remedies } from "../../core/provisioning/remedy.ts";
 import { solve } from "../../core/provisioning/solve.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
 import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
+import { CliError } from "../cli-error.ts";
+import { type PlanFlags, runPlan } from "../run-plan.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { objectsOf, readDocuments } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
+import { readCluster } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput, regionOf } from "./planning-input.ts";
+import { parseSchedulerConfig } from "./scheduler-config.ts";
 
 const TYPES = JSON.stringify(
   [2, 4, 8].map((cpu) => ({
@@ -64,17 +72,24 @@ function fileCloud(): Cloud {
 
 async function planFor(
   documents: readonly string[],
-  options: { readonly cloud?: Cloud; readonly poolNames?: readonly string[] } = {},
+  options: {
+    readonly cloud?: Cloud;
+    readonly poolNames?: readonly string[];
+    readonly defaultSpread?: readonly TopologySpreadConstraint[];
+  } = {},
 ): Promise<{ plan: Plan; notes: readonly string[] }> {
   const manifests = sortManifests(objectsOf("app.yaml", documents.join("\n---\n")));
   const settings = {
     preferencePolicy: "Respect",
     minValuesPolicy: "Strict",
     poolNames: options.poolNames ?? [],
+    defaultSpread: options.defaultSpread ?? [],
   } as const;
   const cloud = options.cloud ?? fileCloud();
   const { input, notes } = await planningInput(manifests, cloud, settings, 0);
-  const plan = planOf(solve(input), input.pods.length, { parseMs: 0, solveMs: 0 });
+  const result = solve(input);
+  const found = { remedies: remedies(input, result) };
+  const plan = planOf(result, input.pods.length, { parseMs: 0, solveMs: 0 }, found);
   return { plan, notes };
 }
 
@@ -118,6 +133,7 @@ describe("a plan", () => {
       node("n1"),
     ]);
     expect(plan.existingNodes).not.toHaveLength(0);
+    expect(plan.unschedulable[0]).toHaveProperty("fix.edits");
     const complaints = (value: unknown): FieldError[] => {
       const errors: FieldError[] = [];
       validateSchema(schema, value, "", errors);
@@ -250,6 +266,206 @@ spec:
     ]);
     expect(notes.join("\n")).toContain("nodepool/default: passed over");
     expect(notes.join("\n")).toContain("ServiceMonitor (1)");
+  });
+});
+
+describe("a fix", () => {
+  const LIMITED = POOL.replace("template:", 'limits: {cpu: "8"}\n  template:');
+  const ZONAL = POOL.replace(
+    "operator: Exists}",
+    "operator: Exists}, {key: topology.kubernetes.io/zone, operator: In, values: [a]}",
+  );
+
+  it("made by hand in the manifest places the pods", async () => {
+    const web = workload("Deployment", "web", 3, "", "7");
+    const { plan } = await planFor([LIMITED, web]);
+    expect(plan.unschedulable.map(({ pod }) => pod)).toEqual(["shop/web-1", "shop/web-2"]);
+    expect(plan.unschedulable[0]?.fix?.edits).toEqual([
+      {
+        object: "NodePool default",
+        field: "spec.limits.cpu",
+        action: "set",
+        value: "24",
+        from: "8",
+      },
+    ]);
+    const { plan: after } = await planFor([LIMITED.replace('"8"', '"24"'), web]);
+    expect(after.unschedulable).toEqual([]);
+
+    const far = workload("Deployment", "far", 1).replace(
+      "containers:",
+      "nodeSelector: {topology.kubernetes.io/zone: b}\n      containers:",
+    );
+    const { plan: zonal } = await planFor([ZONAL, far]);
+    expect(zonal.unschedulable[0]).toMatchObject({
+      nearest: { nodePool: "default" },
+      fix: {
+        text: "let NodePool default use topology.kubernetes.io/zone b",
+        edits: [
+          {
+            object: "NodePool default",
+            field: "spec.template.spec.requirements",
+            action: "add",
+            value: "topology.kubernetes.io/zone=b",
+          },
+        ],
+      },
+    });
+    const both = ZONAL.replace("values: [a]", "values: [a, b]");
+    expect((await planFor([both, far])).plan.unschedulable).toEqual([]);
+    expect(planText(zonal, [])).toContain("fix: let NodePool default use");
+  });
+
+  it("of a Provisioner names the fields that it has", async () => {
+    const provisioner =
+      "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {providerRef: {name: old}, limits: {resources: {cpu: 1}}}";
+    const { plan } = await planFor([provisioner, workload("Deployment", "web", 1)]);
+    expect(plan.unschedulable[0]?.fix?.edits[0]).toMatchObject({
+      object: "Provisioner old",
+      field: "spec.limits.resources.cpu",
+    });
+  });
+});
+
+describe("further manifests", () => {
+  it("LimitRanges complete containers of workloads and daemons", async () => {
+    const range = `
+apiVersion: v1
+kind: LimitRange
+metadata: {name: r, namespace: shop}
+spec: {limits: [{type: Container, defaultRequest: {memory: 1Gi}}]}`;
+    const documents = [POOL, workload("Deployment", "web", 1), workload("DaemonSet", "agent", 0)];
+    const { plan } = await planFor([...documents, range]);
+    expect(plan.newNodeClaims[0]?.requests).toMatchObject({ cpu: "2", memory: "2Gi" });
+    expect((await planFor(documents)).plan.newNodeClaims[0]?.requests["memory"]).toBe(undefined);
+  });
+
+  it("NodeOverlays change prices; what has no effect is said", async () => {
+    const overlay = (name: string, spec: string) => `
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: ${name}}
+spec: {requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m-8]}], ${spec}}`;
+    const web = workload("Deployment", "web", 1);
+    const cheap = overlay("cheap", 'price: "0.01"');
+    const { plan, notes } = await planFor([POOL, web, cheap, overlay("also", 'price: "0.02"')]);
+    expect(plan.newNodeClaims[0]?.cheapest).toMatchObject({
+      instanceType: "m-8",
+      priceMicroUsdPerHour: 10_000,
+    });
+    expect(notes.join()).toContain("NodeOverlay also has no effect: Conflict");
+    expect(() => sortManifests(objectsOf("o.yaml", overlay("bad", "capacity: {cpu: 1}")))).toThrow(
+      "o.yaml: NodeOverlay bad: spec.capacity: Invalid value",
+    );
+  });
+
+  it("a default spread is for pods that a Service or their workload selects", async () => {
+    const defaultSpread = parseSchedulerConfig(
+      "s.yaml",
+      "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}",
+    );
+    const documents = [POOL, workload("Deployment", "web", 2)];
+    expect((await planFor(documents)).plan.totals.nodes).toBe(1);
+    const { plan } = await planFor(documents, { defaultSpread });
+    expect(plan.newNodeClaims.map(({ cheapest }) => cheapest.zone).sort()).toEqual(["a", "b"]);
+    expect(() => parseSchedulerConfig("s.yaml", "podTopologySpread: {defaults: []}")).toThrow(
+      "s.yaml: podTopologySpread.defaults: unknown field",
+    );
+  });
+
+  it("leave out a pod whose node the scheduler has nominated", async () => {
+    const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: waiting, namespace: shop}
+spec: {containers: [{name: main, image: x}]}
+status: {nominatedNodeName: n1}`;
+    const { plan, notes } = await planFor([POOL, pod]);
+    expect(plan.totals.pods).toBe(0);
+    expect(notes.join()).toContain("the scheduler has nominated a node: shop/waiting");
+  });
+});
+
+describe("a live cluster", () => {
+  const forbidden = new KubeError(403, { reason: "Forbidden", message: "no" }, "list");
+  const missing = new KubeError(404, { reason: "NotFound", message: "none" }, "list");
+  const serving = (objects: Record<string, unknown[]>, refused: Record<string, Error> = {}) => ({
+    list: async (kind: Kind) => {
+      const error = refused[kind.plural];
+      if (error !== undefined) throw error;
+      const items = objects[`${kind.plural} ${kind.version}`];
+      if (items === undefined && kind.group.startsWith("karpenter")) throw missing;
+      return { items: items ?? [], resourceVersion: "1" };
+    },
+  });
+
+  it("is read kind by kind, older versions too, and needs no judging", async () => {
+    const pool = parse(POOL.replace("v1\n", "v1beta1\n")) as KubeObject;
+    const pods = [
+      { metadata: { name: "p", namespace: "shop" }, spec: { containers: [], strange: true } },
+    ];
+    const client = serving({ "nodepools v1beta1": [pool], "pods v1": pods });
+    const { found, notes } = await readCluster(client as never);
+    expect(notes).toEqual([]);
+    const manifests = sortManifests(found);
+    expect(manifests.pools[0]?.apiVersion).toBe("karpenter.sh/v1");
+    expect(manifests.pods.map(({ metadata }) => metadata.name)).toEqual(["p"]);
+  });
+
+  it("does without what it may not see, but not without pods", async () => {
+    const { notes } = await readCluster(serving({}, { limitranges: forbidden }) as never);
+    expect(notes).toEqual(["left out, as reading them is forbidden: limitranges"]);
+    await expect(readCluster(serving({}, { pods: forbidden }) as never)).rejects.toThrow(
+      "--cluster: pods cannot be read",
+    );
+  });
+});
+
+describe("the exit code", () => {
+  async function run(documents: readonly string[], output: PlanFlags["output"] = "json") {
+    const folder = mkdtempSync(join(tmpdir(), "karpenter-plan-"));
+    let text = "";
+    const streams = { out: (part: string) => (text += part), err: () => undefined };
+    try {
+      const [app, types] = [join(folder, "app.yaml"), join(folder, "types.json")];
+      writeFileSync(app, documents.join("\n---\n"));
+      writeFileSync(types, TYPES);
+      const flags: PlanFlags = {
+        filename: [app],
+        instanceTypes: types,
+        preferencePolicy: "Respect",
+        minValuesPolicy: "Strict",
+        planner: "greedy",
+        plannerEffort: 1,
+        plannerNodeCost: 0,
+        output,
+        fix: true,
+      };
+      return { code: await runPlan(flags, streams), text };
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  it("is 0 when all pods are placed, 2 when some are not, in each output", async () => {
+    const good = await run([POOL, workload("Deployment", "web", 1)]);
+    expect(good.code).toBe(0);
+    expect(JSON.parse(good.text)).toMatchObject({ totals: { pods: 1, placed: 1, nodes: 1 } });
+    const bad = await run([POOL, workload("Deployment", "web", 1, "", "9")], "yaml");
+    expect(bad.code).toBe(2);
+    expect((parse(bad.text) as Plan).unschedulable[0]?.fix?.text).toContain(
+      "lower the pod's request",
+    );
+    const text = await run([POOL, workload("Deployment", "web", 1, "", "9")], "text");
+    expect(text).toMatchObject({ code: 2 });
+    expect(text.text).toContain("nearest: m-8 of default: cpu: 9 asked for, 7900m there");
+  });
+
+  it("is 1, by an error with file, document and field, when the input is at fault", async () => {
+    const negative = workload("Deployment", "web", -1);
+    const failed = run([POOL, negative]);
+    await expect(failed).rejects.toBeInstanceOf(CliError);
+    await expect(failed).rejects.toThrow(/app\.yaml, document 2: Deployment web: spec\.replicas: /);
   });
 });
 

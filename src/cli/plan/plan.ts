@@ -5,7 +5,9 @@
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
+import type { NearMiss, Remedy } from "../../core/provisioning/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import { plannedEdit } from "./planned-edit.ts";
 
 export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
@@ -17,6 +19,8 @@ export interface Plan {
     /** New ones. */
     readonly nodes: number;
     readonly priceMicroUsdPerHour: number;
+    /** Proven: no plan for these pods is cheaper. Only when asked for. */
+    readonly lowerBoundMicroUsdPerHour?: number;
   };
   readonly timings: { readonly parseMs: number; readonly solveMs: number };
 }
@@ -45,9 +49,39 @@ export interface Unplaced {
     /** Reason → how many instance types fell by it. */
     readonly rejected: Readonly<Record<string, number>>;
   }[];
+  /** The place that comes closest. */
+  readonly nearest?: {
+    readonly nodePool: string;
+    readonly instanceType?: string;
+    readonly missing: readonly string[];
+  };
+  /** The smallest change that gives the pod a place: made and planned, so it does. */
+  readonly fix?: { readonly text: string; readonly edits: readonly PlannedEdit[] };
 }
 
-export function planOf(result: SchedulingResult, pods: number, timings: Plan["timings"]): Plan {
+export interface PlannedEdit {
+  /** `Pod shop/web-0`, `NodePool default`. */
+  readonly object: string;
+  readonly field: string;
+  readonly action: "add" | "set" | "remove";
+  readonly value: string;
+  /** What `set` replaces. */
+  readonly from?: string;
+}
+
+/** What is known beyond the plan itself. */
+export interface Extras {
+  /** By key of the pod. */
+  readonly remedies?: ReadonlyMap<string, Remedy>;
+  readonly lowerBoundMicroUsd?: number;
+}
+
+export function planOf(
+  result: SchedulingResult,
+  pods: number,
+  timings: Plan["timings"],
+  { remedies, lowerBoundMicroUsd }: Extras = {},
+): Plan {
   const newNodeClaims = result.newClaims.map(
     ({ pool, requirements, instanceTypes, pods: placed, requests, cheapest }): PlannedNode => ({
       nodePool: pool.name,
@@ -73,9 +107,10 @@ export function planOf(result: SchedulingResult, pods: number, timings: Plan["ti
       pod: keyOf(pod),
       reason: message,
       nodePools: pools.map(({ poolId, rejected }) => ({
-        nodePool: poolId.slice(poolId.indexOf("/") + 1),
+        nodePool: nameOf(poolId),
         rejected: rejected as Record<string, number>,
       })),
+      ...remedyOf(keyOf(pod), remedies?.get(keyOf(pod))),
     })),
     totals: {
       pods,
@@ -85,7 +120,32 @@ export function planOf(result: SchedulingResult, pods: number, timings: Plan["ti
         (sum, { cheapest }) => sum + cheapest.priceMicroUsdPerHour,
         0,
       ),
+      ...(lowerBoundMicroUsd === undefined
+        ? {}
+        : { lowerBoundMicroUsdPerHour: lowerBoundMicroUsd }),
     },
     timings,
+  };
+}
+
+function nameOf(poolId: string): string {
+  return poolId.slice(poolId.indexOf("/") + 1);
+}
+
+function remedyOf(pod: string, remedy: Remedy | undefined): Pick<Unplaced, "nearest" | "fix"> {
+  const { nearest, fix } = remedy ?? {};
+  return {
+    ...(nearest === undefined ? {} : { nearest: nearestOf(nearest) }),
+    ...(fix === undefined
+      ? {}
+      : { fix: { text: fix.text, edits: fix.edits.map((edit) => plannedEdit(edit, pod)) } }),
+  };
+}
+
+function nearestOf({ poolId, instanceType, missing }: NearMiss): NonNullable<Unplaced["nearest"]> {
+  return {
+    nodePool: nameOf(poolId),
+    ...(instanceType === undefined ? {} : { instanceType }),
+    missing,
   };
 }

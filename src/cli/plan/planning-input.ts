@@ -2,14 +2,24 @@
  * From what was read to what the engine takes: the picture of the cluster, the pods that need a
  * place, the pools with what they can launch. What is left out of a plan is said in a note.
  */
-import { isOwnedByDaemonSet, isTerminal, isTerminating, type Pod } from "../../apis/core/pod.ts";
-import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
+import type { Pod, TopologySpreadConstraint } from "../../apis/core/pod.ts";
+import {
+  hasDoNotDisrupt,
+  isOwnedByDaemonSet,
+  isPreempting,
+  isReschedulable,
+  isTerminal,
+  isTerminating,
+} from "../../apis/core/pod-predicates.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
+import { applyOverlays } from "../../core/cloudprovider/overlays.ts";
+import { withDefaultSpread } from "../../core/provisioning/default-spread.ts";
+import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
   PoolInput,
   SchedulingInput,
@@ -27,6 +37,8 @@ export interface PlanSettings {
   readonly minValuesPolicy: SchedulingOptions["minValuesPolicy"];
   /** Empty: all pools. */
   readonly poolNames: readonly string[];
+  /** For pods without a spread of their own. */
+  readonly defaultSpread?: readonly TopologySpreadConstraint[];
 }
 
 /** upstream: MaxInstanceTypes */
@@ -38,10 +50,13 @@ export async function planningInput(
   settings: PlanSettings,
   nowMs: number,
 ): Promise<{ readonly input: SchedulingInput; readonly notes: readonly string[] }> {
-  const { pods, volumeClaims } = expandWorkloads(manifests);
+  const expanded = expandWorkloads(manifests);
+  const { volumeClaims } = expanded;
+  const pods = withDefaultSpread(expanded.pods, settings.defaultSpread ?? [], manifests);
   const cluster = clusterOf(manifests, pods);
   const notes: string[] = [];
-  const pools = await usablePools(manifests, cluster, cloud, settings.poolNames, notes);
+  const bare = await usablePools(manifests, cluster, cloud, settings.poolNames, notes);
+  const pools = withOverlays(bare, manifests, notes);
   notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
   return {
     notes,
@@ -89,6 +104,7 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
   const cluster = createClusterState();
   for (const node of manifests.nodes) cluster.updateNode(node);
   for (const claim of manifests.claims) cluster.updateClaim(claim);
+  for (const limitRange of manifests.limitRanges) cluster.updateLimitRange(limitRange);
   for (const daemonSet of manifests.daemonSets) cluster.updateDaemonSet(daemonSet);
   for (const pod of pods) cluster.updatePod(pod);
   return cluster;
@@ -103,7 +119,11 @@ function pendingPods(cluster: ClusterState, notes: string[]): Pod[] {
   if (gated.length > 0) {
     notes.push(`left out, as scheduling gates hold them: ${some(gated.map(keyOf))}`);
   }
-  return pods.filter((pod) => !gated.includes(pod));
+  const nominated = pods.filter((pod) => isPreempting(pod) && !gated.includes(pod));
+  if (nominated.length > 0) {
+    notes.push(`left out, as the scheduler has nominated a node: ${some(nominated.map(keyOf))}`);
+  }
+  return pods.filter((pod) => !gated.includes(pod) && !nominated.includes(pod));
 }
 
 /** Pods of nodes that are being deleted need another place, unless nothing may move them. */
@@ -148,6 +168,28 @@ async function usablePools(
   if (all.length === 0)
     notes.push("no NodePool or Provisioner in the input: nothing can be launched");
   return inputs;
+}
+
+/** Prices and resources that NodeOverlays lay over the catalogue. */
+function withOverlays(
+  inputs: readonly PoolInput[],
+  { overlays }: Manifests,
+  notes: string[],
+): readonly PoolInput[] {
+  if (overlays.length === 0) return inputs;
+  const pools = inputs.map(({ pool, instanceTypes }) => ({
+    pool,
+    labels: poolLabels(pool),
+    instanceTypes,
+  }));
+  const { instanceTypes, rejected } = applyOverlays(pools, overlays);
+  for (const [name, { reason, message }] of rejected) {
+    notes.push(`NodeOverlay ${name} has no effect: ${reason}: ${message}`);
+  }
+  return inputs.map((one) => ({
+    ...one,
+    instanceTypes: instanceTypes.get(one.pool.id) ?? one.instanceTypes,
+  }));
 }
 
 function isNamed(pool: Pool, name: string): boolean {

@@ -48,9 +48,11 @@ export interface Remedy {
   readonly fix?: Fix;
 }
 
-/** Most plans made for one kind of pod, and in all: a bound that does not depend on the machine. */
+/** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
 const PLANS_PER_CLASS = 24;
 const PLANS = 200;
+/** Pods planned in all: of a large batch fewer kinds get a fix. */
+const PLANNED_PODS = 500_000;
 /** Most edits of a fix; more are a new design, not a fix. */
 const MOST_EDITS = 4;
 
@@ -61,7 +63,7 @@ export function remedies(
   plan: (input: SchedulingInput) => SchedulingResult = solve,
 ): ReadonlyMap<string, Remedy> {
   const found = new Map<string, Remedy>();
-  let left = PLANS;
+  let left = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
   for (const alike of classesOf(result.unschedulable)) {
     const search = new Search(input, alike, plan, Math.min(left, PLANS_PER_CLASS));
     const remedy = search.run();

@@ -1,0 +1,100 @@
+/**
+ * Reads from an API server what a plan is made from. What the cluster does not serve or does not let us
+ * see is left out with a note, save for what a plan is nothing without.
+ */
+import { DAEMON_SET } from "../../apis/apps/kinds.ts";
+import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
+import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
+import {
+  NAMESPACE,
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  SERVICE,
+} from "../../apis/core/kinds.ts";
+import { LIMIT_RANGE } from "../../apis/core/limit-range.ts";
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import { NODE_OVERLAY } from "../../apis/karpenter/nodeoverlay.ts";
+import { apiVersionOf, type Kind } from "../../apis/meta.ts";
+import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.ts";
+import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { ConnectionError, isForbidden, isNotFound, KubeError } from "../../kube/errors.ts";
+import { CliError } from "../cli-error.ts";
+import type { Found } from "./documents.ts";
+
+/** Without these there is nothing to plan. */
+const NEEDED: readonly Kind[] = [POD, NODE];
+const USEFUL: readonly Kind[] = [
+  DAEMON_SET,
+  EC2_NODE_CLASS,
+  AWS_NODE_TEMPLATE,
+  PERSISTENT_VOLUME_CLAIM,
+  PERSISTENT_VOLUME,
+  STORAGE_CLASS,
+  CSI_NODE,
+  POD_DISRUPTION_BUDGET,
+  PRIORITY_CLASS,
+  NAMESPACE,
+  SERVICE,
+  LIMIT_RANGE,
+  NODE_OVERLAY,
+  ...POOL_KINDS,
+  ...CLAIM_KINDS,
+];
+/** Clusters of an older Karpenter serve only this one. */
+const OLDER_VERSION = "v1beta1";
+
+/** Workloads are not read: their pods are there. Throws CliError when the server cannot be asked. */
+export async function readCluster(
+  client: Pick<KubeClient, "list">,
+): Promise<{ readonly found: readonly Found[]; readonly notes: readonly string[] }> {
+  const notes: string[] = [];
+  const lists = await Promise.all(
+    [...NEEDED, ...USEFUL].map((kind) => readKind(client, kind, notes)),
+  );
+  return { found: lists.flat(), notes: notes.sort() };
+}
+
+async function readKind(
+  client: Pick<KubeClient, "list">,
+  kind: Kind,
+  notes: string[],
+): Promise<Found[]> {
+  try {
+    return await listed(client, kind);
+  } catch (error) {
+    if (error instanceof ConnectionError) {
+      throw new CliError(`--cluster: the API server does not answer: ${error.message}`);
+    }
+    if (!(error instanceof KubeError)) throw error;
+    if (NEEDED.includes(kind)) {
+      throw new CliError(`--cluster: ${kind.plural} cannot be read: ${error.message}`);
+    }
+    if (isNotFound(error)) return [];
+    if (!isForbidden(error)) throw new CliError(`--cluster: ${kind.plural}: ${error.message}`);
+    notes.push(`left out, as reading them is forbidden: ${kind.plural}`);
+    return [];
+  }
+}
+
+async function listed(client: Pick<KubeClient, "list">, kind: Kind): Promise<Found[]> {
+  try {
+    return await read(client, kind);
+  } catch (error) {
+    const mayBeOlder = kind.version === "v1" && kind.group.startsWith("karpenter.");
+    if (!mayBeOlder || !isNotFound(error)) throw error;
+    return read(client, { ...kind, version: OLDER_VERSION });
+  }
+}
+
+async function read(client: Pick<KubeClient, "list">, kind: Kind): Promise<Found[]> {
+  const { items } = await client.list(kind);
+  return items.map((object) => ({
+    where: `${kind.kind} ${object.metadata.name} of the cluster`,
+    object: { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind },
+    live: true,
+  }));
+}

@@ -1,0 +1,78 @@
+/** An edit that the engine found, as the field of an object that an owner opens in an editor. */
+import { formatResource } from "../../apis/resources.ts";
+import type { Edit, PodEdit, PoolEdit } from "../../core/provisioning/edits.ts";
+import type { PlannedEdit } from "./plan.ts";
+
+/** `pod`: its `namespace/name`. */
+export function plannedEdit(edit: Edit, pod: string): PlannedEdit {
+  return edit.on === "pod"
+    ? { object: `Pod ${pod}`, ...podField(edit) }
+    : { object: poolName(edit.poolId), ...poolField(edit, edit.poolId.startsWith("provisioner/")) };
+}
+
+function podField(edit: PodEdit): Omit<PlannedEdit, "object"> {
+  switch (edit.change) {
+    case "tolerate": {
+      const { key, operator, value, effect } = edit.toleration;
+      const taint = operator === "Exists" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
+      return { field: "spec.tolerations", action: "add", value: taint };
+    }
+    case "dropKey":
+      return {
+        field: "spec.nodeSelector, spec.affinity.nodeAffinity",
+        action: "remove",
+        value: edit.key,
+      };
+    case "request":
+      return {
+        field: `spec.containers[].resources.requests.${edit.resource}`,
+        action: "set",
+        value: formatResource(edit.resource, edit.to),
+        from: formatResource(edit.resource, edit.from),
+      };
+    case "dropRule":
+      return { field: RULES[edit.rule], action: "remove", value: edit.topologyKey };
+    case "dropHostPort":
+      return { field: "spec.containers[].ports", action: "remove", value: String(edit.port) };
+  }
+}
+
+const RULES = {
+  spread: "spec.topologySpreadConstraints",
+  affinity: "spec.affinity.podAffinity",
+  antiAffinity: "spec.affinity.podAntiAffinity",
+} as const;
+
+/** A Provisioner is flat where a NodePool has a template. */
+function poolField(edit: PoolEdit, flat: boolean): Omit<PlannedEdit, "object"> {
+  const requirements = flat ? "spec.requirements" : "spec.template.spec.requirements";
+  switch (edit.change) {
+    case "limit":
+      return {
+        field: `${flat ? "spec.limits.resources" : "spec.limits"}.${edit.resource}`,
+        action: "set",
+        value: formatResource(edit.resource, edit.to),
+        from: formatResource(edit.resource, edit.from),
+      };
+    case "allow":
+      return { field: requirements, action: "add", value: `${edit.key}=${edit.value}` };
+    case "label":
+      return {
+        field: flat ? "spec.labels" : "spec.template.metadata.labels",
+        action: "add",
+        value: `${edit.key}=${edit.value}`,
+      };
+    case "minValues":
+      return {
+        field: `${requirements}[${edit.key}].minValues`,
+        action: "set",
+        value: String(edit.to),
+        from: String(edit.from),
+      };
+  }
+}
+
+function poolName(poolId: string): string {
+  const at = poolId.indexOf("/");
+  return `${poolId.startsWith("provisioner/") ? "Provisioner" : "NodePool"} ${poolId.slice(at + 1)}`;
+}
