@@ -5,6 +5,7 @@ import { fieldsPage } from "../src/apis/hub/not-acted-on.ts";
 import { eventsPage } from "../src/operator/events-page.ts";
 import { metricsPage } from "../src/operator/metrics-page.ts";
 import { settingsPage } from "../src/operator/settings-page.ts";
+import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
 
 export interface GeneratedFile {
@@ -17,6 +18,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
   return [
     ...crdFiles(),
     ...chartFiles(),
+    { path: "deploy/aws/cloudformation.yaml", content: cloudFormation() },
     { path: "docs/reference/events.md", content: eventsPage() },
     { path: "docs/reference/fields.md", content: fieldsPage() },
     { path: "docs/reference/metrics.md", content: metricsPage() },

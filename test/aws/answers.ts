@@ -176,8 +176,6 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
     api.iam.removeRoleFromInstanceProfile({ ...PROFILE, RoleName: ROLE }),
   "deleting the profile": ({ api }) => api.iam.deleteInstanceProfile(PROFILE),
   "deleting the profile twice": ({ api }) => api.iam.deleteInstanceProfile(PROFILE),
-  "the node role": ({ api }) => api.iam.getRole({ RoleName: ROLE }),
-  "a role that is not there": ({ api }) => api.iam.getRole({ RoleName: "none" }),
   "the cluster": async ({ api }) => {
     const { cluster } = await api.eks.describeCluster({ name: CLUSTER });
     const { name, arn, status, kubernetesNetworkConfig } = cluster;

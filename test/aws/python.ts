@@ -10,6 +10,8 @@ import { join } from "node:path";
 
 const MOTO = "5.2.5";
 const AWS_CLI = "1.46.3";
+/** Reads Terraform's files. */
+const HCL = "8.1.4";
 
 /** There is no Python here, or its packages cannot be had; `message` says what to do. */
 export class NoPythonError extends Error {
@@ -35,7 +37,7 @@ export async function pythonPrograms(
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   await run("python3", ["-m", "venv", folder]);
-  const wanted = [`moto[server]==${MOTO}`, `awscli==${AWS_CLI}`];
+  const wanted = [`moto[server]==${MOTO}`, `awscli==${AWS_CLI}`, `python-hcl2==${HCL}`];
   await run(join(programs, "pip"), ["install", "--quiet", "--no-input", ...wanted]);
   writeFileSync(mark, "");
   return programs;

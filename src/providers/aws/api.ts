@@ -2,8 +2,8 @@
  * Every AWS call the provider may make, in one place: whoever writes an IAM policy or simulates AWS reads
  * this file alone, hence its length. Shapes are our own minimal ones with AWS's member names (as in SDK
  * v3). Times are RFC 3339 text. Calls with `NextToken` answer one page: `allPages` joins them. Refusals
- * reject with `AwsError`. `sdk.ts` is the real implementation; `sandbox/ec2` answers in process. Not
- * called yet, and there for the checks that follow: describeAvailabilityZones, getRole, getCallerIdentity.
+ * reject with `AwsError`. `sdk.ts` is the real implementation; `sandbox/ec2` answers in process. The
+ * permissions that these calls need are in `deploy/aws`; a test compares the two.
  */
 
 /** AWS refused or could not be reached. `code` is AWS's own (`InvalidInstanceID.NotFound`). */
@@ -562,14 +562,6 @@ export interface DeleteInstanceProfileInput {
   readonly InstanceProfileName: string;
 }
 
-export interface GetRoleInput {
-  readonly RoleName: string;
-}
-
-export interface GetRoleOutput {
-  readonly Role: Role;
-}
-
 /** Unknown names reject with `NoSuchEntity`, existing ones with `EntityAlreadyExists`. */
 export interface IamApi {
   getInstanceProfile(input: GetInstanceProfileInput): Promise<InstanceProfileOutput>;
@@ -578,7 +570,6 @@ export interface IamApi {
   addRoleToInstanceProfile(input: InstanceProfileRoleInput): Promise<void>;
   removeRoleFromInstanceProfile(input: InstanceProfileRoleInput): Promise<void>;
   deleteInstanceProfile(input: DeleteInstanceProfileInput): Promise<void>;
-  getRole(input: GetRoleInput): Promise<GetRoleOutput>;
 }
 
 // ---------------------------------------------------------------- EKS, Pricing, STS

@@ -132,7 +132,6 @@ function iamCalls(client: Sender): AwsApi["iam"] {
     removeRoleFromInstanceProfile: (input) =>
       call(client, new iam.RemoveRoleFromInstanceProfileCommand(input)),
     deleteInstanceProfile: (input) => call(client, new iam.DeleteInstanceProfileCommand(input)),
-    getRole: (input) => call(client, new iam.GetRoleCommand(input)),
   };
 }
 

@@ -6,8 +6,13 @@ import { AwsError } from "../../providers/aws/api.ts";
 import type { Answers, AwsState, ProfileRecord, RoleRecord } from "./state.ts";
 import { awsTime, tagList } from "./state.ts";
 
+/** GetRole is for people with the CLI. */
+interface MoreIamCalls {
+  getRole(input: { readonly RoleName: string }): { readonly Role: Role };
+}
+
 /** The IAM calls. */
-export function iamCalls(state: AwsState): Answers<IamApi> {
+export function iamCalls(state: AwsState): Answers<IamApi> & MoreIamCalls {
   return {
     getInstanceProfile: (input) => ({
       InstanceProfile: toProfile(state, profileNamed(state, input.InstanceProfileName)),

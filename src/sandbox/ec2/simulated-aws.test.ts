@@ -467,7 +467,7 @@ describe("tags, identities and faults", () => {
     expect(await codeOf(aws.api.ec2.describeSubnets({}))).toBe("RequestLimitExceeded");
     expect(await codeOf(aws.api.ec2.describeSubnets({}))).toBe("ok");
     aws.faults.unreachable("iam");
-    expect(await codeOf(aws.api.iam.getRole({ RoleName: "x" }))).toBe("NetworkingError");
+    expect(await codeOf(aws.call("iam", "GetRole", { RoleName: "x" }))).toBe("NetworkingError");
     expect(aws.journal.calls({ failed: true }).map((entry) => entry.action)).toEqual([
       "DescribeSubnets",
       "DescribeSubnets",
