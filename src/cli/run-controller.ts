@@ -8,14 +8,16 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import { Random } from "../base/random.ts";
 import { SystemClock } from "../base/system-clock.ts";
+import type { KubeClient } from "../kube/client.ts";
 import { createHttpTransport } from "../kube/http-transport.ts";
 import { createKubeClient } from "../kube/kube-client.ts";
 import { clusterAccess, KubeconfigError } from "../kube/kubeconfig.ts";
 import { rateLimited } from "../kube/rate-limit.ts";
-import type { Transport } from "../kube/transport.ts";
 import { createOperator } from "../operator/create-operator.ts";
 import { serveEndpoints } from "../operator/endpoints.ts";
-import { createLogger } from "../operator/logger.ts";
+import { readGlobalSettings } from "../operator/global-settings.ts";
+import { logWriter } from "../operator/log-outputs.ts";
+import { createLogger, type RootLogger } from "../operator/logger.ts";
 import { ConfigError, type Options, parseOptions } from "../operator/options.ts";
 import { startWebhooks, type Webhooks } from "../operator/webhooks/webhooks.ts";
 import { BUILD } from "./build.ts";
@@ -29,24 +31,19 @@ export async function runController(
   provider: "aws" | "kwok",
   flags: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const options = settings(flags);
-  if (provider === "aws" && options.clusterName === "") {
-    throw new CliError("missing the cluster's name: set --cluster-name or CLUSTER_NAME");
-  }
   const clock = new SystemClock();
-  const log = createLogger({
-    clock,
-    level: options.logLevel as "" | "debug" | "info" | "error",
-    encoding: "json",
-    commit: BUILD.commit,
-    write: (line) => process.stdout.write(`${line}\n`),
-  });
+  // Bad flags are refused before anything else is done.
+  const log = logOf(settings(flags), clock);
   // Names and jitter must differ between replicas and runs.
   const random = new Random(randomBytes(16).toString("hex"));
   const transport = createHttpTransport({
     ...access(clock),
     userAgent: `karpenter/${BUILD.version}`,
   });
+  const client = createKubeClient(transport);
+  const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
+  const options = settings(flags, older);
+  requireClusterName(provider, options);
   const limits = { perSecond: options.kubeClientQps, burst: options.kubeClientBurst };
   const operator = createOperator({
     clock,
@@ -63,7 +60,7 @@ export async function runController(
   });
   const webhooks = options.disableWebhook
     ? undefined
-    : webhooksOf({ clock, random, log, options, transport });
+    : webhooksOf({ client, clock, random, log, options });
   const endpoints = await serveEndpoints({
     metricsPort: options.metricsPort,
     healthProbePort: options.healthProbePort,
@@ -80,25 +77,35 @@ export async function runController(
     operator.lost.then(() => "lost the lead"),
   ]);
   log.info("stopping", { reason: why });
+  // Whoever lost the lead must not finish what it began: another replica decides now.
+  if (why === "lost the lead") process.exit(1);
   await operator.stop();
   await webhooks?.stop();
   await endpoints.close();
-  // Whoever lost the lead must not linger: another replica decides now.
-  process.exit(why === "told to stop" ? 0 : 1);
+  process.exit(0);
+}
+
+/** Nothing on AWS is found or made without it. */
+export function requireClusterName(provider: "aws" | "kwok", options: Options): void {
+  if (provider === "aws" && options.clusterName === "") {
+    throw new CliError(
+      "missing the cluster's name: set --cluster-name or CLUSTER_NAME, or aws.clusterName of karpenter-global-settings",
+    );
+  }
 }
 
 /** In every replica, leading or not: the API server calls any of them. */
 function webhooksOf(doors: {
+  readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly options: Options;
-  readonly transport: Transport;
 }): Webhooks {
-  const { clock, random, log, options, transport } = doors;
+  const { client, clock, random, log, options } = doors;
   const service = options.karpenterService || "karpenter";
   return startWebhooks({
-    client: createKubeClient(transport),
+    client,
     clock,
     random: random.fork("operator/webhooks"),
     log: log.named("webhook"),
@@ -116,9 +123,26 @@ function webhooksOf(doors: {
   });
 }
 
-function settings(flags: Readonly<Record<string, string>>): Options {
+function logOf(options: Options, clock: Clock): RootLogger {
   try {
-    return parseOptions(flags, process.env);
+    return createLogger({
+      clock,
+      level: options.logLevel as "" | "debug" | "info" | "error",
+      encoding: "json",
+      commit: BUILD.commit,
+      write: logWriter(options.logOutputPaths, options.logErrorOutputPaths),
+    });
+  } catch (error) {
+    return asCliError(error);
+  }
+}
+
+function settings(
+  flags: Readonly<Record<string, string>>,
+  older: Readonly<Record<string, string>> = {},
+): Options {
+  try {
+    return parseOptions(flags, process.env, older);
   } catch (error) {
     return asCliError(error);
   }

@@ -33,6 +33,7 @@ type Doors = Pick<World, "mirrors">;
 /** Index `node`: pods by `spec.nodeName`. */
 export function pods(world: Doors): Mirror<Pod> {
   return world.mirrors.of(POD, {
+    vital: true,
     project: projectPod,
     indexes: { node: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]) },
   });
@@ -41,6 +42,7 @@ export function pods(world: Doors): Mirror<Pod> {
 /** Index `providerId`. */
 export function nodes(world: Doors): Mirror<Node> {
   return world.mirrors.of(NODE, {
+    vital: true,
     indexes: {
       providerId: (node) => (node.spec?.providerID === undefined ? [] : [node.spec.providerID]),
     },
@@ -50,6 +52,7 @@ export function nodes(world: Doors): Mirror<Node> {
 /** Claims as stored, a mirror a kind. Index `providerId`. Read them through `claims.ts`. */
 export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind, {
+    vital: true,
     indexes: {
       providerId: (claim) => {
         const id = (claim as { status?: { providerID?: string } }).status?.providerID;
@@ -64,7 +67,7 @@ export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
  * wrote the spec last decides whether a NodePool lives by v1beta1's rules.
  */
 export function nativePools(world: Doors, kind: Kind): Mirror<KubeObject> {
-  return world.mirrors.of(kind, { project: (pool) => pool });
+  return world.mirrors.of(kind, { vital: true, project: (pool) => pool });
 }
 
 export function nodeClasses(world: Doors, kind: Kind): Mirror<KubeObject> {

@@ -5,6 +5,7 @@
  */
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { keyOf } from "../apis/meta.ts";
+import { deepFreeze } from "../base/json.ts";
 import type { KubeList, WatchEvent } from "./client.ts";
 import type { Mirror, MirrorHandler, MirrorOptions } from "./mirror.ts";
 
@@ -90,7 +91,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
       this.#put(incoming);
       return;
     }
-    const object = this.#project(incoming);
+    const object = deepFreeze(this.#project(incoming));
     this.#objects.set(key, object);
     if (before === undefined) this.#keys = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, object);

@@ -1,6 +1,7 @@
 /**
  * The client: typed verbs over a transport. It turns refusals into `KubeError`, joins the pages of
- * lists, stamps list items with their kind (the API leaves that out) and freezes what it hands out.
+ * lists, stamps list items with their kind (the API leaves that out) and freezes what it hands out, but
+ * for watch events.
  */
 
 import { POD } from "../apis/core/pod.ts";
@@ -110,7 +111,8 @@ function watchOf<T extends KubeObject>(stream: KubeStream): Watch<T> {
   return {
     close: () => stream.close(),
     async *[Symbol.asyncIterator]() {
-      for await (const frame of stream) yield deepFreeze(frame as WatchEvent<T>);
+      // Not frozen yet: who keeps an object (the informer) first drops what nobody reads.
+      for await (const frame of stream) yield frame as WatchEvent<T>;
     },
   };
 }

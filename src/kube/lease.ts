@@ -8,11 +8,13 @@ import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { type Clock, fromRfc3339, toRfc3339Micro } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { KubeClient } from "./client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "./errors.ts";
+import { ConnectionError, isAlreadyExists, isConflict, isNotFound } from "./errors.ts";
 
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
+/** A request that hangs is left to itself after this, so that the next try comes in time. */
+const TRY_LIMIT_MS = 5_000;
 
 export interface LeaderElectionDeps {
   readonly client: KubeClient;
@@ -64,24 +66,46 @@ class Election implements Leadership {
   async run(): Promise<void> {
     const { clock, log } = this.#deps;
     while (!this.#stopped) {
-      const held = await this.#tryHold().catch((error: unknown) => {
+      const askedMs = clock.now();
+      const held = await this.#inTime(this.#tryHold()).catch((error: unknown) => {
         log.debug("leader election attempt failed", { error: String(error) });
         return false;
       });
-      if (held) this.#renewedAtMs = clock.now();
+      if (this.#stopped) return;
+      // From when it was asked: others count from when they see it.
+      if (held) this.#renewedAtMs = askedMs;
       if (held && !this.#leading) {
         this.#leading = true;
         log.info("successfully acquired lease", { lease: this.#deps.name });
+        this.#guard();
         this.#onAcquired();
-      }
-      if (this.#leading && clock.now() - this.#renewedAtMs >= RENEW_DEADLINE_MS) {
-        log.error("leader election lost", { lease: this.#deps.name });
-        this.#stopped = true;
-        this.#onLost();
-        return;
       }
       await clock.sleep(RETRY_PERIOD_MS);
     }
+  }
+
+  #inTime(attempt: Promise<boolean>): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new ConnectionError("no answer in time"));
+      const timer = this.#deps.clock.after(TRY_LIMIT_MS, late);
+      attempt.then(resolve, reject).finally(() => timer.cancel());
+    });
+  }
+
+  /** Rings by itself: a request that hangs must not keep a lead that others already take. */
+  #guard(): void {
+    const { clock, log, name } = this.#deps;
+    if (this.#stopped) return;
+    const leftMs = this.#renewedAtMs + RENEW_DEADLINE_MS - clock.now();
+    if (leftMs > 0) {
+      clock.after(leftMs, () => this.#guard());
+      return;
+    }
+    log.error("leader election lost", { lease: name });
+    this.#stopped = true;
+    // What another holds is not ours to hand back.
+    this.#leading = false;
+    this.#onLost();
   }
 
   async release(): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * Runs controllers: one work queue each, fed by mirrors. Nothing is worked on before every mirror has
- * taken in its first list, so that no decision is made on half a picture.
+ * taken in its first list, so that no decision is made on half a picture; and nothing while a vital one is
+ * behind the server, so that none is made on an old one.
  */
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
@@ -10,6 +11,10 @@ import { isConflict, TerminalError } from "./errors.ts";
 import type { LiveMirrors } from "./mirrors.ts";
 import { WorkQueue } from "./work-queue.ts";
 
+/** How soon to look again whether the picture is current. */
+const STALE_RETRY_MS = 250;
+/** A watch that is opened anew is behind for a moment; longer than this is said. */
+const STALE_TOLD_MS = 5_000;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
 /** Told of each reconcile: feeds controller-runtime's metrics. */
@@ -31,9 +36,10 @@ export function createManager(deps: ManagerDeps): Manager {
   const controllers: Controller[] = [];
   const queues: WorkQueue<Request>[] = [];
   const stops: (() => void)[] = [];
+  const mayWork = createGate(deps);
 
   function run(controller: Controller): void {
-    const queue = queueOf(controller, deps);
+    const queue = queueOf(controller, deps, mayWork);
     queues.push(queue);
     for (const { kind, toRequests } of controller.watches) {
       const stop = deps.mirrors.of(kind).on((event, object, before) => {
@@ -67,7 +73,35 @@ export function createManager(deps: ManagerDeps): Manager {
   };
 }
 
-function queueOf(controller: Controller, deps: ManagerDeps): WorkQueue<Request> {
+/** Whether the picture is current; says when it has not been for long, and when it is again. */
+function createGate({ mirrors, clock, log }: ManagerDeps): () => boolean {
+  let sinceMs: number | undefined;
+  let told = false;
+  return () => {
+    if (mirrors.current) {
+      if (told) {
+        const staleMs = clock.now() - (sinceMs ?? 0);
+        log.info("view of the cluster is current again, going on", { staleMs });
+      }
+      told = false;
+      sinceMs = undefined;
+      return true;
+    }
+    sinceMs ??= clock.now();
+    if (!told && clock.now() - sinceMs >= STALE_TOLD_MS) {
+      told = true;
+      const kinds = mirrors.behind().join(", ");
+      log.warn("view of the cluster is stale, deciding nothing until it is current", { kinds });
+    }
+    return false;
+  };
+}
+
+function queueOf(
+  controller: Controller,
+  deps: ManagerDeps,
+  mayWork: () => boolean,
+): WorkQueue<Request> {
   const log = deps.log.with({ controller: controller.name });
   const { clock, onReconcile } = deps;
   return new WorkQueue<Request>({
@@ -76,6 +110,7 @@ function queueOf(controller: Controller, deps: ManagerDeps): WorkQueue<Request> 
     backoffMs: controller.backoffMs ?? DEFAULT_BACKOFF_MS,
     keyOf: ({ kind, namespace, name }) => `${kind}/${namespace ?? ""}/${name}`,
     work: async (request) => {
+      if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
       const startMs = clock.now();
       const outcome: Outcome = await controller.reconcile(request);
       const result = outcome.requeueAfterMs === undefined ? "success" : "requeue_after";

@@ -38,6 +38,8 @@ export interface MirrorOptions<T extends KubeObject> {
   readonly labelSelector?: string;
   /** Only this namespace's objects: the right to read it there is enough. */
   readonly namespace?: string;
+  /** While this picture may be behind the server's, nothing is decided: see `Mirrors.current`. */
+  readonly vital?: boolean;
   /** Work goes on without it: when reading is forbidden it counts as empty, and is asked for again later. */
   readonly optional?: boolean;
 }
@@ -46,4 +48,12 @@ export interface MirrorOptions<T extends KubeObject> {
 export interface Mirrors {
   /** The mirror of `kind`, started on first use. Options count only then. */
   of<T extends KubeObject>(kind: Kind<T>, options?: MirrorOptions<T>): Mirror<T>;
+}
+
+/** Whether the picture can be trusted. */
+export interface Freshness {
+  /** Every vital mirror hears from the server: its watch is open and not silent. */
+  readonly current: boolean;
+  /** Kinds of the vital mirrors that are behind, by name. */
+  behind(): readonly string[];
 }

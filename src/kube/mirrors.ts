@@ -9,8 +9,8 @@ import type { Logger } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { KubeClient } from "./client.ts";
 import { Informer } from "./informer.ts";
-import type { Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
-import { reflect } from "./watch.ts";
+import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
+import { type Reflection, reflect } from "./watch.ts";
 
 export interface MirrorsDeps {
   readonly client: KubeClient;
@@ -19,11 +19,13 @@ export interface MirrorsDeps {
   readonly log: Logger;
 }
 
-export class LiveMirrors implements Mirrors {
+export class LiveMirrors implements Mirrors, Freshness {
   readonly #deps: MirrorsDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
-  readonly #stops: (() => void)[] = [];
+  readonly #loops: Reflection[] = [];
   #waiting: (() => void)[] = [];
+  /** Vital mirrors that are behind: id → kind. */
+  readonly #behind = new Map<string, string>();
   /** Talks to the server and folds each answer into the mirrors. */
   readonly client: KubeClient;
 
@@ -38,7 +40,8 @@ export class LiveMirrors implements Mirrors {
     if (known !== undefined) return known as unknown as Informer<T>;
     const informer = new Informer(kind, options);
     this.#informers.set(id, informer as unknown as Informer<KubeObject>);
-    const stop = reflect({
+    if (options.vital === true) this.#behind.set(id, kind.kind);
+    const loop = reflect({
       ...this.#deps,
       log: this.#deps.log.named("watch"),
       kind,
@@ -51,8 +54,14 @@ export class LiveMirrors implements Mirrors {
         this.#wake();
       },
       onEvent: (event) => informer.take(event),
+      onState: (state) => {
+        if (state === "current") for (const other of this.#loops) other.retryNow();
+        if (options.vital !== true) return;
+        if (state === "behind") this.#behind.set(id, kind.kind);
+        else this.#behind.delete(id);
+      },
     });
-    this.#stops.push(stop);
+    this.#loops.push(loop);
     return informer;
   }
 
@@ -64,8 +73,16 @@ export class LiveMirrors implements Mirrors {
     });
   }
 
+  get current(): boolean {
+    return this.#behind.size === 0;
+  }
+
+  behind(): readonly string[] {
+    return [...this.#behind.values()].sort();
+  }
+
   close(): void {
-    for (const stop of this.#stops.splice(0)) stop();
+    for (const loop of this.#loops.splice(0)) loop.close();
   }
 
   #allSynced(): boolean {

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../apis/core/node.ts";
+import { POD } from "../apis/core/pod.ts";
 import { SILENT } from "../base/log.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import type { KubeClient, Watch, WatchEvent } from "./client.ts";
-import { AWAIT_CHANGE, source } from "./controller.ts";
+import { AWAIT_CHANGE, type Request, source } from "./controller.ts";
 import { ConnectionError, KubeError } from "./errors.ts";
 import { createManager } from "./manager.ts";
 import { LiveMirrors } from "./mirrors.ts";
-import { reflect } from "./watch.ts";
+import { reflect, type WatchState } from "./watch.ts";
 
 type Script = readonly (WatchEvent<Node> | Error)[];
 
@@ -58,7 +59,8 @@ function play(script: Script | undefined): Watch<Node> {
 function follow(server: ReturnType<typeof scripted>) {
   const clock = new VirtualClock();
   const seen: string[] = [];
-  const stop = reflect<Node>({
+  const states: WatchState[] = [];
+  const loop = reflect<Node>({
     client: server.client,
     clock,
     random: new Random(1),
@@ -66,8 +68,9 @@ function follow(server: ReturnType<typeof scripted>) {
     kind: NODE,
     onList: ({ items }) => seen.push(`list of ${items.length}`),
     onEvent: ({ type, object }) => seen.push(`${type} ${object.metadata.name}`),
+    onState: (state) => states.push(state),
   });
-  return { clock, seen, stop };
+  return { clock, seen, states, stop: () => loop.close() };
 }
 
 const added = (name: string, version: number): WatchEvent<Node> => ({
@@ -138,6 +141,34 @@ describe("list and watch", () => {
     stop();
   });
 
+  it("does not believe a server on its way up that a kind is gone, until it keeps saying so", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    const cut = [new ConnectionError("reset")];
+    const server = scripted([[node("a", 5)]], [[unserved], cut]);
+    const { clock, seen, stop } = follow(server);
+    await clock.advance(20_000);
+    expect(seen).toEqual(["list of 1", "list of 1"]);
+    stop();
+    const gone = scripted([[node("a", 5)], unserved], [[unserved]]);
+    const second = follow(gone);
+    await second.clock.advance(9_000);
+    expect(second.seen).toEqual(["list of 1"]);
+    await second.clock.advance(16_000);
+    expect(second.seen).toEqual(["list of 1", "list of 0"]);
+    second.stop();
+  });
+
+  it("takes a stream without even a bookmark for dead, and resumes where it was", async () => {
+    const server = scripted([[node("a", 5)]], []);
+    const { clock, states, stop } = follow(server);
+    await clock.advance(74_000);
+    expect(server.calls).toEqual(["list", "watch 5"]);
+    await clock.advance(2_000);
+    expect(server.calls).toEqual(["list", "watch 5", "watch 5"]);
+    expect(states).toEqual(["current", "behind", "current"]);
+    stop();
+  });
+
   it("ends when told to, also in the middle of a wait", async () => {
     const server = scripted([new ConnectionError("refused")], []);
     const { clock, stop } = follow(server);
@@ -148,7 +179,57 @@ describe("list and watch", () => {
   });
 });
 
+describe("mirrors", () => {
+  it("try at once, when one of them gets through to a server that was away", async () => {
+    const cut = new ConnectionError("refused");
+    const server = scripted([cut, cut, cut, cut, cut, cut, cut, cut, []], []);
+    const clock = new VirtualClock();
+    const deps = { clock, random: new Random(1), log: SILENT, client: server.client };
+    const mirrors = new LiveMirrors(deps);
+    const [nodes, pods] = [mirrors.of(NODE, { vital: true }), mirrors.of(POD, { vital: true })];
+    expect(mirrors.behind()).toEqual(["Node", "Pod"]);
+    while (!nodes.synced && !pods.synced) await clock.advance(100);
+    await clock.settle();
+    expect([nodes.synced, pods.synced, mirrors.current]).toEqual([true, true, true]);
+    mirrors.close();
+  });
+});
+
 describe("manager", () => {
+  it("decides nothing while a vital watch is broken, and goes on by itself", async () => {
+    const cut = [new ConnectionError("reset")];
+    const server = scripted([[node("a", 5)]], [cut, cut, cut]);
+    const clock = new VirtualClock();
+    const deps = { clock, random: new Random(1), log: SILENT };
+    const mirrors = new LiveMirrors({ ...deps, client: server.client });
+    mirrors.of(NODE, { vital: true });
+    const manager = createManager({ ...deps, mirrors });
+    const worked: string[] = [];
+    let ask: (request: Request) => void = () => undefined;
+    manager.add({
+      name: "test",
+      watches: [],
+      concurrency: 1,
+      listen: (add) => {
+        ask = add;
+        return () => undefined;
+      },
+      reconcile: async ({ name }) => {
+        worked.push(`${name} ${mirrors.current}`);
+        return AWAIT_CHANGE;
+      },
+    });
+    await manager.start();
+    await clock.settle();
+    ask({ kind: "", name: "early" });
+    await clock.settle();
+    expect([worked, mirrors.behind()]).toEqual([[], ["Node"]]);
+    await clock.advance(10_000);
+    expect([worked, mirrors.current]).toEqual([["early true"], true]);
+    await manager.stop();
+    mirrors.close();
+  });
+
   it("lets no controller work before every mirror has its first list", async () => {
     const server = scripted([new ConnectionError("not yet"), [node("a", 5)]], []);
     const clock = new VirtualClock();

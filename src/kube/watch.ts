@@ -22,12 +22,22 @@ const BACKOFF_BASE_MS = 800;
 const BACKOFF_MAX_MS = 30_000;
 /** How often a kind that the server does not serve is looked for again. */
 const UNSERVED_RETRY_MS = 30_000;
+/** So many answers in a row, over half a minute, make a kind that was served unserved. */
+const MISSING_LIMIT = 5;
 /** How often a kind that we work without is tried again when reading it was forbidden. */
 const FORBIDDEN_RETRY_MS = 300_000;
 /** A watch that ends sooner than this without an event was no watch. upstream: client-go reflector */
 const SHORT_WATCH_MS = 1_000;
 /** Watches end by themselves after 5 to 10 minutes, as client-go asks for. */
 const WATCH_TIMEOUT_SECONDS = 300;
+/** The server sends a bookmark each minute: a stream that is quiet for longer is dead, whatever TCP says. */
+const QUIET_LIMIT_MS = 75_000;
+
+/**
+ * `current`: the watch is open, or there is nothing to watch; `behind`: it broke, and what the server knows
+ * may have gone on without us.
+ */
+export type WatchState = "current" | "behind";
 
 export interface ReflectOptions<T extends KubeObject> {
   readonly client: KubeClient;
@@ -43,16 +53,24 @@ export interface ReflectOptions<T extends KubeObject> {
   /** The whole truth, after a list. An unserved kind lists as empty. */
   readonly onList: (list: KubeList<T>) => void;
   readonly onEvent: (event: WatchEvent<T>) => void;
+  /** Told of each change; a loop begins behind. */
+  readonly onState?: (state: WatchState) => void;
 }
 
-/** Starts the loop; returns what ends it. */
-export function reflect<T extends KubeObject>(options: ReflectOptions<T>): () => void {
+export interface Reflection {
+  close(): void;
+  /** Somebody else has just got through to the server: whoever waits after a broken connection need not. */
+  retryNow(): void;
+}
+
+/** Starts the loop. */
+export function reflect<T extends KubeObject>(options: ReflectOptions<T>): Reflection {
   const loop = new ReflectLoop(options);
   void loop.run();
-  return () => loop.close();
+  return loop;
 }
 
-class ReflectLoop<T extends KubeObject> {
+class ReflectLoop<T extends KubeObject> implements Reflection {
   readonly #options: ReflectOptions<T>;
   #closed = false;
   #watch: Watch<T> | undefined;
@@ -60,6 +78,13 @@ class ReflectLoop<T extends KubeObject> {
   /** Where to resume; undefined = list first. */
   #resourceVersion: string | undefined;
   #failures = 0;
+  #state: WatchState = "behind";
+  /** The wait is for a server that was away. */
+  #away = false;
+  #heardMs = 0;
+  /** It has been listed before, so that "not found" may be a server that is only starting. */
+  #served = false;
+  #missing = 0;
 
   constructor(options: ReflectOptions<T>) {
     this.#options = options;
@@ -68,6 +93,14 @@ class ReflectLoop<T extends KubeObject> {
   close(): void {
     this.#closed = true;
     this.#watch?.close();
+    this.#wake();
+  }
+
+  retryNow(): void {
+    if (this.#away) this.#wake();
+  }
+
+  #wake(): void {
     this.#pause?.timer.cancel();
     this.#pause?.wake();
   }
@@ -89,7 +122,10 @@ class ReflectLoop<T extends KubeObject> {
     if (this.#closed) return;
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
+    this.#missing = 0;
+    this.#served = true;
     onList(list);
+    this.#tell("current");
   }
 
   /** Resolves when the server ended the watch: whether it brought anything or at least lasted. */
@@ -107,12 +143,45 @@ class ReflectLoop<T extends KubeObject> {
       return true;
     }
     this.#watch = watch;
-    for await (const event of watch) {
-      if (this.#closed) return true;
-      brought = true;
-      this.#take(event);
+    this.#tell("current");
+    const guard = this.#endWhenQuiet(watch);
+    try {
+      for await (const event of watch) {
+        if (this.#closed) return true;
+        brought = true;
+        this.#heardMs = clock.now();
+        this.#take(event);
+      }
+    } finally {
+      guard.cancel();
+      this.#tell("behind");
     }
     return brought || clock.now() - startMs >= SHORT_WATCH_MS;
+  }
+
+  /** One timer a watch, set anew when it rings too early: events come by the thousand. */
+  #endWhenQuiet(watch: Watch<T>): { cancel(): void } {
+    const { clock, kind, log } = this.#options;
+    this.#heardMs = clock.now();
+    let timer: Timer;
+    const ring = (): void => {
+      const quietMs = clock.now() - this.#heardMs;
+      if (quietMs < QUIET_LIMIT_MS) {
+        timer = clock.after(QUIET_LIMIT_MS - quietMs, ring);
+        return;
+      }
+      log.warn("watch went silent, resuming", { kind: kind.kind, quietMs });
+      this.#tell("behind");
+      watch.close();
+    };
+    timer = clock.after(QUIET_LIMIT_MS, ring);
+    return { cancel: () => timer.cancel() };
+  }
+
+  #tell(state: WatchState): void {
+    if (state === this.#state || this.#closed) return;
+    this.#state = state;
+    this.#options.onState?.(state);
   }
 
   /** A server that ends watches at once is not asked again at once. */
@@ -139,15 +208,22 @@ class ReflectLoop<T extends KubeObject> {
       if (this.#failures++ === 0) return;
     }
     if (isNotFound(error)) {
-      // The kind is not installed here: an empty truth, looked for again later.
       this.#resourceVersion = undefined;
+      // A server on its way up may not know our kinds yet: what was there is gone only when that stays so.
+      if (this.#served && ++this.#missing < MISSING_LIMIT) return this.#sleep(this.#backoffMs());
+      // The kind is not installed here: an empty truth, looked for again later.
+      this.#served = false;
       onList({ items: [], resourceVersion: "" });
+      this.#tell("current");
       return this.#sleep(UNSERVED_RETRY_MS);
     }
     if (isForbidden(error)) return this.#recoverForbidden(error);
     const waitMs = this.#backoffMs();
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
+    this.#tell("behind");
+    this.#away = !(error instanceof KubeError) || error.status >= 500;
     await this.#sleep(waitMs);
+    this.#away = false;
   }
 
   /** Nothing mends this but an administrator, so it is said where it is seen. */
@@ -162,6 +238,7 @@ class ReflectLoop<T extends KubeObject> {
     if (optional === true) {
       if (this.#failures++ === 0) log.warn("not allowed to watch, going on without", fields);
       onList({ items: [], resourceVersion: "" });
+      this.#tell("current");
       return this.#sleep(FORBIDDEN_RETRY_MS);
     }
     log.error("not allowed to watch, waiting for the right", fields);

@@ -10,6 +10,8 @@ import { applyMergePatch, clone, deepEqual, deepFreeze } from "../base/json.ts";
 import type { KubeClient, ObjectRef, Watch, WatchEvent } from "../kube/client.ts";
 import { KubeError } from "../kube/errors.ts";
 
+const BOOKMARK_MS = 60_000;
+
 type Stored = KubeObject & { spec?: unknown; status?: unknown };
 
 export interface FakeKube extends KubeClient {
@@ -129,7 +131,7 @@ export function fakeKube(clock: Clock): FakeKube {
       items: [...of(kind as Kind).values()] as never[],
       resourceVersion: String(version),
     }),
-    watch: async (kind) => watch(`${kind.group}/${kind.plural}`, watchers) as never,
+    watch: async (kind) => watch(`${kind.group}/${kind.plural}`, watchers, clock) as never,
     create: async (kind, object) => create(kind as Kind, object) as never,
     update: async (kind, object) => {
       const ref = object.metadata;
@@ -165,6 +167,7 @@ export function fakeKube(clock: Clock): FakeKube {
 function watch(
   plural: string,
   watchers: Set<{ plural: string; push: (event: WatchEvent) => void }>,
+  clock: Clock,
 ): Watch<KubeObject> {
   const waiting: WatchEvent[] = [];
   let wake: (() => void) | undefined;
@@ -177,9 +180,16 @@ function watch(
     },
   };
   watchers.add(entry);
+  // As servers do: who hears nothing takes the stream for dead.
+  const mark = (): void => {
+    entry.push({ type: "BOOKMARK", object: { metadata: { name: "" } } });
+    timer = clock.after(BOOKMARK_MS, mark);
+  };
+  let timer = clock.after(BOOKMARK_MS, mark);
   return {
     close: () => {
       closed = true;
+      timer.cancel();
       watchers.delete(entry);
       wake?.();
     },

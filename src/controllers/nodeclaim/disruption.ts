@@ -64,7 +64,7 @@ export function nodeClaimDisruption(world: World): Controller {
   };
 }
 
-/** Only what can make a node empty or not: binding, ending, going. */
+/** Only what can make a node empty or not: binding, ending, going. In v1 the claim itself tells of that. */
 function requestsOfPod(
   world: World,
   pod: Pod,
@@ -79,7 +79,7 @@ function requestsOfPod(
     before?.metadata.deletionTimestamp === pod.metadata.deletionTimestamp;
   const node = nodeName === undefined || same ? undefined : nodes(world).get(nodeName);
   const claim = node === undefined ? undefined : claimOfNode(world, node);
-  return claim === undefined ? [] : [claimRequest(claim)];
+  return claim === undefined || claimGeneration(claim) === "v1" ? [] : [claimRequest(claim)];
 }
 
 async function reconcile(world: World, drift: DriftCheck, request: Request): Promise<Outcome> {

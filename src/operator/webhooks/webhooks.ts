@@ -90,14 +90,14 @@ class WebhookLoop implements Webhooks {
   start(): void {
     for (const name of [...CONVERTED, ...ADMITTED]) {
       // A CRD that is installed or replaced later is seen at once.
-      const stop = reflect({
+      const loop = reflect({
         ...this.#deps,
         kind: CRD,
         fieldSelector: `metadata.name=${name}`,
         onList: ({ items }) => items.length > 0 && this.#wake(),
         onEvent: () => this.#wake(),
       });
-      this.#stops.push(stop);
+      this.#stops.push(() => loop.close());
     }
     this.#wake();
   }
