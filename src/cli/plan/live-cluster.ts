@@ -67,7 +67,8 @@ async function readKind(
     return await listed(client, kind);
   } catch (error) {
     if (error instanceof ConnectionError) {
-      throw new CliError(`--cluster: the API server does not answer: ${error.message}`);
+      const why = error.cause instanceof Error ? `: ${error.cause.message}` : "";
+      throw new CliError(`--cluster: the API server does not answer: ${error.message}${why}`);
     }
     if (!(error instanceof KubeError)) throw error;
     if (NEEDED.includes(kind)) {

@@ -83,7 +83,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
   registry.setCrds([...customResourceDefinitions(), nodeOverlayDefinition()]);
   const byKind = new Map<string, KubeObject[]>();
   const unused = new Map<string, number>();
-  const seen = new Map<string, string>();
+  const seen = new Map<string, { readonly where: string; readonly live: boolean }>();
   for (const { where, object, live } of found) {
     const kind = object.kind as string;
     const read = live === true ? newest(where, object) : readObject(registry, where, object);
@@ -93,8 +93,17 @@ export function sortManifests(found: readonly Found[]): Manifests {
     }
     const id = `${kind} ${keyOf(read)}`;
     const before = seen.get(id);
-    if (before !== undefined) throw new CliError(`${where}: ${id} is also in ${before}`);
-    seen.set(id, where);
+    // What is applied replaces what the cluster has.
+    if (before !== undefined && !before.live)
+      throw new CliError(`${where}: ${id} is also in ${before.where}`);
+    seen.set(id, { where, live: live === true });
+    if (before !== undefined) {
+      const others = byKind.get(kind) ?? [];
+      byKind.set(
+        kind,
+        others.filter((one) => keyOf(one) !== keyOf(read)),
+      );
+    }
     const same = byKind.get(kind);
     if (same === undefined) byKind.set(kind, [read]);
     else same.push(read);

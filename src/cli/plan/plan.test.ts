@@ -412,6 +412,14 @@ describe("a live cluster", () => {
     expect(manifests.pods.map(({ metadata }) => metadata.name)).toEqual(["p"]);
   });
 
+  it("has what files say on top of it, as if they were applied", async () => {
+    const client = serving({ "nodepools v1": [parse(POOL)] });
+    const { found } = await readCluster(client as never);
+    const limited = POOL.replace("template:", "limits: {cpu: 1}\n  template:");
+    const { pools } = sortManifests([...found, ...objectsOf("app.yaml", limited)]);
+    expect(pools.map(({ spec }) => spec?.limits)).toEqual([{ cpu: 1 }]);
+  });
+
   it("does without what it may not see, but not without pods", async () => {
     const { notes } = await readCluster(serving({}, { limitranges: forbidden }) as never);
     expect(notes).toEqual(["left out, as reading them is forbidden: limitranges"]);
