@@ -12,14 +12,23 @@ function read(path: string): string | undefined {
   }
 }
 
+interface Manifest {
+  readonly version?: string;
+  /** Written by `npm run bundle`, which has no checkout beside it later. */
+  readonly commit?: string;
+}
+
+const manifest = JSON.parse(read("package.json") ?? "{}") as Manifest;
+
 /** Seven digits, as upstream's log lines have them. */
 function commit(): string {
+  if (manifest.commit !== undefined) return manifest.commit;
   const head = read(".git/HEAD") ?? "";
   const full = head.startsWith("ref: ") ? read(`.git/${head.slice(5)}`) : head;
   return /^[0-9a-f]{7}/.exec(full ?? "")?.[0] ?? UNKNOWN_COMMIT;
 }
 
 export const BUILD = {
-  version: (JSON.parse(read("package.json") ?? "{}") as { version?: string }).version ?? "0.0.0",
+  version: manifest.version ?? "0.0.0",
   commit: commit(),
 } as const;
