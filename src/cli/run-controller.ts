@@ -33,7 +33,9 @@ export async function runController(
 ): Promise<void> {
   const clock = new SystemClock();
   // Bad flags are refused before anything else is done.
-  const log = logOf(settings(flags), clock);
+  const given = settings(flags);
+  if (given.changed.includes("clusterName")) requireClusterName(provider, given);
+  const log = logOf(given, clock);
   // Names and jitter must differ between replicas and runs.
   const random = new Random(randomBytes(16).toString("hex"));
   const transport = createHttpTransport({

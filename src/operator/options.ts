@@ -37,6 +37,13 @@ export const OPTIONS = {
     "false",
     "Serve no webhooks: no conversion between v1beta1 and v1, no admission of v1alpha5.",
   ),
+  webhookMetricsPort: core(
+    "webhook-metrics-port",
+    "integer",
+    "8001",
+    "Port of the webhooks' own metrics in v1beta1's releases.",
+    { min: 0, notActedOn: "all metrics are served at --metrics-port" },
+  ),
   metricsPort: core("metrics-port", "integer", "8080", "Port of /metrics; 0 = none.", { min: 0 }),
   healthProbePort: core(
     "health-probe-port",
@@ -67,13 +74,19 @@ export const OPTIONS = {
     "boolean",
     "true",
     "Do not fill caches before leading.",
-    { notActedOn: LATER },
+    { notActedOn: "caches are always full before a replica leads" },
   ),
   disableLeaderElection: core(
     "disable-leader-election",
     "boolean",
     "false",
     "Run without a Lease: one replica only.",
+  ),
+  leaderElect: core(
+    "leader-elect",
+    "boolean",
+    "true",
+    "v1beta1's opposite of disable-leader-election: either turns it off.",
   ),
   disableClusterStateObservability: core(
     "disable-cluster-state-observability",
@@ -94,7 +107,7 @@ export const OPTIONS = {
     "Namespace of the Lease; empty = the controller's own.",
   ),
   memoryLimit: core("memory-limit", "integer", "-1", "Memory limit of the container in bytes.", {
-    notActedOn: LATER,
+    notActedOn: "Node takes its limit at the start: NODE_OPTIONS=--max-old-space-size=<MiB>",
   }),
   cpuRequests: core(
     "cpu-requests",
@@ -110,14 +123,12 @@ export const OPTIONS = {
     "string",
     "stdout",
     "Where logs go: stdout, stderr or files, by comma.",
-    { notActedOn: "logs go to standard output" },
   ),
   logErrorOutputPaths: core(
     "log-error-output-paths",
     "string",
     "stderr",
     "Where the logger's own errors go.",
-    { notActedOn: LATER },
   ),
   batchMaxDuration: core(
     "batch-max-duration",
@@ -248,6 +259,27 @@ export const OPTIONS = {
     "",
     "Profile for alpha templates that name none.",
   ),
+  awsTags: ours(
+    "aws-tags",
+    "AWS_TAGS",
+    "string",
+    "",
+    "Tags on everything launched for alpha and v1beta1, below the class' own: a JSON object of strings.",
+  ),
+  eniLimitedPodDensity: ours(
+    "eni-limited-pod-density",
+    "ENI_LIMITED_POD_DENSITY",
+    "boolean",
+    "true",
+    "Pods on a Machine by its network interfaces; false: 110.",
+  ),
+  actOnRebalance: ours(
+    "act-on-rebalance-recommendations",
+    "ACT_ON_REBALANCE_RECOMMENDATIONS",
+    "boolean",
+    "false",
+    "Replace spot nodes that EC2 says are at risk, before it takes them.",
+  ),
   webhookUrl: ours(
     "webhook-url",
     "WEBHOOK_URL",
@@ -261,6 +293,38 @@ export const OPTIONS = {
     "boolean",
     "false",
     "Drift of Machines: featureGates.driftEnabled of karpenter-global-settings.",
+  ),
+  plannerPolicy: ours(
+    "planner-policy",
+    "PLANNER_POLICY",
+    "string",
+    "cost",
+    "How pods become nodes: the cheaper of upstream's rules and a packing by price, or the rules alone.",
+    { values: ["cost", "greedy"] },
+  ),
+  plannerEffort: ours(
+    "planner-effort",
+    "PLANNER_EFFORT",
+    "number",
+    "1",
+    "How long the planner searches, as a multiple; counted in steps, so plans repeat.",
+    { min: 0 },
+  ),
+  plannerMinSaving: ours(
+    "planner-min-saving",
+    "PLANNER_MIN_SAVING",
+    "number",
+    "5",
+    "Percent of the price that a packing must save over upstream's rules to be taken instead.",
+    { min: 0 },
+  ),
+  plannerNodeCost: ours(
+    "planner-node-cost",
+    "PLANNER_NODE_COST",
+    "number",
+    "0.02",
+    "Dollars an hour that a node costs beyond its machine: disk, address, agents.",
+    { min: 0 },
   ),
 } as const satisfies Readonly<Record<string, OptionDefinition>>;
 
@@ -282,19 +346,23 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** `flags` by flag name without dashes; `env` as in the process. Throws ConfigError. */
+/**
+ * `flags` by flag name without dashes; `env` as in the process; `settings` of ConfigMap
+ * karpenter-global-settings, by flag name too. Throws ConfigError.
+ */
 export function parseOptions(
   flags: Readonly<Record<string, string | undefined>>,
   env: Readonly<Record<string, string | undefined>>,
+  settings: Readonly<Record<string, string | undefined>> = {},
 ): Options {
   const errors: string[] = [];
   const changed: OptionName[] = [];
   const parsed: Record<string, unknown> = {};
   for (const [name, definition] of Object.entries<OptionDefinition>(OPTIONS)) {
     const flag = flags[definition.flag];
-    const given = flag ?? env[definition.env];
+    const given = flag ?? env[definition.env] ?? settings[definition.flag];
     if (given !== undefined) changed.push(name as OptionName);
-    const source = flag !== undefined ? `--${definition.flag}` : definition.env;
+    const source = sourceOf(definition, flag, env);
     const result = parseOne(definition, unquote(given ?? definition.default));
     if ("error" in result)
       errors.push(`invalid ${source} ${JSON.stringify(given)}: ${result.error}`);
@@ -306,6 +374,17 @@ export function parseOptions(
   if (errors.length > 0)
     throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
   return Object.freeze({ ...parsed, changed }) as unknown as Options;
+}
+
+function sourceOf(
+  definition: OptionDefinition,
+  flag: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  if (flag !== undefined) return `--${definition.flag}`;
+  return env[definition.env] !== undefined
+    ? definition.env
+    : `${definition.flag} of karpenter-global-settings`;
 }
 
 /** A gate as given, else as it is by default. */
@@ -411,8 +490,9 @@ function ours<T extends OptionDefinition["type"]>(
   type: T,
   fallback: string,
   help: string,
+  extra: Extra = {},
 ) {
-  return { flag, env, type, default: fallback, help, scope: "ours" as const };
+  return { flag, env, type, default: fallback, help, scope: "ours" as const, ...extra };
 }
 
 function toEnv(flag: string): string {

@@ -7,6 +7,7 @@
  */
 import { webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../kube/transport.ts";
+import { GLOBAL_SETTINGS } from "./global-settings.ts";
 import { LOGGING_CONFIG } from "./logging-config.ts";
 import { ADMITTED, CONVERTED } from "./webhooks/registration.ts";
 
@@ -115,6 +116,10 @@ export const RIGHTS: readonly Right[] = [
   right("", ["configmaps"], READ, "log levels of the older generations", {
     where: "own namespace",
     names: [LOGGING_CONFIG],
+  }),
+  right("", ["configmaps"], ["get"], "settings of the older generations, at the start", {
+    where: "own namespace",
+    names: [GLOBAL_SETTINGS],
   }),
   right("", ["services"], ["get"], "nodes are told the cluster's DNS address", {
     where: "kube-system",

@@ -17,7 +17,7 @@ const ALPHA = {
   kind: "Provisioner",
   metadata: { name: "alpha" },
   spec: {
-    providerRef: { name: "default" },
+    providerRef: beta("default"),
     // Simulated instances have no AWS categories, which would be asked for by default.
     requirements: [{ key: "node.kubernetes.io/instance-type", operator: "Exists" }],
     ttlSecondsAfterEmpty: 1,
@@ -187,7 +187,8 @@ describe("three generations on a real control plane", () => {
     ["stable", "karpenter.sh/nodepool", "nodeclaims.v1.karpenter.sh"],
   ])("a pool of generation %s brings nodes and lets them go", async (name, label, claims) => {
     await cluster.apply(deployment(name, { [label]: name }));
-    await kubectl.ok(`rollout status deployment/${name} --timeout=90s`, { timeoutMs: 100_000 });
+    const available = async () => (await get(`deployment ${name}`)).status.availableReplicas === 3;
+    await cluster.until(`${name} is available`, available, 90_000);
     const nodes = await cluster.list<Node>("Node", "v1", `${label}=${name}`);
     expect(nodes.length).toBeGreaterThan(0);
     const { items } = await get(`${claims} -l ${label}=${name}`);

@@ -1,6 +1,6 @@
 /** Seed S3, settings and the pod annotation: batching, the cluster's name and endpoint, do-not-disrupt. */
 import { describe, expect, it } from "vitest";
-import { runController } from "../../src/cli/run-controller.ts";
+import { requireClusterName } from "../../src/cli/run-controller.ts";
 import { parseOptions } from "../../src/operator/options.ts";
 import { RUN_FOR_ANNOTATION } from "../../src/sandbox/kubelet/pod-lifecycle.ts";
 import { type Account, CLAIMS, inAccount, type Json, NODES, seed, userDataOf } from "./account.ts";
@@ -106,7 +106,9 @@ describe("S3: the cluster", () => {
     expect(() =>
       parseOptions({ "cluster-name": "foo-cluster", "cluster-endpoint": "nonsense" }, {}),
     ).toThrow("not a valid CLUSTER_ENDPOINT URL");
-    await expect(runController("aws", {})).rejects.toThrow("set --cluster-name or CLUSTER_NAME");
+    expect(() => requireClusterName("aws", parseOptions({}, {}))).toThrow(
+      "set --cluster-name or CLUSTER_NAME",
+    );
   });
 });
 

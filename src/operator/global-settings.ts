@@ -1,0 +1,85 @@
+/**
+ * ConfigMap karpenter-global-settings, by which v0.24 to v0.32 were set up: read once at the start, below
+ * flags and environment and above the defaults. What is in it but has no effect here is named once, and a
+ * cluster without it is set up by flags alone.
+ * upstream: pkg/apis/settings of the core and of the AWS provider at v0.31
+ */
+import { CONFIG_MAP } from "../apis/core/kinds.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Logger } from "../base/log.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { ConnectionError, isNotFound, KubeError } from "../kube/errors.ts";
+import { OPTIONS, type OptionName } from "./options.ts";
+
+export const GLOBAL_SETTINGS = "karpenter-global-settings";
+
+/** Keys of the ConfigMap by the setting that they are today. */
+const KEYS: Readonly<Record<string, OptionName>> = {
+  batchMaxDuration: "batchMaxDuration",
+  batchIdleDuration: "batchIdleDuration",
+  "featureGates.driftEnabled": "alphaDrift",
+  "aws.clusterName": "clusterName",
+  "aws.clusterEndpoint": "clusterEndpoint",
+  "aws.clusterCABundle": "clusterCaBundle",
+  "aws.defaultInstanceProfile": "defaultInstanceProfile",
+  "aws.isolatedVPC": "isolatedVpc",
+  "aws.vmMemoryOverheadPercent": "vmMemoryOverheadPercent",
+  "aws.interruptionQueueName": "interruptionQueue",
+  "aws.reservedENIs": "reservedEnis",
+  "aws.tags": "awsTags",
+  "aws.enableENILimitedPodDensity": "eniLimitedPodDensity",
+};
+
+const RETRY_MS = 2_000;
+/** A server that is away for longer is reported by the controllers. */
+const ATTEMPTS = 15;
+
+export interface GlobalSettingsDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly namespace: string;
+}
+
+/** Settings by flag name, as text. A missing right or a server that stays away leaves it empty. */
+export async function readGlobalSettings(
+  deps: GlobalSettingsDeps,
+): Promise<Readonly<Record<string, string>>> {
+  const { client, clock, log, namespace } = deps;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const { data = {} } = await client.get(CONFIG_MAP, { name: GLOBAL_SETTINGS, namespace });
+      return fromData(data, log.with({ configmap: `${namespace}/${GLOBAL_SETTINGS}` }));
+    } catch (error) {
+      if (isNotFound(error)) return {};
+      const mayPass = error instanceof ConnectionError || (error as KubeError).status >= 500;
+      if (!mayPass || attempt === ATTEMPTS) {
+        if (!(error instanceof KubeError || error instanceof ConnectionError)) throw error;
+        log.warn("cannot read the settings of older generations; flags and defaults count", {
+          configmap: `${namespace}/${GLOBAL_SETTINGS}`,
+          error: error.message,
+        });
+        return {};
+      }
+      log.debug("waiting for the API server", { error: String(error) });
+      await clock.sleep(RETRY_MS);
+    }
+  }
+}
+
+function fromData(
+  data: Readonly<Record<string, string>>,
+  log: Logger,
+): Readonly<Record<string, string>> {
+  const settings: Record<string, string> = {};
+  const unused: string[] = [];
+  for (const [key, value] of Object.entries(data).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    // The chart wrote every key, most of them empty.
+    if (value === "") continue;
+    const name = KEYS[key];
+    if (name === undefined) unused.push(key);
+    else settings[OPTIONS[name].flag] = value;
+  }
+  if (unused.length > 0) log.warn("settings of older generations are not acted on", { unused });
+  return settings;
+}

@@ -1,0 +1,68 @@
+/**
+ * Where log lines go: standard output, standard error and files, each named by comma as zap takes them. A
+ * line that cannot be written is told where the logger's own errors go, once for each output.
+ */
+import { openSync, writeSync } from "node:fs";
+import { ConfigError } from "./options.ts";
+
+const STREAMS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
+
+/** `paths` and `errorPaths` as in LOG_OUTPUT_PATHS. Throws ConfigError for a file that cannot be opened. */
+export function logWriter(
+  paths: string,
+  errorPaths: string,
+  write: (file: number, line: string) => void = writeLine,
+): (line: string) => void {
+  const outputs = open("log-output-paths", paths);
+  const errors = open("log-error-output-paths", errorPaths);
+  const broken = new Set<number>();
+  return (line) => {
+    for (const { path, file } of outputs) {
+      try {
+        write(file, line);
+        broken.delete(file);
+      } catch (error) {
+        if (broken.has(file)) continue;
+        broken.add(file);
+        for (const other of errors)
+          tell(other.file, `cannot write logs to ${path}: ${error}`, write);
+      }
+    }
+  };
+}
+
+function open(
+  flag: string,
+  paths: string,
+): readonly { readonly path: string; readonly file: number }[] {
+  const names = paths.split(",").map((path) => path.trim());
+  return [...new Set(names)]
+    .filter((path) => path !== "")
+    .map((path) => {
+      const stream = STREAMS[path];
+      if (stream !== undefined) return { path, file: stream };
+      try {
+        return { path, file: openSync(path.replace(/^file:\/\//, ""), "a") };
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        throw new ConfigError(
+          `--${flag}: cannot open ${path} (${code}); use stdout, stderr or a file`,
+        );
+      }
+    });
+}
+
+function writeLine(file: number, line: string): void {
+  // Streams of the process know how to wait for a slow reader; files are written at once.
+  if (file === 1) process.stdout.write(`${line}\n`);
+  else if (file === 2) process.stderr.write(`${line}\n`);
+  else writeSync(file, `${line}\n`);
+}
+
+function tell(file: number, line: string, write: (file: number, line: string) => void): void {
+  try {
+    write(file, line);
+  } catch {
+    // Nowhere is left to say it.
+  }
+}
