@@ -146,7 +146,7 @@ export function createOperator(deps: OperatorDeps): Operator {
       void mirrors.synced().then(() => {
         ready = !stopped;
       });
-      if (!options.disableLeaderElection) {
+      if (options.leaderElect && !options.disableLeaderElection) {
         leadership = electLeader({
           client: createKubeClient(deps.leaseTransport ?? deps.transport),
           clock,
