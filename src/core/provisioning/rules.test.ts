@@ -1,0 +1,235 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import {
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  pods,
+  poolInput,
+  SCHEDULING_OPTIONS,
+  schedulingInput,
+} from "../../testing/builders.ts";
+import { nodeView as viewOf } from "../state/node-view.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const ARCH = "kubernetes.io/arch";
+
+const solved = (options: Partial<SchedulingInput>) => solve(schedulingInput(options));
+
+/** `pool: pods` per planned node, then `node <- pods`, then `pod!` for those left out. */
+function where(options: Partial<SchedulingInput>): string[] {
+  const { newClaims, existing, unschedulable } = solved(options);
+  const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name).join(" ");
+  return [
+    ...newClaims.map((one) => `${one.pool.name}: ${names(one.pods)}`),
+    ...existing.map((one) => `${one.nodeName} <- ${names(one.pods)}`),
+    ...unschedulable.map((one) => `${one.pod.metadata.name}!`),
+  ];
+}
+
+describe("a pool", () => {
+  it("offers its template's labels to pods, and nobody else's", () => {
+    const pools = [poolInput({ name: "web", labels: { team: "web" } }), poolInput({ name: "any" })];
+    const one = pod({ spec: { nodeSelector: { team: "web" } } });
+    expect(where({ pods: [one], pools })).toEqual(["web: pod"]);
+    expect(where({ pods: [pod({ spec: { nodeSelector: { team: "db" } } })], pools })).toEqual([
+      "pod!",
+    ]);
+  });
+
+  it("asks nobody to tolerate its startup taints", () => {
+    const startupTaints = [{ key: "cni", effect: "NoSchedule" as const }];
+    expect(where({ pods: [pod()], pools: [poolInput({ startupTaints })] })).toEqual([
+      "default: pod",
+    ]);
+  });
+
+  it("keeps types out by bounds on their labels", () => {
+    const types = [2, 4, 8].map((cpu) => instanceType({ cpu, labels: { "x/cpu": [String(cpu)] } }));
+    const between = (...specs: [operator: "Gt" | "Lt" | "Gte" | "Lte", bound: string][]) =>
+      solved({
+        pods: [pod()],
+        pools: [
+          poolInput(
+            {
+              requirements: specs.map(([operator, bound]) => ({
+                key: "x/cpu",
+                operator,
+                values: [bound],
+              })),
+            },
+            types,
+          ),
+        ],
+      }).newClaims[0]?.instanceTypes.map(({ name }) => name);
+    expect(between(["Gt", "2"])).toEqual(["m-4x", "m-8x"]);
+    expect(between(["Gte", "4"], ["Lt", "8"])).toEqual(["m-4x"]);
+    expect(between(["Lte", "2"])).toEqual(["m-2x"]);
+    expect(between(["Gt", "4"], ["Lt", "8"])).toEqual(undefined);
+  });
+});
+
+describe("daemons", () => {
+  const owner = { kind: "DaemonSet", name: "agent" };
+  const types = [
+    instanceType({ name: "arm", cpu: 2, arch: "arm64" }),
+    instanceType({ name: "amd", cpu: 2, priceMicroUsd: 500_000 }),
+  ];
+
+  it("take room only on the types that they run on", () => {
+    const daemon = pod({
+      name: "agent",
+      cpu: "1",
+      owner,
+      spec: { nodeSelector: { [ARCH]: "arm64" } },
+    });
+    const { newClaims } = solved({
+      pods: [pod({ cpu: "1500m" })],
+      pools: [poolInput({}, types)],
+      daemonPods: [daemon],
+    });
+    expect(newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(["amd"]);
+    expect(newClaims[0]?.requests["cpu"]).toBe(1_500);
+    const small = solved({
+      pods: [pod({ cpu: "500m" })],
+      pools: [poolInput({}, types)],
+      daemonPods: [daemon],
+    });
+    expect(small.newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(["arm", "amd"]);
+  });
+
+  it("hold their host ports only on the types that they run on", () => {
+    const ports = {
+      containers: [{ name: "c", image: "x", ports: [{ containerPort: 80, hostPort: 80 }] }],
+    };
+    const daemon = pod({
+      name: "agent",
+      owner,
+      spec: { ...ports, nodeSelector: { [ARCH]: "arm64" } },
+    });
+    const { newClaims } = solved({
+      pods: [pod({ spec: ports })],
+      pools: [poolInput({}, types)],
+      daemonPods: [daemon],
+    });
+    expect(newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(["amd"]);
+  });
+});
+
+describe("nodes on their way", () => {
+  const claim = nodeClaim({
+    name: "new",
+    startupTaints: [{ key: "cni", effect: "NoSchedule" }],
+    labels: { [ZONE]: "zone-a" },
+    status: {
+      capacity: { cpu: "4", memory: "16Gi", pods: "110" },
+      allocatable: { cpu: "3", memory: "15Gi", pods: "110" },
+    },
+  });
+  const inFlight = viewOf({ node: undefined, claim, pods: [], marked: false, nominatedUntilMs: 9 });
+
+  it("take the pods that they were launched for, also when they are nominated", () => {
+    expect(where({ pods: pods(2, { cpu: "1" }), nodes: [inFlight] })).toEqual([
+      "new <- pod-0 pod-1",
+    ]);
+    expect(where({ pods: pods(2, { cpu: "2" }), nodes: [inFlight] })).toEqual([
+      "default: pod-1",
+      "new <- pod-0",
+    ]);
+  });
+
+  it("come after those that are initialized", () => {
+    const ready = nodeView({ node: { name: "z-ready" } });
+    expect(where({ pods: [pod()], nodes: [inFlight, ready] })).toEqual(["z-ready <- pod"]);
+  });
+});
+
+describe("pods of a node that is leaving", () => {
+  it("are planned for elsewhere, and count for nobody where they were", () => {
+    const running = pod({ name: "moving", cpu: "3", nodeName: "old" });
+    const leaving = nodeView({ node: { name: "old" }, pods: [running], deleting: true });
+    const other = nodeView({ node: { name: "stays" } });
+    expect(where({ pods: [running, pod()], nodes: [leaving, other] })).toEqual([
+      "stays <- moving pod",
+    ]);
+  });
+});
+
+describe("preferences", () => {
+  const prefer = (zone: string, weight: number) => ({
+    weight,
+    preference: { matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }] },
+  });
+  const choosy = (
+    ...preferredDuringSchedulingIgnoredDuringExecution: ReturnType<typeof prefer>[]
+  ) =>
+    pod({
+      spec: { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution } } },
+    });
+
+  it("count by weight, and not at all under policy Ignore", () => {
+    const one = choosy(prefer("zone-b", 1), prefer("zone-c", 9));
+    expect(solved({ pods: [one] }).newClaims[0]?.cheapest.zone).toBe("zone-c");
+    const options = { ...SCHEDULING_OPTIONS, preferencePolicy: "Ignore" as const };
+    expect(solved({ pods: [one], options }).newClaims[0]?.cheapest.zone).toBe("zone-a");
+  });
+
+  it("for other nodes than a neighbour's are given up when there is no other", () => {
+    const apart = {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          {
+            weight: 1,
+            podAffinityTerm: {
+              topologyKey: "kubernetes.io/hostname",
+              labelSelector: { matchLabels: { app: "web" } },
+            },
+          },
+        ],
+      },
+    };
+    const batch = pods(2, { labels: { app: "web" }, spec: { affinity: apart } });
+    expect(where({ pods: batch })).toEqual(["default: pod-0", "default: pod-1"]);
+    const pools = [poolInput({ limits: { nodes: 1 } })];
+    expect(where({ pods: batch, pools })).toEqual(["default: pod-0 pod-1"]);
+  });
+});
+
+describe("label keys of an affinity term", () => {
+  const batch = (name: string, color: string, keys: object) =>
+    pod({
+      name,
+      labels: { app: "web", color },
+      spec: {
+        affinity: {
+          podAntiAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: [
+              {
+                topologyKey: "kubernetes.io/hostname",
+                labelSelector: { matchLabels: { app: "web" } },
+                ...keys,
+              },
+            ],
+          },
+        },
+      },
+    });
+  const colors = ["blue", "blue", "red"];
+
+  it("matchLabelKeys mean those who have the pod's own values", () => {
+    const all = colors.map((color, index) =>
+      batch(`${color}-${index}`, color, { matchLabelKeys: ["color"] }),
+    );
+    expect(where({ pods: all })).toEqual(["default: blue-0 red-2", "default: blue-1"]);
+  });
+
+  it("mismatchLabelKeys mean those who have other values", () => {
+    const all = colors.map((color, index) =>
+      batch(`${color}-${index}`, color, { mismatchLabelKeys: ["color"] }),
+    );
+    expect(where({ pods: all })).toEqual(["default: blue-0 blue-1", "default: red-2"]);
+  });
+});
