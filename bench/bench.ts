@@ -1,8 +1,9 @@
 /** `npm run bench -- <what> [options]`: the benches of this folder by name. */
 import { cluster } from "./cluster/cluster.ts";
+import { consolidation } from "./consolidation.ts";
 import { speed } from "./speed.ts";
 
-const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { cluster, speed };
+const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { cluster, consolidation, speed };
 
 const [name = "", ...args] = process.argv.slice(2);
 const bench = BENCHES[name];

@@ -221,6 +221,15 @@ export function untried(variant: Variant, places: readonly number[]): Variant {
   };
 }
 
+/** Forgets what was tried with a variant that {@link untried} made. */
+export function forgetTrials(variant: Variant): void {
+  variant.firstNode = 0;
+  variant.deadNodes.clear();
+  variant.deadClaims.clear();
+  variant.deadTemplates.clear();
+  variant.refusedSets.clear();
+}
+
 const NO_LABELS: Readonly<Record<string, string>> = {};
 const NO_SETS: readonly SetId[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);

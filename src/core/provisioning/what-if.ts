@@ -18,7 +18,14 @@ import { ExistingNode } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
-import { type Draft, type PodClass, type PodClasses, untried, type Variant } from "./pod-class.ts";
+import {
+  type Draft,
+  forgetTrials,
+  type PodClass,
+  type PodClasses,
+  untried,
+  type Variant,
+} from "./pod-class.ts";
 import { creditLimits } from "./pool-template.ts";
 import { Queue, type QueuedPod } from "./queue.ts";
 import type { PlannedClaim, UnschedulablePod } from "./result.ts";
@@ -55,6 +62,7 @@ export class WhatIf {
   /** Where a class could go at all, in every question. */
   readonly #places = new Map<Variant, readonly number[]>();
   readonly #kinds = new Map<string, Kind>();
+  #trying: Trying;
   readonly #ownerLabels: readonly string[];
   readonly #refusals = new WeakMap<Pod, { readonly reason: string | undefined }>();
 
@@ -64,6 +72,7 @@ export class WhatIf {
     this.#volumes = new VolumeIndex(input.volumes);
     this.#base = createPass(input, this.#volumes, false);
     this.#ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
+    this.#trying = this.#newTrying();
     const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
     this.#announce(waiting);
     this.#countWhatRuns(new Set(input.pods.map(keyOf)));
@@ -90,6 +99,14 @@ export class WhatIf {
         unschedulable: [...refused, ...explained(failed, pass)].sort(byKey),
       };
     });
+  }
+
+  #newTrying(): Trying {
+    return new Trying(
+      this.#base.classes,
+      (pod) => this.#classOf(pod),
+      (podClass, variant) => this.#placesOf(podClass, variant),
+    );
   }
 
   #refusal(pod: Pod): string | undefined {
@@ -179,6 +196,7 @@ export class WhatIf {
     }
     // Rooms have become smaller.
     this.#places.clear();
+    this.#trying = this.#newTrying();
   }
 
   #classOf(pod: Pod): PodClass {
@@ -216,11 +234,7 @@ export class WhatIf {
         for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
     }
     this.#forgetDomains(hosts);
-    const classes = new Trying(
-      this.#base.classes,
-      (pod) => this.#classOf(pod),
-      (podClass, variant) => this.#placesOf(podClass, variant),
-    );
+    const classes = this.#trying;
     const touched = new Map<ExistingNode, number>();
     const pass: Pass = {
       ...this.#base,
@@ -239,6 +253,7 @@ export class WhatIf {
       for (const takeBack of undo) takeBack();
       for (const { place: node } of hosts) node.gone = false;
       topology.rollBack();
+      classes.forget();
     }
   }
 
@@ -268,13 +283,15 @@ export class WhatIf {
   }
 }
 
-/** The classes of one question: what is tried there is forgotten with it. */
+/** The classes as questions use them: what one question tried, the next has forgotten. */
 class Trying {
   readonly #classes: PodClasses;
   readonly #classOf: (pod: Pod) => PodClass;
   readonly #placesOf: (podClass: PodClass, variant: Variant) => readonly number[];
   readonly #copies = new Map<PodClass, PodClass>();
   readonly #originals = new Map<PodClass, PodClass>();
+  /** Copies that this question is about. */
+  readonly #used = new Set<PodClass>();
 
   constructor(
     classes: PodClasses,
@@ -294,6 +311,7 @@ class Trying {
       this.#copies.set(original, copy);
       this.#originals.set(copy, original);
     }
+    this.#used.add(copy);
     return copy;
   }
 
@@ -306,6 +324,15 @@ class Trying {
     const fresh = untried(variant, this.#placesOf(original, variant));
     podClass.variants.push(fresh);
     return fresh;
+  }
+
+  forget(): void {
+    for (const podClass of this.#used) {
+      podClass.failedAt = -1;
+      delete podClass.deferred;
+      for (const variant of podClass.variants) forgetTrials(variant);
+    }
+    this.#used.clear();
   }
 }
 

@@ -102,6 +102,13 @@ export class Marks {
     if (word < this.#full) this.#full = word;
   }
 
+  clear(): void {
+    this.#words.fill(0, 0, this.#high);
+    this.#low = 0;
+    this.#high = 0;
+    this.#full = 0;
+  }
+
   /** The first member from `start` on that none of `others` has; -1 when there is none. */
   nextOutside(others: readonly Marks[], start: number): number {
     while (this.#low < this.#high && this.#words[this.#low] === 0) this.#low++;
