@@ -70,7 +70,7 @@ export async function runController(
       contentType: operator.metrics.contentType,
       text: await operator.metrics.render(),
     }),
-    ready: () => operator.ready && webhooks?.settled !== false,
+    ready: () => webhooks?.isWaitedFor === true || (operator.ready && webhooks?.settled !== false),
   }).catch(asCliError);
   const stopped = interrupted();
   await Promise.race([operator.start(), stopped]);

@@ -39,6 +39,12 @@ export interface Crd extends KubeObject {
       };
     };
   };
+  readonly status?: { readonly storedVersions?: readonly string[] };
+}
+
+/** Objects lie in etcd at an older version: our own caches fill only while somebody converts. */
+export function isStoredOlder({ status }: Crd): boolean {
+  return (status?.storedVersions ?? []).length > 1;
 }
 
 export interface Webhook {

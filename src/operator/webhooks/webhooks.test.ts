@@ -164,6 +164,17 @@ describe("webhooks", () => {
     expect(lines).toEqual([]);
   });
 
+  it("are waited for by caches where objects are stored at an older version", async () => {
+    const { client, start, until, said } = await open();
+    const webhooks = start();
+    await until(said("webhooks are served"));
+    expect(webhooks.isWaitedFor).toBe(false);
+    const name = "nodepools.karpenter.sh";
+    const status = { storedVersions: ["v1beta1", "v1"] };
+    await client.patch(CRD, { name }, { type: "merge", body: { status } }, "status");
+    await until(() => webhooks.isWaitedFor);
+  });
+
   it("begin when CRDs are installed later", async () => {
     const { client, start, until, said } = await open([]);
     const webhooks = start();

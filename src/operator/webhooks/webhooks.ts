@@ -20,6 +20,7 @@ import {
   CRD,
   type Crd,
   conversionWish,
+  isStoredOlder,
   type WebhookAddress,
   wantedConfigurations,
   withAddress,
@@ -49,6 +50,11 @@ export interface WebhooksDeps {
 export interface Webhooks {
   /** They serve, or are not wanted, or cannot: nothing is worth waiting for. */
   readonly settled: boolean;
+  /**
+   * Caches wait for conversion by us or by another replica: a replica that serves it must count as ready before
+   * its caches are full, or the Service would lead nowhere.
+   */
+  readonly isWaitedFor: boolean;
   /** The port that is served; undefined while none is. */
   readonly port: number | undefined;
   stop(): Promise<void>;
@@ -67,6 +73,7 @@ class WebhookLoop implements Webhooks {
   #server: WebhookServer | undefined;
   #certificate: ServingCertificate | undefined;
   #settled = false;
+  #storedOlder = false;
   #stopped = false;
   #running: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
@@ -81,6 +88,10 @@ class WebhookLoop implements Webhooks {
 
   get settled(): boolean {
     return this.#settled;
+  }
+
+  get isWaitedFor(): boolean {
+    return this.#server !== undefined && this.#storedOlder;
   }
 
   get port(): number | undefined {
@@ -141,6 +152,7 @@ class WebhookLoop implements Webhooks {
     const { client, address, secret } = this.#deps;
     const converted = await this.#crds(CONVERTED);
     const admitted = (await this.#crds(ADMITTED)).length > 0;
+    this.#storedOlder = converted.some(isStoredOlder);
     const missing = converted.filter((crd) => conversionWish(crd) === "missing");
     if (!admitted && !converted.some((crd) => conversionWish(crd) === "webhook")) {
       const unconverted = missing.map(({ metadata }) => metadata.name);
