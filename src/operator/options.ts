@@ -2,9 +2,11 @@
  * The table of every setting of the controller: flag, environment variable, default, unit, meaning.
  * It parses and validates, and `docs/reference/settings.md` is generated from it. A flag beats its
  * variable, which beats the default; all errors are collected before start-up is refused.
+ * Long because it is one table.
  * upstream: pkg/operator/options of the core and of the AWS provider.
  */
 import { parseDuration } from "../base/duration.ts";
+import { schedulerConfigProblem } from "./scheduler-config.ts";
 
 /** One setting. `acted` says what is not built yet; such a setting is logged when it is changed. */
 export interface OptionDefinition {
@@ -175,8 +177,7 @@ export const OPTIONS = {
     "scheduler-config",
     "string",
     "",
-    "Default topology spread as YAML or JSON.",
-    { notActedOn: LATER },
+    "Topology spread of pods that ask for none, as YAML or JSON.",
   ),
   clusterName: aws(
     "cluster-name",
@@ -371,6 +372,8 @@ export function parseOptions(
   checkEndpoint(parsed["clusterEndpoint"], errors);
   checkWebhookUrl(parsed["webhookUrl"], errors);
   checkGates(parsed["featureGates"], errors);
+  const problem = schedulerConfigProblem(String(parsed["schedulerConfig"] ?? ""));
+  if (problem !== undefined) errors.push(`invalid scheduler-config: ${problem}`);
   if (errors.length > 0)
     throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
   return Object.freeze({ ...parsed, changed }) as unknown as Options;
