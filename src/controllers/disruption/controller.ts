@@ -21,7 +21,14 @@ import type { World } from "../world.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
 import { approved, blocked, proposed, rejected, unconsolidatable } from "./events.ts";
 import { policyLabel } from "./labels.ts";
-import { look, objectsOf, poolsInUse, reportRound, surroundings } from "./look.ts";
+import {
+  look,
+  objectsOf,
+  poolsInUse,
+  reportRound,
+  type Surroundings,
+  surroundings,
+} from "./look.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
@@ -45,6 +52,8 @@ interface Pending {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
+  /** What the last run saw. */
+  around?: Surroundings;
   /** When all methods were asked last; between, only those in the middle of a sweep are. */
   lastRoundMs: number;
 }
@@ -95,7 +104,8 @@ async function propose(
   const between =
     world.clock.now() - memory.lastRoundMs < POLL_MS && METHODS.some((one) => sweeps.isOpen(one));
   // What is wrong with pools is said once a round.
-  const around = await surroundings(world, between ? SILENT : log);
+  const around = await surroundings(world, between ? SILENT : log, memory.around);
+  memory.around = around;
   const waiting = memory.pending.length > 0;
   if (!between) {
     memory.lastRoundMs = world.clock.now();
@@ -198,7 +208,7 @@ async function validate(
   const nowMs = world.clock.now();
   const due = memory.pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
-  const around = await surroundings(world, log);
+  const around = await surroundings(world, log, memory.around);
   let again: Again = "later";
   for (const { method, command } of due) {
     const input = look(world, queue, around, method, new Set(), "quiet");

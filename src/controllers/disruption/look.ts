@@ -6,6 +6,7 @@ import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { deepEqual } from "../../base/json.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
 import { balancedTotals } from "../../core/disruption/balanced.ts";
 import { allowances, brokenBudget } from "../../core/disruption/budgets.ts";
@@ -35,7 +36,12 @@ export interface Surroundings {
   readonly simulator: Simulator;
 }
 
-export async function surroundings(world: World, log: Logger): Promise<Surroundings> {
+/** `last`: those of the run before, whose prepared simulations serve as long as nothing has changed. */
+export async function surroundings(
+  world: World,
+  log: Logger,
+  last?: Surroundings,
+): Promise<Surroundings> {
   const pools = await poolsInUse(world, log);
   // Provisioning's own pass says what is wrong with a pool.
   const usable = await usablePools(world, SILENT);
@@ -45,7 +51,33 @@ export async function surroundings(world: World, log: Logger): Promise<Surroundi
     .filter(({ pool }) => pool.replicas !== undefined && pool.ready && !pool.deleting)
     .filter(() => world.settings.gates.staticCapacity)
     .map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
-  return { pools, scheduling, staticPools, simulator: createSimulator(scheduling) };
+  const isSame = last !== undefined && samePicture(last.scheduling, scheduling);
+  const simulator = isSame ? last.simulator : createSimulator(scheduling);
+  return { pools, scheduling, staticPools, simulator };
+}
+
+/** Objects never change: equal parts are the very same ones. */
+function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
+  return (
+    a.nodes === b.nodes &&
+    sameItems(a.pods, b.pods) &&
+    sameItems(a.daemonPods, b.daemonPods) &&
+    sameItems(a.namespaces, b.namespaces) &&
+    sameItems(a.volumes.claims, b.volumes.claims) &&
+    sameItems(a.volumes.volumes, b.volumes.volumes) &&
+    sameItems(a.volumes.classes, b.volumes.classes) &&
+    sameItems(a.volumes.csiNodes, b.volumes.csiNodes) &&
+    a.pools.length === b.pools.length &&
+    a.pools.every(({ pool, instanceTypes, usage }, index) => {
+      const other = b.pools[index];
+      const same = pool === other?.pool && instanceTypes === other.instanceTypes;
+      return same && deepEqual(usage, other.usage);
+    })
+  );
+}
+
+function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
 }
 
 /** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */

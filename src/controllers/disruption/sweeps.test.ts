@@ -37,9 +37,10 @@ describe("sweeps", () => {
 
   it("reach every node, a few at a time", () => {
     const sweeps = new Sweeps();
+    const manyPods = Array.from({ length: 749 }, () => "4m");
     // Each needs a node of its own, and none may be made: no types.
     const nodes = Array.from({ length: 12 }, (_, index) =>
-      candidate(`n${index}`, { conditions: { Drifted: 1_000 }, pods: ["3"] }),
+      candidate(`n${index}`, { conditions: { Drifted: 1_000 }, pods: manyPods }),
     );
     const told: string[] = [];
     let slices = 0;

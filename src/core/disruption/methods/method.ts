@@ -71,8 +71,11 @@ export interface Method {
   validate(command: Command, input: MethodInput): Command | Rejection;
 }
 
-/** Simulations in one go; other work gets its turn before the next slice of the sweep. */
-const SLICE = 5;
+/**
+ * Pods moved in one go, some tens of milliseconds' worth; other work gets its turn before the next slice
+ * of the sweep.
+ */
+const PODS_PER_SLICE = 3_000;
 
 /** The next candidates of the sweep, and what `Proposal.slice` says once they were looked at. */
 export function nextSlice(
@@ -80,8 +83,16 @@ export function nextSlice(
   examined: ReadonlySet<string>,
 ): { readonly now: readonly Candidate[]; readonly slice: Pick<Proposal, "slice"> } {
   const left = candidates.filter(({ node }) => !examined.has(node.name));
-  const now = left.slice(0, SLICE);
-  return { now, slice: left.length > SLICE ? { slice: now.map(({ node }) => node.name) } : {} };
+  let pods = 0;
+  const end = left.findIndex(({ reschedulablePods }) => {
+    pods += 1 + reschedulablePods.length;
+    return pods >= PODS_PER_SLICE;
+  });
+  const now = end < 0 ? left : left.slice(0, end + 1);
+  return {
+    now,
+    slice: left.length > now.length ? { slice: now.map(({ node }) => node.name) } : {},
+  };
 }
 
 /** Takes candidates as the budgets of their pools allow: one `take` after the other counts. */
