@@ -66,6 +66,18 @@ describe("kwok catalogue", () => {
 });
 
 describe("kwok provider", () => {
+  it("makes one Node of a claim, however often it is launched", async () => {
+    const { world, provider, nodes } = await open();
+    const wish = claim("a", LINUX_AMD);
+    const first = await provider.create(wish);
+    // A new process knows nothing of that, and may choose otherwise: what is there counts.
+    const narrower = { key: "karpenter.kwok.sh/instance-cpu", operator: "In", values: ["8"] };
+    const other = claim("a", [...LINUX_AMD, narrower as Requirement]);
+    const second = await createKwokProvider(world).create(other);
+    expect(second.status).toEqual(first.status);
+    expect(nodes()).toHaveLength(1);
+  });
+
   it("creates the Node of the cheapest type and offering that the claim allows", async () => {
     const { world, provider, nodes } = await open();
     const created = await provider.create(

@@ -20,7 +20,7 @@ import { formatResources, subtractResources } from "../../apis/resources.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
-import type { Random } from "../../base/random.ts";
+import { Random } from "../../base/random.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import {
   InsufficientCapacityError,
@@ -30,7 +30,7 @@ import type { InstanceType, Offering } from "../../core/cloudprovider/instance-t
 import { allows } from "../../core/scheduling/requirement.ts";
 import { Requirements } from "../../core/scheduling/requirements.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 
@@ -47,7 +47,6 @@ export interface KwokDeps {
   readonly kube: KubeClient;
   readonly mirrors: Mirrors;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: Logger;
 }
 
@@ -69,12 +68,22 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
         "no available offering satisfies the claim's requirements",
       );
     }
-    const node = nodeOf(claim, choice, deps.random.suffix(10));
+    const node = nodeOf(claim, choice, suffixOf(claim));
     const delay = classes.get(claim.spec.nodeClassRef.name)?.spec?.nodeRegistrationDelay;
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
     if (delayMs > 0) boot(node, delayMs);
-    else await deps.kube.create(NODE, node);
+    else return adopt(claim, await createOnce(node), choice.type);
     return hydrate(claim, node, choice.type);
+  }
+
+  /** What a controller that crashed before it could say so had made already is the same instance. */
+  async function createOnce(node: Node): Promise<Node> {
+    try {
+      return await deps.kube.create(NODE, node);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      return deps.kube.get(NODE, { name: node.metadata.name });
+    }
   }
 
   /** A Node that cannot be created is an instance that never joins: its claim is given up in time. */
@@ -196,6 +205,17 @@ function labelsOf(type: InstanceType, offering: Offering): Record<string, string
   labels[TOPOLOGY_ZONE_LABEL_KEY] = offering.zone;
   labels[CAPACITY_TYPE_LABEL_KEY] = offering.capacityType;
   return labels;
+}
+
+/** The choice may be another one by now: what is there counts. */
+function adopt(claim: NodeClaim, node: Node, chosen: InstanceType): NodeClaim {
+  const name = node.metadata.labels?.[INSTANCE_TYPE_LABEL_KEY];
+  return hydrate(claim, node, kwokInstanceTypes().find((type) => type.name === name) ?? chosen);
+}
+
+/** Always the same for one claim, so that launching it twice gives one Node. */
+function suffixOf({ metadata }: NodeClaim): string {
+  return new Random(metadata.uid ?? metadata.name).suffix(10);
 }
 
 function hydrate(claim: NodeClaim, node: Node, type: InstanceType): NodeClaim {

@@ -1,0 +1,206 @@
+/**
+ * Replicas of Karpenter beside a sandbox, each with its own connections that a test may cut: killed as by
+ * `kill -9` at its n-th write (what was sent may have arrived, no answer is heard, nothing is sent any more),
+ * or made to meet a server that misbehaves. All on virtual time.
+ */
+import { Random } from "../src/base/random.ts";
+import { awsProviderOf } from "../src/cli/providers.ts";
+import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../src/kube/transport.ts";
+import { createOperator, type Operator } from "../src/operator/create-operator.ts";
+import { createLogger } from "../src/operator/logger.ts";
+import { parseOptions } from "../src/operator/options.ts";
+import type { AwsApi } from "../src/providers/aws/api.ts";
+import type { TestWorld } from "./world.ts";
+
+const CLUSTER = "karpenter-demo";
+
+/** What a request meets; `undefined` = it goes through. A returned answer is given instead of the server's. */
+export type Fault = (request: KubeRequest) => Promise<KubeResponse | undefined>;
+
+export interface Replica {
+  readonly identity: string;
+  readonly operator: Operator;
+  readonly log: readonly string[];
+  /** Writes sent so far, to Kubernetes and to the cloud; the Lease's do not count. */
+  readonly writes: number;
+  readonly dead: boolean;
+  /** Dies at its n-th write from now. `arrives`: whether that one still reaches the server. */
+  killAtWrite(n: number, arrives: boolean): void;
+  kill(): void;
+  /** Every request from now on goes through this. */
+  meet(fault: Fault | undefined): void;
+  /** Ends every open stream, with an error as a cut connection does. */
+  cut(): void;
+  /** Streams of a plural (`pods`) bring nothing more and do not end; new ones work. */
+  silence(plural: string): void;
+}
+
+export function startReplica(world: TestWorld, identity: string): Replica {
+  const { clock, box } = world;
+  const lines: string[] = [];
+  const wire = new Wire(box.sandbox.transport);
+  const settings = parseOptions(
+    { "cluster-name": CLUSTER, "interruption-queue": CLUSTER, "log-level": "debug" },
+    {},
+  );
+  const operator = createOperator({
+    clock,
+    random: new Random(identity),
+    transport: wire,
+    log: createLogger({
+      clock,
+      level: "debug",
+      encoding: "console",
+      commit: "",
+      write: (line) => lines.push(line),
+    }),
+    options: settings,
+    createProvider: (doors) =>
+      awsProviderOf(doors, wire.aws(box.sandbox.aws.api), settings, "us-west-2"),
+    version: "0.0.0",
+    commit: "",
+    namespace: "kube-system",
+    identity,
+  });
+  void operator.start();
+  return {
+    identity,
+    operator,
+    log: lines,
+    get writes() {
+      return wire.writes;
+    },
+    get dead() {
+      return wire.dead;
+    },
+    killAtWrite: (n, arrives) => wire.killAtWrite(n, arrives),
+    kill: () => wire.kill(),
+    meet: (fault) => {
+      wire.fault = fault;
+    },
+    cut: () => wire.cut(),
+    silence: (plural) => wire.silence(plural),
+  };
+}
+
+const NEVER = new Promise<never>(() => undefined);
+
+class Wire implements Transport {
+  readonly #server: Transport;
+  readonly #streams = new Set<CutStream>();
+  #dieAt = Number.POSITIVE_INFINITY;
+  #lastArrives = true;
+  fault: Fault | undefined;
+  writes = 0;
+  dead = false;
+
+  constructor(server: Transport) {
+    this.#server = server;
+  }
+
+  killAtWrite(n: number, arrives: boolean): void {
+    this.#dieAt = this.writes + n;
+    this.#lastArrives = arrives;
+  }
+
+  kill(): void {
+    this.dead = true;
+    for (const stream of this.#streams) stream.end(false);
+  }
+
+  cut(): void {
+    for (const stream of this.#streams) stream.end(true);
+  }
+
+  silence(plural: string): void {
+    for (const stream of this.#streams) if (stream.path.includes(`/${plural}?`)) stream.silence();
+  }
+
+  async send(request: KubeRequest): Promise<KubeResponse> {
+    if (this.dead) return NEVER;
+    const isWrite = request.method !== "GET" && !request.path.includes("/leases");
+    return this.#through(isWrite, () => this.#send(request));
+  }
+
+  /** The cloud as this replica reaches it. */
+  aws(api: AwsApi): AwsApi {
+    const wrapService = <S extends object>(service: S): S =>
+      new Proxy(service, {
+        get: (target, name, receiver) => {
+          const method = Reflect.get(target, name, receiver) as unknown;
+          if (typeof method !== "function") return method;
+          const isWrite = !/^(describe|get|list|receive)/.test(String(name));
+          return (...args: unknown[]) =>
+            this.dead
+              ? NEVER
+              : this.#through(isWrite, () => method.apply(target, args) as Promise<unknown>);
+        },
+      });
+    return Object.fromEntries(
+      Object.entries(api).map(([name, service]) => [name, wrapService(service as object)]),
+    ) as unknown as AwsApi;
+  }
+
+  close(): void {
+    this.kill();
+  }
+
+  async #send(request: KubeRequest): Promise<KubeResponse> {
+    const instead = await this.fault?.(request);
+    const answer = instead ?? (await this.#server.send(request));
+    if (answer.stream === undefined) return answer;
+    const stream = new CutStream(request.path, answer.stream, () => this.#streams.delete(stream));
+    this.#streams.add(stream);
+    return { ...answer, stream };
+  }
+
+  async #through<T>(isWrite: boolean, call: () => Promise<T>): Promise<T> {
+    if (isWrite && ++this.writes >= this.#dieAt) {
+      this.kill();
+      // Sent, but the answer is heard by nobody.
+      if (this.#lastArrives) await call().catch(() => undefined);
+      return NEVER;
+    }
+    const settled = await call().then(
+      (value) => () => value,
+      (error: unknown) => () => {
+        throw error;
+      },
+    );
+    return this.dead ? NEVER : settled();
+  }
+}
+
+/** A stream that can be broken from here, or fall silent. */
+class CutStream implements KubeStream {
+  readonly path: string;
+  readonly #inner: KubeStream;
+  readonly #gone: () => void;
+  #failed = false;
+  #silent = false;
+
+  constructor(path: string, inner: KubeStream, gone: () => void) {
+    this.path = path;
+    this.#inner = inner;
+    this.#gone = gone;
+  }
+
+  close(): void {
+    this.#gone();
+    this.#inner.close();
+  }
+
+  end(failed: boolean): void {
+    this.#failed = failed;
+    this.close();
+  }
+
+  silence(): void {
+    this.#silent = true;
+  }
+
+  async *[Symbol.asyncIterator]() {
+    for await (const frame of this.#inner) if (!this.#silent) yield frame;
+    if (this.#failed) throw new Error("connection reset");
+  }
+}
