@@ -17,6 +17,9 @@ const SELDOM: Readonly<Record<string, string>> = {
   "get provisioners": "read again after a conflict",
 };
 
+const SPREAD =
+  "podTopologySpread: {defaultConstraints: [{maxSkew: 5, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}";
+
 const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
 
 function pool(name: string, nodeClassRef: object, terminationGracePeriod?: string): string {
@@ -102,7 +105,7 @@ async function liveThrough(
   const refused: string[] = [];
   const world = await openWorld({
     provider,
-    flags: { "disable-leader-election": "false" },
+    flags: { "disable-leader-election": "false", "scheduler-config": SPREAD },
     connectKube: ({ transport }) =>
       underRights(transport, rights, "karpenter", ({ verb, resource }, right) => {
         if (right === undefined) refused.push(`${verb} ${resource}`);

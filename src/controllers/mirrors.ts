@@ -2,7 +2,7 @@
  * The mirrors that controllers read, each with its indexes and projection in one place: options count
  * only at a mirror's first use, so everybody asks here. Reads are synchronous and see our own writes.
  */
-import { DAEMON_SET, type DaemonSet } from "../apis/apps/kinds.ts";
+import { DAEMON_SET, type DaemonSet, REPLICA_SET, STATEFUL_SET } from "../apis/apps/kinds.ts";
 import {
   NAMESPACE,
   type Namespace,
@@ -10,7 +10,10 @@ import {
   PERSISTENT_VOLUME_CLAIM,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  SERVICE,
+  type Service,
 } from "../apis/core/kinds.ts";
+import { LIMIT_RANGE, type LimitRange } from "../apis/core/limit-range.ts";
 import { NODE, type Node } from "../apis/core/node.ts";
 import { POD, type Pod } from "../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../apis/hub/claim.ts";
@@ -78,6 +81,23 @@ export function daemonSets(world: Doors): Mirror<DaemonSet> {
   return world.mirrors.of(DAEMON_SET);
 }
 
+/** What daemons that do not run yet will ask for. */
+export function limitRanges(world: Doors): Mirror<LimitRange> {
+  return world.mirrors.of(LIMIT_RANGE, { optional: true });
+}
+
+/** What default spreads select by. Only where one is configured. */
+export function selectorKinds(world: Doors): {
+  readonly services: Mirror<Service>;
+  readonly workloads: readonly Mirror<KubeObject>[];
+} {
+  const of = (kind: Kind) => world.mirrors.of(kind, { optional: true });
+  return {
+    services: world.mirrors.of(SERVICE, { optional: true }),
+    workloads: [of(REPLICA_SET as Kind), of(STATEFUL_SET as Kind)],
+  };
+}
+
 export function disruptionBudgets(world: Doors): Mirror<PodDisruptionBudget> {
   return world.mirrors.of(POD_DISRUPTION_BUDGET);
 }
@@ -110,13 +130,15 @@ export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
  * Opens every mirror above, so that all are synced before the first decision. To be called before anybody
  * else opens one (a provider): the first to ask sets the options.
  */
-export function openMirrors(world: Doors & Partial<Pick<World, "cloud">>): void {
+export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settings">>): void {
   pods(world);
   nodes(world);
   for (const kind of CLAIM_KINDS) nativeClaims(world, kind);
   for (const kind of POOL_KINDS) nativePools(world, kind);
   for (const kind of world.cloud?.nodeClassKinds ?? []) nodeClasses(world, kind);
   daemonSets(world);
+  limitRanges(world);
+  if ((world.settings?.defaultSpread ?? []).length > 0) selectorKinds(world);
   disruptionBudgets(world);
   namespaces(world);
   volumeClaims(world);

@@ -2,11 +2,13 @@
  * The doors of the program: everything that is not deterministic enters here. Each door has a real
  * and a simulated side and one conformance suite; this file only puts them together.
  */
+import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import type { ClusterState } from "../core/state/cluster.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { EventRecorder } from "../kube/events.ts";
@@ -18,6 +20,10 @@ export interface Settings {
   readonly batchMaxMs: number;
   readonly preferencePolicy: "Respect" | "Ignore";
   readonly minValuesPolicy: "Strict" | "BestEffort";
+  /** How pods become nodes. */
+  readonly planner: PlannerOptions;
+  /** For pods without a topology spread of their own; absent = none. */
+  readonly defaultSpread?: readonly TopologySpreadConstraint[];
   /** Milli-cores of the controller: scales concurrency. */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;

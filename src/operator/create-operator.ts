@@ -12,6 +12,7 @@ import { ALL_METRICS } from "../controllers/all-metrics.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import { plannerOptions } from "../core/planner/planner-options.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Controller } from "../kube/controller.ts";
@@ -28,6 +29,7 @@ import type { RootLogger } from "./logger.ts";
 import { loggingConfig } from "./logging-config.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
 import { isGateOn, OPTIONS, type OptionDefinition, type Options } from "./options.ts";
+import { schedulerConfig } from "./scheduler-config.ts";
 
 /** What a provider is made from, and what it brings. */
 export interface ProviderDoors {
@@ -179,6 +181,13 @@ function settingsOf(options: Options): Settings {
     batchMaxMs: options.batchMaxDuration,
     preferencePolicy: options.preferencePolicy === "Ignore" ? "Ignore" : "Respect",
     minValuesPolicy: options.minValuesPolicy === "BestEffort" ? "BestEffort" : "Strict",
+    planner: plannerOptions({
+      policy: options.plannerPolicy,
+      effort: options.plannerEffort,
+      nodeUsdPerHour: options.plannerNodeCost,
+      minSavingPercent: options.plannerMinSaving,
+    }),
+    defaultSpread: schedulerConfig(options.schedulerConfig),
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
     clusterName: options.clusterName,
     gates: {

@@ -104,6 +104,9 @@ export const RIGHTS: readonly Right[] = [
     "zones and limits of volumes; a node waits for its volumes",
   ),
   right("apps", ["daemonsets"], READ, "their pods are reckoned on each new node"),
+  right("", ["limitranges"], READ, "defaults of daemons that do not run yet"),
+  right("", ["services"], READ, "selectors of default topology spread"),
+  right("apps", ["replicasets", "statefulsets"], READ, "selectors of default topology spread"),
   right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not go are left alone"),
   right("", ["events"], ["create", "patch"], "says what was done and why not"),
   right("coordination.k8s.io", ["leases"], ["create"], "leader election: the first replica", {

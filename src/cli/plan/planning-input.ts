@@ -18,7 +18,6 @@ import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
 import { applyOverlays } from "../../core/cloudprovider/overlays.ts";
-import { withDefaultSpread } from "../../core/provisioning/default-spread.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
   PoolInput,
@@ -50,9 +49,8 @@ export async function planningInput(
   settings: PlanSettings,
   nowMs: number,
 ): Promise<{ readonly input: SchedulingInput; readonly notes: readonly string[] }> {
-  const expanded = expandWorkloads(manifests);
-  const { volumeClaims } = expanded;
-  const pods = withDefaultSpread(expanded.pods, settings.defaultSpread ?? [], manifests);
+  const { pods, volumeClaims } = expandWorkloads(manifests);
+  const { services, workloads } = manifests;
   const cluster = clusterOf(manifests, pods);
   const notes: string[] = [];
   const bare = await usablePools(manifests, cluster, cloud, settings.poolNames, notes);
@@ -73,6 +71,7 @@ export async function planningInput(
         classes: manifests.storageClasses,
         csiNodes: manifests.csiNodes,
       },
+      defaultSpread: { constraints: settings.defaultSpread ?? [], services, workloads },
       options: {
         preferencePolicy: settings.preferencePolicy,
         minValuesPolicy: settings.minValuesPolicy,

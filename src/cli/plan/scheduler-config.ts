@@ -1,10 +1,6 @@
 /** The file of `--scheduler-config`, as the controller takes it: default topology spread. */
-import { parse } from "yaml";
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
-import {
-  defaultConstraints,
-  defaultSpreadProblems,
-} from "../../core/provisioning/default-spread.ts";
+import { schedulerConfig, schedulerConfigProblem } from "../../operator/scheduler-config.ts";
 import { CliError } from "../cli-error.ts";
 
 /** Throws CliError that names file and field. */
@@ -12,13 +8,7 @@ export function parseSchedulerConfig(
   path: string,
   text: string,
 ): readonly TopologySpreadConstraint[] {
-  let config: unknown;
-  try {
-    config = parse(text);
-  } catch (error) {
-    throw new CliError(`${path}: ${(error as Error).message.split("\n")[0]}`);
-  }
-  const [problem] = defaultSpreadProblems(config);
+  const problem = schedulerConfigProblem(text);
   if (problem !== undefined) throw new CliError(`${path}: ${problem}`);
-  return defaultConstraints(config);
+  return schedulerConfig(text);
 }

@@ -16,6 +16,7 @@ import {
   csiNodes,
   disruptionBudgets,
   namespaces,
+  selectorKinds,
   storageClasses,
   volumeClaims,
   volumes,
@@ -115,11 +116,25 @@ export function schedulingInput(
       classes: storageClasses(world).list(),
       csiNodes: csiNodes(world).list(),
     },
+    ...defaultSpread(world),
     options: {
       preferencePolicy: settings.preferencePolicy,
       minValuesPolicy: settings.minValuesPolicy,
       maxInstanceTypes: MAX_INSTANCE_TYPES,
       wellKnownLabels: cloud.wellKnownLabels,
+    },
+  };
+}
+
+function defaultSpread(world: World): Pick<SchedulingInput, "defaultSpread"> {
+  const constraints = world.settings.defaultSpread ?? [];
+  if (constraints.length === 0) return {};
+  const { services, workloads } = selectorKinds(world);
+  return {
+    defaultSpread: {
+      constraints,
+      services: services.list(),
+      workloads: workloads.flatMap((mirror) => mirror.list()),
     },
   };
 }

@@ -1,5 +1,6 @@
-/** `state.daemonset`: what each new node will carry, into our picture. */
+/** `state.daemonset`: what each new node will carry, with the defaults of namespaces, into our picture. */
 import { DAEMON_SET } from "../../apis/apps/kinds.ts";
+import { LIMIT_RANGE } from "../../apis/core/limit-range.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Controller } from "../../kube/controller.ts";
 import type { World } from "../world.ts";
@@ -11,5 +12,10 @@ export function stateDaemonSet({ cluster }: World): Controller {
     put: (daemonSet) => cluster.updateDaemonSet(daemonSet),
     remove: (daemonSet) => cluster.deleteDaemonSet(keyOf(daemonSet)),
   });
-  return feeder("state.daemonset", [feed]);
+  const defaults = fed({
+    kind: LIMIT_RANGE,
+    put: (limitRange) => cluster.updateLimitRange(limitRange),
+    remove: (limitRange) => cluster.deleteLimitRange(keyOf(limitRange)),
+  });
+  return feeder("state.daemonset", [feed, defaults]);
 }

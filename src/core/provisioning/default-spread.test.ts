@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pod } from "../../testing/builders.ts";
-import { defaultConstraints, defaultSpreadProblems, withDefaultSpread } from "./default-spread.ts";
+import { defaultConstraints, defaultSpreader, defaultSpreadProblems } from "./default-spread.ts";
 
 const ZONAL = {
   maxSkew: 1,
@@ -26,7 +26,7 @@ describe("default topology spread", () => {
     spec: { selector: { matchLabels: { app: "web" } } },
   };
   const spreads = (one: typeof web, services: object[], workloads: object[]) =>
-    withDefaultSpread([one], constraints, { services, workloads } as never)[0]?.spec
+    defaultSpreader({ constraints, services, workloads } as never)(one).spec
       .topologySpreadConstraints;
 
   it("selects by the Services that select the pod and by its controller", () => {

@@ -45,21 +45,23 @@ export function defaultConstraints(config: unknown): readonly TopologySpreadCons
   return (spread?.defaultConstraints ?? []) as readonly TopologySpreadConstraint[];
 }
 
-/** The pods, those without a spread of their own with the default one. Changes none of them. */
-export function withDefaultSpread(
-  pods: readonly Pod[],
-  constraints: readonly TopologySpreadConstraint[],
-  facts: SelectorFacts,
-): readonly Pod[] {
-  if (constraints.length === 0) return pods;
-  const workloads = new Map(facts.workloads.map((one) => [identity(one.kind ?? "", one), one]));
-  return pods.map((pod) => {
+/** What is configured, and what the selectors come from. */
+export interface DefaultSpread extends SelectorFacts {
+  readonly constraints: readonly TopologySpreadConstraint[];
+}
+
+/** Gives a pod without a spread of its own the default one; the pod itself stays as it is. */
+export function defaultSpreader(spread: DefaultSpread | undefined): (pod: Pod) => Pod {
+  if (spread === undefined || spread.constraints.length === 0) return (pod) => pod;
+  const { constraints, services } = spread;
+  const workloads = new Map(spread.workloads.map((one) => [identity(one.kind ?? "", one), one]));
+  return (pod) => {
     if ((pod.spec.topologySpreadConstraints ?? []).length > 0) return pod;
-    const labelSelector = deducedSelector(pod, facts.services, workloads);
+    const labelSelector = deducedSelector(pod, services, workloads);
     if (labelSelector === undefined) return pod;
     const own = constraints.map((one) => ({ ...one, labelSelector }));
     return { ...pod, spec: { ...pod.spec, topologySpreadConstraints: own } };
-  });
+  };
 }
 
 function deducedSelector(

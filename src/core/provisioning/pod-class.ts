@@ -77,6 +77,7 @@ export class PodClasses {
   readonly #volumes: VolumeIndex;
   readonly #policy: "Respect" | "Ignore";
   readonly #canTolerate: boolean;
+  readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts = new Map<string, Draft>();
 
   constructor(options: {
@@ -86,16 +87,20 @@ export class PodClasses {
     readonly policy: "Respect" | "Ignore";
     /** Some pool has a PreferNoSchedule taint. */
     readonly canTolerate: boolean;
+    /** Gives a pod what it asks for without saying so. */
+    readonly complete?: (pod: Pod) => Pod;
   }) {
     this.#space = options.space;
     this.#topology = options.topology;
     this.#volumes = options.volumes;
     this.#policy = options.policy;
     this.#canTolerate = options.canTolerate;
+    this.#complete = options.complete;
   }
 
   /** First pass over the batch: registers the pod's topology groups. */
-  announce(pod: Pod): Draft {
+  announce(written: Pod): Draft {
+    const pod = this.#complete?.(written) ?? written;
     const volumeSets = this.#volumeSets(pod);
     const text = draftText(pod, volumeSets);
     let draft = this.#drafts.get(text);

@@ -9,6 +9,7 @@ import type { Resources } from "../../apis/resources.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { DefaultSpread } from "./default-spread.ts";
 
 /** A pool that may be used, with what its class can launch. */
 export interface PoolInput {
@@ -55,5 +56,7 @@ export interface SchedulingInput {
   readonly daemonPods: readonly Pod[];
   readonly namespaces: readonly Namespace[];
   readonly volumes: VolumeFacts;
+  /** For pods without a spread of their own, where an operator configured one. */
+  readonly defaultSpread?: DefaultSpread;
   readonly options: SchedulingOptions;
 }

@@ -20,6 +20,7 @@ import { bitIndices } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { seenSlots } from "./attach-slots.ts";
+import { defaultSpreader } from "./default-spread.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
 import { explain } from "./explain.ts";
@@ -125,6 +126,7 @@ export function createPass(
     template.taints.some((taint) => taint.effect === "PreferNoSchedule"),
   );
   const { preferencePolicy: policy, minValuesPolicy } = options;
+  const complete = defaultSpreader(input.defaultSpread);
   return {
     context: {
       space,
@@ -137,7 +139,7 @@ export function createPass(
     volumes,
     templates,
     nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
-    classes: new PodClasses({ space, topology, volumes, policy, canTolerate }),
+    classes: new PodClasses({ space, topology, volumes, policy, canTolerate, complete }),
     claims: new OpenClaims(),
   };
 }
