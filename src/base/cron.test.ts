@@ -23,12 +23,38 @@ describe("cron", () => {
     expect(new Date(at as number).toISOString().slice(0, 19)).toBe(expected);
   });
 
-  it.each(["", "* * * *", "60 * * * *", "a * * * *", "5-1 * * * *", "*/0 * * * *", "@never"])(
-    "refuses %j",
-    (text) => {
-      expect(parseCron(text)).toBeUndefined();
-    },
-  );
+  it.each([
+    // Winter: nine in Zurich is eight in UTC. Summer: seven.
+    ["CRON_TZ=Europe/Zurich 0 9 * * *", "2026-01-05T08:30:15", "2026-01-06T08:00:00"],
+    ["TZ=Europe/Zurich 0 9 * * *", "2026-07-05T06:30:00", "2026-07-05T07:00:00"],
+    ["CRON_TZ=Asia/Kolkata @daily", "2026-01-05T08:30:15", "2026-01-05T18:30:00"],
+    // 2026-03-29, 02:00 becomes 03:00: half past two does not come, and the day after begins at 22:00 UTC.
+    ["CRON_TZ=Europe/Zurich 30 2 * * *", "2026-03-28T12:00:00", "2026-03-30T00:30:00"],
+    ["CRON_TZ=Europe/Zurich 0 0 30 3 *", "2026-03-28T12:00:00", "2026-03-29T22:00:00"],
+    // 2026-10-25, 03:00 becomes 02:00: half past two comes twice.
+    ["CRON_TZ=Europe/Zurich 30 2 * * *", "2026-10-24T12:00:00", "2026-10-25T00:30:00"],
+    ["CRON_TZ=Europe/Zurich 30 2 * * *", "2026-10-25T00:30:00", "2026-10-25T01:30:00"],
+    ["CRON_TZ=Europe/Zurich 0 0 26 10 *", "2026-10-24T12:00:00", "2026-10-25T23:00:00"],
+    ["CRON_TZ=America/St_Johns 15 * * * *", "2026-01-05T08:30:00", "2026-01-05T08:45:00"],
+  ])("%s after %s comes at %s", (text, after, expected) => {
+    const cron = parseCron(text) as NonNullable<ReturnType<typeof parseCron>>;
+    const at = nextAfter(cron, Date.parse(`${after}Z`));
+    expect(new Date(at as number).toISOString().slice(0, 19)).toBe(expected);
+  });
+
+  it.each([
+    "CRON_TZ=Nowhere/Land * * * * *",
+    "CRON_TZ=UTC",
+    "",
+    "* * * *",
+    "60 * * * *",
+    "a * * * *",
+    "5-1 * * * *",
+    "*/0 * * * *",
+    "@never",
+  ])("refuses %j", (text) => {
+    expect(parseCron(text)).toBeUndefined();
+  });
 
   it("gives a date that never comes up", () => {
     const cron = parseCron("0 0 30 2 *");

@@ -1,7 +1,8 @@
 /**
- * Five-field cron expressions and their `@daily` abbreviations, in UTC, with robfig/cron's grammar: lists,
+ * Five-field cron expressions and their `@daily` abbreviations, with robfig/cron's grammar: lists,
  * ranges, steps, names of months and weekdays, `?` for `*`. When day of month and weekday are both
- * restricted, either is enough.
+ * restricted, either is enough. In UTC, or by the clocks of a place: `CRON_TZ=Europe/Zurich 0 9 * * *`.
+ * What clocks skip in spring does not come, what they repeat in autumn comes twice.
  */
 
 export interface Cron {
@@ -12,7 +13,11 @@ export interface Cron {
   readonly weekdays: readonly boolean[];
   /** A day must fit both fields when either is unrestricted. */
   readonly bothDays: boolean;
+  readonly zone: Zone | undefined;
 }
+
+/** What to add to UTC to get the time on the clocks, at an instant; both in milliseconds. */
+type Zone = (ms: number) => number;
 
 interface Field {
   readonly min: number;
@@ -48,7 +53,10 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** Undefined when the text is not of the grammar. */
 export function parseCron(text: string): Cron | undefined {
-  const expanded = ABBREVIATIONS[text.trim()] ?? text;
+  const { place, rest } = split(text.trim());
+  const zone = place === undefined ? undefined : zoneOf(place);
+  if (place !== undefined && zone === undefined) return undefined;
+  const expanded = ABBREVIATIONS[rest] ?? rest;
   const fields = expanded.trim().split(/\s+/);
   if (fields.length !== 5) return undefined;
   const [minutes, hours, daysOfMonth, months, weekdays] = [MINUTE, HOUR, DAY, MONTH, WEEKDAY].map(
@@ -62,6 +70,38 @@ export function parseCron(text: string): Cron | undefined {
     months: months.allowed,
     weekdays: weekdays.allowed,
     bothDays: daysOfMonth.star || weekdays.star,
+    zone,
+  };
+}
+
+function split(text: string): { readonly place?: string; readonly rest: string } {
+  const found = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text);
+  return found === null ? { rest: text } : { place: found[1] as string, rest: found[2] as string };
+}
+
+/** Undefined for a place that nobody knows. */
+function zoneOf(timeZone: string): Zone | undefined {
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat("en-US", {
+      timeZone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+    });
+  } catch {
+    return undefined;
+  }
+  return (ms) => {
+    const at = Math.floor(ms / MINUTE_MS) * MINUTE_MS;
+    const part = Object.fromEntries(
+      format.formatToParts(at).map(({ type, value }) => [type, Number(value)]),
+    );
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0 } = part;
+    return Date.UTC(year, month - 1, day, hour, minute) - at;
   };
 }
 
@@ -69,12 +109,14 @@ export function parseCron(text: string): Cron | undefined {
 export function nextAfter(cron: Cron, ms: number): number | undefined {
   let at = Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
   const limit = at + SEARCH_YEARS * 366 * DAY_MS;
+  const { zone } = cron;
   while (at < limit) {
-    const date = new Date(at);
+    const offset = zone?.(at) ?? 0;
+    const date = new Date(at + offset);
     if (!cron.months[date.getUTCMonth() + 1] || !fitsDay(cron, date)) {
-      at = Math.floor(at / DAY_MS) * DAY_MS + DAY_MS;
+      at = startOfNext(DAY_MS, at, offset, zone);
     } else if (!cron.hours[date.getUTCHours()]) {
-      at = Math.floor(at / HOUR_MS) * HOUR_MS + HOUR_MS;
+      at = startOfNext(HOUR_MS, at, offset, zone);
     } else if (!cron.minutes[date.getUTCMinutes()]) {
       at += MINUTE_MS;
     } else {
@@ -82,6 +124,13 @@ export function nextAfter(cron: Cron, ms: number): number | undefined {
     }
   }
   return undefined;
+}
+
+/** When the next day or hour begins on the clocks, also if they are changed before. */
+function startOfNext(unitMs: number, at: number, offset: number, zone: Zone | undefined): number {
+  const next = Math.floor((at + offset) / unitMs) * unitMs + unitMs - offset;
+  const shift = offset - (zone?.(next) ?? offset);
+  return Math.max(at + MINUTE_MS, next + shift);
 }
 
 function fitsDay(cron: Cron, date: Date): boolean {
