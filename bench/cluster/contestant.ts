@@ -92,6 +92,7 @@ export async function start(
       METRICS_PORT: "0",
       HEALTH_PROBE_PORT: String(port),
       DISABLE_LEADER_ELECTION: "true",
+      DISABLE_WEBHOOK: "true",
       CPU_REQUESTS: "1000",
       MEMORY_LIMIT: "4000000000",
     },
@@ -109,9 +110,10 @@ export async function start(
   };
   const deadlineMs = performance.now() + READY_LIMIT_MS;
   while (!(await answers(`http://127.0.0.1:${port}/readyz`))) {
-    if (performance.now() > deadlineMs) {
+    if (hasEnded(pid) || performance.now() > deadlineMs) {
       await running.stop();
-      throw new Error(`${contestant.name} is not ready after ${READY_LIMIT_MS / 1_000} s; ${logFile}`);
+      const what = `${contestant.name} ended, or was not ready after ${READY_LIMIT_MS / 1_000} s`;
+      throw new Error(`${what}; its log ends: ${readFileSync(logFile, "utf8").slice(-1_000)}`);
     }
     await sleep(100);
   }
@@ -123,6 +125,14 @@ function pidFrom(child: ChildProcess): Promise<number> {
     child.stdio[3]?.once("data", (chunk: Buffer) => resolve(Number(chunk.toString())));
     child.once("error", reject);
   });
+}
+
+function hasEnded(pid: number): boolean {
+  try {
+    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return true;
+  }
 }
 
 /** utime and stime: fields 14 and 15, counted after the name in brackets. */
