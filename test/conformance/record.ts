@@ -20,6 +20,7 @@ for (const [group, checks] of Object.entries(CHECKS)) {
     directory,
     programs: ["etcd", "kube-apiserver", "kube-controller-manager"],
     controllers: [
+      "clusterrole-aggregation-controller",
       "garbage-collector-controller",
       "namespace-controller",
       "serviceaccount-controller",

@@ -21,9 +21,10 @@ function start(webhooks: WebhookCaller) {
     kubernetesVersion: "v1.34.4",
   });
   return (method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown) =>
-    server.handle({ method, path, body }, { name: "tester", groups: ["g"] }) as Promise<
-      KubeResponse & { readonly body?: Loose }
-    >;
+    server.handle(
+      { method, path, body },
+      { name: "tester", groups: ["system:masters"] },
+    ) as Promise<KubeResponse & { readonly body?: Loose }>;
 }
 
 function webhook(failurePolicy = "Fail") {

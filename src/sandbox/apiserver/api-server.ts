@@ -4,15 +4,19 @@
  */
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport.ts";
 
-/** Who asks. Loopback callers with the admin token are `system:masters`. */
+/** Who asks. Callers with the admin token are `system:masters`; all others may what roles say. */
 export interface User {
   readonly name: string;
   readonly groups: readonly string[];
+  readonly uid?: string;
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ApiServer {
   /** Answers one request. Never rejects: what goes wrong inside is a 500 Status. */
   handle(request: KubeRequest, user: User): Promise<KubeResponse>;
+  /** Who a service account's token belongs to; undefined when it is not (or no longer) good. */
+  authenticate(token: string): User | undefined;
   /** The in-process transport for `user`. */
   transport(user: User): Transport;
   /** Where `pods/log` texts come from: the kubelet's and the operator's lines by pod key. */

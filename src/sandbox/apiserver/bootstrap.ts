@@ -4,7 +4,9 @@
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { Random } from "../../base/random.ts";
 import type { Engine } from "./engine.ts";
+import { builtinAccess } from "./registry/builtin-data.ts";
 import type { StoreEvent } from "./store.ts";
 
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -49,7 +51,25 @@ export function bootstrap(engine: Engine): () => void {
     } as KubeObject);
   }
   addOwnService(engine);
+  addAccess(engine);
   return stop;
+}
+
+/** The roles that every cluster has, and who has them. upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy */
+function addAccess(engine: Engine): void {
+  const { store } = engine;
+  // A stream of its own: names of what comes later do not depend on how many roles there are.
+  const ids = new Random("access");
+  for (const object of builtinAccess()) {
+    const { name, namespace } = object.metadata;
+    const storageKey = `rbac.authorization.k8s.io/${(object.kind ?? "").toLowerCase()}s`;
+    if (store.get(storageKey, namespace, name) !== undefined) continue;
+    const creationTimestamp = toRfc3339(engine.clock.now());
+    store.put(storageKey, {
+      ...object,
+      metadata: { ...object.metadata, uid: ids.uuid(), creationTimestamp },
+    });
+  }
 }
 
 /** upstream: pkg/controlplane/controller/kubernetesservice */

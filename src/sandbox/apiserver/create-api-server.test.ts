@@ -258,7 +258,7 @@ describe("a table", () => {
     const { send, server } = start();
     await send("POST", CONFIG_MAPS, configMap("one"));
     const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" };
-    const user = { name: "tester", groups: [] };
+    const user = { name: "tester", groups: ["system:masters"] };
     const list: Answer = await server.handle({ method: "GET", path: CONFIG_MAPS, headers }, user);
     expect(list.body.kind).toBe("Table");
     expect(list.body.rows[0].cells[0]).toBe("one");

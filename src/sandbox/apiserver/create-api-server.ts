@@ -11,6 +11,9 @@ import type { Logger } from "../../base/log.ts";
 import { SILENT } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport.ts";
+import { attributesOf, refused } from "./access/attributes.ts";
+import { accountOf, impersonated } from "./access/identity.ts";
+import { authorize, isMaster } from "./access/rbac.ts";
 import type { ApiServer, LogSource, User } from "./api-server.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
@@ -71,6 +74,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     webhooks,
     logs: { source: undefined },
     everyMinute: minutes.everyMinute,
+    tokens: new Map(),
     open: new Set(),
   };
   const stops = [
@@ -85,6 +89,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     answer(engine, options, log, request, user);
   return {
     handle,
+    authenticate: (token) => accountOf(engine, token),
     transport: (user: User): Transport => ({
       send: (request) => handle(request, user),
       close: () => undefined,
@@ -105,15 +110,17 @@ async function answer(
   options: ApiServerOptions,
   log: Logger,
   request: KubeRequest,
-  user: User,
+  sender: User,
 ): Promise<KubeResponse> {
   const warnings: string[] = [];
   try {
     const target = parseTarget(request.path);
+    const user = impersonated(engine.store, sender, request.headers ?? {});
+    checkAccess(engine, user, target, request.method);
     const definition =
       target.resource === undefined ? undefined : findDefinition(engine, target.resource);
     if (target.resource === undefined || definition === undefined) {
-      const review = target.resource && answerReview(target.resource, request, user);
+      const review = target.resource && answerReview(engine, target.resource, request, user);
       if (review !== undefined) return review;
       return answerElsewhere(options, target, request);
     }
@@ -148,6 +155,14 @@ async function answer(
     };
     return withWarnings({ status: status.code ?? 500, headers, body: status }, warnings);
   }
+}
+
+/** Before anything else is looked at: who may not ask does not learn what there is. */
+function checkAccess(engine: Engine, user: User, target: Target, method: string): void {
+  if (isMaster(user)) return;
+  const attributes = attributesOf(target, method);
+  const { allowed, reason } = authorize(engine.store, user, attributes);
+  if (!allowed) throw refused(user.name, attributes, reason);
 }
 
 async function answerResource(call: Call): Promise<KubeResponse> {

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
+import type { Tokens } from "./access/identity.ts";
 import type { LogSource, User } from "./api-server.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import type { ResourcePath } from "./routing.ts";
@@ -19,6 +20,8 @@ export interface Engine {
   readonly logs: { source: LogSource | undefined };
   /** Calls `onMinute` once a minute until stopped: one timer for all watches' bookmarks. */
   readonly everyMinute: (onMinute: () => void) => () => void;
+  /** Given to service accounts. */
+  readonly tokens: Tokens;
   /** Open streams; all are closed with the server. */
   readonly open: Set<{ close(): void }>;
 }
@@ -53,7 +56,7 @@ export function isDryRun(call: Call): boolean {
 }
 
 /** Who owns the fields of this write: the query, else what the client calls itself. */
-export function managerOf(call: Call): string {
+export function managerOf(call: Pick<Call, "query" | "headers" | "user">): string {
   const asked = call.query.get("fieldManager");
   if (asked !== null && asked !== "") return asked;
   const agent = (call.headers["user-agent"] ?? "").split("/")[0] as string;

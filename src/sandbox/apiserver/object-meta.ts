@@ -236,7 +236,11 @@ export function withGeneration(
   current: KubeObject,
 ): KubeObject {
   if (!countsGenerations(definition)) return next;
-  if (deepEqual(desired(next), desired(current))) return next;
+  // A Deployment's annotations are copied to its ReplicaSets: they count as wishes too.
+  const annotated =
+    definition.kind === "Deployment" &&
+    !deepEqual(next.metadata.annotations, current.metadata.annotations);
+  if (!annotated && deepEqual(desired(next), desired(current))) return next;
   return withBumpedGeneration(next);
 }
 

@@ -158,10 +158,21 @@ function partOf(
   ) as KubeObject & {
     status?: unknown;
   };
-  const resourceVersion = next.metadata.resourceVersion;
-  const metadata =
-    resourceVersion === undefined ? base.metadata : { ...base.metadata, resourceVersion };
+  const { resourceVersion } = next.metadata;
+  const metadata = {
+    ...base.metadata,
+    ...(subresource === "status" ? shownWithStatus(call, next) : {}),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+  };
   return { ...base, metadata, ...(status === undefined ? {} : { status }) } as KubeObject;
+}
+
+/** Built-in kinds take annotations with a status; a Deployment's revision comes that way. */
+function shownWithStatus({ definition }: Call, next: KubeObject): Partial<KubeObject["metadata"]> {
+  const { annotations } = next.metadata;
+  return definition.kind === "Deployment" && definition.group === "apps"
+    ? { ...(annotations === undefined ? {} : { annotations }) }
+    : {};
 }
 
 /** Stores an update; an object whose last finalizer went while it was being deleted goes too. */

@@ -1,4 +1,5 @@
 /** All checks, by the name of the file that their recorded answers lie in. */
+import { ACCESS_CHECKS } from "./access.ts";
 import { APPLY_CHECKS } from "./applying.ts";
 import type { Check } from "./check.ts";
 import { CUSTOM_CHECKS } from "./custom.ts";
@@ -16,4 +17,5 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   ending: ENDING_CHECKS,
   custom: CUSTOM_CHECKS,
   kinds: KIND_CHECKS,
+  access: ACCESS_CHECKS,
 };

@@ -12,6 +12,8 @@ const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 /** Versions in texts of refusals, of which no field says that they are one. */
 const EMBEDDED_VERSION =
   /(\\"resourceVersion\\":\\"|in record \(|in object meta: |larger than the latest version: |too old resource version: |, current: )\d+( \(\d+)?/g;
+/** Rules come in the order of a cache. */
+const UNORDERED: ReadonlySet<string> = new Set(["resourceRules", "nonResourceRules"]);
 /** Other columns are described in Kubernetes' own sentences, which are not ours to repeat. */
 const CUSTOM_COLUMN = "Custom resource definition column";
 const EMBEDDED_OBJECT = /(?<=Invalid value: )"(?:[^"\\]|\\.)*"/g;
@@ -33,7 +35,8 @@ export class Normaliser {
   #value(value: Json, key: string, parent: Record<string, Json> | undefined): Json {
     if (Array.isArray(value)) {
       const items = value.map((item) => this.#value(item, key, undefined));
-      return key === "managedFields" ? items.sort(byManager) : items;
+      if (key === "managedFields") return items.sort(byManager);
+      return UNORDERED.has(key) ? items.sort(byText) : items;
     }
     if (typeof value === "object" && value !== null) {
       const fields = value as Record<string, Json>;
@@ -70,6 +73,10 @@ function numbered(known: Map<string, string>, text: string, what: string): strin
   const found = known.get(text) ?? `<${what} ${known.size + 1}>`;
   known.set(text, found);
   return found;
+}
+
+function byText(left: Json, right: Json): number {
+  return JSON.stringify(left) < JSON.stringify(right) ? -1 : 1;
 }
 
 /** Entries of one second have no order of their own. */

@@ -3,6 +3,7 @@
  * walkers, raw definitions for OpenAPI, resources for discovery.
  */
 import { readFileSync } from "node:fs";
+import type { KubeObject } from "../../../apis/meta.ts";
 import { assert } from "../../../base/assert.ts";
 import { linkDefinitions } from "../schema/link.ts";
 import type { Schema } from "../schema/schema.ts";
@@ -36,6 +37,7 @@ export interface BuiltinGroup {
 
 let linked: ReadonlyMap<string, Schema> | undefined;
 let groups: readonly BuiltinGroup[] | undefined;
+let access: readonly KubeObject[] | undefined;
 
 /** Groups in the order in which Kubernetes lists them. */
 export function builtinGroups(): readonly BuiltinGroup[] {
@@ -46,6 +48,12 @@ export function builtinGroups(): readonly BuiltinGroup[] {
 /** Definitions as in the OpenAPI document, with references. A fresh copy. */
 export function rawDefinitions(): Record<string, Schema> {
   return readJson("definitions.json") as Record<string, Schema>;
+}
+
+/** The roles and bindings of a new cluster, without uid and times. Parsed once; not to be changed. */
+export function builtinAccess(): readonly KubeObject[] {
+  access ??= readJson("access.json") as readonly KubeObject[];
+  return access;
 }
 
 /** A linked schema by definition name. */

@@ -1,49 +1,181 @@
 /**
- * Questions about oneself that are posted and never stored: who am I, may I. There is one kind of
- * user here, and it may do everything.
+ * Questions that are posted and never stored: who am I, may I, whose token is this.
+ * upstream: pkg/registry/authorization, pkg/registry/authentication
  */
+
+import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeRequest, KubeResponse } from "../../../kube/transport.ts";
+import type { Attributes } from "../access/attributes.ts";
+import { accountOf } from "../access/identity.ts";
+import { authorize, type Rule, rulesFor } from "../access/rbac.ts";
 import type { User } from "../api-server.ts";
-import type { ResourcePath } from "../routing.ts";
+import { type Engine, managerOf } from "../engine.ts";
+import { parseTarget, type ResourcePath } from "../routing.ts";
+import type { FieldError } from "../schema/schema.ts";
+import { badRequest, invalid } from "../status.ts";
 
-const ALL_RULES = [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }];
+type Json = Readonly<Record<string, unknown>>;
 
-/** The answer to a review, or undefined when the path is none. */
+/** The answer to a review, or undefined when the path is none. Throws 400 and 422 for what asks nothing. */
 export function answerReview(
+  engine: Engine,
   path: ResourcePath,
   request: KubeRequest,
   user: User,
 ): KubeResponse | undefined {
   if (request.method !== "POST" || path.name !== undefined) return undefined;
-  const status = statusOf(path, user);
-  if (status === undefined) return undefined;
-  const body = isObject(request.body) ? request.body : {};
+  const sent = (isObject(request.body) ? request.body : {}) as Json;
+  const spec = (isObject(sent["spec"]) ? sent["spec"] : {}) as Json;
+  const answer = answerOf(engine, path, spec, user);
+  if (answer === undefined) return undefined;
+  const { kind, ...rest } = answer;
+  const apiVersion = `${path.group}/${path.version}`;
+  const owned = Object.keys(spec).length > 0 && kind !== "SelfSubjectRulesReview";
+  const metadata = owned
+    ? { managedFields: [ownedSpec(engine, request, user, apiVersion, spec)] }
+    : {};
+  const body = { kind, apiVersion, metadata, ...rest };
+  return { status: 201, headers: { "content-type": "application/json" }, body };
+}
+
+/** Even what is never stored says who sent it. */
+function ownedSpec(
+  engine: Engine,
+  request: KubeRequest,
+  user: User,
+  apiVersion: string,
+  spec: Json,
+): unknown {
   return {
-    status: 201,
-    headers: { "content-type": "application/json" },
-    body: { metadata: {}, ...body, status },
+    manager: managerOf({
+      query: parseTarget(request.path).query,
+      headers: request.headers ?? {},
+      user,
+    }),
+    operation: "Update",
+    apiVersion,
+    time: toRfc3339(engine.clock.now()),
+    fieldsType: "FieldsV1",
+    fieldsV1: { "f:spec": fieldsOf(spec) },
   };
 }
 
-function statusOf({ group, plural }: ResourcePath, user: User): unknown {
-  const userInfo = { username: user.name, groups: user.groups };
+function fieldsOf(value: Json): Json {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      `f:${name}`,
+      isObject(field) ? { ".": {}, ...fieldsOf(field) } : {},
+    ]),
+  );
+}
+
+function answerOf(
+  engine: Engine,
+  { group, plural, namespace }: ResourcePath,
+  spec: Json,
+  user: User,
+): (Json & { readonly kind: string }) | undefined {
+  const { store } = engine;
   switch (`${group}/${plural}`) {
-    case "authorization.k8s.io/selfsubjectaccessreviews":
+    case "authorization.k8s.io/selfsubjectaccessreviews": {
+      checkQuestion(spec, []);
+      const status = authorize(store, user, attributesOf(spec));
+      return { kind: "SelfSubjectAccessReview", spec, status: verdict(status) };
+    }
     case "authorization.k8s.io/subjectaccessreviews":
-    case "authorization.k8s.io/localsubjectaccessreviews":
-      return { allowed: true };
-    case "authorization.k8s.io/selfsubjectrulesreviews":
-      return {
-        incomplete: false,
-        resourceRules: ALL_RULES,
-        nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
-      };
+    case "authorization.k8s.io/localsubjectaccessreviews": {
+      const isLocal = namespace !== undefined;
+      const groups = (spec["groups"] ?? []) as readonly string[];
+      const name = String(spec["user"] ?? "");
+      checkQuestion(spec, name === "" && groups.length === 0 ? [NOBODY] : []);
+      const asked = attributesOf(spec);
+      const status = authorize(store, { name, groups }, asked);
+      const kind = isLocal ? "LocalSubjectAccessReview" : "SubjectAccessReview";
+      return { kind, spec, status: verdict(status) };
+    }
+    case "authorization.k8s.io/selfsubjectrulesreviews": {
+      const where = String(spec["namespace"] ?? "");
+      if (where === "") throw badRequest("no namespace on request");
+      return { kind: "SelfSubjectRulesReview", spec: {}, status: rulesStatus(engine, user, where) };
+    }
     case "authentication.k8s.io/selfsubjectreviews":
-      return { userInfo };
+      return {
+        kind: "SelfSubjectReview",
+        metadata: { creationTimestamp: toRfc3339(engine.clock.now()) },
+        status: { userInfo: userInfo(user) },
+      };
     case "authentication.k8s.io/tokenreviews":
-      return { authenticated: true, user: userInfo };
+      return { kind: "TokenReview", spec, status: tokenStatus(engine, spec) };
     default:
       return undefined;
   }
+}
+
+const NOBODY: FieldError = {
+  field: "spec.user",
+  reason: "FieldValueInvalid",
+  message: 'Invalid value: "": at least one of user or group must be specified',
+};
+
+function checkQuestion(spec: Json, others: readonly FieldError[]): void {
+  const asked = [spec["resourceAttributes"], spec["nonResourceAttributes"]].filter(isObject);
+  const unclear: FieldError = {
+    field: "spec.resourceAttributes",
+    reason: "FieldValueInvalid",
+    message:
+      "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+  };
+  const errors = [...(asked.length === 1 ? [] : [unclear]), ...others];
+  if (errors.length > 0) throw invalid({ group: "authorization.k8s.io", kind: "" }, "", errors);
+}
+
+function attributesOf(spec: Json): Attributes {
+  const text = (from: Json, field: string): string => String(from[field] ?? "");
+  const path = spec["nonResourceAttributes"];
+  if (isObject(path)) return { verb: text(path, "verb"), path: text(path, "path") };
+  const asked = spec["resourceAttributes"] as Json;
+  return {
+    verb: text(asked, "verb"),
+    group: text(asked, "group"),
+    resource: text(asked, "resource"),
+    subresource: text(asked, "subresource"),
+    namespace: text(asked, "namespace"),
+    name: text(asked, "name"),
+  };
+}
+
+function verdict({ allowed, reason }: { allowed: boolean; reason: string }): unknown {
+  return { allowed, ...(reason === "" ? {} : { reason }) };
+}
+
+function rulesStatus(engine: Engine, user: User, namespace: string): unknown {
+  const rules = rulesFor(engine.store, user, namespace);
+  return {
+    resourceRules: rules.filter((rule) => (rule.resources ?? []).length > 0).map(resourceRule),
+    nonResourceRules: rules
+      .filter((rule) => (rule.nonResourceURLs ?? []).length > 0)
+      .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
+    incomplete: false,
+  };
+}
+
+function resourceRule({ verbs, apiGroups, resources, resourceNames }: Rule): unknown {
+  return { verbs, apiGroups, resources, ...(resourceNames === undefined ? {} : { resourceNames }) };
+}
+
+function userInfo({ name, groups, uid, extra }: User): unknown {
+  return {
+    username: name,
+    ...(uid === undefined ? {} : { uid }),
+    groups,
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function tokenStatus(engine: Engine, spec: Json): unknown {
+  const user = accountOf(engine, String(spec["token"] ?? ""));
+  if (user === undefined) return { user: {}, error: "invalid bearer token" };
+  const audiences = (spec["audiences"] ?? ["https://kubernetes.default.svc"]) as readonly string[];
+  return { authenticated: true, user: userInfo(user), audiences };
 }

@@ -1,0 +1,81 @@
+/**
+ * What a request asks for, in the words that rights are granted in: a verb on a resource, or on a path that is
+ * none. Also how a refusal says it.
+ * upstream: apiserver pkg/endpoints/request/requestinfo.go, pkg/endpoints/handlers/responsewriters/errors.go
+ */
+import type { Target } from "../routing.ts";
+import { ApiError } from "../status.ts";
+
+export interface ResourceAttributes {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  /** Empty: the cluster's, or all namespaces. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface PathAttributes {
+  readonly verb: string;
+  readonly path: string;
+}
+
+export type Attributes = ResourceAttributes | PathAttributes;
+
+export function attributesOf({ path, query, resource }: Target, method: string): Attributes {
+  if (resource === undefined) return { verb: method.toLowerCase(), path };
+  const isNamespaceItself =
+    resource.group === "" && resource.plural === "namespaces" && resource.name !== undefined;
+  return {
+    verb: verbOf(method, query, resource.name),
+    group: resource.group,
+    resource: resource.plural,
+    subresource: resource.subresource ?? "",
+    namespace: (isNamespaceItself ? resource.name : resource.namespace) ?? "",
+    name: resource.name ?? nameSelectedBy(query),
+  };
+}
+
+function verbOf(method: string, query: URLSearchParams, name: string | undefined): string {
+  switch (method) {
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return name === undefined ? "deletecollection" : "delete";
+    default: {
+      const watch = query.get("watch");
+      if (watch === "true" || watch === "1" || watch === "") return "watch";
+      return name === undefined ? "list" : "get";
+    }
+  }
+}
+
+/** Who lists one object by its name asks for that object only. */
+function nameSelectedBy(query: URLSearchParams): string {
+  return /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
+}
+
+/** 403 as kube-apiserver words it. `reason`: why, where more is known than that nothing allows it. */
+export function refused(user: string, attributes: Attributes, reason = ""): ApiError {
+  const why = reason === "" ? "" : `: ${reason}`;
+  if ("path" in attributes) {
+    const text = `forbidden: User "${user}" cannot ${attributes.verb} path "${attributes.path}"${why}`;
+    return new ApiError(403, "Forbidden", text, {});
+  }
+  const { verb, group, resource, subresource, namespace, name } = attributes;
+  const full = subresource === "" ? resource : `${resource}/${subresource}`;
+  const where = namespace === "" ? "at the cluster scope" : `in the namespace "${namespace}"`;
+  const what = `User "${user}" cannot ${verb} resource "${full}" in API group "${group}" ${where}`;
+  const qualified = group === "" ? resource : `${resource}.${group}`;
+  const subject = name === "" ? qualified : `${qualified} "${name}"`;
+  return new ApiError(403, "Forbidden", `${subject} is forbidden: ${what}${why}`, {
+    ...(name === "" ? {} : { name }),
+    ...(group === "" ? {} : { group }),
+    kind: resource,
+  });
+}

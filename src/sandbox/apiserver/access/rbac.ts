@@ -1,0 +1,175 @@
+/**
+ * Role-based access: may this user do that? Bindings of the cluster are asked first, then those of the
+ * namespace; the first rule that covers the request allows it. Roles that are made of others take the rules
+ * of whatever their selectors match now.
+ * upstream: plugin/pkg/auth/authorizer/rbac, component-helpers/auth/rbac/validation
+ */
+import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
+import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
+import type { User } from "../api-server.ts";
+import type { Store } from "../store.ts";
+import type { Attributes } from "./attributes.ts";
+
+export interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+export interface Verdict {
+  readonly allowed: boolean;
+  /** Which binding allows it, or what went wrong on the way; "" when there is nothing to say. */
+  readonly reason: string;
+}
+
+interface Subject {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+}
+
+interface Binding extends KubeObject {
+  readonly subjects?: readonly Subject[];
+  readonly roleRef: { readonly kind: string; readonly name: string };
+}
+
+interface Role extends KubeObject {
+  readonly rules?: readonly Rule[];
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };
+}
+
+const GROUP = "rbac.authorization.k8s.io";
+const MASTERS = "system:masters";
+const ACCOUNT = "system:serviceaccount:";
+
+/** Nobody asks roles about them. */
+export function isMaster(user: User): boolean {
+  return user.groups.includes(MASTERS);
+}
+
+export function authorize(store: Store, user: User, attributes: Attributes): Verdict {
+  if (isMaster(user)) return { allowed: true, reason: "" };
+  const problems: string[] = [];
+  const namespace = "path" in attributes ? "" : attributes.namespace;
+  for (const { binding, subject, rules } of grants(store, user, namespace, problems)) {
+    if (rules.some((rule) => covers(rule, attributes)))
+      return { allowed: true, reason: `RBAC: allowed by ${grantText(binding, subject)}` };
+  }
+  return {
+    allowed: false,
+    reason: problems.length === 0 ? "" : `RBAC: ${listed(problems)}`,
+  };
+}
+
+/** Every rule that holds for the user in a namespace, in the order in which they are asked. */
+export function rulesFor(store: Store, user: User, namespace: string): readonly Rule[] {
+  return [...grants(store, user, namespace, [])].flatMap(({ rules }) => rules);
+}
+
+interface Grant {
+  readonly binding: Binding;
+  readonly subject: Subject;
+  readonly rules: readonly Rule[];
+}
+
+function* grants(
+  store: Store,
+  user: User,
+  namespace: string,
+  problems: string[],
+): Generator<Grant> {
+  const everywhere = store.list(`${GROUP}/clusterrolebindings`).objects;
+  const here = namespace === "" ? [] : store.list(`${GROUP}/rolebindings`, namespace).objects;
+  for (const binding of [...everywhere, ...here] as unknown as readonly Binding[]) {
+    const subject = (binding.subjects ?? []).find((each) => isMeant(each, user, binding));
+    if (subject === undefined) continue;
+    const rules = rulesOf(store, binding);
+    if (rules !== undefined) yield { binding, subject, rules };
+    else {
+      const { kind, name } = binding.roleRef;
+      problems.push(`${kind.toLowerCase()}.${GROUP} "${name}" not found`);
+    }
+  }
+}
+
+function isMeant({ kind, name, namespace }: Subject, user: User, binding: Binding): boolean {
+  if (kind === "User") return user.name === name;
+  if (kind === "Group") return user.groups.includes(name);
+  const home = namespace ?? binding.metadata.namespace ?? "";
+  return kind === "ServiceAccount" && user.name === `${ACCOUNT}${home}:${name}`;
+}
+
+function rulesOf(store: Store, { metadata, roleRef }: Binding): readonly Rule[] | undefined {
+  const isLocal = roleRef.kind === "Role";
+  const role = (
+    isLocal
+      ? store.get(`${GROUP}/roles`, metadata.namespace, roleRef.name)
+      : store.get(`${GROUP}/clusterroles`, undefined, roleRef.name)
+  ) as Role | undefined;
+  if (role === undefined) return undefined;
+  const others = store.list(`${GROUP}/clusterroles`).objects as readonly Role[];
+  return withParts(role, others, new Set());
+}
+
+/** A role's own rules, or those of its parts: edit is part of admin and has view as a part of its own. */
+function withParts(role: Role, all: readonly Role[], seen: Set<string>): readonly Rule[] {
+  const selectors = role.aggregationRule?.clusterRoleSelectors;
+  if (selectors === undefined) return role.rules ?? [];
+  seen.add(role.metadata.name);
+  return all
+    .filter(
+      ({ metadata: { name, labels = {} } }) =>
+        !seen.has(name) && selectors.some((selector) => matchesLabelSelector(selector, labels)),
+    )
+    .flatMap((part) => withParts(part, all, seen));
+}
+
+function covers(rule: Rule, attributes: Attributes): boolean {
+  if (!includes(rule.verbs, attributes.verb)) return false;
+  if ("path" in attributes) {
+    return (rule.nonResourceURLs ?? []).some(
+      (pattern) =>
+        pattern === "*" ||
+        pattern === attributes.path ||
+        (pattern.endsWith("*") && attributes.path.startsWith(pattern.slice(0, -1))),
+    );
+  }
+  const { group, resource, subresource, name } = attributes;
+  const names = rule.resourceNames ?? [];
+  return (
+    includes(rule.apiGroups ?? [], group) &&
+    coversResource(rule.resources ?? [], resource, subresource) &&
+    (names.length === 0 || names.includes(name))
+  );
+}
+
+function coversResource(list: readonly string[], resource: string, subresource: string): boolean {
+  const full = subresource === "" ? resource : `${resource}/${subresource}`;
+  return list.some(
+    (entry) =>
+      entry === "*" || entry === full || (subresource !== "" && entry === `*/${subresource}`),
+  );
+}
+
+function includes(list: readonly string[], value: string): boolean {
+  return list.includes("*") || list.includes(value);
+}
+
+function grantText(binding: Binding, subject: Subject): string {
+  const { kind, metadata, roleRef } = binding;
+  const isLocal = metadata.namespace !== undefined;
+  const named = isLocal ? `${metadata.name}/${metadata.namespace}` : metadata.name;
+  const { namespace = metadata.namespace } = subject;
+  const who =
+    subject.kind === "ServiceAccount"
+      ? `ServiceAccount "${subject.name}/${namespace}"`
+      : `${subject.kind} "${subject.name}"`;
+  const bindingKind = kind ?? (isLocal ? "RoleBinding" : "ClusterRoleBinding");
+  return `${bindingKind} "${named}" of ${roleRef.kind} "${roleRef.name}" to ${who}`;
+}
+
+function listed(problems: readonly string[]): string {
+  return problems.length === 1 ? (problems[0] as string) : `[${problems.join(", ")}]`;
+}

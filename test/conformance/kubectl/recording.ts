@@ -1,0 +1,46 @@
+/** What each kubectl printed against a real control plane; versions that print the same share a text. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { SCRIPT } from "./script.ts";
+
+export interface Transcripts {
+  readonly kubernetes: string;
+  /** By kubectl version (`1.33`): what each line of the script printed. */
+  readonly said: Readonly<Record<string, readonly string[]>>;
+}
+
+interface Stored {
+  readonly kubernetes: string;
+  readonly versions: readonly string[];
+  readonly lines: readonly {
+    readonly line: string;
+    readonly texts: readonly string[];
+    /** Which text each version printed. */
+    readonly said: readonly number[];
+  }[];
+}
+
+const FILE = fileURLToPath(new URL("../recorded/kubectl.json.gz", import.meta.url));
+
+export function writeTranscripts({ kubernetes, said }: Transcripts): void {
+  const versions = Object.keys(said);
+  const lines = SCRIPT.map((line, at) => {
+    const all = versions.map((version) => said[version]?.[at] ?? "");
+    const texts = [...new Set(all)];
+    return { line, texts, said: all.map((text) => texts.indexOf(text)) };
+  });
+  const stored: Stored = { kubernetes, versions, lines };
+  writeFileSync(FILE, gzipSync(JSON.stringify(stored), { level: 9 }));
+}
+
+export function readTranscripts(): Transcripts {
+  const stored = JSON.parse(gunzipSync(readFileSync(FILE)).toString("utf8")) as Stored;
+  if (stored.lines.map(({ line }) => line).join("\n") !== SCRIPT.join("\n"))
+    throw new Error("the script has changed: npm run cluster:record-kubectl");
+  const said = stored.versions.map((version, at) => [
+    version,
+    stored.lines.map(({ texts, said }) => texts[said[at] ?? 0] ?? ""),
+  ]);
+  return { kubernetes: stored.kubernetes, said: Object.fromEntries(said) };
+}

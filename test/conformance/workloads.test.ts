@@ -1,0 +1,72 @@
+/**
+ * The sandbox's workload controllers do to pods what a real kube-controller-manager did, step by step, in the
+ * same stories. Steps that are known to differ stand in docs/reference/differences.md and must still differ.
+ */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { SILENT } from "../../src/base/log.ts";
+import { Random } from "../../src/base/random.ts";
+import { VirtualClock } from "../../src/base/virtual-clock.ts";
+import { createKubeClient } from "../../src/kube/kube-client.ts";
+import { createManager } from "../../src/kube/manager.ts";
+import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import { createApiServer } from "../../src/sandbox/apiserver/create-api-server.ts";
+import { createRegistry } from "../../src/sandbox/apiserver/registry/create-registry.ts";
+import { workloadControllers } from "../../src/sandbox/workloads/workloads.ts";
+import { RECORDING, type Told } from "./workloads/recording.ts";
+import { STORIES } from "./workloads/stories.ts";
+import { type Stage, type Story, tell } from "./workloads/story.ts";
+
+const { stories: recorded } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
+
+/** An API server with the workload controllers and nothing else. */
+async function openStage(): Promise<Stage & { close(): Promise<void> }> {
+  const clock = new VirtualClock();
+  const random = new Random("stories");
+  const server = createApiServer({
+    clock,
+    random: random.fork("apiserver"),
+    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
+    webhooks: () => Promise.reject(new Error("no webhooks here")),
+    kubernetesVersion: "v1.34.4",
+  });
+  const transport = server.transport({ name: "admin", groups: ["system:masters"] });
+  const client = createKubeClient(transport);
+  const mirrors = new LiveMirrors({ client, clock, random: random.fork("mirrors"), log: SILENT });
+  const deps = { clock, random: random.fork("parts"), kube: mirrors.client, mirrors, log: SILENT };
+  const manager = createManager({ mirrors, clock, random: random.fork("manager"), log: SILENT });
+  for (const controller of workloadControllers(deps)) manager.add(controller);
+  await manager.start();
+  return {
+    transport,
+    settle: (ms) => clock.advance(ms),
+    pause: () => clock.advance(100),
+    close: async () => {
+      await manager.stop();
+      mirrors.close();
+      server.close();
+    },
+  };
+}
+
+async function ours(story: Story): Promise<readonly string[][]> {
+  const stage = await openStage();
+  try {
+    return await tell(stage, story);
+  } finally {
+    await stage.close();
+  }
+}
+
+describe("workloads, held against kube-controller-manager's doings", () => {
+  it.each(STORIES.map((story) => [story.name, story] as const))("%s", async (name, story) => {
+    const wanted = recorded[name];
+    if (wanted === undefined)
+      throw new Error(`${name} is not recorded: npm run cluster:record-workloads`);
+    const told = await ours(story);
+    told.forEach((lines, at) => {
+      const step = `${name}, step ${at + 1}: ${JSON.stringify(story.steps[at])}`;
+      expect.soft(lines, step).toEqual(wanted[at]);
+    });
+  });
+});

@@ -1,0 +1,60 @@
+/**
+ * Tells all stories to a real kube-controller-manager and records what it made of them:
+ * `npm run cluster:record-workloads` (`-- job-` only those whose names begin so).
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { kubernetesVersion } from "../../cluster/binaries.ts";
+import { startControlPlane } from "../../cluster/control-plane.ts";
+import { RECORDING, type Told } from "./recording.ts";
+import { STORIES } from "./stories.ts";
+import { type Stage, tell } from "./story.ts";
+
+const AT_ONCE = 6;
+/** Nothing happened for so long: calm. */
+const CALM_MS = 400;
+
+const [prefix = ""] = process.argv.slice(2);
+const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
+const plane = await startControlPlane({
+  directory,
+  programs: ["etcd", "kube-apiserver", "kube-controller-manager"],
+  // Without those that would end pods of nodes that nobody plays.
+  controllers: ["*", "-node-lifecycle-controller", "-pod-garbage-collector-controller"],
+  tell: (line) => process.stdout.write(`${line}\n`),
+});
+const stage: Stage = {
+  transport: plane.transport,
+  pause: () => sleep(CALM_MS),
+  settle: async (ms, look) => {
+    await sleep(ms);
+    for (let before = await look(); ; ) {
+      await sleep(CALM_MS);
+      const now = await look();
+      if (now === before) return;
+      before = now;
+    }
+  },
+};
+try {
+  const { stories } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
+  const told: Record<string, readonly string[][]> = {};
+  const waiting = STORIES.filter(({ name }) => name.startsWith(prefix));
+  const tellNext = async (): Promise<void> => {
+    for (let story = waiting.shift(); story !== undefined; story = waiting.shift()) {
+      told[story.name] = await tell(stage, story);
+      process.stdout.write(`${story.name}\n`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, tellNext));
+  const all = Object.fromEntries(
+    STORIES.map(({ name }) => [name, told[name] ?? stories[name] ?? []]),
+  );
+  const recording = { kubernetes: kubernetesVersion(), stories: all };
+  writeFileSync(RECORDING, `${JSON.stringify(recording, undefined, 1)}\n`);
+} finally {
+  await plane.stop();
+  rmSync(directory, { recursive: true });
+}

@@ -1,0 +1,411 @@
+/**
+ * Stories of workloads, told step by step to whichever control plane: objects are written, pods are made
+ * ready or ended by the story itself (no kubelet, no scheduler: nothing is left to chance), and after each
+ * step, once all is calm, the state is written down as lines of text without random names and times.
+ */
+import type { Pod } from "../../../src/apis/core/pod.ts";
+import type { Condition, KubeObject } from "../../../src/apis/meta.ts";
+import type { Transport } from "../../../src/kube/transport.ts";
+
+export type Step =
+  /** Creates an object in the story's namespace, or a Node. */
+  | { readonly create: object }
+  /** Merge patch: `deployments/web`, or `pods/x-0`. */
+  | { readonly patch: string; readonly with: object }
+  | { readonly delete: string; readonly cascade?: "Orphan" | "Foreground" }
+  /** Puts pods on nodes and makes them ready: the first `count` (default all) that are not, of an image. */
+  | { readonly ready: string; readonly count?: number }
+  /** Ready pods that are so no longer. */
+  | { readonly breaks: string; readonly count?: number }
+  /** Running pods end. */
+  | { readonly end: "Succeeded" | "Failed"; readonly count?: number; readonly exitCode?: number }
+  /** Pods that were told to leave are gone. */
+  | { readonly gone: "all" | number }
+  /** Evicts up to `count` ready pods, as a drain does; the answers are written down. */
+  | { readonly evict: number }
+  /** Time passes. */
+  | { readonly wait: number };
+
+export interface Story {
+  readonly name: string;
+  readonly steps: readonly Step[];
+}
+
+/** A control plane with the workload controllers. */
+export interface Stage {
+  readonly transport: Transport;
+  /** Time passes: at least so long, and until nothing happens any more. */
+  settle(ms: number, look: () => Promise<string>): Promise<void>;
+  /** Time for the controllers to answer the change of one pod before the next changes. */
+  pause(): Promise<void>;
+}
+
+/** How long a step has at least; longer than any controller's own delays, shorter than their backoffs. */
+const STEP_MS = 1_000;
+
+interface Look {
+  readonly pods: readonly Pod[];
+  readonly lines: readonly string[];
+}
+
+/** The state after each step. */
+export async function tell(stage: Stage, { name, steps }: Story): Promise<readonly string[][]> {
+  const teller = new Teller(stage, `s-${name}`);
+  await teller.begin();
+  const told: string[][] = [];
+  for (const step of steps) {
+    const said = await teller.act(step);
+    const ms = "wait" in step ? step.wait : STEP_MS;
+    await stage.settle(ms, async () => (await teller.look()).lines.join("\n"));
+    told.push([...said, ...(await teller.look()).lines]);
+  }
+  return told;
+}
+
+/** A generated pod name; those of StatefulSets are not. */
+const RANDOM_NAME = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
+
+const APPS = ["deployments", "replicasets", "statefulsets", "daemonsets", "controllerrevisions"];
+
+class Teller {
+  readonly #stage: Stage;
+  readonly #namespace: string;
+  /** Pods in the order in which they were first seen. */
+  readonly #seen: string[] = [];
+
+  constructor(stage: Stage, namespace: string) {
+    this.#stage = stage;
+    this.#namespace = namespace;
+  }
+
+  async begin(): Promise<void> {
+    const metadata = { name: this.#namespace };
+    await this.#call("POST", "/api/v1/namespaces", {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata,
+    });
+    await this.#call("POST", this.#path("serviceaccounts"), {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: "default" },
+    }).catch(() => undefined);
+  }
+
+  async act(step: Step): Promise<string[]> {
+    if ("create" in step) {
+      const object = step.create as KubeObject;
+      const path = object.kind === "Node" ? "/api/v1/nodes" : this.#path(pluralOf(object.kind));
+      await this.#call("POST", path, object);
+    } else if ("patch" in step) await this.#call("PATCH", this.#at(step.patch), step.with);
+    else if ("delete" in step) {
+      const propagationPolicy = step.cascade ?? "Background";
+      await this.#call("DELETE", this.#at(step.delete), { propagationPolicy });
+    } else if ("ready" in step) {
+      const waiting = (pod: Pod): boolean =>
+        stateOf(pod) === "pending" || stateOf(pod) === "running";
+      await this.#each(waiting, step.ready, step.count, (pod) => this.#run(pod, true));
+    } else if ("breaks" in step) {
+      const isReady = (pod: Pod): boolean => stateOf(pod) === "ready";
+      await this.#each(isReady, step.breaks, step.count, (pod) => this.#run(pod, false));
+    } else if ("end" in step) {
+      const runs = (pod: Pod): boolean => ["ready", "running"].includes(stateOf(pod));
+      await this.#each(runs, "", step.count, (pod) => this.#end(pod, step.end, step.exitCode));
+    } else if ("gone" in step) {
+      const count = step.gone === "all" ? undefined : step.gone;
+      await this.#each(leaves, "", count, (pod) =>
+        this.#call("DELETE", `${this.#path("pods")}/${pod.metadata.name}`, {
+          gracePeriodSeconds: 0,
+        }),
+      );
+    } else if ("evict" in step) return this.#evict(step.evict);
+    return [];
+  }
+
+  async look(): Promise<Look> {
+    const pods = await this.#pods();
+    const objects = await Promise.all([
+      ...APPS.map((plural) => this.#list(`/apis/apps/v1/namespaces/${this.#namespace}/${plural}`)),
+      ...["jobs", "cronjobs"].map((plural) =>
+        this.#list(`/apis/batch/v1/namespaces/${this.#namespace}/${plural}`),
+      ),
+      this.#list(`/apis/policy/v1/namespaces/${this.#namespace}/poddisruptionbudgets`),
+    ]);
+    const names = new Map<string, string>();
+    for (const [at, list] of objects.entries())
+      for (const one of list) {
+        const image = imageOf(one);
+        if (APPS[at] === "replicasets" || APPS[at] === "controllerrevisions")
+          names.set(one.metadata.name, `${ownerOf(one)}@${image}`);
+      }
+    for (const pod of pods)
+      if (pod.metadata.generateName !== undefined) names.set(pod.metadata.name, "POD");
+    const plain = (text: string): string => {
+      let result = text;
+      for (const [from, to] of names) result = result.replaceAll(from, to);
+      return result;
+    };
+    const lines = [
+      ...objects.flat().map((one) => plain(lineOf(one))),
+      ...podLines(pods),
+      ...(await this.#events()).map(plain),
+    ];
+    return { pods, lines };
+  }
+
+  async #evict(count: number): Promise<string[]> {
+    const answers: string[] = [];
+    await this.#each(
+      (pod) => stateOf(pod) === "ready" && !leaves(pod),
+      "",
+      count,
+      async ({ metadata: { name } }) => {
+        const path = `${this.#path("pods")}/${name}/eviction`;
+        const metadata = { name };
+        const body = { apiVersion: "policy/v1", kind: "Eviction", metadata };
+        const answer = await this.#stage.transport.send({ method: "POST", path, body });
+        const { message } = answer.body as { message?: string };
+        answers.push(`eviction: ${answer.status}${message === undefined ? "" : ` ${message}`}`);
+      },
+    );
+    return answers;
+  }
+
+  async #each(
+    which: (pod: Pod) => boolean,
+    image: string,
+    count: number | undefined,
+    act: (pod: Pod) => Promise<unknown>,
+  ): Promise<void> {
+    const matches = (pod: Pod): boolean =>
+      which(pod) && (image === "" || (pod.spec.containers[0]?.image === image && !leaves(pod)));
+    const chosen = (await this.#pods()).filter(matches).slice(0, count);
+    for (const { metadata } of chosen) {
+      // What happened to the one before may have changed this one.
+      const pod = (await this.#pods()).find((one) => one.metadata.uid === metadata.uid);
+      if (pod === undefined || !matches(pod)) continue;
+      await act(pod);
+      await this.#stage.pause();
+    }
+  }
+
+  async #run(pod: Pod, ready: boolean): Promise<void> {
+    const { name } = pod.metadata;
+    if (pod.spec.nodeName === undefined) {
+      const target = { apiVersion: "v1", kind: "Node", name: nodeFor(pod) };
+      await this.#call("POST", `${this.#path("pods")}/${name}/binding`, {
+        apiVersion: "v1",
+        kind: "Binding",
+        metadata: { name },
+        target,
+      });
+    }
+    const status = ready ? "True" : "False";
+    await this.#status(pod, {
+      phase: "Running",
+      startTime: "2026-01-01T00:00:00Z",
+      conditions: [
+        {
+          type: "Ready",
+          status,
+          lastTransitionTime: new Date(await this.#now()).toISOString().replace(/\.\d+/, ""),
+        },
+      ],
+    });
+  }
+
+  async #end(pod: Pod, phase: string, exitCode = phase === "Failed" ? 1 : 0): Promise<void> {
+    const finishedAt = new Date(await this.#now()).toISOString().replace(/\.\d+/, "");
+    await this.#status(pod, {
+      phase,
+      conditions: [{ type: "Ready", status: "False", reason: "PodCompleted" }],
+      containerStatuses: [
+        {
+          name: "main",
+          image: "app:1",
+          imageID: "",
+          ready: false,
+          restartCount: 0,
+          state: { terminated: { exitCode, finishedAt, startedAt: finishedAt } },
+        },
+      ],
+    });
+  }
+
+  #status({ metadata: { name } }: Pod, status: object): Promise<unknown> {
+    return this.#call("PATCH", `${this.#path("pods")}/${name}/status`, { status });
+  }
+
+  /** The server's own time, read off something that it makes. */
+  async #now(): Promise<number> {
+    const { body } = await this.#stage.transport.send({
+      method: "POST",
+      path: `${this.#path("configmaps")}?dryRun=All`,
+      body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "now" } },
+    });
+    return Date.parse((body as KubeObject).metadata.creationTimestamp ?? "");
+  }
+
+  async #pods(): Promise<readonly Pod[]> {
+    const pods = (await this.#list(this.#path("pods"))) as Pod[];
+    const fresh = pods.filter(({ metadata }) => !this.#seen.includes(metadata.uid ?? ""));
+    this.#seen.push(...fresh.map(({ metadata }) => metadata.uid ?? ""));
+    const at = ({ metadata }: Pod): number => this.#seen.indexOf(metadata.uid ?? "");
+    return [...pods].sort((a, b) => at(a) - at(b));
+  }
+
+  async #events(): Promise<string[]> {
+    const events = await this.#list(this.#path("events"));
+    const lines = events.map((event) => {
+      const { involvedObject, type, reason, message } = event as unknown as {
+        involvedObject: { kind: string };
+        type: string;
+        reason: string;
+        message: string;
+      };
+      // Where a real recorder combines events, some are lost.
+      return `event ${involvedObject.kind} ${type} ${reason}: ${message.replace(RANDOM_NAME, "POD")}`;
+    });
+    const ofWorkloads = /^event (Deployment|StatefulSet|DaemonSet|Job|CronJob) /;
+    return [...new Set(lines.filter((line) => ofWorkloads.test(line)))].sort();
+  }
+
+  async #list(path: string): Promise<readonly KubeObject[]> {
+    const { body } = await this.#stage.transport.send({ method: "GET", path });
+    const items = [...((body as { items?: KubeObject[] }).items ?? [])];
+    const kind = ((body as { kind?: string }).kind ?? "").replace(/List$/, "");
+    return items
+      .map((item) => ({ ...item, kind }))
+      .sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
+  }
+
+  #path(plural: string): string {
+    const group = groupOf(plural);
+    return `${group}/namespaces/${this.#namespace}/${plural}`;
+  }
+
+  #at(reference: string): string {
+    const [plural = "", name = ""] = reference.split("/");
+    return plural === "nodes" ? `/api/v1/nodes/${name}` : `${this.#path(plural)}/${name}`;
+  }
+
+  async #call(method: "POST" | "PATCH" | "DELETE", path: string, body: object): Promise<unknown> {
+    const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const answer = await this.#stage.transport.send({
+      method,
+      path,
+      headers: { "content-type": type },
+      body,
+    });
+    if (answer.status >= 300)
+      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+}
+
+function groupOf(plural: string): string {
+  if (APPS.includes(plural)) return "/apis/apps/v1";
+  if (plural === "jobs" || plural === "cronjobs") return "/apis/batch/v1";
+  return plural === "poddisruptionbudgets" ? "/apis/policy/v1" : "/api/v1";
+}
+
+function pluralOf(kind = ""): string {
+  return `${kind.toLowerCase()}s`;
+}
+
+/** Sets by age of their image tag, so that the order says nothing about hashes. */
+function orderOf(object: KubeObject): string {
+  return `${imageOf(object)} ${object.metadata.name}`;
+}
+
+function imageOf(object: KubeObject): string {
+  const { spec, data } = object as unknown as Record<string, { template?: unknown } | undefined>;
+  const template = (spec?.template ??
+    (data as { spec?: { template?: unknown } })?.spec?.template) as
+    | { spec?: { containers?: readonly { image?: string }[] } }
+    | undefined;
+  return template?.spec?.containers?.[0]?.image ?? "";
+}
+
+function ownerOf({ metadata }: KubeObject): string {
+  return metadata.ownerReferences?.[0]?.name ?? "";
+}
+
+/** Where a scheduler would put it: where its affinity says, or on the one node there is. */
+function nodeFor(pod: Pod): string {
+  const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? "n";
+}
+
+function stateOf({ spec, status }: Pod): string {
+  if (status?.phase === "Succeeded" || status?.phase === "Failed") return status.phase;
+  if (spec.nodeName === undefined) return "pending";
+  const ready = status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+  return ready ? "ready" : "running";
+}
+
+function leaves({ metadata }: Pod): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** Pods with names of their own one by one, the others counted. */
+function podLines(pods: readonly Pod[]): string[] {
+  const counts = new Map<string, number>();
+  for (const pod of pods) {
+    const { name, generateName, labels } = pod.metadata;
+    const index = labels?.["batch.kubernetes.io/job-completion-index"];
+    const own =
+      generateName === undefined || index !== undefined || ownerKind(pod) === "StatefulSet";
+    const node = ownerKind(pod) === "DaemonSet" ? ` on ${nodeFor(pod)}` : "";
+    const called = own ? (index === undefined ? name : `index ${index}`) : "POD";
+    const image = pod.spec.containers[0]?.image;
+    const line = `pod ${called}${node} ${image} ${stateOf(pod)}${leaves(pod) ? " leaving" : ""}`;
+    counts.set(line, (counts.get(line) ?? 0) + 1);
+  }
+  return [...counts].map(([line, count]) => `${line} ×${count}`).sort();
+}
+
+function ownerKind({ metadata }: Pod): string {
+  return metadata.ownerReferences?.[0]?.kind ?? "";
+}
+
+/** What a controller wrote: revisions, replica counts, status. */
+function lineOf(object: KubeObject): string {
+  const { kind = "", metadata } = object;
+  const { spec, status, revision } = object as unknown as {
+    spec?: { replicas?: number; suspend?: boolean };
+    status?: Record<string, unknown>;
+    revision?: number;
+  };
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
+    /^deployment\.kubernetes\.io|^deprecated/.test(key),
+  );
+  const said = {
+    ...(revision === undefined ? { generation: metadata.generation } : { revision }),
+    ...(annotations.length === 0 ? {} : { annotations: Object.fromEntries(annotations.sort()) }),
+    ...(spec?.replicas === undefined ? {} : { replicas: spec.replicas }),
+    ...(metadata.deletionTimestamp === undefined ? {} : { leaving: true }),
+    ...(status === undefined ? {} : { status: statusOf(status) }),
+  };
+  return `${kind} ${metadata.name} ${JSON.stringify(said)}`;
+}
+
+/** Without times, with its fields and conditions in order. */
+function statusOf(status: Record<string, unknown>): object {
+  const { conditions, ...rest } = status as { conditions?: readonly Condition[] };
+  const fields = Object.entries(rest)
+    .filter(([key]) => !/Time$/.test(key) && key !== "disruptedPods")
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const all = [...(conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1));
+  return {
+    ...Object.fromEntries(fields),
+    ...(all.length === 0
+      ? {}
+      : {
+          conditions: all.map(
+            ({ type, status, reason, message }) =>
+              `${type}=${status} ${reason ?? ""}: ${message ?? ""}`,
+          ),
+        }),
+  };
+}
