@@ -6,6 +6,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
 import {
   instanceType,
   nodeView,
@@ -16,6 +17,8 @@ import {
 } from "../../testing/builders.ts";
 import { type Deployment, deployment, podsOf } from "../../testing/deployments.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
+import { applyEdits } from "./edits.ts";
+import { remedies } from "./remedy.ts";
 import type { PlannedClaim, SchedulingResult } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { solve } from "./solve.ts";
@@ -139,7 +142,10 @@ interface Outcome {
 function outcomes(claim: PlannedClaim): Outcome[] {
   const open = (key: string, value: string) => {
     const of = claim.requirements.filter((one) => one.key === key);
-    return of.every((one) => one.operator !== "In" || one.values?.includes(value));
+    return of.every(({ operator, values = [] }) => {
+      if (operator === "NotIn") return !values.includes(value);
+      return operator !== "In" || values.includes(value);
+    });
   };
   return claim.instanceTypes.flatMap((each) => {
     const [arch = ""] = each.labels[ARCH] ?? [];
@@ -370,4 +376,88 @@ describe("solve, on random clusters", () => {
       { seed: 2, numRuns: 50 },
     );
   });
+
+  it("promises no unit of a reservation twice, whatever the pods are", () => {
+    const reserving = fc.tuple(
+      scenario,
+      fc.array(
+        fc.record({ id: fc.constantFrom("r-1", "r-2"), count: fc.integer({ max: 3, min: 0 }) }),
+        {
+          minLength: 6,
+          maxLength: 6,
+        },
+      ),
+      fc.constantFrom("strict" as const, "fallback" as const),
+    );
+    fc.assert(
+      fc.property(reserving, ([{ input }, reserved, reservedCapacity]) => {
+        const pools = input.pools.map((one) => ({
+          ...one,
+          instanceTypes: one.instanceTypes.map((each, index) =>
+            withReservation(each, reserved[index]),
+          ),
+        }));
+        const options = { ...input.options, reservedCapacity };
+        const result = solve({ ...input, pools, options });
+        for (const id of ["r-1", "r-2"]) {
+          const holding = result.newClaims.filter((claim) => idsOf(claim).includes(id));
+          const known = reserved.slice(0, pools[0]?.instanceTypes.length);
+          const counts = known
+            .filter((one) => one.id === id && one.count > 0)
+            .map((one) => one.count);
+          expect(holding.length).toBeLessThanOrEqual(counts.length === 0 ? 0 : Math.min(...counts));
+        }
+        for (const claim of result.newClaims) {
+          const isReserved = claim.cheapest.capacityType === "reserved";
+          expect(idsOf(claim).length > 0).toBe(isReserved);
+          checkClaim(claim, input);
+        }
+        const deferred = result.unschedulable.filter((one) => one.deferred === true);
+        if (reservedCapacity === "fallback") expect(deferred).toEqual([]);
+      }),
+      { seed: 3, numRuns: 60 },
+    );
+  });
+
+  it("says of pods without a place what would help, and that does help", () => {
+    let fixes = 0;
+    fc.assert(
+      fc.property(scenario, ({ input }) => {
+        const result = solve(input);
+        const advice = remedies(input, result);
+        for (const fix of new Set([...advice.values()].map((one) => one.fix))) {
+          if (fix === undefined) continue;
+          fixes++;
+          const after = solve(applyEdits(input, fix.pods, fix.edits)).unschedulable;
+          const still = after.filter(({ pod: one }) => advice.get(keyOf(one))?.fix === fix);
+          expect(still).toEqual([]);
+        }
+      }),
+      { seed: 4, numRuns: 25 },
+    );
+    expect(fixes).toBeGreaterThan(10);
+  });
 });
+
+const RESERVATION = "test.sh/reservation-id";
+
+function withReservation(
+  each: InstanceType,
+  reserved: { readonly id: string; readonly count: number } | undefined,
+): InstanceType {
+  if (reserved === undefined) return each;
+  const [{ zone }] = each.offerings as [Offering];
+  const offering: Offering = {
+    zone,
+    capacityType: "reserved",
+    priceMicroUsd: 0,
+    available: true,
+    labels: { [RESERVATION]: reserved.id },
+    reservationCapacity: reserved.count,
+  };
+  return { ...each, offerings: [...each.offerings, offering] };
+}
+
+function idsOf({ requirements }: PlannedClaim): readonly string[] {
+  return requirements.find(({ key }) => key === RESERVATION)?.values ?? [];
+}
