@@ -84,6 +84,7 @@ export function applyEdits(
   };
 }
 
+/** The pod with one edit made. */
 export function editedPod(pod: Pod, edit: PodEdit): Pod {
   return { ...pod, spec: editedSpec(pod.spec, edit) };
 }
@@ -177,7 +178,8 @@ function withoutRule(
   return { ...spec, affinity: { ...spec.affinity, [name]: left } };
 }
 
-function editedPool(pool: Pool, edit: PoolEdit): Pool {
+/** The pool with one edit made. */
+export function editedPool(pool: Pool, edit: PoolEdit): Pool {
   switch (edit.change) {
     case "limit":
       return { ...pool, limits: { ...pool.limits, [edit.resource]: edit.to } };

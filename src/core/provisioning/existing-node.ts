@@ -84,7 +84,7 @@ export class ExistingNode implements Place {
     this.taints = view.taints;
     this.labels = Requirements.fromLabels({ ...view.labels, [HOSTNAME_LABEL_KEY]: this.hostname });
     this.#remaining = subtractResources(view.available, this.#daemonsToCome(daemonPods));
-    this.#ports = view.pods.flatMap(hostPorts);
+    this.#ports = [...view.pods, ...daemonPods.filter((pod) => this.#runs(pod))].flatMap(hostPorts);
   }
 
   domains(key: string): Requirement | undefined {
@@ -155,10 +155,7 @@ export class ExistingNode implements Place {
   #daemonsToCome(daemonPods: readonly Pod[]): Resources {
     let expected: Resources = NO_RESOURCES;
     for (const pod of daemonPods) {
-      const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
-      if (firstUntolerated(tolerations, this.taints) !== undefined) continue;
-      if (!requiredAlternatives(pod.spec).some((one) => this.canMeet(one))) continue;
-      expected = addResources(expected, podRequests(pod));
+      if (this.#runs(pod)) expected = addResources(expected, podRequests(pod));
     }
     const missing: Record<string, number> = {};
     for (const name in expected) {
@@ -166,6 +163,12 @@ export class ExistingNode implements Place {
       missing[name] = Math.max(0, (expected[name] as number) - running);
     }
     return missing;
+  }
+
+  #runs(daemon: Pod): boolean {
+    const tolerations = [...(daemon.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+    if (firstUntolerated(tolerations, this.taints) !== undefined) return false;
+    return requiredAlternatives(daemon.spec).some((one) => this.canMeet(one));
   }
 
   #canAttach(pod: Pod, volumes: VolumeIndex): boolean {

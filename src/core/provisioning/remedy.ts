@@ -11,8 +11,9 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
+import { assert } from "../../base/assert.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
-import { applyEdits, type Edit, editText } from "./edits.ts";
+import { applyEdits, type Edit, editedPod, editedPool, editText, type PoolEdit } from "./edits.ts";
 import { hasDynamicResources } from "./eligibility.ts";
 import {
   costOf,
@@ -51,6 +52,8 @@ export interface Remedy {
 /** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
 const PLANS_PER_CLASS = 24;
 const PLANS = 200;
+/** Most states looked at for one kind of pod. */
+const LOOKS_PER_CLASS = 300;
 /** Pods planned in all: of a large batch fewer kinds get a fix. */
 const PLANNED_PODS = 500_000;
 /** Most edits of a fix; more are a new design, not a fix. */
@@ -64,8 +67,9 @@ export function remedies(
 ): ReadonlyMap<string, Remedy> {
   const found = new Map<string, Remedy>();
   let left = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
+  const templates = new Templates(input);
   for (const alike of classesOf(result.unschedulable)) {
-    const search = new Search(input, alike, plan, Math.min(left, PLANS_PER_CLASS));
+    const search = new Search(input, alike, plan, Math.min(left, PLANS_PER_CLASS), templates);
     const remedy = search.run();
     left -= search.plans;
     for (const { pod } of alike) found.set(keyOf(pod), remedy);
@@ -91,6 +95,34 @@ interface State {
   readonly edits: readonly Edit[];
 }
 
+/** What a new node of each pool would be, with edits made. Many searches ask for the same. */
+class Templates {
+  readonly space: RequirementSpace;
+  readonly #input: SchedulingInput;
+  readonly #daemonPods: readonly Pod[];
+  readonly #known = new Map<string, Template>();
+
+  constructor(input: SchedulingInput) {
+    const { wellKnownLabels } = input.options;
+    this.space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
+    this.#input = input;
+    this.#daemonPods = input.daemonPods.filter((one) => !hasDynamicResources(one));
+  }
+
+  of(poolId: string, edits: readonly PoolEdit[]): Template {
+    const text = `${poolId} ${JSON.stringify(edits)}`;
+    let template = this.#known.get(text);
+    if (template === undefined) {
+      const own = this.#input.pools.find(({ pool }) => pool.id === poolId);
+      assert(own !== undefined, "fixes are looked for in pools of the batch");
+      const pool = { ...own, pool: edits.reduce(editedPool, own.pool) };
+      template = createTemplate(pool, 0, this.space, this.#daemonPods);
+      this.#known.set(text, template);
+    }
+    return template;
+  }
+}
+
 class Search {
   plans = 0;
   readonly #input: SchedulingInput;
@@ -102,6 +134,7 @@ class Search {
   readonly #one: UnschedulablePod;
   readonly #plan: (input: SchedulingInput) => SchedulingResult;
   readonly #most: number;
+  readonly #templates: Templates;
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
 
   constructor(
@@ -109,7 +142,9 @@ class Search {
     alike: readonly UnschedulablePod[],
     plan: (input: SchedulingInput) => SchedulingResult,
     most: number,
+    templates: Templates,
   ) {
+    this.#templates = templates;
     this.#input = input;
     this.#keys = new Set(alike.map(({ pod }) => keyOf(pod)));
     const owners = new Set(alike.map(({ pod }) => ownerOf(pod)));
@@ -124,7 +159,8 @@ class Search {
     const open: State[] = this.#input.pools.map(({ pool }) => ({ poolId: pool.id, edits: [] }));
     const seen = new Set<string>();
     let fix: Fix | undefined;
-    while (fix === undefined && open.length > 0 && this.plans < this.#most) {
+    for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
+      if (fix !== undefined || open.length === 0 || this.plans >= this.#most) break;
       open.sort(cheapestFirst);
       const state = open.shift() as State;
       const obstacles = this.#standing(state);
@@ -233,13 +269,10 @@ class Search {
   }
 
   #seenFrom(poolId: string, edits: readonly Edit[]) {
-    const { options, daemonPods, ...input } = applyEdits(this.#input, this.#siblings, edits);
-    const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
-    const pool = input.pools.find((one) => one.pool.id === poolId);
-    const pod = input.pods.find((one) => keyOf(one) === keyOf(this.#one.pod));
-    const daemons = daemonPods.filter((one) => !hasDynamicResources(one));
-    const template: Template = createTemplate(pool as NonNullable<typeof pool>, 0, space, daemons);
-    return { pod: pod as Pod, template, space };
+    const written = this.#one.pod;
+    const pod = edits.filter((edit) => edit.on === "pod").reduce(editedPod, written);
+    const ofPool = edits.filter((edit) => edit.on === "pool");
+    return { pod, template: this.#templates.of(poolId, ofPool), space: this.#templates.space };
   }
 
   #text(edits: readonly Edit[]): string {
