@@ -8,6 +8,7 @@ import type { Logger } from "../base/log.ts";
 import type { Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { Restraint } from "../core/disruption/ledger.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import type { ClusterState } from "../core/state/cluster.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -27,6 +28,12 @@ export interface Settings {
   /** Milli-cores of the controller: scales concurrency. */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;
+  /** How much consolidation holds itself back. */
+  readonly restraint: Restraint;
+  /** No voluntary disruption at all. */
+  readonly pauseDisruption: boolean;
+  /** v1 nodes that expire are replaced first, as beta's are. */
+  readonly expirationRespectsBudgets: boolean;
   /** What may be switched off, by the generation of claims it is about; v1's drift is always on. */
   readonly gates: {
     readonly betaDrift: boolean;

@@ -28,7 +28,7 @@ import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import type { RootLogger } from "./logger.ts";
 import { loggingConfig } from "./logging-config.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
-import { isGateOn, OPTIONS, type OptionDefinition, type Options } from "./options.ts";
+import { isGateOn, OPTIONS, type OptionDefinition, type Options, parseOptions } from "./options.ts";
 import { schedulerConfig } from "./scheduler-config.ts";
 
 /** What a provider is made from, and what it brings. */
@@ -190,6 +190,13 @@ function settingsOf(options: Options): Settings {
     defaultSpread: schedulerConfig(options.schedulerConfig),
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
     clusterName: options.clusterName,
+    restraint: {
+      minSavingsPercent: options.consolidationMinSavings,
+      replacementRestMs: options.consolidationReplacementRest,
+      maxMovesPerPodHour: options.consolidationMaxPodMoves,
+    },
+    pauseDisruption: options.pauseDisruption,
+    expirationRespectsBudgets: options.expirationRespectsBudgets,
     gates: {
       betaDrift: isGateOn(options, "Drift"),
       alphaDrift: options.alphaDrift,
@@ -200,11 +207,16 @@ function settingsOf(options: Options): Settings {
   };
 }
 
-/** A setting that was given but is not acted on yet is said once, never silently ignored. */
+/**
+ * A setting that was given but is not acted on yet is said once, never silently ignored. One that says what
+ * goes without saying changes nothing, as a chart may give them all.
+ */
 function warnOfSettings(options: Options, log: Logger): void {
+  const defaults = parseOptions({}, {});
+  const inOrder = (value: unknown): string => String(value).split(",").sort().join();
   for (const name of options.changed) {
     const { flag, notActedOn }: OptionDefinition = OPTIONS[name];
-    if (notActedOn !== undefined)
+    if (notActedOn !== undefined && inOrder(options[name]) !== inOrder(defaults[name]))
       log.warn("setting is not acted on", { setting: flag, reason: notActedOn });
   }
 }

@@ -121,7 +121,10 @@ function running(node: string, index: number, cpu: string, options: CandidateOpt
 
 export interface MethodInputOptions
   extends Partial<
-    Pick<MethodInput, "nowMs" | "pdbs" | "spotToSpot" | "alphaBusy" | "backingOff" | "examined">
+    Pick<
+      MethodInput,
+      "nowMs" | "pdbs" | "objection" | "spotToSpot" | "alphaBusy" | "backingOff" | "examined"
+    >
   > {
   /** Nodes of each pool that budgets allow. */
   readonly allowed?: number;
@@ -162,6 +165,7 @@ export function methodInput(
       const own = { pool, instanceTypes: types, usage: {} };
       return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count);
     },
+    objection: () => undefined,
     balancedTotals: () =>
       balancedTotals(
         nodes,

@@ -1,4 +1,5 @@
 /** A whole `World` in memory for controller tests: the real mirrors and manager over fake doors. */
+
 import { NODE } from "../apis/core/node.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import { assert } from "../base/assert.ts";
@@ -9,6 +10,7 @@ import { VirtualClock } from "../base/virtual-clock.ts";
 import { ALL_METRICS } from "../controllers/all-metrics.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
+import { DEFAULT_PLANNER } from "../core/planner/planner-options.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
 import type { Controller, Manager } from "../kube/controller.ts";
 import type { EventToPublish } from "../kube/events.ts";
@@ -38,8 +40,12 @@ const SETTINGS: Settings = {
   batchMaxMs: 10_000,
   preferencePolicy: "Respect",
   minValuesPolicy: "Strict",
+  planner: DEFAULT_PLANNER,
   cpuRequestsMilli: 1_000,
   clusterName: "test",
+  restraint: { minSavingsPercent: 5, replacementRestMs: 60 * 60_000, maxMovesPerPodHour: 4 },
+  pauseDisruption: false,
+  expirationRespectsBudgets: false,
   gates: {
     betaDrift: true,
     alphaDrift: false,

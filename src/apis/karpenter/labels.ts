@@ -59,6 +59,8 @@ export const GENERATION_ANNOTATION_KEY = "compatibility.karpenter.sh/generation"
 /** Our own: JSON of the v1 fields that v1beta1 has no place for. */
 export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 
+/** Our own, on a pool: `true` pauses whatever would disrupt its nodes voluntarily. */
+export const DISRUPTION_PAUSED_ANNOTATION_KEY = "karpenter.sh/disruption-paused";
 /** Our own: JSON of the command that a claim's node is to leave by, for whoever takes over after a crash. */
 export const DISRUPTION_COMMAND_ANNOTATION_KEY = "karpenter.sh/disruption-command";
 /** Our own, on a replacement: the id of the command that it was made for. */

@@ -11,6 +11,7 @@ import { type Logger, SILENT } from "../../base/log.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
+import { Ledger } from "../../core/disruption/ledger.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
 import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
@@ -52,6 +53,7 @@ interface Pending {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
+  readonly ledger: Ledger;
   /** What the last run saw. */
   around?: Surroundings;
   /** When all methods were asked last; between, only those in the middle of a sweep are. */
@@ -63,6 +65,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
   const memory: Memory = {
     pending: [],
     sweeps: new Sweeps(),
+    ledger: new Ledger(world.settings.restraint),
     lastRoundMs: Number.NEGATIVE_INFINITY,
   };
   return {
@@ -114,7 +117,8 @@ async function propose(
   let again: Again = "later";
   for (const method of METHODS) {
     if ((waiting && method.waits) || (between && !sweeps.isOpen(method))) continue;
-    const input = look(world, queue, around, method, sweeps.examined(method), "report");
+    const known = { examined: sweeps.examined(method), ledger: memory.ledger };
+    const input = look(world, queue, around, method, known, "report");
     const facts = factsOf(world, method, input, around);
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
@@ -211,10 +215,15 @@ async function validate(
   const around = await surroundings(world, log, memory.around);
   let again: Again = "later";
   for (const { method, command } of due) {
-    const input = look(world, queue, around, method, new Set(), "quiet");
+    const known = { examined: new Set<string>(), ledger: memory.ledger };
+    const input = look(world, queue, around, method, known, "quiet");
     const still = method.validate(command, input);
-    if (typeof still === "string") reject(world, log, command, still);
-    else if (await start(queue, still, log)) again = "now";
+    if (typeof still === "string") {
+      reject(world, log, command, still);
+    } else if (await start(queue, still, log)) {
+      memory.ledger.note(still, nowMs);
+      again = "now";
+    }
   }
   return again;
 }

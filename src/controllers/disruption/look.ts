@@ -4,13 +4,16 @@
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
+import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
 import { balancedTotals } from "../../core/disruption/balanced.ts";
 import { allowances, brokenBudget } from "../../core/disruption/budgets.ts";
 import { type Blocked, type Candidate, findCandidates } from "../../core/disruption/candidates.ts";
+import type { Ledger } from "../../core/disruption/ledger.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -117,7 +120,7 @@ export function look(
   queue: CommandQueue,
   { pools, scheduling, simulator, staticPools }: Surroundings,
   method: Method,
-  examined: ReadonlySet<string>,
+  { examined, ledger }: { examined: ReadonlySet<string>; ledger: Ledger },
   mode: "report" | "quiet",
 ): MethodInput {
   const nowMs = world.clock.now();
@@ -129,6 +132,7 @@ export function look(
     pools,
     pdbs,
     queued: queue.nodeNames,
+    paused: (pool) => pauseOf(world, pool),
     disruptionClass: method.disruptionClass,
   });
   const allowed = allowances(
@@ -148,6 +152,7 @@ export function look(
     allowances: allowed,
     pdbs,
     simulator,
+    objection: (command) => ledger.objection(command, () => nodes, nowMs),
     balancedTotals: once(() => balancedTotals(nodes, pools)),
     spotToSpot: world.settings.gates.spotToSpot,
     alphaBusy: nodes.some((node) => isAlphaReplacement(node, queue)),
@@ -156,6 +161,16 @@ export function look(
   };
   if (mode === "report") report(world, method, input, found.blocked);
   return input;
+}
+
+/** Why nothing of this pool is to be disrupted now, if so. */
+function pauseOf(world: World, pool: Pool): string | undefined {
+  const key = DISRUPTION_PAUSED_ANNOTATION_KEY;
+  if (world.settings.pauseDisruption)
+    return "voluntary disruption is paused by the setting pause-disruption";
+  const native = poolById(world, pool.id)?.native;
+  if (native?.metadata.annotations?.[key] !== "true") return undefined;
+  return `voluntary disruption is paused through the "${key}" annotation (${native.kind}=${pool.name})`;
 }
 
 function once<T>(make: () => T): () => T {
@@ -200,7 +215,9 @@ function report(
     eligible,
   );
   for (const { pool, nodes, disrupting, allowed: left } of allowed.values()) {
-    if (reason === "Expired" && pool.disruption.expireMode !== "voluntary") continue;
+    const isReplaced =
+      pool.disruption.expireMode === "voluntary" || world.settings.expirationRespectsBudgets;
+    if (reason === "Expired" && !isReplaced) continue;
     const labels = { nodepool: pool.name, reason };
     world.metrics.set("nodepools_allowed_disruptions", labels, left);
     world.metrics.set("nodepools_nodes_consuming_budgets", labels, disrupting);

@@ -16,9 +16,13 @@ const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "de
 
 /** One node of a pool, in use, that the cloud says has drifted. */
 async function driftedNode(
-  options: { limits?: Record<string, string>; drifted?: boolean } = {},
+  options: {
+    limits?: Record<string, string>;
+    drifted?: boolean;
+    settings?: Parameters<typeof fakeWorld>[0];
+  } = {},
 ): Promise<FakeWorld> {
-  const world = fakeWorld();
+  const world = fakeWorld(options.settings);
   if (options.drifted !== false)
     world.cloud.isDrifted = async ({ metadata }) =>
       metadata.name === "a" ? "AMIDrift" : undefined;
@@ -191,6 +195,42 @@ describe("a command that a crash cut short", () => {
       "karpenter.sh/disruption-command",
     ]);
     expect(condition(claimOf(world, "a"), "DisruptionReason")).toBeUndefined();
+    await world.stop();
+  });
+});
+
+describe("what people hold back", () => {
+  it("stays as it is while its pool is paused, and goes once it no longer is", async () => {
+    const world = await driftedNode();
+    world.api.change(NODE_POOL, "default", {
+      metadata: { annotations: { "karpenter.sh/disruption-paused": "true" } },
+    });
+    await world.clock.advance(60_000);
+    expect(taints(world)).toEqual([]);
+    const told = world.published.filter(({ reason }) => reason === "DisruptionBlocked");
+    expect(told.map(({ message }) => message)).toContain(
+      'Voluntary disruption is paused through the "karpenter.sh/disruption-paused" annotation (NodePool=default)',
+    );
+    world.api.change(NODE_POOL, "default", {
+      metadata: { annotations: { "karpenter.sh/disruption-paused": null } },
+    });
+    await world.clock.advance(15_000);
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    await world.stop();
+  });
+
+  it("expires behind its replacement where expiry is to respect budgets", async () => {
+    const world = await driftedNode({
+      drifted: false,
+      settings: { expirationRespectsBudgets: true },
+    });
+    world.api.change(NODE_CLAIM, "a", { spec: { expireAfter: "5m" } });
+    await world.clock.advance(6 * 60_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    await world.join(claimOf(world, replacementOf(world).metadata.name));
+    await world.clock.advance(5_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeDefined();
     await world.stop();
   });
 });

@@ -1,9 +1,11 @@
 /**
  * Ends claims that are older than they may be. v1: at once, whatever budgets say; so did v0.5, whose
- * nodes had a TTL. Alpha and beta: marks them Expired, and the disruption loop replaces them first.
+ * nodes had a TTL. Alpha and beta, and v1 by a setting: marks them Expired, and the disruption loop
+ * replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { expiry } from "../../core/nodeclaim/expired.ts";
@@ -61,7 +63,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       .info(`Triggering termination for expired node after ${after} (+${over})`, {
         node: claim.status?.nodeName ?? "",
       });
-  } else if (end.mode === "voluntary") {
+  } else if (end.mode === "voluntary" || isReplacedFirst(world, pool)) {
     if (isTrue(claim, "Expired")) return AWAIT_CHANGE;
     await changeClaim(world, claim, (one) =>
       withCondition(one, { type: "Expired", status: "True" }, nowMs),
@@ -74,4 +76,9 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   await deleteClaim(world, claim);
   countDisrupted(world, claim, "expired");
   return AWAIT_CHANGE;
+}
+
+/** By the setting; a claim without a pool has nobody to replace it. */
+function isReplacedFirst({ settings }: World, pool: Pool | undefined): boolean {
+  return settings.expirationRespectsBudgets && pool !== undefined && pool.replicas === undefined;
 }

@@ -57,6 +57,8 @@ export interface CandidatesInput {
   /** Names of nodes that a command is already about. */
   readonly queued: ReadonlySet<string>;
   readonly disruptionClass: DisruptionClass;
+  /** Why a pool's nodes are left alone for now; absent: none is. */
+  readonly paused?: (pool: Pool) => string | undefined;
 }
 
 /** Both by ascending node name. Nodes that are not ours are in neither. */
@@ -78,7 +80,7 @@ export function findCandidates(input: CandidatesInput): {
 }
 
 function blockage(
-  { nowMs, pdbs, disruptionClass }: CandidatesInput,
+  { nowMs, pdbs, disruptionClass, paused }: CandidatesInput,
   node: NodeView,
   claim: NodeClaim,
   pool: Pool | undefined,
@@ -90,6 +92,8 @@ function blockage(
   if (isAnnotated(node, claim))
     return `disruption is blocked through the "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation`;
   if (pool === undefined) return `NodePool not found (NodePool=${poolName(node)})`;
+  const pause = paused?.(pool);
+  if (pause !== undefined) return pause;
   const passes = disruptionClass === "eventual" && claim.spec.terminationGracePeriod !== undefined;
   return passes ? undefined : podBlockage(node, pdbs, nowMs);
 }

@@ -58,6 +58,8 @@ export function consolidate(
 ): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
   const found = cheapestMove(candidates, input);
   if ("message" in found) return found;
+  const objection = input.objection(found);
+  if (objection !== undefined) return { message: objection };
   const verdicts = weigh(found, input.balancedTotals());
   const refused = verdicts.find(({ approved }) => !approved);
   if (refused === undefined) return { ...found, verdicts };

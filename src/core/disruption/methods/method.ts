@@ -26,6 +26,8 @@ export interface MethodInput {
   readonly simulator: Simulator;
   /** What Balanced pools cost and hold in all, by pool id; made when first asked for. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
+  /** Why a consolidation is left for later, whatever it saves. */
+  readonly objection: (command: Command) => string | undefined;
   readonly spotToSpot: boolean;
   /** A used node of an alpha pool is being replaced: alpha does one at a time. */
   readonly alphaBusy: boolean;

@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { pod } from "../../testing/builders.ts";
+import { type CandidateOptions, candidate, NOW } from "../../testing/disruption.ts";
+import type { Candidate } from "./candidates.ts";
+import type { Command } from "./command.ts";
+import { Ledger } from "./ledger.ts";
+
+const HOUR_MS = 60 * 60_000;
+const restraint = { minSavingsPercent: 5, replacementRestMs: HOUR_MS, maxMovesPerPodHour: 2 };
+
+/** Takes the nodes away, for one at this price or for none. */
+function command(candidates: readonly Candidate[], priceMicroUsd?: number): Command {
+  const replacement = { cheapest: { priceMicroUsd } };
+  return {
+    reason: "Underutilized",
+    consolidationType: "single",
+    via: "consolidation",
+    generation: "v1",
+    candidates,
+    replacements: priceMicroUsd === undefined ? [] : [replacement as never],
+    targets: [],
+    validateAfterMs: 15_000,
+  };
+}
+
+const objection = (ledger: Ledger, one: Command, nowMs = NOW) =>
+  ledger.objection(one, () => one.candidates.map(({ node }) => node), nowMs);
+
+describe("the ledger of consolidation", () => {
+  it("wants a replacement to be worth the move; a deletion always is", () => {
+    const ledger = new Ledger(restraint);
+    const node = candidate("a");
+    expect(objection(ledger, command([node], 0.96 * node.priceMicroUsd))).toBe(
+      "Can't replace with a node that is cheaper by 5%, only by 4.0%",
+    );
+    expect(objection(ledger, command([node], 0.95 * node.priceMicroUsd))).toBeUndefined();
+    expect(objection(ledger, command([node]))).toBeUndefined();
+  });
+
+  it("does not replace again what came in place of another a while ago", () => {
+    const ledger = new Ledger(restraint);
+    const born = candidate("a");
+    const bornMs = Date.parse(born.claim.metadata.creationTimestamp ?? "");
+    const annotations = { "karpenter.sh/replacement-for-command": "id" };
+    const metadata = { ...born.claim.metadata, annotations };
+    const young = { ...born, claim: { ...born.claim, metadata } };
+    expect(objection(ledger, command([young], 1), bornMs + HOUR_MS / 2)).toBe(
+      'Node "a" came in place of another a while ago, it is not replaced for 30 more minute(s)',
+    );
+    expect(objection(ledger, command([young], 1), bornMs + HOUR_MS)).toBeUndefined();
+    expect(objection(ledger, command([young]), bornMs)).toBeUndefined();
+    expect(objection(ledger, command([born], 1), bornMs)).toBeUndefined();
+  });
+
+  it("leaves a workload alone whose pods were moved often within the hour", () => {
+    const ledger = new Ledger(restraint);
+    const owner = { kind: "ReplicaSet", name: "web" };
+    const running = pod({ name: "web-1", nodeName: "a", owner });
+    const base = candidate("a", { pods: ["1"] } satisfies CandidateOptions);
+    const node = { ...base.node, pods: [running] };
+    const one = command([{ ...base, node, pods: [running], reschedulablePods: [running] }]);
+    ledger.note(one, NOW);
+    expect(objection(ledger, one, NOW + 60_000)).toBeUndefined();
+    ledger.note(one, NOW + 60_000);
+    expect(objection(ledger, one, NOW + 120_000)).toBe(
+      "Pods of ReplicaSet default/web were moved 2 time(s) within the hour, no more than 2 are",
+    );
+    expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
+    const drift = { ...one, reason: "Drifted" } as const;
+    ledger.note(drift, NOW + HOUR_MS);
+    expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
+  });
+});
