@@ -108,7 +108,10 @@ function manifest(): string {
   return `${JSON.stringify({ name, version, license, type: "module", ...(commit === undefined ? {} : { commit }) }, null, 2)}\n`;
 }
 
+/** Where there is no checkout, as in an image's build, COMMIT says it. */
 function commitOf(): string | undefined {
+  const given = process.env["COMMIT"]?.slice(0, 7);
+  if (given) return given;
   try {
     const args = ["rev-parse", "--short=7", "HEAD"];
     return execFileSync("git", args, {

@@ -9,6 +9,7 @@ import { stringify } from "yaml";
 import { customResourceDefinitions, fileNameOf } from "../../src/apis/crds/all.ts";
 import type { CustomResourceDefinition } from "../../src/apis/crds/definition.ts";
 import { webhookConfigurations } from "../../src/apis/hub/admission.ts";
+import { OPTIONS, type OptionDefinition } from "../../src/operator/options.ts";
 import type { GeneratedFile } from "../generated-files.ts";
 import { OLDER_VALUES, type OlderValue } from "./older-values.ts";
 import { roleFiles } from "./roles.ts";
@@ -122,6 +123,8 @@ function olderTemplate(): string {
   "affinity" .Values.affinity
   "defaultInstanceProfile" ""
   "alphaDrift" false
+  "awsTags" dict
+  "eniLimitedPodDensity" true
 }}
 ${OLDER_VALUES.map(olderStep).join("")}{{- $_ := set $out "affinity" (include "karpenter.affinity" (dict "affinity" $out.affinity "root" .) | fromYaml) }}
 {{- $_ := set $out "notes" $notes }}
@@ -211,6 +214,12 @@ metadata:
 `;
 }
 
+/** The environment variables that a template sets. */
+export function variablesOf(template: string): ReadonlySet<string> {
+  const found = template.matchAll(/- name: ([A-Z][A-Z_]+)$|\(list "([A-Z_]+)"/gm);
+  return new Set([...found].map(([, plain, listed]) => (plain ?? listed) as string));
+}
+
 function page(values: readonly ChartValue[]): string {
   const cell = (text: string): string => text.replaceAll("|", "\\|");
   const shown = (value: unknown): string => {
@@ -221,16 +230,30 @@ function page(values: readonly ChartValue[]): string {
     ({ name, default: fallback, description }) =>
       `| \`${name}\` | ${shown(fallback)} | ${cell(description)} |`,
   );
+  const deployment = readFileSync(`${ROOT}${CHART}/templates/deployment.yaml`, "utf8");
+  const set = variablesOf(deployment);
+  const others = Object.values<OptionDefinition>(OPTIONS)
+    .filter(({ env }) => !set.has(env))
+    .map(({ env, help }) => `| \`${env}\` | ${cell(help)} |`);
   const older = OLDER_VALUES.map((one) => `| \`${one.name}\` | ${cell(fateOf(one))} |`);
   return `# Values of the chart
 
 Generated from \`deploy/charts/karpenter/values.yaml\` by \`npm run generate\`. How to install: [guide](../guide/install.md).
 A key that is not here is refused by \`values.schema.json\`. Values are handed on as they are, \`false\` and \`0\` too
-(upstream's chart leaves those out).
+(upstream's chart leaves those out); what equals the program's default is left to the program, so that ConfigMap
+\`karpenter-global-settings\` can say otherwise.
 
 | value | default | meaning |
 |---|---|---|
 ${rows.join("\n")}
+
+## Settings without a value
+
+The chart leaves these as the program has them; \`controller.env\` sets them: \`[{name: …, value: …}]\`.
+
+| variable | meaning |
+|---|---|
+${others.join("\n")}
 
 ## Older names
 

@@ -21,7 +21,6 @@ export interface OlderValue {
 
 const ROLE =
   "give the pod a role instead: serviceAccount.annotations.eks.amazonaws.com/role-arn, or EKS Pod Identity";
-const ALWAYS = "always on since v0.32";
 
 export const OLDER_VALUES: readonly OlderValue[] = [
   renamed("controller.clusterName", "settings.clusterName"),
@@ -44,10 +43,10 @@ export const OLDER_VALUES: readonly OlderValue[] = [
   renamed("settings.aws.vmMemoryOverheadPercent", "settings.vmMemoryOverheadPercent", "any"),
   renamed("settings.aws.reservedENIs", "settings.reservedENIs", "any"),
   kept("settings.aws.defaultInstanceProfile", "defaultInstanceProfile"),
-  ignored("settings.aws.enablePodENI", "boolean", ALWAYS),
-  ignored("settings.aws.enableENILimitedPodDensity", "boolean", ALWAYS),
+  ignored("settings.aws.enablePodENI", "boolean", "always on"),
+  kept("settings.aws.enableENILimitedPodDensity", "eniLimitedPodDensity", "boolean"),
   ignored("settings.aws.nodeNameConvention", "string", "nodes are named by their private DNS name"),
-  refused("settings.aws.tags", "object", "put tags into the node classes (spec.tags)"),
+  kept("settings.aws.tags", "awsTags", "object"),
   refused("settings.aws.assumeRoleARN", "string", ROLE),
   ignored("settings.aws.assumeRoleDuration", "string", "no role is assumed by the controller"),
   refused("settings.assumeRoleARN", "string", ROLE),

@@ -93,9 +93,8 @@ export function environmentOf(container: Container, namespace: string): Record<s
   const entries = container.env.map(({ name, value, valueFrom }): [string, string] => {
     if (value !== undefined) return [name, value];
     if (valueFrom?.fieldRef?.fieldPath === "metadata.namespace") return [name, namespace];
-    // As for a container without requests and limits.
+    // As for a container without requests.
     if (valueFrom?.resourceFieldRef?.resource === "requests.cpu") return [name, "0"];
-    if (valueFrom?.resourceFieldRef?.resource === "limits.memory") return [name, "8589934592"];
     throw new Error(`the test does not know where ${name} comes from`);
   });
   return Object.fromEntries(entries);

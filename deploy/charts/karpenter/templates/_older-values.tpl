@@ -12,6 +12,8 @@
   "affinity" .Values.affinity
   "defaultInstanceProfile" ""
   "alphaDrift" false
+  "awsTags" dict
+  "eniLimitedPodDensity" true
 }}
 {{- $given := dig "clusterName" nil (default dict .Values.controller) }}
 {{- if not (kindIs "invalid" $given) }}
@@ -113,11 +115,11 @@
 {{- end }}
 {{- $given := dig "aws" "enablePodENI" nil (default dict .Values.settings) }}
 {{- if not (kindIs "invalid" $given) }}
-{{- $notes = append $notes "settings.aws.enablePodENI: no effect, always on since v0.32." }}
+{{- $notes = append $notes "settings.aws.enablePodENI: no effect, always on." }}
 {{- end }}
 {{- $given := dig "aws" "enableENILimitedPodDensity" nil (default dict .Values.settings) }}
 {{- if not (kindIs "invalid" $given) }}
-{{- $notes = append $notes "settings.aws.enableENILimitedPodDensity: no effect, always on since v0.32." }}
+{{- $_ := set $out "eniLimitedPodDensity" $given }}
 {{- end }}
 {{- $given := dig "aws" "nodeNameConvention" nil (default dict .Values.settings) }}
 {{- if not (kindIs "invalid" $given) }}
@@ -125,7 +127,7 @@
 {{- end }}
 {{- $given := dig "aws" "tags" nil (default dict .Values.settings) }}
 {{- if not (kindIs "invalid" $given) }}
-{{- if $given }}{{ fail "settings.aws.tags is not supported: put tags into the node classes (spec.tags)" }}{{ end }}
+{{- $_ := set $out "awsTags" $given }}
 {{- end }}
 {{- $given := dig "aws" "assumeRoleARN" nil (default dict .Values.settings) }}
 {{- if not (kindIs "invalid" $given) }}

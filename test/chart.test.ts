@@ -1,0 +1,181 @@
+/**
+ * What can be known of the chart without helm: every value is used and every use is a value, what it sets is
+ * what the program reads, and the image recipe takes what the bundle needs. The real helm's word is in
+ * `npm run test:cluster`.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { variablesOf } from "../scripts/chart/chart-files.ts";
+import { OLDER_VALUES } from "../scripts/chart/older-values.ts";
+import { chartValues } from "../scripts/chart/values.ts";
+import { OPTIONS, type OptionDefinition } from "../src/operator/options.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const CHART = join(ROOT, "deploy/charts/karpenter");
+const read = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+
+const values = chartValues(read("deploy/charts/karpenter/values.yaml"));
+const templates = readdirSync(join(CHART, "templates")).map((file) => ({
+  file,
+  text: read(`deploy/charts/karpenter/templates/${file}`),
+}));
+const everything = templates.map(({ text }) => text).join("\n");
+
+/** What the chart hands to the program that is no setting of its own. */
+const OTHER_VARIABLES = ["KUBERNETES_MIN_VERSION", "NODE_OPTIONS", "SYSTEM_NAMESPACE"];
+
+/** `.Values.a.b`, `$settings.b` and `$values.b` in the templates. */
+function usesOf(text: string): readonly string[] {
+  const uses = [...text.matchAll(/(\.Values|\$settings|\$values)\.([A-Za-z][\w.]*)/g)];
+  return uses.map(([, root, path]) => {
+    if (root === "$settings") return `settings.${path}`;
+    return (path ?? "").replace(/^settings$/, "settings.");
+  });
+}
+
+describe("the chart", () => {
+  it("describes every value, and uses it", () => {
+    const uses = usesOf(everything);
+    const generic = /^(settings\.featureGates|controller\.securityContext)\./;
+    const unused = values
+      .map(({ name }) => name)
+      .filter((name) => !generic.test(name))
+      .filter((name) => !uses.some((use) => use === name || name.startsWith(`${use}.`)))
+      // Read through a variable for the image alone.
+      .filter((name) => !everything.includes(`$image.${name.split(".").at(-1)}`));
+    expect(unused).toEqual([]);
+  });
+
+  it("uses no value that it does not describe", () => {
+    const known = values.map(({ name }) => name);
+    const resolved = [
+      "notes",
+      "defaultInstanceProfile",
+      "alphaDrift",
+      "awsTags",
+      "eniLimitedPodDensity",
+    ];
+    const older = OLDER_VALUES.map(({ name }) => name);
+    const unknown = usesOf(everything).filter(
+      (use) =>
+        ![...known, ...older].some((name) => name === use || name.startsWith(`${use}.`)) &&
+        !known.some((name) => use.startsWith(`${name}.`)) &&
+        !resolved.includes(use) &&
+        !/^settings\.$/.test(use),
+    );
+    expect([...new Set(unknown)]).toEqual([]);
+  });
+
+  it("sets only variables that the program reads", () => {
+    const read = Object.values<OptionDefinition>(OPTIONS).map(({ env }) => env);
+    const set = [...variablesOf(everything)];
+    expect(set.length).toBeGreaterThan(30);
+    expect(set.filter((name) => !read.includes(name) && !OTHER_VARIABLES.includes(name))).toEqual(
+      [],
+    );
+  });
+
+  it("has the program's defaults", () => {
+    const settings = new Map(values.map(({ name, default: fallback }) => [name, String(fallback)]));
+    const same: Readonly<Record<string, keyof typeof OPTIONS>> = {
+      "settings.batchMaxDuration": "batchMaxDuration",
+      "settings.batchIdleDuration": "batchIdleDuration",
+      "settings.preferencePolicy": "preferencePolicy",
+      "settings.minValuesPolicy": "minValuesPolicy",
+      "settings.vmMemoryOverheadPercent": "vmMemoryOverheadPercent",
+      "settings.reservedENIs": "reservedEnis",
+      "settings.ignoreDRARequests": "ignoreDraRequests",
+      "settings.amiRefreshInterval": "amiRefreshInterval",
+      "settings.subnetRefreshInterval": "subnetRefreshInterval",
+      "controller.metrics.port": "metricsPort",
+      "controller.healthProbe.port": "healthProbePort",
+      "webhook.port": "webhookPort",
+      "settings.planner.policy": "plannerPolicy",
+      "settings.planner.effort": "plannerEffort",
+      "settings.planner.minSaving": "plannerMinSaving",
+      "settings.planner.nodeCost": "plannerNodeCost",
+      "settings.actOnRebalanceRecommendations": "actOnRebalance",
+    };
+    for (const [name, option] of Object.entries(same))
+      expect({ name, default: settings.get(name) }).toEqual({
+        name,
+        default: OPTIONS[option].default,
+      });
+    // The third of each list in the template.
+    const listed = [...everything.matchAll(/\(list "([A-Z_]+)" .* "([^"]*)"\)$/gm)];
+    expect(listed.length).toBeGreaterThan(20);
+    for (const [, env, fallback] of listed) {
+      const option = Object.values<OptionDefinition>(OPTIONS).find((one) => one.env === env);
+      expect({ env, default: fallback }).toEqual({ env, default: option?.default });
+    }
+    const gates = values
+      .filter(({ name }) => name.startsWith("settings.featureGates."))
+      .map(({ name, default: on }) => {
+        const key = name.slice("settings.featureGates.".length);
+        return `${key[0]?.toUpperCase()}${key.slice(1)}=${String(on)}`;
+      });
+    expect(gates.sort()).toEqual(OPTIONS.featureGates.default.split(",").sort());
+  });
+
+  it("names an older value once, and where it goes", () => {
+    const names = OLDER_VALUES.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => values.some((value) => value.name === name))).toEqual([]);
+    const targets = OLDER_VALUES.filter(({ now }) => now === undefined).flatMap(
+      ({ to }) => to ?? [],
+    );
+    expect(targets.filter((to) => !values.some(({ name }) => name === to))).toEqual([]);
+  });
+
+  it("takes the values of seed S4 (s4-03)", () => {
+    const given = parse(read("test/fixtures/seeds/s4-03-helm-values.yaml"));
+    const schema = JSON.parse(read("deploy/charts/karpenter/values.schema.json"));
+    const unknown: string[] = [];
+    const look = (
+      value: unknown,
+      at: { properties?: Record<string, never> },
+      path: string,
+    ): void => {
+      if (at.properties === undefined || typeof value !== "object" || value === null) return;
+      for (const [key, inner] of Object.entries(value)) {
+        const next = at.properties[key];
+        if (next === undefined) unknown.push(`${path}${key}`);
+        else look(inner, next, `${path}${key}.`);
+      }
+    };
+    look(given, schema, "");
+    expect(unknown).toEqual([]);
+  });
+});
+
+describe("the image", () => {
+  const recipe = read("deploy/image/Containerfile");
+
+  it("copies only what is there and what its ignore file lets through", () => {
+    const copied = [...recipe.matchAll(/^COPY (?!--)(.*)$/gm)].flatMap(([, line = ""]) =>
+      line.split(" ").slice(0, -1),
+    );
+    const allowed = read("deploy/image/Containerfile.dockerignore").split("\n");
+    for (const path of copied) {
+      expect(existsSync(join(ROOT, path)), path).toBe(true);
+      expect(allowed).toContain(`!${path}`);
+    }
+    // What the bundle takes along.
+    for (const path of ["data", "deploy/crds", "examples", "LICENSE"])
+      expect(copied).toContain(path);
+  });
+
+  it("runs as the user of the chart, on Node 24, without node_modules", () => {
+    const deployment = templates.find(({ file }) => file === "deployment.yaml")?.text ?? "";
+    const [, user, group] = /^USER (\d+):(\d+)$/m.exec(recipe) ?? [];
+    expect(deployment).toContain(`runAsUser: ${user}`);
+    expect(deployment).toContain(`runAsGroup: ${group}`);
+    const last = recipe.slice(recipe.lastIndexOf("FROM "));
+    expect(recipe).toMatch(/RUN_IMAGE=\S*nodejs24\S*:nonroot/);
+    expect(last).not.toContain("node_modules");
+    expect(last).toContain("COPY --from=build --chown=0:0 /bundle");
+  });
+});
