@@ -17,6 +17,7 @@ import type { NodeClassReference } from "../karpenter/nodepool.ts";
 import type { ProviderRef } from "../karpenter/provisioner.ts";
 import { apiVersionOf, type Condition, type Kind, type KubeObject } from "../meta.ts";
 import type { Generation } from "./generation.ts";
+import { CLAIM_SHAPE, sound } from "./shape.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape, and callers treat both as hub claims
 export const CLAIM_KINDS: readonly Kind<any>[] = [NODE_CLAIM, MACHINE];
@@ -47,7 +48,7 @@ function isMachine(object: KubeObject): boolean {
 
 /** A NodeClaim or Machine as read → hub shape. */
 export function toClaim(native: KubeObject): NodeClaim {
-  if (!isMachine(native)) return native as NodeClaim;
+  if (!isMachine(native)) return sound(native as NodeClaim, CLAIM_SHAPE).value;
   const machine = native as Machine;
   const { requirements, ...spec } = machine.spec ?? {};
   return {

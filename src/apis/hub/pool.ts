@@ -29,6 +29,8 @@ export interface Pool {
   readonly deleting: boolean;
   /** Ready=True (or a generation without that condition). Pools that are not are passed over. */
   readonly ready: boolean;
+  /** What is wrong with the object's shape, as another writer left it; such a pool is never ready. */
+  readonly unreadable?: string;
   /** Template labels and annotations for claims and nodes, without Karpenter's own. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;

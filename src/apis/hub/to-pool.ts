@@ -18,6 +18,7 @@ import { parseResources } from "../resources.ts";
 import { classRefOf, parseKubelet } from "./claim.ts";
 import type { Generation } from "./generation.ts";
 import type { Pool, PoolDisruption } from "./pool.ts";
+import { POOL_SHAPE, PROVISIONER_SHAPE, sound } from "./shape.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape; toPool takes both
 export const POOL_KINDS: readonly Kind<any>[] = [NODE_POOL, PROVISIONER];
@@ -38,10 +39,14 @@ const poolOf = new WeakMap<KubeObject, Pool>();
 export function toPool(native: NodePool | Provisioner): Pool {
   const known = poolOf.get(native);
   if (known !== undefined) return known;
+  const isProvisioner = native.kind === PROVISIONER.kind;
+  const { value, problems } = sound(native, isProvisioner ? PROVISIONER_SHAPE : POOL_SHAPE);
+  const read = isProvisioner
+    ? fromProvisioner(value as Provisioner)
+    : fromNodePool(value as NodePool);
+  // Part of what it asks for cannot be read: nothing may be launched by the rest.
   const pool =
-    native.kind === PROVISIONER.kind
-      ? fromProvisioner(native as Provisioner)
-      : fromNodePool(native as NodePool);
+    problems.length === 0 ? read : { ...read, ready: false, unreadable: problems.join("; ") };
   poolOf.set(native, pool);
   return pool;
 }

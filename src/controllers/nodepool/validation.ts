@@ -29,10 +29,22 @@ export function nodePoolValidation(world: World): Controller {
 
 async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
-  if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
+  if (stored === undefined) return AWAIT_CHANGE;
+  const { unreadable, classRef } = stored.pool;
+  // Nobody else will speak up for a pool that does not even name its class.
+  const isNobodys = unreadable !== undefined && classRef.kind === "";
+  if (!isNobodys && !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
   const nowMs = world.clock.now();
   const type = "ValidationSucceeded";
-  const problems = nodePoolProblems(stored.native as NodePool, world.cloud.wellKnownLabels);
+  const problems =
+    unreadable === undefined
+      ? nodePoolProblems(stored.native as NodePool, world.cloud.wellKnownLabels)
+      : [unreadable];
+  if (unreadable !== undefined)
+    world.log.error("nodepool cannot be read", {
+      NodePool: { name: stored.pool.name },
+      error: unreadable,
+    });
   await changePool(world, stored, (native) =>
     problems.length === 0
       ? withCondition(native, { type, status: "True" }, nowMs)

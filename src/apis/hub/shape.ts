@@ -1,0 +1,208 @@
+/**
+ * What of an object has the shape that its schema asks for. Schemas keep broken objects out, but not those
+ * of another writer who went around them: of such an object the sound parts count, and it is said what is
+ * not. Whoever decides may then rely on shapes, and one broken object never stops the rest.
+ */
+import { isObject } from "../../base/json.ts";
+
+export type Shape =
+  | "text"
+  | "number"
+  | "boolean"
+  /** A quantity: `500m`, 2. */
+  | "amount"
+  | { readonly listOf: Shape }
+  | { readonly mapOf: Shape }
+  /** Others are left as they are. */
+  | { readonly fields: Readonly<Record<string, Shape>>; readonly required?: readonly string[] };
+
+export interface Sound<T> {
+  /** The same object when nothing was wrong. */
+  readonly value: T;
+  /** `spec.template.spec.taints: is no list`. */
+  readonly problems: readonly string[];
+}
+
+/** Unsound parts are left out; what is required and missing is there, empty. */
+export function sound<T>(value: T, shape: Shape): Sound<T> {
+  const problems: string[] = [];
+  const result = mend(value, shape, "", problems);
+  return { value: (result === undefined ? emptyOf(shape) : result) as T, problems };
+}
+
+/** The value or its sound part; undefined when it is none of that shape at all. */
+function mend(value: unknown, shape: Shape, path: string, problems: string[]): unknown {
+  const refuse = (what: string): undefined => {
+    problems.push(`${path}: is no ${what}`);
+    return undefined;
+  };
+  if (shape === "text") return typeof value === "string" ? value : refuse("text");
+  if (shape === "number") return typeof value === "number" ? value : refuse("number");
+  if (shape === "boolean") return typeof value === "boolean" ? value : refuse("boolean");
+  if (shape === "amount")
+    return typeof value === "string" || typeof value === "number" ? value : refuse("quantity");
+  if ("listOf" in shape) {
+    if (!Array.isArray(value)) return refuse("list");
+    const before = problems.length;
+    const kept = value.filter((item, index) => {
+      const count = problems.length;
+      mend(item, shape.listOf, `${path}[${index}]`, problems);
+      return problems.length === count;
+    });
+    return problems.length === before ? value : kept;
+  }
+  if (!isObject(value)) return refuse("object");
+  return "mapOf" in shape
+    ? mendMap(value, shape.mapOf, path, problems)
+    : mendFields(value, shape, path, problems);
+}
+
+function mendMap(
+  value: Readonly<Record<string, unknown>>,
+  shape: Shape,
+  path: string,
+  problems: string[],
+): unknown {
+  const before = problems.length;
+  const entries = Object.entries(value).filter(
+    ([key, item]) => mend(item, shape, `${path}.${key}`, problems) !== undefined,
+  );
+  return problems.length === before ? value : Object.fromEntries(entries);
+}
+
+function mendFields(
+  value: Readonly<Record<string, unknown>>,
+  {
+    fields,
+    required = [],
+  }: { fields: Readonly<Record<string, Shape>>; required?: readonly string[] },
+  path: string,
+  problems: string[],
+): unknown {
+  const before = problems.length;
+  const result: Record<string, unknown> = { ...value };
+  for (const [name, shape] of Object.entries(fields)) {
+    const at = path === "" ? name : `${path}.${name}`;
+    // null is how some writers say absent.
+    const given = value[name] ?? undefined;
+    if (given === undefined) {
+      if (required.includes(name)) problems.push(`${at}: is missing`);
+    } else {
+      result[name] = mend(given, shape, at, problems);
+    }
+    if (result[name] === undefined && required.includes(name)) result[name] = emptyOf(shape);
+    if (result[name] === undefined || result[name] === null) delete result[name];
+  }
+  return problems.length === before ? value : result;
+}
+
+function emptyOf(shape: Shape): unknown {
+  if (shape === "text" || shape === "amount") return "";
+  if (shape === "number") return 0;
+  if (shape === "boolean") return false;
+  if ("listOf" in shape) return [];
+  if ("mapOf" in shape) return {};
+  const { fields, required = [] } = shape;
+  return Object.fromEntries(
+    required.map((name) => [name, emptyOf(fields[name] ?? { mapOf: "text" })]),
+  );
+}
+
+const TEXTS: Shape = { mapOf: "text" };
+const TAINTS: Shape = {
+  listOf: { fields: { key: "text", value: "text", effect: "text" }, required: ["key", "effect"] },
+};
+const REQUIREMENTS: Shape = {
+  listOf: {
+    fields: { key: "text", operator: "text", values: { listOf: "text" }, minValues: "number" },
+    required: ["key", "operator"],
+  },
+};
+const CLASS_REF: Shape = { fields: { group: "text", kind: "text", name: "text" } };
+
+/** NodePool as stored. */
+export const POOL_SHAPE: Shape = {
+  fields: {
+    spec: {
+      fields: {
+        template: {
+          fields: {
+            metadata: { fields: { labels: TEXTS, annotations: TEXTS } },
+            spec: {
+              fields: {
+                taints: TAINTS,
+                startupTaints: TAINTS,
+                requirements: REQUIREMENTS,
+                nodeClassRef: CLASS_REF,
+                expireAfter: "text",
+                terminationGracePeriod: "text",
+              },
+            },
+          },
+          required: ["spec"],
+        },
+        disruption: {
+          fields: {
+            consolidationPolicy: "text",
+            consolidateAfter: "text",
+            budgets: {
+              listOf: {
+                fields: {
+                  nodes: "text",
+                  schedule: "text",
+                  duration: "text",
+                  reasons: { listOf: "text" },
+                },
+                required: ["nodes"],
+              },
+            },
+          },
+        },
+        limits: { mapOf: "amount" },
+        weight: "number",
+        replicas: "number",
+      },
+      required: ["template"],
+    },
+  },
+  required: ["spec"],
+};
+
+export const PROVISIONER_SHAPE: Shape = {
+  fields: {
+    spec: {
+      fields: {
+        labels: TEXTS,
+        annotations: TEXTS,
+        taints: TAINTS,
+        startupTaints: TAINTS,
+        requirements: REQUIREMENTS,
+        providerRef: { fields: { apiVersion: "text", kind: "text", name: "text" } },
+        limits: { fields: { resources: { mapOf: "amount" } } },
+        weight: "number",
+        ttlSecondsAfterEmpty: "number",
+        ttlSecondsUntilExpired: "number",
+        consolidation: { fields: { enabled: "boolean" } },
+      },
+    },
+  },
+};
+
+/** NodeClaim as stored; what is required is there in every claim that we make. */
+export const CLAIM_SHAPE: Shape = {
+  fields: {
+    spec: {
+      fields: {
+        taints: TAINTS,
+        startupTaints: TAINTS,
+        requirements: REQUIREMENTS,
+        nodeClassRef: CLASS_REF,
+        resources: { fields: { requests: { mapOf: "amount" } } },
+        expireAfter: "text",
+        terminationGracePeriod: "text",
+      },
+      required: ["requirements", "nodeClassRef"],
+    },
+  },
+  required: ["spec"],
+};
