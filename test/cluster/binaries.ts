@@ -62,6 +62,19 @@ export async function helmBinary(tell: (line: string) => void = () => undefined)
   return join(folder, "helm");
 }
 
+/** The path of the program in clients/; builds it when it is not there. */
+export async function clientsBinary(
+  tell: (line: string) => void = () => undefined,
+): Promise<string> {
+  const module = join(MODULE, "clients");
+  const folder = await built(
+    `clients-${sourceKey(["clients", "parent"])}`,
+    (into) => goBuild(module, into, ".", []),
+    () => tell("building a program with client-go and controller-runtime (once; two minutes)"),
+  );
+  return join(folder, "clients");
+}
+
 /** The folder of this name in the cache, made by `make` when it is not there yet. */
 async function built(
   name: string,

@@ -1,0 +1,79 @@
+/**
+ * Programs written with other people's libraries, client-go and controller-runtime, see the same in the sandbox as
+ * in a real control plane: `clients/` prints what it saw, and the two transcripts are the same text.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
+import { clientsBinary } from "./binaries.ts";
+import { type ControlPlane, startControlPlane } from "./control-plane.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const READY_LIMIT_MS = 60_000;
+const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+
+describe("a program written with client-go and controller-runtime", () => {
+  const directory = mkdtempSync(join(tmpdir(), "karpenter-clients-"));
+  const sandboxConfig = join(directory, "sandbox", "kubeconfig");
+  let plane: ControlPlane | undefined;
+  let sandbox: ChildProcess | undefined;
+  let program = "";
+
+  beforeAll(async () => {
+    program = await clientsBinary(tell);
+    plane = await startControlPlane({
+      directory: join(directory, "cluster"),
+      programs: ["etcd", "kube-apiserver", "kube-controller-manager"],
+      tell,
+    });
+    await installCustomKinds(plane.transport, new SystemClock());
+    const flags = ["--port", "0", "--kubeconfig", sandboxConfig];
+    sandbox = spawn(process.execPath, [MAIN, "sandbox", ...flags], { stdio: "ignore" });
+    const deadlineMs = performance.now() + READY_LIMIT_MS;
+    while (!existsSync(sandboxConfig)) {
+      if (performance.now() > deadlineMs) throw new Error("the sandbox never came up");
+      await sleep(100);
+    }
+  });
+
+  afterAll(async () => {
+    if (sandbox !== undefined) {
+      const ended = new Promise((resolve) => sandbox?.once("exit", resolve));
+      sandbox.kill("SIGTERM");
+      await ended;
+    }
+    await plane?.stop();
+    rmSync(directory, { recursive: true });
+  });
+
+  it("sees the same in the sandbox as in a real control plane", async () => {
+    const real = await transcript(program, plane?.kubeconfig ?? "");
+    expect(real).not.toMatch(/^failed:/m);
+    const ours = await transcript(program, sandboxConfig);
+    expect(ours).toBe(real);
+    // What it saw is also what it saw when this was written: both could go wrong alike.
+    const known = fileURLToPath(new URL("./clients/transcript.txt", import.meta.url));
+    expect(real).toBe(readFileSync(known, "utf8"));
+  });
+});
+
+/** What the program prints; also when it failed, which it says itself. */
+function transcript(program: string, kubeconfig: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      program,
+      { env: { ...process.env, KUBECONFIG: kubeconfig, EXIT_WITH_STDIN: "1" } },
+      (error, stdout, stderr) => {
+        if (stdout === "") reject(error ?? new Error(`it printed nothing: ${stderr}`));
+        else resolve(stdout);
+      },
+    );
+    child.once("error", reject);
+  });
+}
