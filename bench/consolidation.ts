@@ -26,7 +26,7 @@ export async function consolidation(args: readonly string[]): Promise<void> {
   spawnSync("npx", ["tsc", "-b", "src/core"], { stdio: "inherit" });
   const sizes = args.map(Number).filter((one) => one > 0);
   const mix = args.includes("--mix");
-  const head = ["nodes  ", "set-up ms", "candidates", "sweep ms", "mean us", "p50 us", "p99 us", "delete", "replace", "RSS MB"];
+  const head = ["nodes  ", "set-up ms", "again ms", "candidates", "sweep ms", "mean us", "p50 us", "p99 us", "delete", "replace", "RSS MB"];
   console.log(head.join("  "));
   for (const nodes of sizes.length > 0 ? sizes : SIZES) {
     const row = await measure(nodes, mix);
@@ -66,10 +66,14 @@ async function measure(count: number, mix: boolean): Promise<readonly (string | 
   const candidates = views.map((view) => candidateOf(view, view.claim as never, pool));
   simulator.without([candidates[0] as Candidate]);
   const setUpMs = performance.now() - started;
+  const again = performance.now();
+  createSimulator(input).without([candidates[0] as Candidate]);
+  const setUpAgainMs = performance.now() - again;
   const methodInput = {
     simulator,
     spotToSpot: false,
     backingOff: new Set<string>(),
+    objection: () => undefined,
     balancedTotals: () => new Map(),
   } as unknown as Parameters<typeof consolidate>[1];
   const times: number[] = [];
@@ -88,6 +92,7 @@ async function measure(count: number, mix: boolean): Promise<readonly (string | 
   return [
     count,
     setUpMs.toFixed(0),
+    setUpAgainMs.toFixed(0),
     candidates.length,
     sweepMs.toFixed(0),
     ((sweepMs * 1_000) / candidates.length).toFixed(0),

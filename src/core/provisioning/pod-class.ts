@@ -296,6 +296,18 @@ function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): Topology
  * own; only those that matchLabelKeys names are part of what the pod asks for.
  */
 function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
+  let text = wishTexts.get(pod);
+  if (text === undefined) {
+    text = wishText(pod);
+    wishTexts.set(pod, text);
+  }
+  return volumeSets.length === 0 ? text : `${text} ${volumeSets.join()}`;
+}
+
+/** Pods never change: what was worked out for one pass serves in the next. */
+const wishTexts = new WeakMap<Pod, string>();
+
+function wishText(pod: Pod): string {
   const { nodeSelector, affinity, tolerations, topologySpreadConstraints, volumes } = pod.spec;
   const constrained = affinity !== undefined || topologySpreadConstraints !== undefined;
   const text = JSON.stringify([
@@ -305,7 +317,6 @@ function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
     tolerations,
     topologySpreadConstraints,
     constrained ? pod.metadata.namespace : undefined,
-    volumeSets,
     volumes?.some((one) => one.persistentVolumeClaim ?? one.ephemeral),
   ]);
   return text.includes("atchLabelKeys") ? `${text}${JSON.stringify(pod.metadata.labels)}` : text;

@@ -173,7 +173,7 @@ export class Topology {
    * Equal groups come as one list.
    */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
-    const text = `${namespace}\n${JSON.stringify(labels)}`;
+    const text = `${namespace}\n${textOf(labels)}`;
     let groups = this.#selected.get(text);
     if (groups === undefined) {
       const found = this.#groups.filter((group) => selects(group, namespace, labels));
@@ -373,6 +373,18 @@ export class Topology {
       .map((one) => one.metadata.name);
     return new Set([...namespaces, ...selected]);
   }
+}
+
+/** Labels never change: what was written out for one pass serves in the next. */
+const labelTexts = new WeakMap<Labels, string>();
+
+function textOf(labels: Labels): string {
+  let text = labelTexts.get(labels);
+  if (text === undefined) {
+    text = JSON.stringify(labels);
+    labelTexts.set(labels, text);
+  }
+  return text;
 }
 
 /** Whether the group's selector picks a pod with these labels. */
