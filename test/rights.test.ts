@@ -11,7 +11,6 @@ import { openWorld, type TestWorld } from "./world.ts";
 /** `verb resource`: not needed in a life without mishap. */
 const SELDOM: Readonly<Record<string, string>> = {
   "get configmaps": "karpenter-global-settings, when the process starts",
-  "get configmaps": "karpenter-global-settings is read before the operator is made",
   "get nodeclaims": "read again after a conflict",
   "get machines": "read again after a conflict",
   "get nodepools": "read again after a conflict",

@@ -3,15 +3,16 @@
  * controller runs as a process with the container's own arguments and environment, and with a token of the
  * pod's own ServiceAccount, so it may do what the chart's roles say and nothing else.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parse, stringify } from "yaml";
+import { parse, parseAllDocuments, stringify } from "yaml";
+import type { KubeObject } from "../../src/apis/meta.ts";
 import type { LiveCluster } from "./live-cluster.ts";
 
 const CHARTS = fileURLToPath(new URL("../../deploy/charts/", import.meta.url));
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=>process.exit());";
 
 export interface Ran {
@@ -88,6 +89,32 @@ export interface Container {
   readonly env: readonly EnvironmentVariable[];
 }
 
+/** A document of a rendered chart. */
+export interface Rendered extends KubeObject {
+  readonly spec?: {
+    readonly template?: { readonly spec: { readonly containers: readonly Container[] } };
+  };
+  readonly [field: string]: unknown;
+}
+
+export function objectsIn(text: string): readonly Rendered[] {
+  return parseAllDocuments(text).flatMap((document) => {
+    const object = document.toJS() as Rendered | null;
+    return object === null ? [] : [object];
+  });
+}
+
+export function ofKind(objects: readonly Rendered[], kind: string): readonly Rendered[] {
+  return objects.filter((object) => object.kind === kind);
+}
+
+/** The first container of the Deployment among them. */
+export function containerIn(objects: readonly Rendered[]): Container {
+  const container = ofKind(objects, "Deployment")[0]?.spec?.template?.spec.containers[0];
+  if (container === undefined) throw new Error("there is no Deployment");
+  return container;
+}
+
 /** The environment that a kubelet gives to the container, of those sources that the chart uses. */
 export function environmentOf(container: Container, namespace: string): Record<string, string> {
   const entries = container.env.map(({ name, value, valueFrom }): [string, string] => {
@@ -124,15 +151,24 @@ export async function kubeconfigOf(
   return file;
 }
 
-/** Starts the container's program; it ends with this process. Its log joins `logs/karpenter.log`. */
+/** Puts the image's program together; resolves to its file. */
+export function buildImageProgram({ directory }: Pick<LiveCluster, "directory">): string {
+  const out = join(directory, "bundle");
+  const tsx = join(ROOT, "node_modules/tsx/dist/cli.mjs");
+  execFileSync(process.execPath, [tsx, "scripts/bundle.ts", "--out", out], { cwd: ROOT });
+  return join(out, "karpenter.mjs");
+}
+
+/** Starts the container's program; it ends with this process. */
 export function runContainer(
-  cluster: LiveCluster,
+  program: string,
   kubeconfig: string,
   container: Container,
   environment: Readonly<Record<string, string>>,
+  logFile: string,
 ): ChildProcess {
-  const log = openSync(join(cluster.directory, "logs", "karpenter.log"), "a");
-  const child = spawn(process.execPath, ["--import", END_WITH_STDIN, MAIN, ...container.args], {
+  const log = openSync(logFile, "a");
+  const child = spawn(process.execPath, ["--import", END_WITH_STDIN, program, ...container.args], {
     stdio: ["pipe", log, log],
     // Nothing of ours: a container has only what its manifest gives it.
     env: { PATH: process.env["PATH"], KUBECONFIG: kubeconfig, ...environment },

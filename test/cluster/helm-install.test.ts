@@ -1,0 +1,418 @@
+/**
+ * The charts installed as a user installs them, by the real helm on a real control plane. The controller is
+ * the image's program under exactly the ServiceAccount, arguments and environment that the release brings, and
+ * kube-apiserver's own audit log says whether it had all the rights that it needed.
+ */
+import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { auditArguments, auditedRequests } from "./audit.ts";
+import { helmBinary } from "./binaries.ts";
+import {
+  buildImageProgram,
+  type Container,
+  containerIn,
+  endContainer,
+  environmentOf,
+  type Helm,
+  helmOf,
+  kubeconfigOf,
+  objectsIn,
+  runContainer,
+} from "./helm-release.ts";
+import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+
+const NAMESPACE = "karpenter";
+const ACCOUNT = `system:serviceaccount:${NAMESPACE}:karpenter`;
+/** Installs as the documents say. */
+const INSTALL = ["upgrade", "--install", "karpenter", "{chart}", "--namespace", NAMESPACE];
+
+describe("a release on a real control plane", () => {
+  let cluster: LiveCluster;
+  let helm: Helm;
+  let program: string;
+  const running: ChildProcess[] = [];
+  let values: object;
+  let container: Container;
+  let kubeconfig: string;
+  const log = (): string => cluster.log().join("\n");
+  const seen = (what: string, text: string, limitMs?: number) =>
+    cluster.until(what, async () => log().includes(text), limitMs);
+  const nodes = () => cluster.list<Node>("Node", "v1", "karpenter.sh/registered=true");
+  const podsOf = async (app: string) =>
+    (await cluster.list<Pod>("Pod", "v1", `app=${app}`)).filter(
+      ({ status, metadata }) =>
+        status?.phase === "Running" && metadata.deletionTimestamp === undefined,
+    );
+
+  beforeAll(async () => {
+    cluster = await openLiveCluster(undefined, {
+      bare: true,
+      // A Service's webhooks are called at its endpoints, as there is no kube-proxy.
+      apiServerArguments: (directory) => [
+        ...auditArguments(directory, NAMESPACE),
+        "--enable-aggregator-routing=true",
+      ],
+    });
+    helm = helmOf(await helmBinary((line) => process.stderr.write(`${line}\n`)), cluster);
+    program = buildImageProgram(cluster);
+    for (const zone of ["a", "b"]) await cluster.apply(systemNode(`system-${zone}`, zone));
+    const [metrics, health, webhook] = [await freePort(), await freePort(), await freePort()];
+    values = {
+      provider: "kwok",
+      controller: {
+        metrics: { port: metrics },
+        healthProbe: { port: health },
+      },
+      webhook: { port: webhook },
+      // The pods' address is that of their node, which is this machine: the Service leads to our process.
+      hostNetwork: true,
+    };
+  });
+  afterAll(async () => {
+    for (const child of running) await endContainer(child);
+    await cluster?.close();
+  });
+
+  const logs = (name: string) => join(cluster.directory, "logs", name);
+  /** A second replica on this machine needs ports of its own. */
+  const APART = { METRICS_PORT: "0", HEALTH_PROBE_PORT: "0", DISABLE_WEBHOOK: "true" };
+  const start = (
+    more: Readonly<Record<string, string>> = {},
+    access = kubeconfig,
+    logFile = logs("karpenter.log"),
+  ): ChildProcess => {
+    const environment = { ...environmentOf(container, NAMESPACE), ...more };
+    const child = runContainer(program, access, container, environment, logFile);
+    running.push(child);
+    return child;
+  };
+
+  it("brings its kinds, and two replicas that the scheduler places apart", async () => {
+    const release = ["upgrade", "--install", "karpenter-crd", "{crds}", "--namespace", NAMESPACE];
+    await helm.ok([...release, "--create-namespace"]);
+    const notes = await helm.ok([...INSTALL, "--skip-crds", "--wait", "--timeout", "90s"], values);
+    expect(notes).toContain("STATUS: deployed");
+    const pods = await cluster.list<Pod>("Pod", "v1", "app.kubernetes.io/name=karpenter");
+    expect(pods.map(({ spec }) => spec.nodeName).sort()).toEqual(["system-a", "system-b"]);
+    container = containerIn(
+      objectsIn(await helm.ok(["get", "manifest", "karpenter", "--namespace", NAMESPACE])),
+    );
+    kubeconfig = await kubeconfigOf(
+      cluster,
+      readFileSync(cluster.kubeconfig, "utf8"),
+      NAMESPACE,
+      "karpenter",
+    );
+  });
+
+  it("runs under its ServiceAccount: leads, converts, admits, and answers its probes", async () => {
+    start();
+    await seen("it leads", "successfully acquired lease");
+    await seen("webhooks are served", "webhooks are served");
+    const env = environmentOf(container, NAMESPACE);
+    await cluster.until("it is ready", async () => {
+      const answer = await fetch(`http://127.0.0.1:${env["HEALTH_PROBE_PORT"]}/readyz`);
+      return answer.status === 200;
+    });
+    const metrics = await fetch(`http://127.0.0.1:${env["METRICS_PORT"]}/metrics`);
+    expect(await metrics.text()).toContain("karpenter_build_info");
+  });
+
+  it("admits Provisioners, by its Service and with the certificate that it made", async () => {
+    const provisioner = (spec: object) =>
+      cluster.apply({
+        apiVersion: "karpenter.sh/v1alpha5",
+        kind: "Provisioner",
+        metadata: { name: "alpha" },
+        spec,
+      } as KubeObject);
+    await expect(provisioner({})).rejects.toThrow(
+      "expected exactly one, got neither: spec.provider, spec.providerRef",
+    );
+    await provisioner({ providerRef: { name: "none" } });
+    const [stored] = await cluster.list<KubeObject & { spec: { requirements: unknown[] } }>(
+      "Provisioner",
+      "karpenter.sh/v1alpha5",
+    );
+    expect(stored?.spec.requirements).toHaveLength(5);
+  });
+
+  it("brings nodes for pods of a v1 and of a v1beta1 pool, and drains them past a budget", async () => {
+    await cluster.apply({
+      apiVersion: "karpenter.kwok.sh/v1alpha1",
+      kind: "KWOKNodeClass",
+      metadata: { name: "default" },
+    } as KubeObject);
+    await cluster.apply(pool("default"));
+    await cluster.apply(betaPool("beta"));
+    await cluster.apply(deployment("web", { pool: "default" }));
+    await cluster.apply(deployment("old", { pool: "beta" }));
+    await cluster.until(
+      "all pods run",
+      async () => (await podsOf("web")).length + (await podsOf("old")).length === 4,
+    );
+    await cluster.apply({
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "web", namespace: "default" },
+      spec: { maxUnavailable: 1, selector: { matchLabels: { app: "web" } } },
+    } as KubeObject);
+    const before = (await nodes()).map(({ metadata }) => metadata.name);
+    for (const name of before) await cluster.remove("Node", name);
+    await cluster.until(
+      "other nodes have taken over",
+      async () => {
+        const now = (await nodes()).map(({ metadata }) => metadata.name);
+        return now.every((name) => !before.includes(name)) && (await podsOf("web")).length === 2;
+      },
+      120_000,
+    );
+  });
+
+  it("changes its log level when the ConfigMap is patched (S1-27), and when the release is upgraded", async () => {
+    const patch = (level: string | null) =>
+      cluster.client.patch(
+        { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true },
+        { name: "config-logging", namespace: NAMESPACE },
+        { type: "merge", body: { data: { "loglevel.controller": level } } },
+      );
+    await patch("debug");
+    await seen("debug", "Updating logging level for controller from info to debug.");
+    await patch(null);
+    await seen("back to info", "Updating logging level for controller from debug to info.");
+    await helm.ok([...INSTALL, "--skip-crds", "--reuse-values", "--set", "logLevel=error"]);
+    await seen("error", "Updating logging level for controller from info to error.");
+    await helm.ok([...INSTALL, "--skip-crds", "--reuse-values", "--set", "logLevel=debug"]);
+    await seen("debug again", "Updating logging level for controller from error to debug.");
+  });
+
+  it("keeps the conversion webhook's authority when the kinds are upgraded", async () => {
+    const read = async () => {
+      const [crd] = (
+        await cluster.list("CustomResourceDefinition", "apiextensions.k8s.io/v1")
+      ).filter(({ metadata }) => metadata.name === "nodepools.karpenter.sh");
+      return (
+        crd as unknown as {
+          spec: { conversion: { webhook: { clientConfig: { caBundle?: string } } } };
+        }
+      ).spec.conversion.webhook.clientConfig;
+    };
+    const { caBundle } = await read();
+    expect(caBundle).toBeTruthy();
+    await helm.ok([
+      "upgrade",
+      "karpenter-crd",
+      "{crds}",
+      "--namespace",
+      NAMESPACE,
+      "--set",
+      "additionalAnnotations.upgraded=yes",
+    ]);
+    expect((await read()).caBundle).toBe(caBundle);
+  });
+
+  it("hands over to the second replica, which takes the rest away", async () => {
+    start(APART);
+    await endContainer(running[0] as ChildProcess);
+    const leads = () =>
+      cluster.log().filter((line) => line.includes("successfully acquired lease")).length === 2;
+    await cluster.until("the second leads", async () => leads());
+    for (const name of ["web", "old"])
+      await cluster.merge("Deployment", name, { spec: { replicas: 0 } }, "apps/v1");
+    await cluster.until("no node is left", async () => (await nodes()).length === 0, 120_000);
+  });
+
+  it("asked for nothing beyond its rights", () => {
+    const asked = auditedRequests(cluster.directory).filter(({ user }) => user === ACCOUNT);
+    expect(asked.length).toBeGreaterThan(50);
+    const refused = asked.filter(({ allowed, status }) => !allowed || status === 403);
+    expect([...new Set(refused.map(({ verb, uri }) => `${verb} ${uri}`))]).toEqual([]);
+    expect(log()).not.toContain("forbidden");
+  });
+
+  it("used the rights of webhooks", () => {
+    const used = new Set(
+      auditedRequests(cluster.directory).map(({ verb, resource }) => `${verb} ${resource}`),
+    );
+    expect([...used]).toEqual(
+      expect.arrayContaining([
+        "get customresourcedefinitions.apiextensions.k8s.io",
+        "update customresourcedefinitions.apiextensions.k8s.io",
+        "get validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "update validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "update mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "get secrets",
+        "update secrets",
+        "update leases.coordination.k8s.io",
+      ]),
+    );
+  });
+
+  it("says which right is missing, and what to do, where there is none", async () => {
+    const admin = readFileSync(cluster.kubeconfig, "utf8");
+    const poor = await kubeconfigOf(cluster, admin, NAMESPACE, "default");
+    const child = start(APART, poor, logs("poor.log"));
+    await cluster.until("it is told", async () =>
+      readFileSync(logs("poor.log"), "utf8").includes(
+        "grant list and watch on nodepools.karpenter.sh to the controller's service account",
+      ),
+    );
+    await endContainer(child);
+    // The witness of the test above does see refusals.
+    const poorly = auditedRequests(cluster.directory).filter(({ user }) => user !== ACCOUNT);
+    expect(poorly.some(({ allowed, status }) => !allowed && status === 403)).toBe(true);
+    expect(readFileSync(logs("poor.log"), "utf8")).toContain(
+      `User \\"system:serviceaccount:${NAMESPACE}:default\\" cannot list resource \\"pods\\"`,
+    );
+  });
+
+  it("leaves nothing behind but its kinds and its Lease", async () => {
+    for (const child of running) await endContainer(child);
+    for (const kind of ["NodePool", "Provisioner"])
+      for (const { metadata, apiVersion } of await cluster.list(
+        kind,
+        kind === "NodePool" ? "karpenter.sh/v1" : "karpenter.sh/v1alpha5",
+      ))
+        await cluster.remove(
+          kind,
+          metadata.name,
+          apiVersion ?? (kind === "NodePool" ? "karpenter.sh/v1" : "karpenter.sh/v1alpha5"),
+        );
+    await helm.ok(["uninstall", "karpenter", "--namespace", NAMESPACE, "--wait"]);
+    const left: string[] = [];
+    for (const [kind, version] of [
+      ["ClusterRole", "rbac.authorization.k8s.io/v1"],
+      ["ClusterRoleBinding", "rbac.authorization.k8s.io/v1"],
+      ["Role", "rbac.authorization.k8s.io/v1"],
+      ["RoleBinding", "rbac.authorization.k8s.io/v1"],
+      ["MutatingWebhookConfiguration", "admissionregistration.k8s.io/v1"],
+      ["ValidatingWebhookConfiguration", "admissionregistration.k8s.io/v1"],
+      ["Deployment", "apps/v1"],
+      ["Service", "v1"],
+      ["Secret", "v1"],
+      ["ServiceAccount", "v1"],
+      ["PodDisruptionBudget", "policy/v1"],
+    ] as const)
+      for (const { metadata } of await cluster.list(kind, version))
+        if (/karpenter/.test(metadata.name) && !/^sh\.helm\.release/.test(metadata.name))
+          left.push(`${kind} ${metadata.name}`);
+    expect(left).toEqual([]);
+  });
+});
+
+/** Endpoints may not be on loopback. */
+function ourAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
+  const found = all.find(({ family, internal }) => family === "IPv4" && !internal);
+  if (found === undefined) throw new Error("this machine has no address but loopback");
+  return found.address;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function betaPool(name: string): KubeObject {
+  const nodeClassRef = {
+    apiVersion: "karpenter.kwok.sh/v1alpha1",
+    kind: "KWOKNodeClass",
+    name: "default",
+  };
+  return {
+    apiVersion: "karpenter.sh/v1beta1",
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { pool: name } },
+        spec: {
+          nodeClassRef,
+          requirements: [
+            { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+          ],
+        },
+      },
+      disruption: { consolidationPolicy: "WhenEmpty", consolidateAfter: "1s" },
+    },
+  } as KubeObject;
+}
+
+/** A node that is there before Karpenter is, that kwok keeps alive, and that has our address. */
+function systemNode(name: string, zone: string): KubeObject {
+  const amounts = { cpu: "4", memory: "8Gi", pods: "110" };
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: {
+        "kwok.x-k8s.io/node": "fake",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/hostname": name,
+        "topology.kubernetes.io/zone": zone,
+      },
+      annotations: { "kwok.x-k8s.io/node": "fake" },
+    },
+    status: {
+      capacity: amounts,
+      allocatable: amounts,
+      addresses: [{ type: "InternalIP", address: ourAddress() }],
+    },
+  } as unknown as KubeObject;
+}
+
+function pool(name: string): KubeObject {
+  return {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { pool: name } },
+        spec: {
+          nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+          requirements: [
+            { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+          ],
+        },
+      },
+      disruption: {
+        consolidationPolicy: "WhenEmptyOrUnderutilized",
+        consolidateAfter: "1s",
+        budgets: [{ nodes: "100%" }],
+      },
+    },
+  } as KubeObject;
+}
+
+function deployment(name: string, nodeSelector: Readonly<Record<string, string>>): KubeObject {
+  const labels = { app: name };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: "default" },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          nodeSelector,
+          terminationGracePeriodSeconds: 0,
+          containers: [{ name: "c", image: "pause", resources: { requests: { cpu: "1" } } }],
+        },
+      },
+    },
+  } as KubeObject;
+}
