@@ -35,6 +35,8 @@ export interface PlanFlags {
   readonly planner: "cost" | "greedy";
   readonly plannerEffort: number;
   readonly plannerNodeCost: number;
+  readonly plannerMinSaving: number;
+  readonly plannerMinPods: number;
   readonly output: "text" | "json" | "yaml";
   readonly cluster?: true;
   readonly schedulerConfig?: string;
@@ -79,6 +81,8 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD): Promis
     policy: flags.planner,
     effort: flags.plannerEffort,
     nodeUsdPerHour: flags.plannerNodeCost,
+    minSavingPercent: flags.plannerMinSaving,
+    minPods: flags.plannerMinPods,
   });
   const result = planBatch(input, options);
   const timings = {

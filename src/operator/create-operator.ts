@@ -186,6 +186,7 @@ function settingsOf(options: Options): Settings {
       effort: options.plannerEffort,
       nodeUsdPerHour: options.plannerNodeCost,
       minSavingPercent: options.plannerMinSaving,
+      minPods: options.plannerMinPods,
     }),
     defaultSpread: schedulerConfig(options.schedulerConfig),
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,

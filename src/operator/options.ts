@@ -352,6 +352,14 @@ export const OPTIONS = {
     "Percent of the price that a packing must save over upstream's rules to be taken instead.",
     { min: 0 },
   ),
+  plannerMinPods: ours(
+    "planner-min-pods",
+    "PLANNER_MIN_PODS",
+    "integer",
+    "100",
+    "Batches of fewer pods follow upstream's rules alone.",
+    { min: 0 },
+  ),
   plannerNodeCost: ours(
     "planner-node-cost",
     "PLANNER_NODE_COST",

@@ -41,7 +41,20 @@ export function planCommand(): Command {
         "dollars an hour that a node costs beyond its machine",
       )
         .argParser(amount)
-        .default(0.005),
+        .default(0.02),
+    )
+    .addOption(
+      new Option(
+        "--planner-min-saving <percent>",
+        "what a packing must save over the rules to be taken",
+      )
+        .argParser(amount)
+        .default(5),
+    )
+    .addOption(
+      new Option("--planner-min-pods <pods>", "fewer pods than this follow the rules alone")
+        .argParser(amount)
+        .default(100),
     )
     .addOption(
       new Option("-o, --output <format>", "for people or for programs")

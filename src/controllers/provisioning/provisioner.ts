@@ -1,5 +1,5 @@
 /**
- * Pods in, claims out: waits for the batch, gathers, lets `solve` decide, and sends what it says: claims,
+ * Pods in, claims out: waits for the batch, gathers, lets the planner decide, and sends what it says: claims,
  * nominations, events. One pass at a time. Woken by the triggers; leaves launching to
  * nodeclaim.lifecycle and binding to the scheduler. upstream: pkg/controllers/provisioning/provisioner.go
  */
@@ -10,8 +10,8 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Logger } from "../../base/log.ts";
+import { planBatch } from "../../core/planner/plan-batch.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
-import { solve } from "../../core/provisioning/solve.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -59,7 +59,8 @@ async function reconcile(world: World, batcher: Batcher, log: Logger): Promise<O
   if (pools.length === 0) return withoutPools(world, log, pending);
   const pods = [...pending, ...leaving];
   const input = schedulingInput(world, pods, pools);
-  const result = solve({ ...input, options: { ...input.options, reservedCapacity: "strict" } });
+  const options = { ...input.options, reservedCapacity: "strict" as const };
+  const result = planBatch({ ...input, options }, world.settings.planner);
   const planned = pools.map(({ pool }) => pool);
   await apply(world, log, { result, pods, startMs, batchedMs, pools: planned });
   // Triggers that came while planning opened the next window.

@@ -33,7 +33,6 @@ export function carryOut(pass: Pass, demand: Demand, uses: readonly Use[]): Queu
     }
   }
   fillGaps(pass, demand, nodes);
-  for (const { claim } of nodes) chargeLimits(claim.template, claim.types);
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
@@ -56,7 +55,9 @@ function openNode(
       if (!placeOne(pass, node, row, refused)) break;
     }
   });
-  return claim.pods.length > 0 ? node : undefined;
+  if (claim.pods.length === 0) return undefined;
+  chargeLimits(template, claim.types);
+  return node;
 }
 
 function placeOne(pass: Pass, node: PlannedNode, row: PodRow, refused: Set<Waiting>): boolean {

@@ -96,7 +96,7 @@ function homeOf(pass: Pass, podClass: PodClass): Home | undefined {
     if (variant.hostname !== undefined || joinsHosts(variant)) return undefined;
     for (const template of pass.templates) {
       const { taints, budget, table } = template;
-      if (budget.exhausted || table.offerings.hasReserved) continue;
+      if (budget.exhausted) continue;
       if (taints.length > 0 && firstUntolerated(variant.tolerations, taints) !== undefined)
         continue;
       const set = pass.context.space.join(template.set, variant.set);

@@ -5,6 +5,8 @@ import { solve } from "../provisioning/solve.ts";
 import { planBatch, priceMicroUsd } from "./plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
 
+/** Whatever it saves, however few the pods. */
+const EAGER = { ...DEFAULT_PLANNER, minPods: 0, minSaving: 0, nodeMicroUsdPerHour: 0 };
 const TYPES = [2, 4, 8, 16, 48].map((cpu) => instanceType({ cpu }));
 
 /** Pods of a few shapes; some keep off each other, some spread over zones. */
@@ -53,7 +55,7 @@ describe("planBatch", () => {
   it("never costs more than the rules alone, and leaves nobody out", () => {
     for (let seed = 0; seed < 8; seed++) {
       const one = input(seed, 40);
-      const [planned, byRules] = [planBatch(one, DEFAULT_PLANNER), solve(one)];
+      const [planned, byRules] = [planBatch(one, EAGER), solve(one)];
       expect(priceMicroUsd(planned)).toBeLessThanOrEqual(priceMicroUsd(byRules));
       expect(planned.unschedulable).toEqual(byRules.unschedulable);
       const placed = planned.newClaims.flatMap(({ pods }) =>
@@ -72,7 +74,7 @@ describe("planBatch", () => {
     const types = [instanceType({ cpu: 2 }), instanceType({ cpu: 64, priceMicroUsd: 9_000_000 })];
     const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
     expect(solve(one).newClaims.length).toBe(1);
-    const planned = planBatch(one, { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 0 });
+    const planned = planBatch(one, EAGER);
     expect(planned.newClaims.length).toBe(30);
     expect(priceMicroUsd(planned)).toBeLessThan(priceMicroUsd(solve(one)));
   });
@@ -83,18 +85,23 @@ describe("planBatch", () => {
     );
     const types = [instanceType({ cpu: 2 }), instanceType({ cpu: 64, priceMicroUsd: 9_000_000 })];
     const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
-    const dear = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 10_000_000 };
+    const dear = { ...EAGER, nodeMicroUsdPerHour: 10_000_000 };
     expect(planBatch(one, dear)).toEqual(solve(one));
   });
 
   it("plans the same for the same pods in any order", () => {
     const one = input(3, 60);
-    const planned = planBatch(one, DEFAULT_PLANNER);
-    const turned = planBatch({ ...one, pods: one.pods.toReversed() }, DEFAULT_PLANNER);
+    const planned = planBatch(one, EAGER);
+    const turned = planBatch({ ...one, pods: one.pods.toReversed() }, EAGER);
     expect(JSON.stringify(turned)).toBe(JSON.stringify(planned));
   });
 
+  it("leaves small batches to the rules unless told otherwise", () => {
+    const one = input(5, 40);
+    expect(planBatch(one, DEFAULT_PLANNER)).toEqual(solve(one));
+  });
+
   it("is the rules alone when told to be greedy", () => {
-    expect(planBatch(input(5, 40), GREEDY_PLANNER)).toEqual(solve(input(5, 40)));
+    expect(planBatch(input(5, 120), GREEDY_PLANNER)).toEqual(solve(input(5, 120)));
   });
 });

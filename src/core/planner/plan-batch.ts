@@ -5,6 +5,7 @@
  */
 
 import { keyOf } from "../../apis/meta.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { inOrder, type QueuedPod } from "../provisioning/queue.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -17,10 +18,16 @@ import type { PlannerOptions } from "./planner-options.ts";
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
   const byRules = solve(input);
-  if (options.policy === "greedy" || byRules.newClaims.length === 0) return byRules;
-  if (input.pools.every(({ instanceTypes }) => instanceTypes.length === 0)) return byRules;
+  if (options.policy === "greedy" || input.pods.length < options.minPods) return byRules;
+  // Each unit of a reservation can be promised once: the rules keep that count.
+  if (input.pools.some(({ instanceTypes }) => instanceTypes.some(isReserved))) return byRules;
+  if (byRules.newClaims.length === 0) return byRules;
   const byPrice = solve(input, (pass, queued) => packFirst(pass, queued, options));
   return isBetter(byPrice, byRules, options) ? byPrice : byRules;
+}
+
+function isReserved({ offerings }: InstanceType): boolean {
+  return offerings.some(({ capacityType, available }) => capacityType === "reserved" && available);
 }
 
 /** How often what a round could not place is packed anew. */
@@ -57,13 +64,13 @@ function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
 function isBetter(
   found: SchedulingResult,
   known: SchedulingResult,
-  { nodeMicroUsdPerHour }: PlannerOptions,
+  { nodeMicroUsdPerHour, minSaving }: PlannerOptions,
 ): boolean {
   const price = priceMicroUsd(found);
   const knownPrice = priceMicroUsd(known);
-  if (price >= knownPrice) return false;
   const nodeCost = (found.newClaims.length - known.newClaims.length) * nodeMicroUsdPerHour;
-  if (price + nodeCost >= knownPrice) return false;
+  // Fewer nodes at a higher price would be more than upstream's plan costs.
+  if (price >= knownPrice || price + nodeCost > knownPrice * (1 - minSaving)) return false;
   if (found.newClaims.filter(isRelaxed).length > known.newClaims.filter(isRelaxed).length)
     return false;
   const leftBefore = new Set(known.unschedulable.map(({ pod }) => keyOf(pod)));

@@ -4,6 +4,10 @@ export interface PlannerOptions {
   readonly policy: "cost" | "greedy";
   /** What a node costs an hour beyond its machine: its disk, its address, its agents. */
   readonly nodeMicroUsdPerHour: number;
+  /** Smaller batches follow the rules alone: there is little to save, and few nodes are wanted. */
+  readonly minPods: number;
+  /** Share of the rules' cost that must be saved for the packing to be taken. */
+  readonly minSaving: number;
   /** Steps of search for any batch, and more for each pod. A step is some nanoseconds. */
   readonly baseWork: number;
   readonly workPerPod: number;
@@ -13,10 +17,32 @@ export interface PlannerOptions {
 
 export const DEFAULT_PLANNER: PlannerOptions = {
   policy: "cost",
-  nodeMicroUsdPerHour: 5_000,
+  nodeMicroUsdPerHour: 20_000,
+  minPods: 100,
+  minSaving: 0.05,
   baseWork: 300_000,
   workPerPod: 150,
   maxBins: 48,
 };
+
+/** The settings as people give them. */
+export function plannerOptions(settings: {
+  readonly policy: string;
+  /** Times the default work. */
+  readonly effort: number;
+  readonly nodeUsdPerHour: number;
+  readonly minSavingPercent: number;
+  readonly minPods: number;
+}): PlannerOptions {
+  return {
+    ...DEFAULT_PLANNER,
+    policy: settings.policy === "greedy" ? "greedy" : "cost",
+    nodeMicroUsdPerHour: Math.round(settings.nodeUsdPerHour * 1e6),
+    minPods: settings.minPods,
+    minSaving: settings.minSavingPercent / 100,
+    baseWork: DEFAULT_PLANNER.baseWork * settings.effort,
+    workPerPod: DEFAULT_PLANNER.workPerPod * settings.effort,
+  };
+}
 
 export const GREEDY_PLANNER: PlannerOptions = { ...DEFAULT_PLANNER, policy: "greedy" };

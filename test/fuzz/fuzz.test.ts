@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
+import { validate } from "../validator/validate.ts";
+import { drawScenario } from "./draw.ts";
+import { planned } from "./ours.ts";
+import { faultsOf } from "./properties.ts";
+import { shrink } from "./shrink.ts";
+
+/** The first seeds of `npm run fuzz`. */
+const QUICK = 60;
+
+describe("plans of random scenarios", () => {
+  it("stand before the validator, the scheduler and the rules", () => {
+    for (let seed = 0; seed < QUICK; seed++) {
+      expect({ seed, faults: faultsOf(drawScenario(seed)) }).toEqual({ seed, faults: [] });
+    }
+  });
+});
+
+/** A scenario whose plan has a new node with at least two pods. */
+function crowded() {
+  for (let seed = 0; ; seed++) {
+    const scenario = drawScenario(seed);
+    const plan = planned(scenario, GREEDY_PLANNER);
+    const at = plan.newNodeClaims.findIndex(({ pods }) => pods.length > 1);
+    if (at >= 0) return { scenario, plan, at };
+  }
+}
+
+describe("the validator", () => {
+  const { scenario, plan, at } = crowded();
+  const claim = plan.newNodeClaims[at] as (typeof plan.newNodeClaims)[number];
+  const changed = (other: object) => ({
+    ...plan,
+    newNodeClaims: plan.newNodeClaims.with(at, { ...claim, ...other }),
+  });
+
+  it("finds a pod that is missing", () => {
+    expect(validate(scenario, changed({ pods: claim.pods.slice(1) })).join()).toContain("0 times");
+  });
+
+  it("finds a pod that is placed twice", () => {
+    const pods = [...claim.pods, claim.pods[0]];
+    expect(validate(scenario, changed({ pods })).join()).toContain("2 times");
+  });
+
+  it("finds a price that is not the cheapest", () => {
+    const cheapest = { ...claim.cheapest, priceMicroUsdPerHour: 1 };
+    expect(validate(scenario, changed({ cheapest })).join()).toContain("the cheapest costs");
+  });
+
+  it("finds a type that is too small for the pods", () => {
+    const small = {
+      name: "tiny",
+      capacity: { cpu: "1m", memory: "1Mi", pods: "1" },
+      labels: {},
+      offerings: [{ zone: "zone-a", capacityType: "on-demand", priceMicroUsdPerHour: 9e9 }],
+    };
+    const wider = { ...scenario, instanceTypes: [...scenario.instanceTypes, small] };
+    const faults = validate(wider, changed({ instanceTypes: [...claim.instanceTypes, "tiny"] }));
+    expect(faults.join()).toMatch(/tiny (has|cannot be launched)/);
+  });
+});
+
+describe("shrinking", () => {
+  it("leaves what makes a scenario fail", () => {
+    const scenario = drawScenario(3);
+    const name = scenario.manifests.find(({ kind }) => kind === "Pod")?.metadata.name;
+    const small = shrink(scenario, ({ manifests }) =>
+      manifests.some(({ metadata }) => metadata.name === name),
+    );
+    expect(small.manifests).toHaveLength(1);
+    expect(small.instanceTypes).toHaveLength(0);
+  });
+});

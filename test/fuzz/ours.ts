@@ -1,0 +1,56 @@
+/** Our plan for a scenario, as `karpenter plan` prints it. */
+import type { DaemonSet } from "../../src/apis/apps/kinds.ts";
+import type { Namespace } from "../../src/apis/core/kinds.ts";
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import { toPool } from "../../src/apis/hub/to-pool.ts";
+import type { NodePool } from "../../src/apis/karpenter/nodepool.ts";
+import { parseInstanceTypes } from "../../src/cli/plan/instance-type-file.ts";
+import { type Plan, planOf } from "../../src/cli/plan/plan.ts";
+import { planBatch } from "../../src/core/planner/plan-batch.ts";
+import type { PlannerOptions } from "../../src/core/planner/planner-options.ts";
+import type { SchedulingInput } from "../../src/core/provisioning/scheduling-input.ts";
+import { createClusterState } from "../../src/core/state/create-cluster-state.ts";
+import type { Scenario } from "../validator/validate.ts";
+
+export function inputOf({ manifests, instanceTypes: written }: Scenario): SchedulingInput {
+  const of = <T>(kind: string) => manifests.filter((one) => one.kind === kind) as T[];
+  const { instanceTypes, wellKnownLabels } = parseInstanceTypes(
+    "types.json",
+    JSON.stringify(written),
+  );
+  const cluster = createClusterState();
+  for (const node of of<Node>("Node")) cluster.updateNode(node);
+  for (const daemonSet of of<DaemonSet>("DaemonSet")) cluster.updateDaemonSet(daemonSet);
+  for (const pod of of<Pod>("Pod")) cluster.updatePod(pod);
+  return {
+    nowMs: 0,
+    pods: cluster.unboundPods(),
+    pools: of<NodePool>("NodePool").map((native) => ({
+      pool: toPool(native),
+      instanceTypes,
+      usage: {},
+    })),
+    nodes: cluster.nodes(),
+    daemonPods: cluster.daemonPods(),
+    namespaces: of<Namespace>("Namespace").map((one) => {
+      const { name, labels } = one.metadata;
+      const own = { "kubernetes.io/metadata.name": name, ...labels };
+      return { ...one, metadata: { ...one.metadata, labels: own } };
+    }),
+    volumes: { claims: [], volumes: [], classes: [], csiNodes: [] },
+    options: {
+      preferencePolicy: "Respect",
+      minValuesPolicy: "Strict",
+      maxInstanceTypes: 600,
+      wellKnownLabels,
+    },
+  };
+}
+
+export function planned(scenario: Scenario, options: PlannerOptions): Plan {
+  const input = inputOf(scenario);
+  const plan = planOf(planBatch(input, options), input.pods.length, { parseMs: 0, solveMs: 0 });
+  // As any reader gets it.
+  return JSON.parse(JSON.stringify(plan)) as Plan;
+}

@@ -1,0 +1,46 @@
+/**
+ * What must hold of every plan, whatever the scenario: the validator has nothing against it; it
+ * costs no more than upstream's rules alone and leaves nobody out whom they place; the order of the
+ * input does not matter.
+ */
+import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
+import type { Scenario } from "../validator/validate.ts";
+import { validate } from "../validator/validate.ts";
+import { planned } from "./ours.ts";
+import { schedulerFaults } from "./scheduler.ts";
+
+/** A small budget: the search is the same, only shorter. */
+const PLANNER = {
+  ...DEFAULT_PLANNER,
+  baseWork: 20_000,
+  workPerPod: 100,
+  nodeMicroUsdPerHour: 1_000,
+  minSaving: 0,
+  minPods: 0,
+};
+
+/** What is wrong, in sentences; empty = nothing. */
+export function faultsOf(scenario: Scenario): string[] {
+  const plan = planned(scenario, PLANNER);
+  const byRules = planned(scenario, GREEDY_PLANNER);
+  const faults = validate(scenario, plan);
+  faults.push(...validate(scenario, byRules).map((fault) => `by rules alone: ${fault}`));
+  if (plan.totals.priceMicroUsdPerHour > byRules.totals.priceMicroUsdPerHour) {
+    faults.push(
+      `costs ${plan.totals.priceMicroUsdPerHour}, by the rules ${byRules.totals.priceMicroUsdPerHour}`,
+    );
+  }
+  const left = new Set(byRules.unschedulable.map(({ pod }) => pod));
+  for (const { pod } of plan.unschedulable) {
+    if (!left.has(pod)) faults.push(`${pod} has a place by the rules and none in the plan`);
+  }
+  const turned = {
+    ...scenario,
+    manifests: scenario.manifests.toReversed(),
+    instanceTypes: scenario.instanceTypes.toReversed(),
+  };
+  if (JSON.stringify(planned(turned, PLANNER)) !== JSON.stringify(plan))
+    faults.push("the order of the input matters");
+  faults.push(...schedulerFaults(scenario, plan));
+  return faults;
+}

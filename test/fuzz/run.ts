@@ -1,0 +1,80 @@
+/**
+ * `npm run fuzz -- [--count N] [--seed N] [--upstream]`: random scenarios against what must hold of
+ * every plan (properties.ts). The first failure of each seed is made small, written to a file, and
+ * printed with the command that replays it. `--upstream` plans the same scenarios with
+ * sigs.k8s.io/karpenter and compares (upstream.ts).
+ */
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Scenario } from "../validator/validate.ts";
+import { drawScenario } from "./draw.ts";
+import { faultsOf } from "./properties.ts";
+import { shrink } from "./shrink.ts";
+import { againstUpstream } from "./upstream.ts";
+
+const DEFAULT_COUNT = 10_000;
+const MAX_REPORTS = 5;
+
+const args = process.argv.slice(2);
+const count = numberAfter("--count");
+const seed = numberAfter("--seed");
+if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
+else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT : 1));
+
+function fuzz(first = 0, scenarios: number): number {
+  let failures = 0;
+  for (let at = first; at < first + scenarios && failures < MAX_REPORTS; at++) {
+    const scenario = drawScenario(at);
+    const faults = safely(scenario);
+    if (faults.length > 0) {
+      failures++;
+      report(at, scenario, faults);
+    }
+    if ((at - first + 1) % 1_000 === 0) process.stdout.write(`${at - first + 1} scenarios\n`);
+  }
+  process.stdout.write(
+    failures === 0 ? `${scenarios} scenarios, no fault\n` : `${failures} seeds failed\n`,
+  );
+  return failures === 0 ? 0 : 1;
+}
+
+function safely(scenario: Scenario): string[] {
+  try {
+    return faultsOf(scenario);
+  } catch (error) {
+    return [(error as Error).stack ?? String(error)];
+  }
+}
+
+/** The kind of fault, without names and numbers: what must stay while a scenario shrinks. */
+function kindOf(fault: string): string {
+  return fault.replaceAll(/[a-z]+\/[\w-]+|claim \d+|\d+/g, "…").slice(0, 60);
+}
+
+function report(at: number, scenario: Scenario, faults: readonly string[]): void {
+  const kind = kindOf(faults[0] as string);
+  const small = shrink(scenario, (smaller) =>
+    safely(smaller).some((fault) => kindOf(fault) === kind),
+  );
+  const file = join(tmpdir(), `karpenter-fuzz-${at}.json`);
+  writeFileSync(file, JSON.stringify(small, null, 2));
+  const lines = [
+    `seed ${at}:`,
+    ...faults.slice(0, 5).map((fault) => `  ${fault}`),
+    `  made small (${small.manifests.length} manifests, ${small.instanceTypes.length} types): ${file}`,
+    ...safely(small)
+      .slice(0, 3)
+      .map((fault) => `    ${fault}`),
+    `  again: npm run fuzz -- --seed ${at}`,
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+function numberAfter(flag: string): number | undefined {
+  const at = args.indexOf(flag);
+  if (at < 0) return undefined;
+  const value = Number(args[at + 1]);
+  if (!Number.isInteger(value) || value < 0) throw new Error(`${flag}: wanted a number`);
+  return value;
+}

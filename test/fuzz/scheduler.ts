@@ -1,0 +1,156 @@
+/**
+ * The sandbox's kube-scheduler on the nodes that a plan promises: in some order it lets every pod go
+ * where the plan says. It shares no code with the engine (docs/designs/002).
+ */
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import type { Plan } from "../../src/cli/plan/plan.ts";
+import { feasibleNodes } from "../../src/sandbox/kube-scheduler/feasible.ts";
+import { podInfo } from "../../src/sandbox/kube-scheduler/pod-info.ts";
+import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/kube-scheduler/snapshot.ts";
+import { type Json, podAmounts, selects } from "../validator/kubernetes.ts";
+import { daemonPods, HOSTNAME, outcomesOf } from "../validator/places.ts";
+import { keyOf, type Scenario } from "../validator/validate.ts";
+
+export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Plan): string[] {
+  const of = (kind: string) => manifests.filter((one) => one.kind === kind);
+  const daemonSets = of("DaemonSet");
+  const nodes: Json[] = [...of("Node")];
+  const placed: Json[] = of("Pod").filter(({ spec }) => spec.nodeName !== undefined);
+  const goal = new Map<string, string>();
+  for (const { node, pods } of plan.existingNodes) for (const pod of pods) goal.set(pod, node);
+  plan.newNodeClaims.forEach((claim, index) => {
+    const name = `new-${index}`;
+    for (const pod of claim.pods) goal.set(pod, name);
+    nodes.push(nodeOf(name, claim, of("NodePool"), instanceTypes));
+  });
+  for (const node of nodes) {
+    for (const daemon of daemonPods(daemonSets, node.spec.taints ?? [], node.metadata.labels)) {
+      const metadata = {
+        ...daemon.metadata,
+        name: `${daemon.metadata.name}-${node.metadata.name}`,
+      };
+      placed.push({ ...daemon, metadata, spec: { ...daemon.spec, nodeName: node.metadata.name } });
+    }
+  }
+  const namespaces = new Map(
+    of("Namespace").map(({ metadata }) => [metadata.name as string, metadata]),
+  );
+  const surroundings = {
+    ...NO_SURROUNDINGS,
+    namespaceLabels: (name: string) => ({
+      "kubernetes.io/metadata.name": name,
+      ...(namespaces.get(name)?.labels as Record<string, string> | undefined),
+    }),
+  };
+  const pods = of("Pod").filter((pod) => goal.has(keyOf(pod)));
+  let refused: readonly Json[] = [];
+  for (const order of ORDERS) {
+    const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
+    refused = bindAll(
+      pods.toSorted((a, b) => order(b) - order(a)),
+      goal,
+      snapshot,
+    );
+    if (refused.length === 0) return [];
+  }
+  return refused
+    .filter((pod) => !countsTheUnsettled(pod, pods, goal, plan))
+    .map((pod) => `the scheduler refuses ${keyOf(pod)} on ${goal.get(keyOf(pod))}`);
+}
+
+/** Binds what it can, again and again; returns what no round could. */
+function bindAll(
+  pods: readonly Json[],
+  goal: ReadonlyMap<string, string>,
+  snapshot: ReturnType<typeof snapshotOf>,
+): readonly Json[] {
+  let waiting = pods;
+  for (;;) {
+    const refused = waiting.filter((pod) => {
+      const info = podInfo(pod as Pod);
+      const name = goal.get(keyOf(pod)) as string;
+      if (!feasibleNodes(info, snapshot).nodes.some((node) => node.name === name)) return true;
+      snapshot.setPod(info, name);
+      return false;
+    });
+    if (refused.length === 0 || refused.length === waiting.length) return refused;
+    waiting = refused;
+  }
+}
+
+const hard = ({ spec }: Json) =>
+  (spec.topologySpreadConstraints ?? []).filter(
+    (one: Json) => one.whenUnsatisfiable === "DoNotSchedule",
+  ).length;
+const near = ({ spec }: Json) => (spec.affinity?.podAffinity === undefined ? 0 : 1);
+const apart = ({ spec }: Json) => (spec.affinity?.podAntiAffinity === undefined ? 0 : 1);
+
+/** Pods come one after the other, and who comes first may decide: one order that works is enough. */
+const ORDERS: readonly ((pod: Json) => number)[] = [
+  // As planning does: the largest first.
+  (pod) => (podAmounts(pod)["cpu"] ?? 0) + (podAmounts(pod)["memory"] ?? 0) / 1e15,
+  (pod) => near(pod) * 4 + hard(pod) * 2 + apart(pod),
+  (pod) => hard(pod) * 4 + near(pod) * 2 + apart(pod),
+  (pod) => apart(pod) * 4 + near(pod) * 2 + hard(pod),
+  (pod) => -(near(pod) + hard(pod) + apart(pod)),
+];
+
+/**
+ * Whether a rule of the pod counts another that went to a node whose zone (or the like) the plan
+ * leaves open: as upstream does, the engine counts it when the node is there, and not before.
+ */
+function countsTheUnsettled(
+  pod: Json,
+  pods: readonly Json[],
+  goal: ReadonlyMap<string, string>,
+  plan: Plan,
+): boolean {
+  const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
+  const terms = [podAffinity, podAntiAffinity].flatMap(
+    (one) => one?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
+  );
+  const rules = [...terms, ...(pod.spec.topologySpreadConstraints ?? [])].filter(
+    ({ topologyKey }) => topologyKey !== HOSTNAME,
+  );
+  return rules.some(({ topologyKey, labelSelector }) =>
+    pods.some((other) => {
+      if (other === pod || !selects(labelSelector, other.metadata.labels)) return false;
+      const name = goal.get(keyOf(other)) as string;
+      if (!name.startsWith("new-")) return false;
+      const { requirements } = plan.newNodeClaims[
+        Number(name.slice(4))
+      ] as Plan["newNodeClaims"][number];
+      return !requirements.some(
+        ({ key, operator, values }) =>
+          key === topologyKey && operator === "In" && values?.length === 1,
+      );
+    }),
+  );
+}
+
+/** As it comes up when the cheapest offering is launched. */
+function nodeOf(
+  name: string,
+  claim: Plan["newNodeClaims"][number],
+  pools: readonly Json[],
+  types: readonly Json[],
+): Json {
+  const pool = pools.find(({ metadata }) => metadata.name === claim.nodePool);
+  const { instanceType, zone, capacityType } = claim.cheapest;
+  const type = types.find((one) => one.name === instanceType);
+  const offerings = type.offerings.filter(
+    (one: Json) => one.zone === zone && one.capacityType === capacityType,
+  );
+  const [outcome] = outcomesOf(pool, claim.requirements, [{ ...type, offerings }]);
+  const allocatable = Object.fromEntries(
+    Object.entries(outcome?.allocatable ?? {}).map(([key, amount]) => [key, `${amount}m`]),
+  );
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { ...outcome?.labels, [HOSTNAME]: name } },
+    spec: { taints: pool.spec.template.spec.taints ?? [] },
+    status: { allocatable, capacity: allocatable },
+  };
+}

@@ -1,0 +1,222 @@
+/** Spread, affinity and anti-affinity, looked at once all pods are where the plan puts them. */
+import { type Json, selects, tolerates, wantsNode } from "./kubernetes.ts";
+import { domainsOf, HOSTNAME, outcomesOf, type Place } from "./places.ts";
+import type { Facts } from "./validate.ts";
+
+interface Placed {
+  readonly pod: Json;
+  readonly place: Place;
+  readonly isNew: boolean;
+}
+
+export function neighbourFaults(facts: Facts): string[] {
+  const placed = facts.places.flatMap((place) => [
+    ...place.running
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map((pod) => ({ pod, place, isNew: false })),
+    ...place.pods.map((pod) => ({ pod, place, isNew: true })),
+  ]);
+  return [
+    ...placed.flatMap((one) => apartFaults(one, placed, facts)),
+    ...togetherFaults(placed, facts),
+    ...spreadFaults(placed, facts),
+  ];
+}
+
+const namespaceOf = ({ metadata }: Json): string => metadata.namespace ?? "default";
+const nameOf = (pod: Json): string => `${namespaceOf(pod)}/${pod.metadata.name}`;
+
+/** Whether a term that `owner` has is about `other`. */
+function concerns(term: Json, owner: Json, other: Json, { namespaces }: Facts): boolean {
+  const { namespaceSelector } = term;
+  let listed: string[] = term.namespaces ?? [];
+  if (namespaceSelector !== undefined) {
+    listed = [
+      ...listed,
+      ...namespaces
+        .filter(({ metadata }) =>
+          selects(namespaceSelector, {
+            "kubernetes.io/metadata.name": metadata.name,
+            ...metadata.labels,
+          }),
+        )
+        .map(({ metadata }) => metadata.name),
+    ];
+    if (Object.keys(namespaceSelector).length === 0) listed = [namespaceOf(other)];
+  } else if (listed.length === 0) listed = [namespaceOf(owner)];
+  if (!listed.includes(namespaceOf(other))) return false;
+  const labels = other.metadata.labels ?? {};
+  const own = owner.metadata.labels ?? {};
+  const same = (term.matchLabelKeys ?? []).every(
+    (key: string) => own[key] === undefined || labels[key] === own[key],
+  );
+  const different = (term.mismatchLabelKeys ?? []).every(
+    (key: string) => own[key] === undefined || labels[key] !== own[key],
+  );
+  return same && different && selects(term.labelSelector, labels);
+}
+
+const required = (kind: string, { spec }: Json): readonly Json[] =>
+  spec.affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+
+/** Anti-affinity holds both ways: a new pod's own, and that of whoever is there. */
+function apartFaults(
+  { pod, place, isNew }: Placed,
+  placed: readonly Placed[],
+  facts: Facts,
+): string[] {
+  return required("podAntiAffinity", pod).flatMap((term) => {
+    const domains = domainsOf(place, term.topologyKey);
+    const near = placed.find(
+      (other) =>
+        other.pod !== pod &&
+        (isNew || other.isNew) &&
+        concerns(term, pod, other.pod, facts) &&
+        [...domainsOf(other.place, term.topologyKey)].some((domain) => domains.has(domain)),
+    );
+    return near === undefined
+      ? []
+      : [
+          `${nameOf(pod)} on ${place.name} keeps off ${nameOf(near.pod)} on ${near.place.name} by ${term.topologyKey}`,
+        ];
+  });
+}
+
+/** Each pod is near one it wants to be near; who wants its own kind may be the first of them. */
+function togetherFaults(placed: readonly Placed[], facts: Facts): string[] {
+  const faults: string[] = [];
+  const firsts = new Map<string, string>();
+  for (const { pod, place, isNew } of placed) {
+    if (!isNew) continue;
+    for (const term of required("podAffinity", pod)) {
+      const domains = domainsOf(place, term.topologyKey);
+      const wanted = placed.filter(
+        (other) => other.pod !== pod && concerns(term, pod, other.pod, facts),
+      );
+      const near = wanted.some((other) => {
+        if (other.place === place) return true;
+        const theirs = domainsOf(other.place, term.topologyKey);
+        return (
+          theirs.size === 1 && domains.size === 1 && [...theirs].every((one) => domains.has(one))
+        );
+      });
+      if (near) continue;
+      const text = JSON.stringify([term, namespaceOf(pod)]);
+      const isFirst =
+        concerns(term, pod, pod, facts) && !firsts.has(text) && wanted.every((one) => one.isNew);
+      if (isFirst) firsts.set(text, place.name);
+      else
+        faults.push(
+          `${nameOf(pod)} on ${place.name} is near nobody it wants by ${term.topologyKey}`,
+        );
+    }
+  }
+  return faults;
+}
+
+/** Where this batch put pods, no domain is ahead of the emptiest by more than the skew. */
+function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
+  const faults = new Set<string>();
+  for (const { pod, isNew, place } of placed) {
+    if (!isNew) continue;
+    for (const rule of pod.spec.topologySpreadConstraints ?? []) {
+      if (rule.whenUnsatisfiable !== "DoNotSchedule") continue;
+      const counted = (other: Json) =>
+        namespaceOf(other) === namespaceOf(pod) &&
+        selects(rule.labelSelector, other.metadata.labels ?? {}) &&
+        (rule.matchLabelKeys ?? []).every(
+          (key: string) => other.metadata.labels?.[key] === pod.metadata.labels?.[key],
+        );
+      if (!counted(pod)) continue;
+      // Pods that are counted and spread by another rule, or by none, may come after and unbalance it.
+      const everyone = placed.filter((one) => counted(one.pod));
+      const text = JSON.stringify([
+        rule,
+        pod.spec.nodeSelector,
+        pod.spec.affinity?.nodeAffinity,
+        pod.spec.tolerations,
+      ]);
+      const alike = (other: Json) =>
+        (other.spec.topologySpreadConstraints ?? []).some(
+          (one: Json) =>
+            JSON.stringify([
+              one,
+              other.spec.nodeSelector,
+              other.spec.affinity?.nodeAffinity,
+              other.spec.tolerations,
+            ]) === text,
+        );
+      if (!everyone.every((one) => !one.isNew || alike(one.pod))) continue;
+      const where = (one: Placed) => domainsOf(one.place, rule.topologyKey);
+      if (where({ pod, place, isNew }).size !== 1) {
+        if (rule.topologyKey !== HOSTNAME)
+          faults.add(`${nameOf(pod)} on ${place.name}: ${rule.topologyKey} is not settled`);
+        continue;
+      }
+      const counts = new Map<string, number>();
+      for (const domain of universe(rule, pod, facts)) counts.set(domain, 0);
+      const fresh = new Set<string>();
+      for (const one of everyone) {
+        if (!isCountedOver(rule, pod, one.place)) continue;
+        const [domain, ...more] = where(one);
+        if (domain === undefined || more.length > 0) continue;
+        counts.set(domain, (counts.get(domain) ?? 0) + 1);
+        if (one.isNew) fresh.add(domain);
+      }
+      // A new host can always be made, so the emptiest is empty.
+      const domains = [...counts.keys()].length;
+      const least =
+        rule.topologyKey === HOSTNAME || domains < (rule.minDomains ?? 0)
+          ? 0
+          : Math.min(...counts.values());
+      for (const domain of fresh) {
+        const ahead = (counts.get(domain) as number) - least;
+        if (ahead > rule.maxSkew) {
+          faults.add(
+            `${rule.topologyKey}: ${domain} is ${ahead} ahead, maxSkew is ${rule.maxSkew} (${nameOf(pod)})`,
+          );
+        }
+      }
+    }
+  }
+  return [...faults];
+}
+
+/** Domains a new node for the pod could be in, and those of nodes that are there. */
+function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<string> {
+  const found = new Set<string>();
+  if (rule.topologyKey === HOSTNAME) return found;
+  for (const pool of pools) {
+    const taints: readonly Json[] = pool.spec.template.spec.taints ?? [];
+    if (
+      rule.nodeTaintsPolicy === "Honor" &&
+      taints.some((one) => !tolerates(pod.spec.tolerations ?? [], one))
+    )
+      continue;
+    for (const { labels } of outcomesOf(pool, [], [...types.values()])) {
+      const domain = labels[rule.topologyKey];
+      if (
+        domain !== undefined &&
+        (rule.nodeAffinityPolicy === "Ignore" || wantsNode(pod.spec, labels))
+      )
+        found.add(domain);
+    }
+  }
+  for (const place of places) {
+    if (place.claim !== undefined || !isCountedOver(rule, pod, place)) continue;
+    for (const domain of domainsOf(place, rule.topologyKey)) found.add(domain);
+  }
+  return found;
+}
+
+function isCountedOver(rule: Json, pod: Json, { outcomes, taints }: Place): boolean {
+  if (
+    rule.nodeTaintsPolicy === "Honor" &&
+    taints.some((one) => !tolerates(pod.spec.tolerations ?? [], one))
+  )
+    return false;
+  return (
+    rule.nodeAffinityPolicy === "Ignore" ||
+    outcomes.some(({ labels }) => wantsNode(pod.spec, labels))
+  );
+}

@@ -1,0 +1,262 @@
+/**
+ * Judges a plan (the JSON of `karpenter plan`) against the manifests and the catalogue it was made
+ * from: every promise in it must hold for whichever of the promised machines is launched. Returns
+ * what is wrong, in sentences; nothing = the plan stands.
+ */
+import {
+  type Amounts,
+  type Json,
+  milli,
+  plus,
+  podAmounts,
+  portsCollide,
+  repelledBy,
+  selects,
+  shortOf,
+  wantsNode,
+} from "./kubernetes.ts";
+import { neighbourFaults } from "./neighbours.ts";
+import {
+  daemonPods,
+  domainsOf,
+  existingPlace,
+  HOSTNAME,
+  outcomesOf,
+  type Place,
+} from "./places.ts";
+
+/** Manifests of every kind, and instance types as `--instance-types` takes them. */
+export interface Scenario {
+  readonly manifests: readonly Json[];
+  readonly instanceTypes: readonly Json[];
+}
+
+export interface Facts {
+  readonly pods: ReadonlyMap<string, Json>;
+  readonly pools: readonly Json[];
+  readonly types: ReadonlyMap<string, Json>;
+  readonly daemonSets: readonly Json[];
+  readonly namespaces: readonly Json[];
+  readonly places: readonly Place[];
+}
+
+export function validate({ manifests, instanceTypes }: Scenario, plan: Json): string[] {
+  const of = (kind: string) => manifests.filter((one) => one.kind === kind);
+  const pods = new Map<string, Json>();
+  for (const pod of of("Pod")) if (!pod.spec.nodeName) pods.set(keyOf(pod), pod);
+  const types = new Map(instanceTypes.map((type) => [type.name as string, type]));
+  const pools = of("NodePool");
+  const faults: string[] = [];
+  const places: Place[] = of("Node").map((node) =>
+    existingPlace(
+      node,
+      of("Pod").filter(({ spec }) => spec.nodeName === node.metadata.name),
+    ),
+  );
+  for (const { node, pods: names } of plan.existingNodes) {
+    const place = places.find(({ name }) => name === node);
+    if (place === undefined) faults.push(`there is no node ${node}`);
+    else place.pods.push(...named(names, pods, faults));
+  }
+  plan.newNodeClaims.forEach((claim: Json, index: number) => {
+    const pool = pools.find(({ metadata }) => metadata.name === claim.nodePool);
+    if (pool === undefined) {
+      faults.push(`claim ${index}: there is no NodePool ${claim.nodePool}`);
+      return;
+    }
+    const offered = claim.instanceTypes.map((name: string) => types.get(name));
+    places.push({
+      name: `claim ${index}`,
+      taints: pool.spec.template.spec.taints ?? [],
+      outcomes: outcomesOf(pool, claim.requirements, offered.filter(Boolean)),
+      running: [],
+      pods: named(claim.pods, pods, faults),
+      claim,
+      pool,
+    });
+  });
+  const facts = {
+    pods,
+    pools,
+    types,
+    daemonSets: of("DaemonSet"),
+    namespaces: of("Namespace"),
+    places,
+  };
+  faults.push(...tally(facts, plan));
+  for (const place of places) {
+    if (place.pods.length > 0) faults.push(...placeFaults(place, facts));
+    if (place.claim !== undefined) faults.push(...claimFaults(place, facts));
+  }
+  faults.push(...limitFaults(facts), ...weightFaults(facts), ...neighbourFaults(facts));
+  return faults;
+}
+
+export function keyOf({ metadata }: Json): string {
+  return `${metadata.namespace ?? "default"}/${metadata.name}`;
+}
+
+function named(
+  names: readonly string[],
+  pods: ReadonlyMap<string, Json>,
+  faults: string[],
+): Json[] {
+  return names.flatMap((name) => {
+    const pod = pods.get(name);
+    if (pod === undefined) faults.push(`${name} is placed and is no pod that waits`);
+    return pod ?? [];
+  });
+}
+
+/** Every pod once, and the sums right. */
+function tally({ pods, places }: Facts, plan: Json): string[] {
+  const seen = new Map<string, number>();
+  const note = (name: string) => seen.set(name, (seen.get(name) ?? 0) + 1);
+  for (const place of places) for (const pod of place.pods) note(keyOf(pod));
+  for (const { pod } of plan.unschedulable) note(pod);
+  const faults = [...pods.keys()]
+    .filter((name) => seen.get(name) !== 1)
+    .map((name) => `${name} is in the plan ${seen.get(name) ?? 0} times`);
+  const price = plan.newNodeClaims.reduce(
+    (sum: number, { cheapest }: Json) => sum + cheapest.priceMicroUsdPerHour,
+    0,
+  );
+  if (price !== plan.totals.priceMicroUsdPerHour)
+    faults.push("the total price is not the sum of its nodes");
+  if (plan.totals.placed !== pods.size - plan.unschedulable.length)
+    faults.push("the count of placed pods is wrong");
+  return faults;
+}
+
+/** Whatever the node turns out to be, the pods must be welcome there and fit. */
+function placeFaults(place: Place, { daemonSets }: Facts): string[] {
+  const faults: string[] = [];
+  for (const pod of place.pods) {
+    const taint = repelledBy(place.taints, pod.spec);
+    if (taint !== undefined)
+      faults.push(`${keyOf(pod)} on ${place.name}: does not tolerate ${taint.key}`);
+    const unwanted = place.outcomes.find(({ labels }) => !wantsNode(pod.spec, labels));
+    if (unwanted !== undefined) {
+      faults.push(
+        `${keyOf(pod)} on ${place.name}: does not want a node with ${JSON.stringify(unwanted.labels)}`,
+      );
+    }
+  }
+  const everyone = [...place.running, ...place.pods];
+  const asked = everyone.reduce((sum: Amounts, pod) => plus(sum, podAmounts(pod)), {});
+  const reported = new Set<string>();
+  for (const { labels, allocatable, instanceType } of place.outcomes) {
+    const daemons = daemonPods(daemonSets, place.taints, labels).filter(
+      (daemon) => !place.running.some((pod) => isOf(pod, daemon)),
+    );
+    const wanted = daemons.reduce((sum: Amounts, pod) => plus(sum, podAmounts(pod)), asked);
+    const name = shortOf(wanted, allocatable);
+    if (name !== undefined && !reported.has(instanceType)) {
+      reported.add(instanceType);
+      faults.push(
+        `${place.name}: ${instanceType} has ${allocatable[name] ?? 0} of ${name} (in thousandths), wanted ${wanted[name]}`,
+      );
+    }
+    if (portsCollide([...everyone, ...daemons])) faults.push(`${place.name}: host ports collide`);
+  }
+  return faults;
+}
+
+function isOf(pod: Json, daemon: Json): boolean {
+  return (pod.metadata.ownerReferences ?? []).some(
+    ({ kind, name }: Json) => kind === "DaemonSet" && name === daemon.metadata.name,
+  );
+}
+
+/** Types, price and minValues of a claim. */
+function claimFaults({ name, claim, outcomes, pool }: Place, { types }: Facts): string[] {
+  const faults: string[] = [];
+  const open = new Set(outcomes.map(({ instanceType }) => instanceType));
+  for (const type of claim.instanceTypes) {
+    if (!types.has(type)) faults.push(`${name}: there is no instance type ${type}`);
+    else if (!open.has(type))
+      faults.push(`${name}: ${type} cannot be launched under its requirements`);
+  }
+  const least = Math.min(...outcomes.map(({ priceMicroUsd }) => priceMicroUsd));
+  if (least !== claim.cheapest.priceMicroUsdPerHour) {
+    faults.push(
+      `${name}: the cheapest costs ${least}, the plan says ${claim.cheapest.priceMicroUsdPerHour}`,
+    );
+  }
+  for (const { key, minValues } of pool.spec.template.spec.requirements ?? []) {
+    if (minValues === undefined) continue;
+    const values = new Set(outcomes.map(({ labels }) => labels[key]));
+    if (values.size < minValues)
+      faults.push(`${name}: ${values.size} values of ${key}, minValues is ${minValues}`);
+  }
+  return faults;
+}
+
+/** Even if each node becomes the largest it may be. */
+function limitFaults({ pools, places }: Facts): string[] {
+  return pools.flatMap((pool) => {
+    const planned = places.filter((place) => place.pool === pool);
+    return Object.entries(pool.spec.limits ?? {}).flatMap(([resource, limit]) => {
+      const used = planned.reduce((sum, { outcomes }) => {
+        const most = Math.max(...outcomes.map(({ capacity }) => capacity[resource] ?? 0));
+        return sum + (resource === "nodes" ? 1000 : most);
+      }, 0);
+      return used > milli(limit)
+        ? [
+            `NodePool ${pool.metadata.name}: ${used} of ${resource} (in thousandths), its limit is ${String(limit)}`,
+          ]
+        : [];
+    });
+  });
+}
+
+/** A lighter pool's node is there for a pod that no heavier pool can take by itself. */
+function weightFaults({ pools, places, types, daemonSets }: Facts): string[] {
+  const all = [...types.values()];
+  const outcomes = new Map(pools.map((pool) => [pool, outcomesOf(pool, [], all)]));
+  const couldTake = (pool: Json, pod: Json): boolean => {
+    const taints = pool.spec.template.spec.taints ?? [];
+    const soft = [...taints, ...[]].some(({ effect }: Json) => effect === "PreferNoSchedule");
+    if (soft || repelledBy(taints, pod.spec) !== undefined) return false;
+    return (outcomes.get(pool) ?? []).some(({ labels, allocatable }) => {
+      if (!wantsNode(pod.spec, labels)) return false;
+      const daemons = daemonPods(daemonSets, taints, labels);
+      if (portsCollide([pod, ...daemons])) return false;
+      const wanted = daemons.reduce(
+        (sum: Amounts, one) => plus(sum, podAmounts(one)),
+        podAmounts(pod),
+      );
+      return shortOf(wanted, allocatable) === undefined;
+    });
+  };
+  return places.flatMap(({ name, pool, pods }) => {
+    if (pool === undefined || pods.some(hasNeighbourWishes)) return [];
+    const heavier = pools.filter(
+      (other) =>
+        (other.spec.weight ?? 0) > (pool.spec.weight ?? 0) &&
+        other.spec.limits === undefined &&
+        (other.spec.template.spec.requirements ?? []).every(
+          (one: Json) => one.minValues === undefined,
+        ),
+    );
+    const better = heavier.find((other) => pods.every((pod) => couldTake(other, pod)));
+    return better === undefined
+      ? []
+      : [
+          `${name}: of NodePool ${pool.metadata.name}, though the heavier ${better.metadata.name} could take each pod`,
+        ];
+  });
+}
+
+function hasNeighbourWishes({ spec }: Json): boolean {
+  const { podAffinity, podAntiAffinity, nodeAffinity } = spec.affinity ?? {};
+  const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+  return (
+    podAffinity !== undefined ||
+    podAntiAffinity !== undefined ||
+    preferred.length > 0 ||
+    (spec.topologySpreadConstraints ?? []).length > 0
+  );
+}
+
+export { domainsOf, HOSTNAME, selects };
