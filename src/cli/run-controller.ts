@@ -5,7 +5,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Clock } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
 import { Random } from "../base/random.ts";
 import { SystemClock } from "../base/system-clock.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -19,6 +18,7 @@ import { readGlobalSettings } from "../operator/global-settings.ts";
 import { logWriter } from "../operator/log-outputs.ts";
 import { createLogger, type RootLogger } from "../operator/logger.ts";
 import { ConfigError, type Options, parseOptions } from "../operator/options.ts";
+import { startLogging } from "../operator/start-logging.ts";
 import { startWebhooks, type Webhooks } from "../operator/webhooks/webhooks.ts";
 import { BUILD } from "./build.ts";
 import { CliError } from "./cli-error.ts";
@@ -43,6 +43,7 @@ export async function runController(
     userAgent: `karpenter/${BUILD.version}`,
   });
   const client = createKubeClient(transport);
+  await startLogging(client, NAMESPACE, log);
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
   requireClusterName(provider, options);
@@ -101,7 +102,7 @@ function webhooksOf(doors: {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
+  readonly log: RootLogger;
   readonly options: Options;
 }): Webhooks {
   const { client, clock, random, log, options } = doors;
@@ -110,7 +111,7 @@ function webhooksOf(doors: {
     client,
     clock,
     random: random.fork("operator/webhooks"),
-    log: log.named("webhook"),
+    log: log.webhook,
     port: options.webhookPort,
     address:
       options.webhookUrl === ""

@@ -47,14 +47,18 @@ describe("karpenter-global-settings", () => {
   it("says once what has no effect, and passes over what is empty", async () => {
     const client = fakeKube(clock);
     const metadata = { name: "karpenter-global-settings", namespace: NAMESPACE };
-    const data = { "aws.tags": '{"a":"b"}', "aws.clusterEndpoint": "", batchMaxDuration: "20s" };
+    const data = {
+      "aws.nodeNameConvention": "ip-name",
+      "aws.clusterEndpoint": "",
+      batchMaxDuration: "20s",
+    };
     await client.create(CONFIG_MAP, { metadata, data });
     const warnings: string[] = [];
     expect(await readGlobalSettings(deps(client, warnings))).toEqual({
       "batch-max-duration": "20s",
     });
     expect(warnings).toEqual([
-      'settings of older generations are not acted on {"unused":["aws.tags"]}',
+      'settings of older generations are not acted on {"unused":["aws.nodeNameConvention"]}',
     ]);
   });
 

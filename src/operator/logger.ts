@@ -6,6 +6,7 @@
 import { pino } from "pino";
 import type { Clock } from "../base/clock.ts";
 import type { LogFields, Logger, LogLevel } from "../base/log.ts";
+import { JSON_FORM, type LogForm } from "./zap-config.ts";
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
@@ -21,22 +22,81 @@ export interface LoggerOptions {
 /** The logger that the others are children of. `level` is what they are all held to; it may be changed. */
 export interface RootLogger extends Logger {
   level: LogLevel;
+  /** Of the component `webhook`; undefined = `level`. */
+  webhookLevel: LogLevel | undefined;
+  /** The component's own. */
+  readonly webhook: Logger;
+  /** What lines look like from now on. */
+  form: LogForm;
 }
 
 export function createLogger(options: LoggerOptions): RootLogger {
-  const emit = options.encoding === "json" ? jsonEmitter(options) : consoleEmitter(options);
-  const held = { level: options.level === "" ? "info" : options.level } as { level: LogLevel };
-  const root = loggerOf("controller", {}, (level, logger, message, fields) => {
-    if (RANK[level] >= RANK[held.level]) emit(level, logger, message, fields);
-  });
+  const held: { level: LogLevel; webhookLevel: LogLevel | undefined; form: LogForm } = {
+    level: options.level === "" ? "info" : options.level,
+    webhookLevel: undefined,
+    form: { ...JSON_FORM, encoding: options.encoding },
+  };
+  let emit = emitter(options, held.form);
+  const at = (component: () => LogLevel): Emit => {
+    return (level, logger, message, fields) => {
+      if (RANK[level] >= RANK[component()]) emit(level, logger, message, fields);
+    };
+  };
   return {
-    ...root,
+    ...loggerOf(
+      "controller",
+      {},
+      at(() => held.level),
+    ),
+    webhook: loggerOf(
+      "webhook",
+      {},
+      at(() => held.webhookLevel ?? held.level),
+    ),
     get level() {
       return held.level;
     },
     set level(level) {
       held.level = level;
     },
+    get webhookLevel() {
+      return held.webhookLevel;
+    },
+    set webhookLevel(level) {
+      held.webhookLevel = level;
+    },
+    get form() {
+      return held.form;
+    },
+    set form(form) {
+      held.form = form;
+      emit = emitter(options, form);
+    },
+  };
+}
+
+function emitter(options: LoggerOptions, form: LogForm): Emit {
+  const emit = form.encoding === "json" ? jsonEmitter(options, form) : consoleEmitter(options);
+  return form.sampling === undefined ? emit : sampled(emit, form.sampling, options.clock);
+}
+
+/** Of equal lines in one second the first ones, and then every n-th. upstream: zapcore's sampler */
+function sampled(
+  emit: Emit,
+  { initial, thereafter }: { readonly initial: number; readonly thereafter: number },
+  clock: Clock,
+): Emit {
+  let second = 0;
+  const counts = new Map<string, number>();
+  return (level, logger, message, fields) => {
+    const now = Math.floor(clock.now() / 1_000);
+    if (now !== second) counts.clear();
+    second = now;
+    const key = `${level}/${message}`;
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    if (count > initial && (count - initial) % thereafter !== 0) return;
+    emit(level, logger, message, fields);
   };
 }
 
@@ -60,18 +120,29 @@ function loggerOf(name: string, bound: LogFields, emit: Emit): Logger {
   };
 }
 
-function jsonEmitter({ clock, write, commit }: LoggerOptions): Emit {
+function jsonEmitter({ clock, write, commit }: LoggerOptions, form: LogForm): Emit {
+  const { keys } = form;
   const log = pino(
     {
       level: "debug",
       base: null,
-      messageKey: "message",
-      timestamp: () => `,"time":"${isoOf(clock)}"`,
-      formatters: { level: (label) => ({ level: label.toUpperCase() }) },
+      messageKey: keys.message,
+      timestamp: () => `,"${keys.time}":${timeOf(clock, form)}`,
+      formatters: {
+        level: (label) => ({
+          [keys.level]: form.levelCase === "upper" ? label.toUpperCase() : label,
+        }),
+      },
     },
     { write: (line: string) => write(line.trimEnd()) },
   );
-  return (level, logger, message, fields) => log[level]({ logger, commit, ...fields }, message);
+  return (level, logger, message, fields) =>
+    log[level]({ [keys.logger]: logger, commit, ...fields }, message);
+}
+
+function timeOf(clock: Clock, { time }: LogForm): string {
+  if (time === "iso8601") return `"${isoOf(clock)}"`;
+  return String(time === "millis" ? clock.now() : clock.now() / 1_000);
 }
 
 /** The generations that printed this form named a controller in the logger, not in a field. */

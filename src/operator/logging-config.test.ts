@@ -61,15 +61,31 @@ describe("config-logging", () => {
     const { log, configure, said, stop } = await following();
     await configure({
       "zap-logger-config": '{"level": "debug" # all of it',
-      "loglevel.webhook": "error",
+      "loglevel.other": "error",
     });
     expect(log.level).toBe("info");
     expect(said()[0]).toMatch(
       /^WARN \| controller \| ignoring zap-logger-config, which is no JSON/,
     );
     expect(said()[1]).toContain(
-      'not acted on | {"commit": "61b3e1e", "configmap": "karpenter/config-logging", "unused": ["loglevel.webhook"]}',
+      'not acted on | {"commit": "61b3e1e", "configmap": "karpenter/config-logging", "unused": ["loglevel.other"]}',
     );
+    await stop();
+  });
+
+  it("holds webhooks to a level of their own while it runs (S3-85)", async () => {
+    const { log, configure, said, stop } = await following();
+    log.webhook.info("a review");
+    await configure({ "loglevel.controller": "info", "loglevel.webhook": "error" });
+    log.webhook.warn("a review");
+    log.webhook.error("a review that failed");
+    log.info("something else");
+    expect(said().map((line) => line.split(" | ").slice(0, 3).join(" "))).toEqual([
+      "INFO webhook a review",
+      "INFO controller Updating logging level for webhook from info to error.",
+      "ERROR webhook a review that failed",
+      "INFO controller something else",
+    ]);
     await stop();
   });
 });

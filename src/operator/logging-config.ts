@@ -1,7 +1,7 @@
 /**
  * Follows ConfigMap config-logging, by which the older generations changed the log's level while the
  * controller ran: `loglevel.controller` first, then `level` of `zap-logger-config`, then what the process
- * was started with. What else that document says is not acted on and named once.
+ * was started with; `loglevel.webhook` for that component. What nobody acts on is named once.
  * upstream: knative.dev/pkg/logging, by way of pkg/operator at v0.31
  */
 import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
@@ -23,6 +23,16 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
   panic: "error",
   fatal: "error",
 };
+
+/** The document's other keys: the form of lines, which zap-config.ts has read at the start. */
+const AT_START: ReadonlySet<string> = new Set([
+  "development",
+  "disableStacktrace",
+  "disableCaller",
+  "sampling",
+  "encoding",
+  "encoderConfig",
+]);
 
 export interface LoggingConfigDeps {
   readonly mirrors: Mirrors;
@@ -49,8 +59,8 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
   function wanted(data: Readonly<Record<string, string>>): LogLevel {
     const { level: general, ...others } = documentOf(data["zap-logger-config"], warn);
     const unused = [
-      ...Object.keys(others),
-      ...Object.keys(data).filter((key) => /^loglevel\.(?!controller$)/.test(key)),
+      ...Object.keys(others).filter((key) => !AT_START.has(key)),
+      ...Object.keys(data).filter((key) => /^loglevel\.(?!(controller|webhook)$)/.test(key)),
     ];
     if (unused.length > 0) warn("logging settings are accepted but not acted on", { unused });
     for (const value of [data[`loglevel.${COMPONENT}`], general]) {
@@ -63,6 +73,15 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
     return started;
   }
 
+  /** The component's own level; without one it goes with the controller's. */
+  function followWebhook(text: string | undefined): void {
+    const level = text === undefined ? undefined : LEVELS[text];
+    if (level === log.webhookLevel) return;
+    const before = log.webhookLevel ?? log.level;
+    log.webhookLevel = level;
+    log.info(`Updating logging level for webhook from ${before} to ${level ?? log.level}.`);
+  }
+
   return {
     name: "logging.config",
     watches: [source(CONFIG_MAP)],
@@ -70,6 +89,7 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
     reconcile: async (request) => {
       if (request.namespace !== namespace || request.name !== LOGGING_CONFIG) return AWAIT_CHANGE;
       const held: ConfigMap | undefined = configMaps.get(`${namespace}/${LOGGING_CONFIG}`);
+      followWebhook(held?.data?.["loglevel.webhook"]);
       const level = held === undefined ? started : wanted(held.data ?? {});
       const before = log.level;
       if (level === before) return AWAIT_CHANGE;

@@ -116,7 +116,7 @@ export const RIGHTS: readonly Right[] = [
     where: "own namespace",
     names: [LEASE_NAME],
   }),
-  right("", ["configmaps"], READ, "log levels of the older generations", {
+  right("", ["configmaps"], ["get", ...READ], "the log of the older generations: form and levels", {
     where: "own namespace",
     names: [LOGGING_CONFIG],
   }),

@@ -1,0 +1,36 @@
+/**
+ * The form of log lines at the start, from ConfigMap config-logging where an older generation's installation
+ * has left one. Without it lines are JSON as v1 writes them. Levels are followed by logging-config.ts.
+ */
+import { CONFIG_MAP } from "../apis/core/kinds.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { ConnectionError, KubeError } from "../kube/errors.ts";
+import type { RootLogger } from "./logger.ts";
+import { LOGGING_CONFIG } from "./logging-config.ts";
+import { JSON_FORM, readZapConfig } from "./zap-config.ts";
+
+/** Sets the logger's form; what cannot be read leaves it as it is or, if it is nonsense, as production's. */
+export async function startLogging(
+  client: KubeClient,
+  namespace: string,
+  log: RootLogger,
+): Promise<void> {
+  let text: string | undefined;
+  try {
+    const { data } = await client.get(CONFIG_MAP, { name: LOGGING_CONFIG, namespace });
+    text = data?.["zap-logger-config"];
+  } catch (error) {
+    // Absent, forbidden, or a server that is away: the controllers will say what matters of that.
+    if (!(error instanceof KubeError || error instanceof ConnectionError)) throw error;
+    return;
+  }
+  if (text === undefined || text.trim() === "") return;
+  const form = readZapConfig(text);
+  log.form = form ?? JSON_FORM;
+  if (form === undefined)
+    log
+      .named("fallback-logger")
+      .warn("Failed to parse logging config - using default zap production config", {
+        configmap: `${namespace}/${LOGGING_CONFIG}`,
+      });
+}
