@@ -12,6 +12,7 @@ import { webhookConfigurations } from "../../src/apis/hub/admission.ts";
 import { OPTIONS, type OptionDefinition } from "../../src/operator/options.ts";
 import type { GeneratedFile } from "../generated-files.ts";
 import { OLDER_VALUES, type OlderValue } from "./older-values.ts";
+import { rightsPage } from "./rights-page.ts";
 import { roleFiles } from "./roles.ts";
 import { type ChartValue, chartValues } from "./values.ts";
 
@@ -41,6 +42,7 @@ export function chartFiles(): readonly GeneratedFile[] {
       content: crdTemplate(crd),
     })),
     { path: "docs/reference/chart.md", content: page(values) },
+    { path: "docs/reference/rights.md", content: rightsPage() },
   ];
 }
 

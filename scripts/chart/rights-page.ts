@@ -1,0 +1,41 @@
+/** The reference page of rights, from their table: what a security review asks first. */
+import { RIGHTS, type Right, webhookRights } from "../../src/operator/rights.ts";
+
+/** Markdown of `docs/reference/rights.md`. */
+export function rightsPage(): string {
+  return `# Rights of the controller
+
+Generated from \`src/operator/rights.ts\` by \`npm run generate\`, as are the chart's roles. Karpenter in the sandbox runs
+under exactly these, so every test holds them to be enough; \`test/rights.test.ts\` finds one that is not used; on a real
+control plane kube-apiserver's audit log is the judge (\`test/cluster/helm-install.test.ts\`). A controller that lacks one
+says which, in its log.
+
+## Always
+
+${tableOf(RIGHTS.filter(({ provider }) => provider === undefined))}
+
+## With provider aws
+
+${tableOf(RIGHTS.filter(({ provider }) => provider === "aws"))}
+
+## With provider kwok
+
+${tableOf(RIGHTS.filter(({ provider }) => provider === "kwok"))}
+
+## With webhooks
+
+The chart brings the Secret and the webhook configurations, empty, and leaves out the rights to create them.
+
+${tableOf(webhookRights())}
+`;
+}
+
+function tableOf(rights: readonly Right[]): string {
+  const rows = rights.map(({ group, resources, verbs, names, where, why }) => {
+    const what = resources.map((one) => `${one}${group === "" ? "" : `.${group}`}`).join(", ");
+    const only = names === undefined ? "" : ` named ${names.join(", ")}`;
+    const place = where === "cluster" ? "" : ` (${where})`;
+    return `| ${what}${only}${place} | ${verbs.join(", ")} | ${why} |`;
+  });
+  return ["| on | may | why |", "|---|---|---|", ...rows].join("\n");
+}
