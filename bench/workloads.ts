@@ -10,6 +10,7 @@ import { Random } from "../src/base/random.ts";
 import { awsCatalogue } from "../src/cli/plan/aws-catalogue.ts";
 import { sortManifests } from "../src/cli/plan/manifests.ts";
 import { toPool } from "../src/apis/hub/to-pool.ts";
+import { PATHOLOGICAL } from "./pathological.ts";
 import { describeType, type PodGroup, type Workload } from "./workload.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -32,6 +33,7 @@ export const WORKLOADS: Readonly<Record<string, Make>> = {
   "U-pref-ignore": async () => preferences("U-pref-ignore", "Ignore"),
   "A-generic": async () => onAws("A-generic", [generic], 10_000),
   "A-mix": async () => onAws("A-mix", KINDS, 5_000),
+  ...PATHOLOGICAL,
 };
 
 function upstreamMix(name: string, count: number): Workload {

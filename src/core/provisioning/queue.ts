@@ -12,44 +12,94 @@ export interface QueuedPod {
   readonly podClass: PodClass;
 }
 
+/** Pods of one class that came back one after the other. */
+interface Returned {
+  readonly podClass: PodClass;
+  readonly items: QueuedPod[];
+  /** How many of them have been taken again. */
+  taken: number;
+}
+
 export class Queue {
-  #items: QueuedPod[];
+  readonly #items: readonly QueuedPod[];
   #head = 0;
-  /** How long the queue was when a pod was put back: a full round without a placement ends it. */
-  readonly #lengthAtReturn = new Map<QueuedPod, number>();
+  /** Behind the items, in the order in which they came back. */
+  #returned: Returned[] = [];
+  #firstReturned = 0;
+  #length: number;
+  /** Pods that came back since one did not: a full round of them ends it. */
+  #inVain = 0;
+  #isOut = false;
 
   /** `importantFirst`: by priority before all else. */
   constructor(pods: readonly QueuedPod[], importantFirst = false) {
     this.#items = importantFirst ? byPriority(pods).flatMap(inOrder) : inOrder(pods);
+    this.#length = this.#items.length;
   }
 
   get length(): number {
-    return this.#items.length - this.#head;
+    return this.#length;
   }
 
-  /** The next pod to try; undefined when all are placed or a full round changed nothing. */
-  pop(): QueuedPod | undefined {
+  /**
+   * The next pod to try; undefined when all are placed or a full round changed nothing. Pods that came
+   * back are passed over, class by class, while they are `stuck`: nothing has changed for them.
+   */
+  pop(stuck: (podClass: PodClass) => boolean = NOBODY): QueuedPod | undefined {
+    if (this.#isOut) this.#inVain = 0;
+    this.#isOut = false;
     const item = this.#items[this.#head];
-    if (item === undefined || this.#lengthAtReturn.get(item) === this.length) return undefined;
-    this.#head++;
-    return item;
+    if (item !== undefined) {
+      this.#head++;
+      return this.#takeOut(item);
+    }
+    while (this.#length > 0 && this.#inVain < this.#length) {
+      const first = this.#returned[this.#firstReturned] as Returned;
+      const left = first.items.length - first.taken;
+      if (left > 0 && !stuck(first.podClass))
+        return this.#takeOut(first.items[first.taken++] as QueuedPod);
+      this.#firstReturned++;
+      if (left > 0) this.#returned.push(first);
+      this.#inVain += left;
+      this.#tidy();
+    }
+    return undefined;
   }
 
   /** To be tried again after the others. */
   giveBack(item: QueuedPod): void {
-    this.#items.push(item);
-    this.#lengthAtReturn.set(item, this.length);
-    if (this.#head > 4_096 && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head);
-      this.#head = 0;
-    }
+    this.#isOut = false;
+    this.#inVain++;
+    this.#length++;
+    const last = this.#returned.at(-1);
+    const isOpen = last?.podClass === item.podClass && last.taken === 0;
+    if (isOpen) last.items.push(item);
+    else this.#returned.push({ podClass: item.podClass, items: [item], taken: 0 });
   }
 
   /** Those that were not placed. */
   rest(): QueuedPod[] {
-    return this.#items.slice(this.#head);
+    const returned = this.#returned.slice(this.#firstReturned);
+    return [
+      ...this.#items.slice(this.#head),
+      ...returned.flatMap(({ items, taken }) => items.slice(taken)),
+    ];
+  }
+
+  #takeOut(item: QueuedPod): QueuedPod {
+    this.#length--;
+    this.#isOut = true;
+    return item;
+  }
+
+  #tidy(): void {
+    if (this.#firstReturned < 4_096 || this.#firstReturned * 2 < this.#returned.length) return;
+    this.#returned = this.#returned.slice(this.#firstReturned);
+    this.#firstReturned = 0;
   }
 }
+
+const NOBODY = () => false;
 
 export function priorityOf({ spec }: Pod): number {
   return spec.priority ?? 0;

@@ -84,7 +84,8 @@ function planned(
   const queued = classify(pass, input, pods);
   const queue = new Queue(opening === undefined ? queued : opening(pass, queued), importantFirst);
   const failed: QueuedPod[] = [];
-  for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+  const stuck = (podClass: PodClass) => isStuck(pass, podClass);
+  for (let item = queue.pop(stuck); item !== undefined; item = queue.pop(stuck)) {
     const outcome = place(pass, item);
     if (outcome === "tryAgain") queue.giveBack(item);
     else if (outcome === "hopeless") failed.push(item);
@@ -194,8 +195,7 @@ export function heldTerms(pod: Pod) {
 export function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
-  if (podClass.failedAt === chances(pass, podClass) && !podClass.hasVolumes)
-    return podClass.deferred === undefined ? "tryAgain" : "deferred";
+  if (isStuck(pass, podClass)) return podClass.deferred === undefined ? "tryAgain" : "deferred";
   let waiting = false;
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
@@ -210,6 +210,11 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
   }
   podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
+}
+
+/** It failed, and nothing has happened since that could help. Pods differ in their volumes. */
+function isStuck(pass: Pass, podClass: PodClass): boolean {
+  return !podClass.hasVolumes && podClass.failedAt === chances(pass, podClass);
 }
 
 /**
