@@ -43,9 +43,14 @@ export function allControllers(world: World): readonly Controller[] {
   const tracker = createRegistrationTracker();
   const batcher = createBatcher(world);
   const evictions = createEvictionQueue(world);
-  const commands = createCommandQueue(world, (log, { replacements, reason }, annotations) =>
-    createClaims(world, log, replacements, reason.toLowerCase(), annotations),
-  );
+  const commands = createCommandQueue(world, async (log, { replacements, reason }, annotations) => {
+    const why = reason.toLowerCase();
+    const created = await createClaims(world, log, replacements, why, annotations);
+    // Their pods are still where they are: nobody plans for them.
+    for (const claim of created)
+      if (!(claim instanceof Error)) world.cluster.promise(claim.metadata.name, []);
+    return created;
+  });
   return [
     /** The picture: Nodes, claims, pods, DaemonSets. */
     stateNode(world),

@@ -17,6 +17,7 @@ import type { Method, Rejection, Remark } from "../../core/disruption/methods/me
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
 import { deleteClaim } from "../claims.ts";
+import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
@@ -83,7 +84,7 @@ async function reconcile(
   memory: Memory,
   log: Logger,
 ): Promise<Outcome> {
-  if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
+  if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const nowMs = world.clock.now();
   let again: Again;
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {

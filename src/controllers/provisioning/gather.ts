@@ -40,7 +40,13 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
       pods.filter((pod) => isReschedulable(pod) && mayLeave(pod, guards, nowMs)),
     )
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-  return { pending: world.cluster.unboundPods().filter(isProvisionable), leaving };
+  const isPromised = (pod: Pod) => world.cluster.isPromised(pod.metadata.uid ?? "");
+  const pending = world.cluster.unboundPods().filter(isProvisionable);
+  // Of claims that are launched the capacity is known: their pods are placed there by planning.
+  return {
+    pending: world.cluster.synced ? pending : pending.filter((pod) => !isPromised(pod)),
+    leaving: world.cluster.synced ? leaving : leaving.filter((pod) => !isPromised(pod)),
+  };
 }
 
 /** A pod that will not be evicted yet needs no new place yet. */

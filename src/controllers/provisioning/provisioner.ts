@@ -19,6 +19,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/controller.ts";
+import { mayDecide } from "../patience.ts";
 import { listPools } from "../pools.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
@@ -49,7 +50,7 @@ async function reconcile(world: World, batcher: Batcher, log: Logger): Promise<O
   const { waitMs } = batcher;
   if (waitMs === undefined) return AWAIT_CHANGE;
   if (waitMs > 0) return requeueAfter(waitMs);
-  if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
+  if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const startMs = world.clock.now();
   const batchedMs = startMs - (batcher.openedAtMs ?? startMs);
   batcher.close();
@@ -109,6 +110,8 @@ async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
       continue;
     }
     world.cluster.nominate(claim.metadata.name, untilMs);
+    const uids = plan.pods.map(({ metadata }) => metadata.uid ?? "");
+    world.cluster.promise(claim.metadata.name, uids);
     const target = `${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`;
     for (const pod of plan.pods) world.events.publish(nominated(pod, [target]));
   }

@@ -36,6 +36,14 @@ export interface ClusterState {
    * false, nothing is decided.
    */
   readonly synced: boolean;
+  /** Claims that were asked for and are not launched: why `synced` is false. By name. */
+  unlaunched(): readonly NodeClaim[];
+  /** Which pods (UIDs) a claim was planned for. Remembered until it is launched or gone. */
+  promise(claimName: string, podUids: readonly string[]): void;
+  /** Whether it is known what this claim was planned for. */
+  hasPromise(claimName: string): boolean;
+  /** A claim that is not launched yet was planned for this pod: it needs no other place. */
+  isPromised(podUid: string): boolean;
   /** All nodes by ascending name. The same array until something changes. */
   nodes(): readonly NodeView[];
   /** Pods bound nowhere that are not terminal, by key. */

@@ -36,6 +36,8 @@ class Cluster implements ClusterState {
   /** Node names, claim names or provider ids. */
   readonly #marked = new Set<string>();
   readonly #nominated = new Map<string, number>();
+  /** By claim name, of claims that are not launched. */
+  readonly #promises = new Map<string, ReadonlySet<string>>();
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
   /** Quantities are parsed once a pod, not once a view. */
@@ -57,6 +59,7 @@ class Cluster implements ClusterState {
     const providerId = claim.status?.providerID;
     if (providerId) this.#claimByProviderId.set(providerId, key);
     if (isUnlaunched(claim)) this.#unlaunched++;
+    else this.#promises.delete(claim.metadata.name);
     if (known?.metadata.deletionTimestamp !== claim.metadata.deletionTimestamp) this.#revision++;
     this.#touchClaim(key, claim);
   }
@@ -67,6 +70,7 @@ class Cluster implements ClusterState {
     if (known === undefined) return;
     this.#forgetClaim(key, known);
     this.#claims.delete(key);
+    this.#promises.delete(name);
     this.#marked.delete(name);
     this.#nominated.delete(name);
     this.#revision++;
@@ -168,6 +172,28 @@ class Cluster implements ClusterState {
 
   get synced(): boolean {
     return this.#unlaunched === 0;
+  }
+
+  unlaunched(): readonly NodeClaim[] {
+    if (this.#unlaunched === 0) return [];
+    return [...this.#claims]
+      .filter(([, claim]) => isUnlaunched(claim))
+      .sort(byKey)
+      .map(([, claim]) => claim);
+  }
+
+  promise(claimName: string, podUids: readonly string[]): void {
+    const isWaiting = this.unlaunched().some(({ metadata }) => metadata.name === claimName);
+    if (isWaiting) this.#promises.set(claimName, new Set(podUids));
+  }
+
+  hasPromise(claimName: string): boolean {
+    return this.#promises.has(claimName);
+  }
+
+  isPromised(podUid: string): boolean {
+    for (const uids of this.#promises.values()) if (uids.has(podUid)) return true;
+    return false;
   }
 
   nodes(): readonly NodeView[] {

@@ -1,0 +1,108 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { POD, type Pod } from "../apis/core/pod.ts";
+import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../apis/karpenter/nodepool.ts";
+import type { KubeObject } from "../apis/meta.ts";
+import { FAKE_NODE_CLASS } from "../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../testing/fake-world.ts";
+import { allControllers } from "./all.ts";
+
+function pool(name: string, limits?: { cpu: string }): KubeObject {
+  return {
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { team: name } },
+        spec: {
+          requirements: [],
+          nodeClassRef: { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" },
+        },
+      },
+      disruption: { consolidationPolicy: "WhenEmpty", consolidateAfter: "30s" },
+      ...(limits === undefined ? {} : { limits }),
+    },
+  } as KubeObject;
+}
+
+function pod(name: string, team: string): Pod {
+  return {
+    metadata: {
+      name,
+      namespace: "default",
+      uid: name,
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "r", uid: "r" }],
+    },
+    spec: {
+      nodeSelector: { team },
+      containers: [{ name: "c", resources: { requests: { cpu: "1" } } }],
+    },
+    status: {
+      phase: "Pending",
+      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
+    },
+  };
+}
+
+describe("one claim whose launch takes long", () => {
+  let world: FakeWorld;
+  let answer: () => void = () => undefined;
+  afterEach(() => answer());
+
+  /** The slow team's claims are not launched until `answer` is called. */
+  async function open(limits?: { cpu: string }): Promise<void> {
+    world = fakeWorld();
+    const { create } = world.cloud;
+    const waiting = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    world.cloud.create = async (claim: NodeClaim) => {
+      if (claim.metadata.labels?.["team"] === "slow") await waiting;
+      return create(claim);
+    };
+    const status = { conditions: [{ type: "Ready", status: "True" }] };
+    await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
+    await world.run(...allControllers(world));
+    await world.api.create(NODE_POOL, pool("slow", limits) as never);
+    await world.api.create(NODE_POOL, pool("quick") as never);
+    await world.clock.advance(1_000);
+    await world.api.create(POD, pod("a", "slow"));
+    await world.clock.advance(5_000);
+    await world.api.create(POD, pod("b", "quick"));
+  }
+
+  const claims = (): string[] =>
+    world.api.all(NODE_CLAIM).map(({ metadata }) => metadata.labels?.["team"] ?? "");
+
+  it("holds others up for seconds only, and its own pods get no second place", async () => {
+    await open();
+    await world.clock.advance(1_000);
+    // As upstream: most launches take less than this.
+    expect(claims()).toEqual(["slow"]);
+    await world.clock.advance(60_000);
+    expect(claims().sort()).toEqual(["quick", "slow"]);
+    answer();
+    await world.clock.advance(30_000);
+    expect(claims().sort()).toEqual(["quick", "slow"]);
+  });
+
+  it("holds others up while a limit depends on what it will be", async () => {
+    await open({ cpu: "100" });
+    await world.clock.advance(60_000);
+    expect(claims()).toEqual(["slow"]);
+    answer();
+    await world.clock.advance(15_000);
+    expect(claims().sort()).toEqual(["quick", "slow"]);
+  });
+
+  it("gives its pods back to planning when it is given up", async () => {
+    await open();
+    await world.clock.advance(20_000);
+    const slow = world.api
+      .all(NODE_CLAIM)
+      .find(({ metadata }) => metadata.labels?.["team"] === "slow");
+    world.api.vanish(NODE_CLAIM as never, slow?.metadata.name ?? "");
+    await world.clock.advance(30_000);
+    expect(claims().sort()).toEqual(["quick", "slow"]);
+    expect(world.api.find(NODE_CLAIM, slow?.metadata.name ?? "")).toBe(undefined);
+  });
+});

@@ -1,0 +1,26 @@
+/**
+ * Whether there may be decisions while claims are not launched. What such a claim will bring is not known, so
+ * upstream waits for all of them; a cloud that is slow, or refuses one claim again and again, then holds up
+ * everybody. Here the others go on after some seconds, where it is known which pods the late claim was planned
+ * for (they are left out) and no limit depends on what it will be.
+ */
+import { poolIdOfClaim } from "../apis/hub/claim.ts";
+import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../base/clock.ts";
+import { poolById } from "./pools.ts";
+import type { World } from "./world.ts";
+
+/** Most launches take less. */
+const PATIENCE_MS = 10_000;
+
+export function mayDecide(world: World): boolean {
+  return world.cluster.synced || world.cluster.unlaunched().every((claim) => isKnown(world, claim));
+}
+
+function isKnown(world: World, claim: NodeClaim): boolean {
+  const createdMs = fromRfc3339(claim.metadata.creationTimestamp) ?? Number.POSITIVE_INFINITY;
+  if (world.clock.now() - createdMs < PATIENCE_MS) return false;
+  if (!world.cluster.hasPromise(claim.metadata.name)) return false;
+  const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
+  return pool === undefined || Object.keys(pool.limits).length === 0;
+}
