@@ -5,6 +5,7 @@
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
  * (filterInstanceTypesByRequirements)
  */
+import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import {
@@ -60,20 +61,59 @@ export function allocatableOf(type: InstanceType): Resources {
   return result;
 }
 
+/** What a list of types is by itself, whoever asks and for which pool. Columns are made when wanted. */
+interface Sheet {
+  readonly types: readonly InstanceType[];
+  readonly offerings: OfferingTable;
+  readonly allocatable: readonly Resources[];
+  readonly labels: Map<string, LabelColumn>;
+  readonly resources: Map<string, ResourceColumn>;
+  readonly capacities: Map<string, CapacityColumn>;
+  readonly offeringKeys: ReadonlySet<string>;
+}
+
+/** Pools of one class share a list, and passes do until prices or capacity change: lists are immutable. */
+const sheets = new WeakMap<readonly InstanceType[], Sheet>();
+
+function sheetOf(list: readonly InstanceType[]): Sheet {
+  let sheet = sheets.get(list);
+  if (sheet === undefined) {
+    const types = typeRows(list);
+    sheet = {
+      types,
+      offerings: new OfferingTable(types),
+      allocatable: types.map(allocatableOf),
+      labels: new Map(),
+      resources: new Map(),
+      capacities: new Map(),
+      offeringKeys: keysOf(types),
+    };
+    sheets.set(list, sheet);
+  }
+  return sheet;
+}
+
+/** Labels that offerings bring. */
+function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
+  const keys = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
+  for (const { offerings } of types) {
+    for (const { labels } of offerings) for (const key in labels) keys.add(key);
+  }
+  return keys;
+}
+
 export class TypeTable {
   /** Rows, by name: bit `i` is `types[i]`. */
   readonly types: readonly InstanceType[];
   readonly offerings: OfferingTable;
   readonly #space: RequirementSpace;
-  readonly #labels = new Map<string, LabelColumn>();
-  readonly #resources = new Map<string, ResourceColumn>();
-  readonly #capacities = new Map<string, CapacityColumn>();
+  readonly #sheet: Sheet;
+  #resources: Map<string, ResourceColumn>;
   readonly #byRequirement = new Map<Requirement, Bits>();
   readonly #bySet: Bits[] = [];
   readonly #offered = new Map<SetId, Bits>();
   readonly #open = new Map<SetId, Bits>();
   readonly #reserved = new Map<SetId, readonly (readonly string[])[]>();
-  readonly #offeringKeys: ReadonlySet<string>;
   /** For pods alone, once daemons have theirs. */
   #allocatable: readonly Resources[];
   #fittingDaemons: Bits;
@@ -82,18 +122,13 @@ export class TypeTable {
   readonly #starts: number[] = [];
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
-    this.types = typeRows(types);
-    this.offerings = new OfferingTable(this.types);
+    this.#sheet = sheetOf(types);
+    this.types = this.#sheet.types;
+    this.offerings = this.#sheet.offerings;
     this.#space = space;
-    this.#allocatable = this.types.map(allocatableOf);
+    this.#allocatable = this.#sheet.allocatable;
+    this.#resources = this.#sheet.resources;
     this.#fittingDaemons = this.#nonNegative();
-    const keys = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"];
-    for (const type of this.types) {
-      for (const offering of type.offerings) {
-        for (const key in offering.labels) if (!keys.includes(key)) keys.push(key);
-      }
-    }
-    this.#offeringKeys = new Set(keys);
   }
 
   get size(): number {
@@ -106,7 +141,7 @@ export class TypeTable {
       subtractResources(amounts, daemonRequests[index] ?? NO_RESOURCES),
     );
     this.#fittingDaemons = this.#nonNegative();
-    this.#resources.clear();
+    this.#resources = new Map();
   }
 
   /**
@@ -139,7 +174,7 @@ export class TypeTable {
    */
   offered(set: SetId): Bits {
     const all = [...this.#space.get(set).all()];
-    const relevant = Requirements.of(all.filter((one) => this.#offeringKeys.has(one.key)));
+    const relevant = Requirements.of(all.filter((one) => this.#sheet.offeringKeys.has(one.key)));
     const id = this.#space.intern(relevant);
     let bits = this.#offered.get(id);
     if (bits === undefined) {
@@ -275,7 +310,7 @@ export class TypeTable {
   }
 
   #label(key: string): LabelColumn {
-    let column = this.#labels.get(key);
+    let column = this.#sheet.labels.get(key);
     if (column !== undefined) return column;
     const byValue = new Map<string, Bits>();
     column = { byValue, silent: noBits(this.size), never: noBits(this.size) };
@@ -289,17 +324,17 @@ export class TypeTable {
         setBit(having, index);
       }
     }
-    this.#labels.set(key, column);
+    this.#sheet.labels.set(key, column);
     return column;
   }
 
   #capacity(name: string): CapacityColumn {
-    let column = this.#capacities.get(name);
+    let column = this.#sheet.capacities.get(name);
     if (column === undefined) {
       const amountOf = (index: number) => this.types[index]?.capacity[name] ?? 0;
       const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
       column = { order, amounts: order.map(amountOf) };
-      this.#capacities.set(name, column);
+      this.#sheet.capacities.set(name, column);
     }
     return column;
   }
