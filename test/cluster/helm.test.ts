@@ -3,6 +3,7 @@
  * what upstream's chart and the seeds' commands would say. Installed they are in helm-install.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { customResourceDefinitions } from "../../src/apis/crds/all.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { helmBinary } from "./binaries.ts";
@@ -305,6 +306,25 @@ describe("the charts, by the real helm on a real control plane", () => {
       ],
     ])("refuse %s and say what to do", async (_name, args, told) => {
       expect(await helm.fails([...TEMPLATE, ...args])).toContain(told);
+    });
+
+    it("hand their kinds over to the chart of kinds, as the guide says", async () => {
+      await helm.ok(INSTALL, { provider: "kwok" });
+      const kinds = ["upgrade", "--install", "karpenter-crd", "{crds}", "--namespace", NAMESPACE];
+      expect(await helm.fails(kinds)).toContain("cannot be imported into the current release");
+      const version = "apiextensions.k8s.io/v1";
+      const found = await cluster.list("CustomResourceDefinition", version);
+      expect(found).toHaveLength(customResourceDefinitions().length);
+      const metadata = {
+        labels: { "app.kubernetes.io/managed-by": "Helm" },
+        annotations: {
+          "meta.helm.sh/release-name": "karpenter-crd",
+          "meta.helm.sh/release-namespace": NAMESPACE,
+        },
+      };
+      for (const crd of found)
+        await cluster.merge("CustomResourceDefinition", crd.metadata.name, { metadata }, version);
+      await helm.ok(kinds);
     });
   });
 });
