@@ -38,8 +38,10 @@ export async function runController(
   const log = logOf(given, clock);
   // Names and jitter must differ between replicas and runs.
   const random = new Random(randomBytes(16).toString("hex"));
+  const cluster = access(clock);
+  log.info("starting", { server: cluster.server, version: BUILD.version, provider });
   const transport = createHttpTransport({
-    ...access(clock),
+    ...cluster,
     userAgent: `karpenter/${BUILD.version}`,
   });
   const client = createKubeClient(transport);

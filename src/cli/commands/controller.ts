@@ -5,7 +5,7 @@ import { OPTIONS, type OptionDefinition } from "../../operator/options.ts";
 export function controllerCommand(): Command {
   const command = new Command("controller")
     .description(
-      "Run the controllers against a cluster: KUBECONFIG, or the pod's own service account.",
+      "Run the controllers against a cluster: KUBECONFIG, the pod's own service account, or ~/.kube/config.",
     )
     .addOption(
       new Option("--provider <name>", "which cloud").choices(["aws", "kwok"]).default("aws"),
