@@ -159,6 +159,13 @@ export function buildImageProgram({ directory }: Pick<LiveCluster, "directory">)
   return join(out, "karpenter.mjs");
 }
 
+/** Nothing is written and no program is started: the container's file system is read-only, and empty. */
+function readOnly(): readonly string[] {
+  const known = process.allowedNodeEnvironmentFlags;
+  const flag = known.has("--permission") ? "--permission" : "--experimental-permission";
+  return [flag, "--allow-fs-read=*", ...(known.has("--allow-net") ? ["--allow-net"] : [])];
+}
+
 /** Starts the container's program; it ends with this process. */
 export function runContainer(
   program: string,
@@ -168,11 +175,15 @@ export function runContainer(
   logFile: string,
 ): ChildProcess {
   const log = openSync(logFile, "a");
-  const child = spawn(process.execPath, ["--import", END_WITH_STDIN, program, ...container.args], {
-    stdio: ["pipe", log, log],
-    // Nothing of ours: a container has only what its manifest gives it.
-    env: { PATH: process.env["PATH"], KUBECONFIG: kubeconfig, ...environment },
-  });
+  const child = spawn(
+    process.execPath,
+    [...readOnly(), "--import", END_WITH_STDIN, program, ...container.args],
+    {
+      stdio: ["pipe", log, log],
+      // Nothing of ours: a container has only what its manifest gives it.
+      env: { PATH: process.env["PATH"], KUBECONFIG: kubeconfig, ...environment },
+    },
+  );
   closeSync(log);
   return child;
 }
