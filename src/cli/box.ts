@@ -16,6 +16,7 @@ import { LOGGING_CONFIG } from "../operator/logging-config.ts";
 import { type Options, parseOptions } from "../operator/options.ts";
 import { rightsOf, underRights } from "../operator/rights.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
+import { webhookCaller } from "../sandbox/apiserver/webhook-http.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
 import type { Trace } from "../sandbox/trace.ts";
@@ -79,8 +80,9 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     region,
     kubernetesVersion: options.kubernetesVersion,
     manifests: [...crds(options.generations), ...webhookConfigurations()],
-    webhooks: async (config, review) =>
+    webhooks: webhookCaller(async (config, review) =>
       answerWebhook(config.service?.path ?? "", review, admission),
+    ),
     karpenterLog,
   });
   await sandbox.start();

@@ -9,8 +9,10 @@ import { CHECKS } from "./apiserver/checks.ts";
 import { installCustomKinds } from "./apiserver/custom-kinds.ts";
 import { writeRecording } from "./apiserver/recorded.ts";
 import { type Answer, runCheck } from "./apiserver/run-checks.ts";
+import { startWebhooks } from "./apiserver/webhook-server.ts";
 
 const clock = new SystemClock();
+const webhooks = await startWebhooks();
 const wanted = process.argv.slice(2);
 for (const [group, checks] of Object.entries(CHECKS)) {
   if (wanted.length > 0 && !wanted.includes(group)) continue;
@@ -30,7 +32,8 @@ for (const [group, checks] of Object.entries(CHECKS)) {
   try {
     await installCustomKinds(plane.transport, clock);
     const answers: Record<string, readonly Answer[]> = {};
-    for (const check of checks) answers[check.id] = await runCheck(plane.transport, clock, check);
+    for (const check of checks)
+      answers[check.id] = await runCheck(plane.transport, clock, check, webhooks);
     writeRecording(group, { kubernetes: kubernetesVersion(), checks: answers });
     process.stdout.write(`${group}: ${checks.length} checks recorded\n`);
   } finally {
@@ -38,3 +41,4 @@ for (const [group, checks] of Object.entries(CHECKS)) {
     rmSync(directory, { recursive: true });
   }
 }
+await webhooks.close();

@@ -75,10 +75,10 @@ describe("a validating webhook", () => {
   it("refuses with its own words and code, on create and on delete", async () => {
     const seen: string[] = [];
     const send = start(async (config, review) => {
-      const { operation, userInfo } = (review as Loose).request;
+      const { operation, uid, userInfo } = (review as Loose).request;
       seen.push(`${operation} by ${userInfo.username} at ${config.service?.path}`);
       const allowed = operation === "CREATE";
-      return { response: { allowed, status: { code: 403, message: "keep it" } } };
+      return { response: { uid, allowed, status: { code: 403, message: "keep it" } } };
     });
     await send("POST", `${HOOKS}/validatingwebhookconfigurations`, webhook());
     await send("POST", CONFIG_MAPS, { metadata: { name: "a" } });
@@ -102,7 +102,7 @@ describe("a validating webhook", () => {
       expect(answer.status).toBe(status);
       if (status === 500) {
         expect(answer.body.message).toBe(
-          'Internal error occurred: failed calling webhook "check.example.com": connection refused',
+          'Internal error occurred: failed calling webhook "check.example.com": failed to call webhook: connection refused',
         );
       }
     }

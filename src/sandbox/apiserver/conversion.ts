@@ -99,12 +99,11 @@ async function callWebhook(
   objects: readonly KubeObject[],
   wanted: string,
 ): Promise<readonly KubeObject[]> {
-  const fail = (why: string): ApiError =>
-    new ApiError(
-      500,
-      "",
-      `conversion webhook for ${objects[0]?.apiVersion}, Kind=${definition.kind} failed: ${why}`,
-    );
+  const said = (what: string): ApiError => {
+    const which = `${objects[0]?.apiVersion}, Kind=${definition.kind}`;
+    return new ApiError(500, "", `conversion webhook for ${which} ${what}`);
+  };
+  const fail = (why: string): ApiError => said(`failed: ${why}`);
   const config = definition.conversion?.webhook;
   if (config === undefined) throw fail("spec.conversion.webhook.clientConfig is not set");
   const uid = engine.random.uuid();
@@ -128,13 +127,15 @@ async function callWebhook(
   const list = response["convertedObjects"];
   if (!Array.isArray(list) || list.length !== objects.length) {
     const count = Array.isArray(list) ? list.length : 0;
-    throw fail(`expected ${objects.length} converted objects, got ${count}`);
+    throw said(`returned ${count} objects, expected ${objects.length}`);
   }
   const version = wanted.slice(wanted.indexOf("/") + 1);
   const target = engine.registry.find(definition.group, version, definition.plural);
   return list.map((item: KubeObject, index) => {
     if (item.apiVersion !== wanted) {
-      throw fail(`converted object ${index} has apiVersion ${item.apiVersion}, wanted ${wanted}`);
+      throw said(
+        `returned invalid object at index ${index}: invalid groupVersion (expected ${wanted}, received ${item.apiVersion})`,
+      );
     }
     // Metadata other than labels and annotations is not the webhook's to change.
     const original = objects[index] as KubeObject;

@@ -27,13 +27,20 @@ export function serveCustomResources(engine: Engine, sink: CrdSink): () => void 
 function takeChange(engine: Engine, sink: CrdSink, event: StoreEvent): void {
   const { store } = engine;
   const { name } = event.object.metadata;
-  const current = store.get(CRDS, undefined, name);
-  if (current !== undefined) {
-    const others = store.list(CRDS).objects.filter((crd) => crd.metadata.name !== name);
-    const established = withCleanup(establish(current, engine.clock.now(), others));
-    if (established !== current) store.put(CRDS, established);
+  if (store.get(CRDS, undefined, name) !== undefined) bringUpToDate(engine, name);
+  else {
+    // Somebody may have waited for its names.
+    for (const { metadata } of store.list(CRDS).objects) bringUpToDate(engine, metadata.name);
   }
   sink.setCrds(store.list(CRDS).objects);
+}
+
+function bringUpToDate({ clock, store }: Engine, name: string): void {
+  const current = store.get(CRDS, undefined, name);
+  if (current === undefined) return;
+  const others = store.list(CRDS).objects.filter((crd) => crd.metadata.name !== name);
+  const established = withCleanup(establish(current, clock.now(), others));
+  if (established !== current) store.put(CRDS, established);
 }
 
 function withCleanup(crd: KubeObject): KubeObject {

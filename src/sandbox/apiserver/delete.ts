@@ -63,6 +63,9 @@ const RETURNS_OBJECT: ReadonlySet<string> = new Set([
   "CSIDriver",
 ]);
 
+/** They end without counting seconds. */
+const UNCOUNTED: ReadonlySet<string> = new Set(["Namespace", "CustomResourceDefinition"]);
+
 /** DeleteOptions of the body and the query. Throws 400 or 422 for what it cannot read. */
 export function deleteOptionsOf(call: Call): DeleteOptions {
   const { body, query } = call;
@@ -181,10 +184,10 @@ function markedForDeletion(
       ...rest,
       ...(finalizers.length === 0 ? {} : { finalizers }),
       deletionTimestamp: toRfc3339(nowMs + shorter * 1_000),
-      // Namespaces count no seconds.
-      ...(stored.kind === "Namespace" ? {} : { deletionGracePeriodSeconds: shorter }),
+      ...(UNCOUNTED.has(stored.kind ?? "") ? {} : { deletionGracePeriodSeconds: shorter }),
     },
   };
+  if (stored.kind === "CustomResourceDefinition") return terminatingDefinition(marked, nowMs);
   const first = metadata.deletionTimestamp === undefined;
   return terminatingNamespace(first ? withBumpedGeneration(marked) : marked);
 }
@@ -200,6 +203,21 @@ function ended(call: Call, stored: KubeObject): KubeObject {
     },
   };
   return metadata.deletionTimestamp === undefined ? withBumpedGeneration(marked) : marked;
+}
+
+/** A definition says in its status that it ends, and is not changed by that. */
+function terminatingDefinition(object: KubeObject, nowMs: number): KubeObject {
+  const { status = {} } = object as { status?: { readonly conditions?: readonly object[] } };
+  const ending = {
+    type: "Terminating",
+    status: "True",
+    lastTransitionTime: toRfc3339(nowMs),
+    reason: "InstanceDeletionPending",
+    message:
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+  };
+  const conditions = [...(status.conditions ?? []), ending];
+  return { ...object, status: { ...status, conditions } } as KubeObject;
 }
 
 function terminatingNamespace(object: KubeObject): KubeObject {

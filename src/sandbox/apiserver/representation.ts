@@ -83,7 +83,9 @@ export function showList(
   const items = isCustom(definition)
     ? objects
     : objects.map(({ apiVersion: _v, kind: _k, ...rest }) => rest);
-  return { kind: definition.listKind, apiVersion, metadata, items };
+  // A custom list says so when there is no more.
+  const about = isCustom(definition) ? { continue: "", ...metadata } : metadata;
+  return { kind: definition.listKind, apiVersion, metadata: about, items };
 }
 
 function rowOf(

@@ -107,4 +107,8 @@ export interface Registry {
  * In one process the sandbox is given the operator's handlers by service name and path; a URL is
  * called over HTTPS.
  */
-export type WebhookCaller = (config: WebhookClientConfig, review: unknown) => Promise<unknown>;
+export type WebhookCaller = (
+  config: WebhookClientConfig,
+  review: unknown,
+  timeoutMs?: number,
+) => Promise<unknown>;

@@ -7,6 +7,7 @@ import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../apis/meta.ts";
 import { clone, isObject } from "../../base/json.ts";
 import type { Admission } from "./admission-request.ts";
+import { evaluateCondition } from "./cel/conditions.ts";
 import { type Call, isDryRun } from "./engine.ts";
 import type { WebhookClientConfig } from "./resource-definition.ts";
 import { ApiError, type StatusDetails } from "./status.ts";
@@ -22,11 +23,15 @@ interface Webhook {
     readonly scope?: string;
   }[];
   readonly failurePolicy?: "Fail" | "Ignore";
+  readonly reinvocationPolicy?: "Never" | "IfNeeded";
+  readonly timeoutSeconds?: number;
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
   readonly namespaceSelector?: LabelSelector;
   readonly objectSelector?: LabelSelector;
 }
 
 interface Answer {
+  readonly uid?: string;
   readonly allowed?: boolean;
   readonly status?: {
     readonly code?: number;
@@ -39,6 +44,8 @@ interface Answer {
   readonly warnings?: readonly string[];
 }
 
+/** When a configuration says nothing, which defaults prevent. */
+const DEFAULT_TIMEOUT_SECONDS = 10;
 const MUTATING = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
 const VALIDATING = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
@@ -47,11 +54,18 @@ export async function callMutatingWebhooks(
   admission: Admission<KubeObject>,
 ): Promise<KubeObject> {
   let object = admission.object;
-  for (const webhook of concerned(call, MUTATING, admission)) {
+  /** Those that wish to see what others made of the object after them. */
+  const again = new Map<Webhook, KubeObject>();
+  const askOne = async (webhook: Webhook): Promise<void> => {
     const answer = await ask(call, webhook, { ...admission, object });
-    if (answer?.patch === undefined) continue;
-    object = patched(call, webhook, object, answer.patch);
+    if (answer?.patch !== undefined)
+      object = patched(call, webhook, object, answer.patch) ?? object;
+  };
+  for (const webhook of concerned(call, MUTATING, admission)) {
+    await askOne(webhook);
+    if (webhook.reinvocationPolicy === "IfNeeded") again.set(webhook, object);
   }
+  for (const [webhook, seen] of again) if (seen !== object) await askOne(webhook);
   return object;
 }
 
@@ -96,6 +110,18 @@ function concerns(call: Call, webhook: Webhook, admission: Admission): boolean {
   if (namespace === undefined) return true;
   const stored = engine.store.get("namespaces", undefined, namespace);
   return selects(webhook.namespaceSelector, stored?.metadata.labels ?? {});
+}
+
+/** Whether all conditions hold; one that cannot be evaluated counts as a failed call. */
+function conditionsHold(webhook: Webhook, request: Readonly<Record<string, unknown>>): boolean {
+  const { object, oldObject } = request;
+  for (const { name, expression } of webhook.matchConditions ?? []) {
+    const outcome = evaluateCondition(expression, { object, oldObject, request });
+    if (outcome.problem !== undefined)
+      throw new Error(`match condition "${name}" cannot be evaluated: ${outcome.problem}`);
+    if (outcome.value !== true) return false;
+  }
+  return true;
 }
 
 /** Unlike elsewhere, a webhook without a selector is asked about everything. */
@@ -154,21 +180,43 @@ async function ask(
   };
   let answer: Answer;
   try {
-    answer = answerOf(await engine.webhooks(webhook.clientConfig, review));
+    if (!conditionsHold(webhook, review.request)) return undefined;
+    answer = await answerTo(call, webhook, review);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    if (webhook.failurePolicy === "Ignore") {
-      call.warnings.push(`failed calling webhook "${webhook.name}", ignored: ${why}`);
-      return undefined;
-    }
-    const message = `failed calling webhook "${webhook.name}": ${why}`;
-    throw new ApiError(500, "InternalError", `Internal error occurred: ${message}`, {
-      causes: [{ message }],
-    });
+    if (webhook.failurePolicy === "Ignore") return undefined;
+    throw failedCall(webhook, error instanceof Error ? error.message : String(error));
   }
   call.warnings.push(...(answer.warnings ?? []));
   if (answer.allowed === true) return answer;
   throw denial(webhook.name, answer);
+}
+
+async function answerTo(
+  call: Call,
+  { clientConfig, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: Webhook,
+  review: { readonly request: { readonly uid: string } },
+): Promise<Answer> {
+  let answered: unknown;
+  try {
+    answered = await call.engine.webhooks(clientConfig, review, timeoutSeconds * 1_000);
+  } catch (error) {
+    throw new Error(`failed to call webhook: ${error instanceof Error ? error.message : error}`);
+  }
+  const answer = answerOf(answered);
+  const { uid = "" } = answer;
+  if (uid !== review.request.uid) {
+    throw new Error(
+      `received invalid webhook response: expected response.uid="${review.request.uid}", got "${uid}"`,
+    );
+  }
+  return answer;
+}
+
+function failedCall({ name }: Webhook, why: string): ApiError {
+  const message = `failed calling webhook "${name}": ${why}`;
+  return new ApiError(500, "InternalError", `Internal error occurred: ${message}`, {
+    causes: [{ message }],
+  });
 }
 
 function answerOf(review: unknown): Answer {
@@ -187,22 +235,34 @@ function denial(name: string, { status = {} }: Answer): ApiError {
   return new ApiError(Math.max(code, 400), reason, text, details);
 }
 
-function patched(call: Call, webhook: Webhook, object: KubeObject, patch: string): KubeObject {
-  const fail = (why: string): ApiError => {
-    const message = `admission webhook "${webhook.name}" attempted to modify the object with a patch that cannot be applied: ${why}`;
-    return new ApiError(500, "InternalError", `Internal error occurred: ${message}`);
-  };
+/** The object after the patch; undefined when a patch that cannot be read is to be ignored. */
+function patched(
+  call: Call,
+  webhook: Webhook,
+  object: KubeObject,
+  patch: string,
+): KubeObject | undefined {
   const { definition } = call;
   const target = clone(object);
   let operations: unknown;
   try {
     operations = JSON.parse(Buffer.from(patch, "base64").toString("utf8"));
-  } catch {
-    throw fail("it is not base64 of a JSON patch");
+    if (!Array.isArray(operations)) throw new Error("it is not a list of operations");
+  } catch (error) {
+    if (webhook.failurePolicy === "Ignore") return undefined;
+    const why = error instanceof Error ? error.message : String(error);
+    throw failedCall(webhook, `received undecodable patch in webhook response: ${why}`);
   }
-  if (!Array.isArray(operations)) throw fail("it is not a list of operations");
-  const failed = applyPatch(target, operations as Operation[]).find((error) => error !== null);
-  if (failed) throw fail(failed.message);
+  const list = operations as Operation[];
+  const errors = applyPatch(target, list);
+  const at = errors.findIndex((error) => error !== null);
+  if (at >= 0) {
+    const { op, path } = list[at] as Operation;
+    const message = `${op} operation does not apply: doc is missing path: ${path}: missing value`;
+    throw new ApiError(500, "InternalError", `Internal error occurred: ${message}`, {
+      causes: [{ message }],
+    });
+  }
   return definition.applyDefaults(definition.prune(target).value);
 }
 

@@ -7,6 +7,7 @@ import { ENDING_CHECKS } from "./ending.ts";
 import { KIND_CHECKS } from "./kinds.ts";
 import { LIST_CHECKS } from "./listing.ts";
 import { OBJECT_CHECKS } from "./objects.ts";
+import { WEBHOOK_CHECKS } from "./webhooks.ts";
 import { WORKLOAD_CHECKS } from "./workloads.ts";
 
 export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
@@ -18,4 +19,5 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   custom: CUSTOM_CHECKS,
   kinds: KIND_CHECKS,
   access: ACCESS_CHECKS,
+  webhooks: WEBHOOK_CHECKS,
 };

@@ -23,6 +23,12 @@ export class Normaliser {
   readonly #versions = new Map<string, string>();
   readonly #prefixes = new Set<string>();
 
+  readonly #webhooks: { readonly url: string; readonly caBundle: string };
+
+  constructor(webhooks: { readonly url: string; readonly caBundle: string }) {
+    this.#webhooks = webhooks;
+  }
+
   /** Names that begin so end at random. */
   expectNames(prefix: string): void {
     this.#prefixes.add(prefix);
@@ -60,6 +66,8 @@ export class Normaliser {
     if (key === "description" && !text.startsWith(CUSTOM_COLUMN)) return "<description>";
     if (key === "cells" && /^(\d+[smh])+$/.test(text)) return "<age>";
     let result = sortEmbedded(text)
+      .replaceAll(this.#webhooks.url, "<webhooks>")
+      .replaceAll(this.#webhooks.caBundle, "<ca>")
       .replaceAll(UUID, (id) => numbered(this.#ids, id, "uid"))
       .replaceAll(TIME, "<time>")
       .replaceAll(EMBEDDED_VERSION, "$1<version>");

@@ -8,6 +8,7 @@ import type { Clock } from "../../../src/base/clock.ts";
 import type { KubeResponse, KubeStream, Transport } from "../../../src/kube/transport.ts";
 import type { Check, Step } from "./check.ts";
 import { Normaliser } from "./normalise.ts";
+import type { WebhookServer } from "./webhook-server.ts";
 
 /** One answer as it is recorded. */
 export interface Answer {
@@ -25,10 +26,14 @@ export async function runCheck(
   transport: Transport,
   clock: Clock,
   { id, steps }: Check,
+  webhooks: Pick<WebhookServer, "url" | "caBundle">,
 ): Promise<readonly Answer[]> {
   const namespace = `check-${id.toLowerCase()}`;
-  const answers = new Map<string, unknown>([["ns", namespace]]);
-  const normaliser = new Normaliser();
+  const answers = new Map<string, unknown>([
+    ["ns", namespace],
+    ["webhooks", webhooks],
+  ]);
+  const normaliser = new Normaliser(webhooks);
   await transport.send({
     method: "POST",
     path: "/api/v1/namespaces",

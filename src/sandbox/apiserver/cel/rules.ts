@@ -38,10 +38,13 @@ interface Place {
   readonly oldSelf: unknown;
 }
 
+/** What a schema without any rule compiles to. */
+export const NO_RULES: RuleCheck = () => [];
+
 /** The rules of `schema` and all below it. */
 export function compileRules(schema: Schema): RuleCheck {
   const root = nodeOf(schema, new Set());
-  if (root === undefined) return () => [];
+  if (root === undefined) return NO_RULES;
   return (next, current) => {
     const errors: FieldError[] = [];
     const place = {

@@ -4,14 +4,16 @@
  * upstream: pkg/apis/<group>/v1/defaults.go, pkg/apis/<group>/validation, pkg/registry
  */
 import { deepEqual } from "../../../base/json.ts";
-import { forbidden, invalid } from "../schema/field-error.ts";
+import { compileCondition } from "../cel/conditions.ts";
+import { forbidden, invalid, notSupported, required } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
-import { fallback, type KindRules } from "./kind-rules.ts";
+import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 import { validateImmutable, validateSelector } from "./selector-rules.ts";
 
 /** The largest value that a user's PriorityClass may have. */
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
 const WEBHOOK_TIMEOUT_SECONDS = 10;
+const REVIEWS = ["v1", "v1beta1"];
 
 export const NAMESPACE_RULES: KindRules = {
   names: "label",
@@ -104,7 +106,14 @@ export const LEASE_RULES: KindRules = {
   },
 };
 
+const WEBHOOK_OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+
 export const WEBHOOK_RULES: KindRules = {
+  validate(configuration) {
+    return (configuration.webhooks ?? []).flatMap((webhook: Raw, index: number) =>
+      webhookErrors(webhook, `webhooks[${index}]`),
+    );
+  },
   defaults(configuration) {
     const isMutating = configuration.kind === "MutatingWebhookConfiguration";
     for (const webhook of configuration.webhooks ?? []) {
@@ -121,6 +130,50 @@ export const WEBHOOK_RULES: KindRules = {
     }
   },
 };
+
+/** upstream: pkg/apis/admissionregistration/validation */
+function webhookErrors(webhook: Raw, at: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const { name = "", timeoutSeconds, sideEffects, failurePolicy, clientConfig = {} } = webhook;
+  if (name.split(".").length < 3) {
+    const text = "should be a domain with at least three segments separated by dots";
+    errors.push(invalid(`${at}.name`, name, text));
+  }
+  if (!(webhook.admissionReviewVersions ?? []).some((version: string) => REVIEWS.includes(version)))
+    errors.push(required(`${at}.admissionReviewVersions`, "must specify one of v1, v1beta1"));
+  (webhook.rules ?? []).forEach((rule: Raw, index: number) => {
+    (rule.operations ?? []).forEach((operation: string, position: number) => {
+      const field = `${at}.rules[${index}].operations[${position}]`;
+      if (!WEBHOOK_OPERATIONS.includes(operation))
+        errors.push(notSupported(field, operation, WEBHOOK_OPERATIONS));
+    });
+  });
+  if (!["Fail", "Ignore"].includes(failurePolicy))
+    errors.push(notSupported(`${at}.failurePolicy`, failurePolicy, ["Fail", "Ignore"]));
+  const effects = ["None", "NoneOnDryRun"];
+  if (sideEffects === undefined)
+    errors.push(required(`${at}.sideEffects`, 'must specify one of "None", "NoneOnDryRun"'));
+  else if (!effects.includes(sideEffects))
+    errors.push(notSupported(`${at}.sideEffects`, sideEffects, effects));
+  if (timeoutSeconds < 1 || timeoutSeconds > 30) {
+    const text = "the timeout value must be between 1 and 30 seconds";
+    errors.push(invalid(`${at}.timeoutSeconds`, timeoutSeconds, text));
+  }
+  if ((clientConfig.url === undefined) === (clientConfig.service === undefined))
+    errors.push(required(`${at}.clientConfig`, "exactly one of url or service is required"));
+  const scheme = /^([a-z]+):/.exec(clientConfig.url ?? "https:")?.[1];
+  if (scheme !== "https") {
+    const text = "'https' is the only allowed URL scheme; desired format: https://host[/path]";
+    errors.push(invalid(`${at}.clientConfig.url`, scheme ?? "", text));
+  }
+  (webhook.matchConditions ?? []).forEach(({ expression }: Raw, index: number) => {
+    const program = compileCondition(expression);
+    const field = `${at}.matchConditions[${index}].expression`;
+    if (typeof program === "string")
+      errors.push(invalid(field, expression, `compilation failed: ERROR: ${program}`));
+  });
+  return errors;
+}
 
 export const ANY_NAME_RULES: KindRules = { names: "path" };
 

@@ -21,6 +21,14 @@ export const CRD_RULES: KindRules = {
     const service = crd.spec?.conversion?.webhook?.clientConfig?.service;
     if (service !== undefined) fallback(service, "port", 443);
   },
+  prepareCreate(crd) {
+    const stored = (crd.spec?.versions ?? []).find((version: Raw) => version.storage === true);
+    crd.status = {
+      acceptedNames: { kind: "", plural: "" },
+      conditions: null,
+      storedVersions: stored === undefined ? [] : [stored.name],
+    };
+  },
   validate(crd) {
     const { spec = {}, metadata } = crd;
     const errors: FieldError[] = [];

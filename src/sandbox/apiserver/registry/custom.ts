@@ -6,7 +6,7 @@
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { clone } from "../../../base/json.ts";
-import { compileRules, type RuleCheck } from "../cel/rules.ts";
+import { compileRules, NO_RULES, type RuleCheck } from "../cel/rules.ts";
 import type {
   Pruned,
   ResourceDefinition,
@@ -153,6 +153,7 @@ function validateBody(
   }
   // Rules may trust types and sizes, so they do not run where those are wrong.
   if (errors.some(({ reason }) => BLOCKING.has(reason))) {
+    if (rules === NO_RULES) return errors;
     return [...errors, invalid("<nil>", null, RULES_NOT_CHECKED)];
   }
   return [...errors, ...rules(next, current)];

@@ -3,7 +3,7 @@
  * in force and the versions that may be in storage.
  * upstream: apiextensions-apiserver pkg/controller/{status,establish}
  */
-import type { KubeObject } from "../../../apis/meta.ts";
+import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
 import type { CustomResourceDefinition } from "./custom.ts";
 
@@ -37,15 +37,52 @@ export function establish(
     const before = custom.status?.conditions?.find(({ type }) => type === next.type);
     return before?.status === next.status ? before : next;
   });
+  const ending = custom.status?.conditions?.filter(({ type }) => type === "Terminating") ?? [];
   const storage = custom.spec.versions.find((version) => version.storage)?.name;
   const stored = custom.status?.storedVersions ?? [];
   const status = {
     acceptedNames: conflict === undefined ? names : (custom.status?.acceptedNames ?? names),
-    conditions,
+    conditions: [...conditions, ...ending],
     storedVersions:
       storage === undefined || stored.includes(storage) ? stored : [...stored, storage],
   };
-  return deepEqual(custom.status, status) ? crd : ({ ...crd, status } as KubeObject);
+  if (deepEqual(custom.status, status)) return crd;
+  return { ...crd, metadata: ownedStatus(crd.metadata, status, at), status } as KubeObject;
+}
+
+/** The server notes that it wrote the status. */
+function ownedStatus(
+  metadata: ObjectMeta,
+  status: {
+    readonly acceptedNames: object;
+    readonly conditions: readonly { readonly type: string }[];
+  },
+  time: string,
+): ObjectMeta {
+  const each = (value: object): object =>
+    Object.fromEntries(Object.keys(value).map((name) => [`f:${name}`, {}]));
+  const conditions = status.conditions.map((one) => [
+    `k:${JSON.stringify({ type: one.type })}`,
+    { ".": {}, ...each(one) },
+  ]);
+  const entry = {
+    manager: "kube-apiserver",
+    operation: "Update",
+    apiVersion: "apiextensions.k8s.io/v1",
+    time,
+    fieldsType: "FieldsV1",
+    fieldsV1: {
+      "f:status": {
+        "f:acceptedNames": each(status.acceptedNames),
+        "f:conditions": Object.fromEntries(conditions),
+      },
+    },
+    subresource: "status",
+  };
+  const others = (metadata.managedFields ?? []).filter(
+    (other) => (other as { readonly manager?: string }).manager !== entry.manager,
+  );
+  return { ...metadata, managedFields: [...others, entry] };
 }
 
 function condition(type: string, status: string, reason: string, message: string, at: string) {

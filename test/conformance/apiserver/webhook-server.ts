@@ -1,0 +1,132 @@
+/**
+ * The webhooks that the checks configure: a real HTTPS server, so that kube-apiserver and ours call the
+ * same. What a webhook does is the last part of its path.
+ */
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { makeIdentity } from "../../../src/sandbox/apiserver/certificates.ts";
+
+export interface WebhookServer {
+  /** `https://127.0.0.1:40123`. */
+  readonly url: string;
+  /** Base64 of the authority's certificate, as a caBundle is written. */
+  readonly caBundle: string;
+  close(): Promise<void>;
+}
+
+interface Review {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly request: {
+    readonly uid: string;
+    readonly operation?: string;
+    readonly object?: { readonly metadata: { readonly labels?: Record<string, string> } } | null;
+    readonly desiredAPIVersion?: string;
+    readonly objects?: readonly Widget[];
+  };
+}
+
+interface Widget {
+  readonly apiVersion: string;
+  readonly spec?: Readonly<Record<string, unknown>>;
+}
+
+/** Longer than the checks' webhooks may take. */
+const SLOW_MS = 2_500;
+
+export async function startWebhooks(): Promise<WebhookServer> {
+  const identity = await makeIdentity();
+  const server = createServer({ key: identity.keyPem, cert: identity.certificatePem });
+  server.on("request", (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const what = (request.url ?? "").split("?")[0]?.split("/").at(-1) ?? "";
+      const review = JSON.parse(Buffer.concat(chunks).toString("utf8")) as Review;
+      const send = (status: number, body: string): void => {
+        response.writeHead(status, { "content-type": "application/json" });
+        response.end(body);
+      };
+      if (what === "error") send(500, '"out of order"');
+      else if (what === "garbage") send(200, "not JSON");
+      else if (what === "slow") setTimeout(() => send(200, answer(review, what)), SLOW_MS).unref();
+      else send(200, answer(review, what));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `https://127.0.0.1:${port}`,
+    caBundle: Buffer.from(identity.caPem).toString("base64"),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function answer(review: Review, what: string): string {
+  const { apiVersion, kind, request } = review;
+  const { uid } = request;
+  const response = kind === "ConversionReview" ? converted(request, what) : admitted(request, what);
+  return JSON.stringify({ apiVersion, kind, response: { uid, ...response } });
+}
+
+function admitted(request: Review["request"], what: string): object {
+  const patched = (...operations: readonly object[]): object => ({
+    allowed: true,
+    patchType: "JSONPatch",
+    patch: Buffer.from(JSON.stringify(operations)).toString("base64"),
+  });
+  const labels = request.object?.metadata.labels;
+  const add = (key: string, value: string): object =>
+    labels === undefined
+      ? { op: "add", path: "/metadata/labels", value: { [key]: value } }
+      : { op: "add", path: `/metadata/labels/${key}`, value };
+  switch (what) {
+    case "deny":
+      return { allowed: false };
+    case "deny-because":
+      return { allowed: false, status: { code: 422, reason: "Invalid", message: "not today" } };
+    case "deny-reason":
+      return { allowed: false, status: { reason: "too late" } };
+    case "warn":
+      return { allowed: true, warnings: ["think again", 'and "again"'] };
+    case "label":
+      return patched(add("seen", "first"));
+    case "count":
+      return patched(add("count", `${labels?.["count"] ?? ""}x`));
+    case "follow":
+      return patched(add("after", labels?.["seen"] ?? "nothing"));
+    case "bad-patch":
+      return patched({ op: "replace", path: "/nothing/here", value: 1 });
+    case "rename":
+      return patched({ op: "replace", path: "/metadata/name", value: "other" });
+    case "unreadable":
+      return { allowed: true, patchType: "JSONPatch", patch: "bm9uc2Vuc2U=" };
+    case "wrong-uid":
+      return { uid: "somebody-else", allowed: true };
+    default:
+      return { allowed: true };
+  }
+}
+
+/** Version one has a text where version two has a number. */
+function converted(
+  { desiredAPIVersion = "", objects = [] }: Review["request"],
+  what: string,
+): object {
+  if (what === "fail") return { result: { status: "Failed", message: "no way between them" } };
+  const convertedObjects = objects.map((object) => ({
+    ...object,
+    apiVersion: what === "other-version" ? "check.example.com/v9" : desiredAPIVersion,
+    spec: desiredAPIVersion.endsWith("/v1")
+      ? { size: String(object.spec?.["size"] ?? "") }
+      : { size: Number(object.spec?.["size"] ?? 0) },
+  }));
+  return {
+    result: { status: "Success" },
+    convertedObjects: what === "none" ? [] : convertedObjects,
+  };
+}

@@ -1,0 +1,334 @@
+/** Admission webhooks and conversion between the versions of a custom kind. */
+import {
+  AS_TABLE,
+  type Check,
+  check,
+  del,
+  get,
+  jsonPatch,
+  mergePatch,
+  post,
+  put,
+  type Step,
+} from "./check.ts";
+
+const HOOKS = "/apis/admissionregistration.k8s.io/v1";
+const MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+const map = (name: string, metadata: object = {}) => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name, ...metadata },
+});
+
+interface Hook {
+  readonly does: string;
+  readonly operations?: readonly string[];
+  readonly more?: object;
+}
+
+function configuration(kind: "Mutating" | "Validating", name: string, ...hooks: readonly Hook[]) {
+  const webhooks = hooks.map(({ does, operations = ["CREATE"], more }, index) => ({
+    name: `${does}-${index}.check.example.com`,
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    clientConfig: { url: `<<webhooks.url>>/${does}`, caBundle: "<<webhooks.caBundle>>" },
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "<<ns>>" } },
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["configmaps"], operations }],
+    ...more,
+  }));
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: `${kind}WebhookConfiguration`,
+    metadata: { name },
+    webhooks,
+  };
+}
+
+function mutating(name: string, ...hooks: readonly Hook[]): Step {
+  return post(`${HOOKS}/mutatingwebhookconfigurations`, configuration("Mutating", name, ...hooks));
+}
+
+function validating(name: string, ...hooks: readonly Hook[]): Step {
+  const body = configuration("Validating", name, ...hooks);
+  return post(`${HOOKS}/validatingwebhookconfigurations`, body);
+}
+
+/** One that refuses, asked about everything that is called as it is: when it does, all before it are in force. */
+function inForce(name: string): readonly Step[] {
+  const expression = `object.metadata.name == "${name}"`;
+  return [
+    validating(`${name}-in-force`, {
+      does: "deny",
+      more: { matchConditions: [{ name: "called-so", expression }] },
+    }),
+    // Nobody waits for a configuration: it is asked for until it answers.
+    post(`${MAPS}?dryRun=All`, map(name), { until: 400 }),
+    del(`${HOOKS}/validatingwebhookconfigurations/${name}-in-force`),
+  ];
+}
+
+const undo = (kind: "mutating" | "validating", name: string): Step =>
+  del(`${HOOKS}/${kind}webhookconfigurations/${name}`);
+
+function widgets(name: string, conversion: object) {
+  const version = (called: string, type: string, storage: boolean) => ({
+    name: called,
+    served: true,
+    storage,
+    schema: {
+      openAPIV3Schema: {
+        type: "object",
+        properties: {
+          spec: { type: "object", properties: { size: { type } } },
+        },
+      },
+    },
+    additionalPrinterColumns: [{ name: "Size", type: "string", jsonPath: ".spec.size" }],
+  });
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${name}s.check.example.com` },
+    spec: {
+      group: "check.example.com",
+      scope: "Namespaced",
+      names: { plural: `${name}s`, singular: name, kind: "Widget", listKind: "WidgetList" },
+      versions: [version("v1", "string", false), version("v2", "integer", true)],
+      conversion,
+    },
+  };
+}
+
+const byWebhook = (does: string) => ({
+  strategy: "Webhook",
+  webhook: {
+    conversionReviewVersions: ["v1"],
+    clientConfig: { url: `<<webhooks.url>>/${does}`, caBundle: "<<webhooks.caBundle>>" },
+  },
+});
+
+const widgetsOf = (name: string, version: string) =>
+  `/apis/check.example.com/${version}/namespaces/<<ns>>/${name}s`;
+
+const widget = (version: string, name: string, size: unknown) => ({
+  apiVersion: `check.example.com/${version}`,
+  kind: "Widget",
+  metadata: { name },
+  spec: { size },
+});
+
+export const WEBHOOK_CHECKS: readonly Check[] = [
+  check(
+    "WH-01",
+    "what mutating webhooks change, one after the other, is nobody's but theirs",
+    mutating("wh-01-a", { does: "label" }, { does: "follow" }),
+    ...inForce("wh-01"),
+    post(MAPS, map("a")),
+    post(`${MAPS}?dryRun=All`, map("b", { labels: { own: "x" } })),
+    mergePatch(`${MAPS}/a`, { data: { k: "v" } }),
+    undo("mutating", "wh-01-a"),
+  ),
+  check(
+    "WH-02",
+    "a webhook refuses, with and without a reason",
+    validating(
+      "wh-02",
+      { does: "deny", more: { objectSelector: { matchLabels: { deny: "plain" } } } },
+      { does: "deny-because", more: { objectSelector: { matchLabels: { deny: "because" } } } },
+      { does: "deny-reason", more: { objectSelector: { matchLabels: { deny: "reason" } } } },
+      { does: "warn", more: { objectSelector: { matchLabels: { deny: "never" } } } },
+    ),
+    ...inForce("wh-02"),
+    post(MAPS, map("a", { labels: { deny: "plain" } })),
+    post(MAPS, map("a", { labels: { deny: "because" } })),
+    post(MAPS, map("a", { labels: { deny: "reason" } })),
+    post(MAPS, map("a", { labels: { deny: "never" } })),
+    post(MAPS, map("b")),
+    undo("validating", "wh-02"),
+  ),
+  check(
+    "WH-03",
+    "a webhook that is late, broken, gone or gives nonsense",
+    ...["slow", "error", "garbage", "wrong-uid"].map((does) =>
+      validating(`wh-03-${does}`, {
+        does,
+        more: { timeoutSeconds: 1, objectSelector: { matchLabels: { hook: does } } },
+      }),
+    ),
+    validating("wh-03-gone", {
+      does: "gone",
+      more: {
+        clientConfig: { url: "https://127.0.0.1:1/gone" },
+        objectSelector: { matchLabels: { hook: "gone" } },
+      },
+    }),
+    validating("wh-03-service", {
+      does: "service",
+      more: {
+        clientConfig: { service: { namespace: "<<ns>>", name: "nobody" } },
+        objectSelector: { matchLabels: { hook: "service" } },
+      },
+    }),
+    ...inForce("wh-03"),
+    post(MAPS, map("a", { labels: { hook: "slow" } })),
+    post(MAPS, map("a", { labels: { hook: "error" } })),
+    post(MAPS, map("a", { labels: { hook: "garbage" } })),
+    post(MAPS, map("a", { labels: { hook: "wrong-uid" } })),
+    post(MAPS, map("a", { labels: { hook: "gone" } })),
+    post(MAPS, map("a", { labels: { hook: "service" } })),
+    ...["slow", "error", "garbage", "wrong-uid", "gone", "service"].map((does) =>
+      undo("validating", `wh-03-${does}`),
+    ),
+  ),
+  check(
+    "WH-04",
+    "failures that are to be ignored",
+    validating("wh-04", { does: "error", more: { failurePolicy: "Ignore" } }),
+    mutating(
+      "wh-04",
+      { does: "garbage", more: { failurePolicy: "Ignore" } },
+      { does: "label", more: { failurePolicy: "Ignore" } },
+    ),
+    ...inForce("wh-04"),
+    post(MAPS, map("a")),
+    undo("validating", "wh-04"),
+    undo("mutating", "wh-04"),
+  ),
+  check(
+    "WH-05",
+    "patches that cannot be applied or change what may not change",
+    mutating(
+      "wh-05",
+      { does: "bad-patch", more: { objectSelector: { matchLabels: { hook: "bad-patch" } } } },
+      { does: "rename", more: { objectSelector: { matchLabels: { hook: "rename" } } } },
+      { does: "unreadable", more: { objectSelector: { matchLabels: { hook: "unreadable" } } } },
+    ),
+    ...inForce("wh-05"),
+    post(MAPS, map("a", { labels: { hook: "bad-patch" } })),
+    post(MAPS, map("a", { labels: { hook: "rename" } })),
+    post(MAPS, map("a", { labels: { hook: "unreadable" } })),
+    undo("mutating", "wh-05"),
+  ),
+  check(
+    "WH-06",
+    "a webhook that asks to be called again when others changed something after it",
+    mutating(
+      "wh-06",
+      { does: "count", more: { reinvocationPolicy: "IfNeeded" } },
+      { does: "label" },
+    ),
+    ...inForce("wh-06"),
+    post(MAPS, map("a")),
+    undo("mutating", "wh-06"),
+  ),
+  check(
+    "WH-07",
+    "conditions decide whether a webhook is asked",
+    validating(
+      "wh-07",
+      {
+        does: "deny",
+        operations: ["CREATE", "UPDATE", "DELETE"],
+        more: {
+          matchConditions: [
+            { name: "big", expression: "has(object.data) && object.data.size == 'big'" },
+            { name: "not-me", expression: "request.userInfo.username != 'nobody'" },
+          ],
+        },
+      },
+      {
+        does: "deny",
+        operations: ["DELETE"],
+        more: {
+          matchConditions: [{ name: "held", expression: "'held' in oldObject.metadata.labels" }],
+        },
+      },
+    ),
+    ...inForce("wh-07"),
+    post(MAPS, { ...map("a"), data: { size: "big" } }),
+    post(MAPS, { ...map("a", { labels: { held: "yes" } }), data: { size: "small" } }),
+    mergePatch(`${MAPS}/a`, { data: { size: "big" } }),
+    del(`${MAPS}/a`),
+    undo("validating", "wh-07"),
+  ),
+  check(
+    "WH-08",
+    "updates, deletions and subresources by rule",
+    validating(
+      "wh-08",
+      { does: "deny", operations: ["DELETE"] },
+      { does: "deny-because", operations: ["UPDATE"] },
+    ),
+    ...inForce("wh-08"),
+    post(MAPS, map("a")),
+    put(`${MAPS}/a`, { ...map("a"), data: { k: "v" } }),
+    jsonPatch(`${MAPS}/a`, [{ op: "add", path: "/data", value: { k: "v" } }]),
+    del(`${MAPS}/a`),
+    del(MAPS),
+    undo("validating", "wh-08"),
+    del(`${MAPS}/a`, undefined, { until: 200 }),
+  ),
+  check(
+    "WH-09",
+    "configurations that are refused",
+    validating("wh-09", { does: "allow", more: { timeoutSeconds: 31 } }),
+    validating("wh-09", { does: "allow", more: { sideEffects: "Some" } }),
+    validating("wh-09", { does: "allow", more: { admissionReviewVersions: [] } }),
+    validating("wh-09", { does: "allow", more: { failurePolicy: "Perhaps" } }),
+    validating("wh-09", { does: "allow", more: { clientConfig: {} } }),
+    validating("wh-09", { does: "allow", more: { clientConfig: { url: "http://127.0.0.1/x" } } }),
+    validating("wh-09", { does: "allow", more: { name: "short" } }),
+    validating("wh-09", {
+      does: "allow",
+      more: { matchConditions: [{ name: "c", expression: "object.nothing(" }] },
+    }),
+    validating("wh-09", { does: "allow", operations: ["LOOK"] }),
+  ),
+  check(
+    "CV-01",
+    "strategy None: versions differ in name only, what the other has no room for is lost",
+    post(CRDS, widgets("nonewidget", { strategy: "None" })),
+    get(widgetsOf("nonewidget", "v1"), { until: 200 }),
+    get(widgetsOf("nonewidget", "v2"), { until: 200 }),
+    post(widgetsOf("nonewidget", "v2"), widget("v2", "a", 5)),
+    get(`${widgetsOf("nonewidget", "v1")}/a`),
+    get(`${widgetsOf("nonewidget", "v2")}/a`),
+    post(widgetsOf("nonewidget", "v1"), widget("v1", "b", "seven")),
+    get(`${widgetsOf("nonewidget", "v2")}/b`),
+    get(widgetsOf("nonewidget", "v1")),
+    post(widgetsOf("nonewidget", "v1"), widget("v2", "c", 1)),
+    post(widgetsOf("nonewidget", "v2"), widget("v2", "c", "many")),
+    del(`${CRDS}/nonewidgets.check.example.com`),
+  ),
+  check(
+    "CV-02",
+    "a conversion webhook between two versions",
+    post(CRDS, widgets("hookwidget", byWebhook("convert"))),
+    get(widgetsOf("hookwidget", "v1"), { until: 200 }),
+    get(widgetsOf("hookwidget", "v2"), { until: 200 }),
+    post(widgetsOf("hookwidget", "v1"), widget("v1", "a", "5")),
+    get(`${widgetsOf("hookwidget", "v2")}/a`),
+    mergePatch(`${widgetsOf("hookwidget", "v1")}/a`, { spec: { size: "6" } }),
+    post(widgetsOf("hookwidget", "v2"), widget("v2", "b", 7), { as: "b" }),
+    get(widgetsOf("hookwidget", "v1")),
+    get(widgetsOf("hookwidget", "v1"), { headers: AS_TABLE }),
+    get(`${widgetsOf("hookwidget", "v1")}?watch=true&timeoutSeconds=5`, { frames: 2 }),
+    del(`${widgetsOf("hookwidget", "v1")}/a`),
+    del(`${CRDS}/hookwidgets.check.example.com`),
+  ),
+  check(
+    "CV-03",
+    "conversions that fail",
+    ...["fail", "none", "other-version", "garbage", "error"].flatMap((does): Step[] => [
+      post(CRDS, widgets(`${does.replaceAll("-", "")}widget`, byWebhook(does))),
+      get(widgetsOf(`${does.replaceAll("-", "")}widget`, "v2"), { until: 200 }),
+      post(widgetsOf(`${does.replaceAll("-", "")}widget`, "v2"), widget("v2", "a", 1)),
+      get(`${widgetsOf(`${does.replaceAll("-", "")}widget`, "v1")}/a`),
+      get(widgetsOf(`${does.replaceAll("-", "")}widget`, "v1")),
+      post(widgetsOf(`${does.replaceAll("-", "")}widget`, "v1"), widget("v1", "b", "1")),
+      del(`${CRDS}/${does.replaceAll("-", "")}widgets.check.example.com`),
+    ]),
+  ),
+];
