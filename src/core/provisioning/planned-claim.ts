@@ -11,7 +11,7 @@ import { allows, oneOf } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
-import { leastDaemonRequests, SIMULATED_KEYS, type Template } from "./pool-template.ts";
+import { leastDaemonRequests, simulatedKeys, type Template } from "./pool-template.ts";
 import type { PlannedClaim } from "./result.ts";
 import type { SchedulingOptions } from "./scheduling-input.ts";
 import { mergedRows } from "./type-rows.ts";
@@ -22,8 +22,6 @@ interface Candidate {
   readonly type: InstanceType;
   readonly offering: Offering;
 }
-
-const LEFT_OUT: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY, ...SIMULATED_KEYS]);
 
 const ONLY_RESERVED = oneOf(CAPACITY_TYPE_LABEL_KEY, ["reserved"]);
 const NOT_RESERVED = Requirements.fromSpecs([
@@ -79,7 +77,8 @@ export function planClaims(
 
 /** A node that holds reservations is launched into one of them, any other into none. */
 function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements): Requirements {
-  const requirements = own.without(LEFT_OUT);
+  const leftOut = new Set([HOSTNAME_LABEL_KEY, ...simulatedKeys(template.pool)]);
+  const requirements = own.without(leftOut);
   const key = template.table.offerings.reservationKey();
   if (key === undefined) return requirements;
   if (reserved.length === 0) return requirements.and(NOT_RESERVED);

@@ -12,6 +12,8 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import {
   NODE_INITIALIZED_LABEL_KEY,
   NODE_REGISTERED_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -42,7 +44,14 @@ const SIMULATED_LABELS: Readonly<Record<string, string>> = {
 };
 
 /** Left out of claims: simulation only. */
-export const SIMULATED_KEYS: ReadonlySet<string> = new Set(Object.keys(SIMULATED_LABELS));
+export function simulatedKeys(pool: Pool): ReadonlySet<string> {
+  return new Set([...Object.keys(SIMULATED_LABELS), otherOwnerKey(pool)]);
+}
+
+/** The label by which nodes of the other family of pools name theirs; nodes of this one never have it. */
+function otherOwnerKey(pool: Pool): string {
+  return pool.generation === "alpha" ? NODEPOOL_LABEL_KEY : PROVISIONER_NAME_LABEL_KEY;
+}
 
 /** A daemon and the types it would run on. */
 interface Daemon {
@@ -78,7 +87,10 @@ export function createTemplate(
 ): Template {
   const { pool } = input;
   const labels = Requirements.fromLabels({ ...poolLabels(pool), ...SIMULATED_LABELS });
-  const set = space.intern(Requirements.fromSpecs(pool.requirements).and(labels));
+  const nobodyElses = Requirements.fromSpecs([
+    { key: otherOwnerKey(pool), operator: "DoesNotExist" },
+  ]);
+  const set = space.intern(Requirements.fromSpecs(pool.requirements).and(labels).and(nobodyElses));
   const table = new TypeTable(input.instanceTypes, space);
   const daemons: Daemon[] = [];
   for (const pod of daemonPods) {

@@ -40,6 +40,23 @@ describe("a pool", () => {
     ]);
   });
 
+  it("of v1alpha5 does not take pods that ask for a NodePool, nor the other way round", () => {
+    const pools = [
+      poolInput({ name: "old", id: "provisioner/old", generation: "alpha", weight: 1 }),
+      poolInput({ name: "new" }),
+    ];
+    const asks = (label: string, name: string) =>
+      pod({ spec: { nodeSelector: { [`karpenter.sh/${label}`]: name } } });
+    expect(where({ pods: [asks("nodepool", "new")], pools })).toEqual(["new: pod"]);
+    expect(where({ pods: [asks("nodepool", "old")], pools })).toEqual(["pod!"]);
+    expect(where({ pods: [asks("provisioner-name", "old")], pools })).toEqual(["old: pod"]);
+    expect(where({ pods: [asks("provisioner-name", "new")], pools })).toEqual(["pod!"]);
+    const [claim] = solved({ pods: [asks("nodepool", "new")], pools }).newClaims;
+    const keys = claim?.requirements.map(({ key }) => key);
+    expect(keys).toContain("karpenter.sh/nodepool");
+    expect(keys).not.toContain("karpenter.sh/provisioner-name");
+  });
+
   it("asks nobody to tolerate its startup taints", () => {
     const startupTaints = [{ key: "cni", effect: "NoSchedule" as const }];
     expect(where({ pods: [pod()], pools: [poolInput({ startupTaints })] })).toEqual([
