@@ -13,7 +13,7 @@ import { Random } from "../src/base/random.ts";
 import { type Replica, startReplica } from "./replicas.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
-const RUNS = Number(process.env["CRASH_RUNS"] ?? 4);
+const RUNS = Number(process.env["CRASH_RUNS"] ?? 2);
 const FIRST = Number(process.env["CRASH_FIRST_SEED"] ?? 1);
 const V1 = "karpenter.sh/v1";
 const MINUTE = 60_000;
@@ -186,7 +186,7 @@ describe("two replicas, the leader killed at any write", { timeout: 600_000 }, (
         );
       } finally {
         kills += drill.kills;
-      for (const replica of drill.replicas) replica.kill();
+        for (const replica of drill.replicas) replica.kill();
         await world.close();
       }
     },

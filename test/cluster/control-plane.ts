@@ -45,6 +45,10 @@ export interface ControlPlane {
   readonly transport: Transport;
   /** Process id of a program, for those who want to hurt it. */
   pid(program: Program): number | undefined;
+  /** `kill -9`; what the program had stored stays. */
+  kill(program: Program): Promise<void>;
+  /** Starts a killed program again, as it was. */
+  revive(program: Program): void;
   stop(): Promise<void>;
 }
 
@@ -111,7 +115,19 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     throw error;
   }
   if (options.stays === true) for (const child of children) child.unref();
-  return { url, kubeconfig, transport, pid: (program) => pidOf(directory, program), stop };
+  return {
+    url,
+    kubeconfig,
+    transport,
+    pid: (program) => pidOf(directory, program),
+    kill: async (program) => {
+      const pid = pidOf(directory, program) ?? 0;
+      signal(pid, "SIGKILL");
+      while (isOurs(pid, program)) await sleep(10);
+    },
+    revive: start,
+    stop,
+  };
 }
 
 /** Every program that this folder knows of. */

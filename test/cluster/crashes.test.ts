@@ -1,0 +1,88 @@
+/**
+ * Two `karpenter controller` processes on the real control plane, the leader killed with `kill -9` at random
+ * moments while nodes come and go. `CRASH_RUNS=50 npm run test:cluster -- test/cluster/crashes.test.ts`.
+ */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Random } from "../../src/base/random.ts";
+import { type KwokStory, openKwokStory } from "./kwok-story.ts";
+import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
+
+const RUNS = Number(process.env["CRASH_RUNS"] ?? 3);
+const FIRST = Number(process.env["CRASH_FIRST_SEED"] ?? 1);
+const NODES = 8;
+/** A lease runs out after 15 s, and somebody who looks every 2 s takes it. */
+const LIMIT_MS = 150_000;
+
+describe("two replicas on a real cluster, the leader killed at random moments", () => {
+  let story: KwokStory;
+  let replicas: ReplicaProcess[] = [];
+  let started = 0;
+  const takeovers: number[] = [];
+
+  function start(): void {
+    const name = `replica-${started++}`;
+    const logFile = join(story.directory, "logs", `${name}.log`);
+    replicas.push(startReplicaProcess(name, story.plane.kubeconfig, logFile));
+  }
+  const leader = () => replicas.find(({ leads }) => leads);
+
+  beforeAll(async () => {
+    story = await openKwokStory();
+    start();
+    start();
+  });
+  afterAll(async () => {
+    for (const replica of replicas) await replica.kill();
+    if (takeovers.length > 0) {
+      const sorted = takeovers.toSorted((a, b) => a - b);
+      const seconds = (ms: number | undefined) => ((ms ?? 0) / 1_000).toFixed(1);
+      process.stderr.write(
+        `${sorted.length} takeovers, the next one leads after ${seconds(sorted[0])} to ${seconds(sorted.at(-1))} s\n`,
+      );
+    }
+    await story?.close();
+  });
+
+  /** Kills whoever leads after some time, waits for the next one, and starts the dead one again. */
+  async function killLeaderAfter(ms: number): Promise<void> {
+    await story.until("somebody leads", async () => leader() !== undefined);
+    await sleep(ms);
+    const victim = leader();
+    const diedMs = performance.now();
+    await victim?.kill();
+    replicas = replicas.filter((one) => one !== victim);
+    start();
+    await story.until("another one leads", async () => leader() !== undefined);
+    takeovers.push(performance.now() - diedMs);
+  }
+
+  const seeds = Array.from({ length: RUNS }, (_, index) => FIRST + index);
+  it.each(seeds)(
+    "seed %i: nothing is launched twice, lost or left behind",
+    { timeout: 900_000 },
+    async (seed) => {
+      const random = new Random(`live crash/${seed}`);
+      const before = new Set((await story.claims()).map(({ metadata }) => metadata.uid));
+      expect(before.size).toBe(0);
+      await story.scale(NODES);
+      await killLeaderAfter(random.int(3_000));
+      const up = async () => (await story.running()) === NODES;
+      await story.until("all pods run", up, LIMIT_MS);
+      // One more than pods is what a plan made in the middle of things may cost; it goes by itself.
+      const settled = async () => (await story.nodes()).length === NODES;
+      await story.until("there is one node a pod", settled, LIMIT_MS);
+      await story.until("claims and Nodes are whole", async () => {
+        await story.expectWhole(NODES);
+        return true;
+      });
+
+      await story.scale(0);
+      await killLeaderAfter(1_000 + random.int(5_000));
+      const gone = async () =>
+        (await story.nodes()).length === 0 && (await story.claims()).length === 0;
+      await story.until("no node, claim or finalizer stays", gone, LIMIT_MS);
+    },
+  );
+});

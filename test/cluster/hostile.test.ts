@@ -1,0 +1,146 @@
+/**
+ * A control plane that misbehaves: Karpenter decides nothing while its view is stale, goes on by itself, and
+ * ends where it would have ended. Prints how long each recovery took and what the process held then.
+ */
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Random } from "../../src/base/random.ts";
+import { type HostileProxy, startHostileProxy } from "./hostile-proxy.ts";
+import { type KwokStory, openKwokStory } from "./kwok-story.ts";
+import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
+
+const NODES = 6;
+
+describe("a hostile API server", { timeout: 400_000 }, () => {
+  let story: KwokStory;
+  let proxy: HostileProxy;
+  let karpenter: ReplicaProcess;
+  const report: string[] = [];
+
+  beforeAll(async () => {
+    story = await openKwokStory();
+    const random = new Random("hostile");
+    proxy = await startHostileProxy(story.directory, story.plane.url, () => random.fraction());
+    const logFile = join(story.directory, "logs", "karpenter.log");
+    // Alone, so that losing the lead is not part of every story: that is the crash tests' subject.
+    karpenter = startReplicaProcess("karpenter", proxy.kubeconfig, logFile, [
+      "--disable-leader-election",
+      "true",
+    ]);
+  });
+  afterAll(async () => {
+    process.stderr.write(`${report.map((line) => `  ${line}`).join("\n")}\n`);
+    await karpenter?.kill();
+    await proxy?.close();
+    await story?.close();
+  });
+
+  /** While the fault is there the cluster is asked to grow; after it, it grows and shrinks as ever. */
+  async function survive(what: string, fault: () => Promise<void>): Promise<void> {
+    await story.scale(2);
+    const two = async () => (await story.running()) === 2 && (await story.nodes()).length === 2;
+    await story.until("two pods run", two, 180_000);
+    const known = karpenter.log().length;
+    await fault();
+    proxy.heal();
+    const healedMs = performance.now();
+    await story.until("the cluster answers", async () => (await story.scale(NODES)) === undefined);
+    const grown = async () => (await story.running()) === NODES;
+    await story.until(`all pods run after: ${what}`, grown, 180_000);
+    const seconds = ((performance.now() - healedMs) / 1_000).toFixed(1);
+    const held = `RSS ${karpenter.rssMib()} MiB`;
+    report.push(`${what}: ${NODES} pods run ${seconds} s after; ${staleFor(known)}; ${held}`);
+    const whole = async () => {
+      await story.expectWhole(NODES);
+      return true;
+    };
+    await story.until("every claim has its Node, one a pod", whole, 180_000);
+    await story.scale(0);
+    const gone = async () =>
+      (await story.nodes()).length === 0 && (await story.claims()).length === 0;
+    await story.until("everything is gone", gone, 180_000);
+    expect(karpenter.alive).toBe(true);
+  }
+
+  /** What Karpenter itself says of how long it decided nothing. */
+  function staleFor(known: number): string {
+    const found = karpenter
+      .log()
+      .slice(known)
+      .flatMap((line) => /"staleMs":(\d+)/.exec(line)?.[1] ?? []);
+    const seconds = Math.max(0, ...found.map(Number)) / 1_000;
+    return seconds === 0 ? "not stale for long" : `stale for ${seconds.toFixed(1)} s`;
+  }
+
+  it("cuts every connection, again and again", async () => {
+    await survive("connections cut ten times", async () => {
+      await story.scale(4);
+      for (let n = 0; n < 10; n++) {
+        await sleep(300);
+        proxy.cut();
+      }
+    });
+  });
+
+  it("takes no connection for twenty seconds", async () => {
+    await survive("out of reach for 20 s", async () => {
+      proxy.refuse(true);
+      await story.scale(4);
+      await sleep(20_000);
+      // Nobody could have asked for these.
+      expect((await story.nodes()).length).toBe(2);
+      expect(karpenter.log().join("\n")).toContain("view of the cluster is stale");
+    });
+  });
+
+  it("answers a third of all requests with 429, 500, 503 and 504", async () => {
+    await survive("a third of all answers 429, 500, 503, 504 for 20 s", async () => {
+      proxy.answer([429, 500, 503, 504], 1 / 3);
+      await story.scale(4);
+      await sleep(20_000);
+    });
+  });
+
+  it("brings watch events five seconds late", async () => {
+    await survive("watches 5 s late for 30 s", async () => {
+      proxy.delayWatches(5_000);
+      await story.scale(4);
+      await sleep(30_000);
+      // Late is not lost: nothing is bought twice because the own Node is not seen yet.
+      expect((await story.claims()).length).toBeLessThanOrEqual(4);
+    });
+  });
+
+  it("says that versions are gone", async () => {
+    await survive("every watch expired", async () => {
+      proxy.expire();
+      await story.scale(4);
+    });
+  });
+
+  it("lets the stream of pods fall silent", async () => {
+    await survive("the pods' stream silent until noticed", async () => {
+      proxy.silence("pods");
+      await story.scale(4);
+      const noticed = async () => karpenter.log().join("\n").includes("watch went silent");
+      await story.until("the silence is noticed", noticed, 120_000);
+    });
+  });
+
+  it("is killed and started again", async () => {
+    await survive("kube-apiserver killed for 5 s", async () => {
+      await story.plane.kill("kube-apiserver");
+      await sleep(5_000);
+      story.plane.revive("kube-apiserver");
+    });
+  });
+
+  it("loses etcd for a while", async () => {
+    await survive("etcd killed for 5 s", async () => {
+      await story.plane.kill("etcd");
+      await sleep(5_000);
+      story.plane.revive("etcd");
+    });
+  });
+});

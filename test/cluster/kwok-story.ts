@@ -1,0 +1,153 @@
+/**
+ * What the crash and fault tests do to a real cluster and look at: one pool of kwok nodes, one Deployment with
+ * a pod a node, and everything that must be in order afterwards.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
+import { NODE, type Node } from "../../src/apis/core/node.ts";
+import { POD, type Pod } from "../../src/apis/core/pod.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import type { KubeClient } from "../../src/kube/client.ts";
+import { createKubeClient } from "../../src/kube/kube-client.ts";
+import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
+import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
+import { type ControlPlane, startControlPlane } from "./control-plane.ts";
+
+export interface KwokStory {
+  readonly plane: ControlPlane;
+  readonly directory: string;
+  readonly client: KubeClient;
+  scale(replicas: number): Promise<void>;
+  /** Makes every node of the pool differ from its template, so that all are replaced. */
+  drift(mark: string): Promise<void>;
+  running(): Promise<number>;
+  nodes(): Promise<readonly Node[]>;
+  claims(): Promise<readonly NodeClaim[]>;
+  /** Every claim has one Node, every Node its claim, none twice; throws with what is not so. */
+  expectWhole(count: number): Promise<void>;
+  until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openKwokStory(): Promise<KwokStory> {
+  const directory = mkdtempSync(join(tmpdir(), "karpenter-story-"));
+  const plane = await startControlPlane({
+    directory,
+    tell: (line) => process.stderr.write(`${line}\n`),
+  });
+  const client = createKubeClient(plane.transport);
+  const web = { namespace: "default", labelSelector: "app=web" };
+  const ours = { labelSelector: "karpenter.sh/nodepool" };
+  const story: KwokStory = {
+    plane,
+    directory,
+    client,
+    scale: async (replicas) => {
+      const ref = { name: "web", namespace: "default" };
+      await client.patch(DEPLOYMENT, ref, { type: "merge", body: { spec: { replicas } } }, "scale");
+    },
+    drift: async (mark) => {
+      const kind = await discoverResources(client).kind("karpenter.sh/v1", "NodePool");
+      const body = { spec: { template: { metadata: { labels: { mark } } } } };
+      await client.patch(kind, { name: "default" }, { type: "merge", body });
+    },
+    running: async () => {
+      const { items } = await client.list<Pod>(POD, web);
+      return items.filter(
+        ({ status, metadata }) =>
+          status?.phase === "Running" && metadata.deletionTimestamp === undefined,
+      ).length;
+    },
+    nodes: async () => (await client.list(NODE, ours)).items,
+    claims: async () => (await client.list(NODE_CLAIM)).items,
+    expectWhole: async (count) => {
+      const [claims, nodes] = [await story.claims(), await story.nodes()];
+      const wanted = claims.map(({ status }) => status?.providerID ?? "none").sort();
+      const there = nodes.map(({ spec }) => spec?.providerID ?? "none").sort();
+      const doubled = wanted.filter((id, index) => wanted[index + 1] === id);
+      if (wanted.length === count && doubled.length === 0 && wanted.join() === there.join()) return;
+      throw new Error(`not ${count} whole nodes: claims ${wanted.join()}; Nodes ${there.join()}`);
+    },
+    until: async (what, holds, limitMs = 120_000) => {
+      const deadlineMs = performance.now() + limitMs;
+      // The server may be away: that is not the answer.
+      while (!(await holds().catch(() => false))) {
+        if (performance.now() > deadlineMs) throw new Error(`never happened: ${what}`);
+        await sleep(100);
+      }
+    },
+    close: async () => {
+      await plane.stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+  try {
+    await installCustomKinds(plane.transport, new SystemClock());
+    for (const body of [NODE_CLASS, POOL, WEB]) {
+      const kind = await discoverResources(client).kind(body.apiVersion ?? "", body.kind ?? "");
+      const ref = { name: body.metadata.name, namespace: body.metadata.namespace };
+      await client.patch(kind, ref, { type: "apply", body, fieldManager: "test", force: true });
+    }
+  } catch (error) {
+    await story.close();
+    throw error;
+  }
+  return story;
+}
+
+const NODE_CLASS = {
+  apiVersion: "karpenter.kwok.sh/v1alpha1",
+  kind: "KWOKNodeClass",
+  metadata: { name: "default" },
+} as KubeObject;
+
+const POOL = {
+  apiVersion: "karpenter.sh/v1",
+  kind: "NodePool",
+  metadata: { name: "default" },
+  spec: {
+    template: {
+      spec: {
+        nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+        requirements: [{ key: "kubernetes.io/arch", operator: "In", values: ["amd64"] }],
+      },
+    },
+    disruption: {
+      consolidationPolicy: "WhenEmpty",
+      consolidateAfter: "1s",
+      budgets: [{ nodes: "100%" }],
+    },
+  },
+} as KubeObject;
+
+const WEB = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "web", namespace: "default" },
+  spec: {
+    replicas: 0,
+    selector: { matchLabels: { app: "web" } },
+    template: {
+      metadata: { labels: { app: "web" } },
+      spec: {
+        terminationGracePeriodSeconds: 0,
+        containers: [{ name: "c", image: "pause", resources: { requests: { cpu: "500m" } } }],
+        affinity: {
+          podAntiAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: [
+              {
+                topologyKey: "kubernetes.io/hostname",
+                labelSelector: { matchLabels: { app: "web" } },
+              },
+            ],
+          },
+        },
+      },
+    },
+  },
+} as KubeObject;
