@@ -167,6 +167,44 @@ describe("karpenter controller on a real control plane", () => {
     await cluster.until("2 pods run again", async () => (await running("web")).length === 2);
   });
 
+  it("reckons daemons on each new node", async () => {
+    await cluster.apply(pool("default"));
+    const daemon = deployment("daemon", 1, "3") as KubeObject & { spec: Record<string, unknown> };
+    const { replicas: _, ...spec } = daemon.spec;
+    await cluster.apply({ ...daemon, kind: "DaemonSet", spec } as KubeObject);
+    await cluster.apply(deployment("web", 1));
+    await cluster.until("the pod runs", async () => (await running("web")).length === 1);
+    await cluster.until("its daemon runs", async () => (await running("daemon")).length === 1);
+    const [node, ...others] = await nodes();
+    expect(others).toEqual([]);
+    expect(Number(node?.status?.capacity?.["cpu"])).toBeGreaterThan(4);
+    const [app] = await running("web");
+    const [beside] = await running("daemon");
+    expect(beside?.spec.nodeName).toBe(app?.spec.nodeName);
+    await cluster.remove("DaemonSet", "daemon", "apps/v1");
+  });
+
+  it("plans nothing more for pods whose node is on its way", async () => {
+    await cluster.apply({
+      apiVersion: "karpenter.kwok.sh/v1alpha1",
+      kind: "KWOKNodeClass",
+      metadata: { name: "slow" },
+      spec: { nodeRegistrationDelay: "15s" },
+    } as KubeObject);
+    const nodeClassRef = { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "slow" };
+    const requirements = [
+      { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+    ];
+    await cluster.apply(pool("default", { template: { spec: { nodeClassRef, requirements } } }));
+    await cluster.apply(deployment("web", 3));
+    let most = 0;
+    await cluster.until("3 pods run", async () => {
+      most = Math.max(most, (await claims()).length);
+      return (await running("web")).length === 3;
+    });
+    expect(most).toBe(1);
+  });
+
   it("stops at a pool's limits and says so", async () => {
     await cluster.apply(pool("default", { limits: { cpu: "4" } }));
     await cluster.apply(deployment("web", 10, "1500m"));

@@ -1,0 +1,226 @@
+/**
+ * Objects that no Karpenter should ever meet, on a real control plane: each is there while a sound pool
+ * brings nodes and lets them go, and each is named to whoever looks.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Event } from "../../src/apis/core/kinds.ts";
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import { condition } from "../../src/apis/karpenter/conditions.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+
+const V1 = "karpenter.sh/v1";
+const CRD = "apiextensions.k8s.io/v1";
+const CLASS = { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" };
+const ON_DEMAND = { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] };
+
+function pool(name: string, template: object = {}, disruption: object = {}): KubeObject {
+  return {
+    apiVersion: V1,
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: { spec: { nodeClassRef: CLASS, requirements: [ON_DEMAND], ...template } },
+      disruption: {
+        consolidationPolicy: "WhenEmpty",
+        consolidateAfter: "1s",
+        budgets: [{ nodes: "100%" }],
+        ...disruption,
+      },
+    },
+  } as KubeObject;
+}
+
+function claim(name: string, spec: object): KubeObject {
+  return {
+    apiVersion: V1,
+    kind: "NodeClaim",
+    metadata: { name, labels: { "karpenter.sh/nodepool": "sound" } },
+    spec: { nodeClassRef: CLASS, requirements: [ON_DEMAND], ...spec },
+  } as KubeObject;
+}
+
+function podSpec(more: object = {}) {
+  const resources = { requests: { cpu: "1", memory: "512Mi" } };
+  return {
+    nodeSelector: { "karpenter.sh/capacity-type": "on-demand" },
+    terminationGracePeriodSeconds: 0,
+    containers: [{ name: "c", image: "pause", resources }],
+    ...more,
+  };
+}
+
+describe("one broken object does not stop the rest", () => {
+  let cluster: LiveCluster;
+  const pods = async () =>
+    (await cluster.list<Pod>("Pod", "v1", "app=web")).filter(
+      ({ status, metadata }) =>
+        status?.phase === "Running" && metadata.deletionTimestamp === undefined,
+    );
+  const eventsOf = async (name: string) =>
+    (await cluster.list<Event>("Event")).filter(
+      ({ involvedObject }) => involvedObject.name === name,
+    );
+  const scale = (replicas: number) =>
+    cluster.merge("Deployment", "web", { spec: { replicas } }, "apps/v1");
+
+  /** Up with new nodes of the sound pool, and down again: when they are empty, or at once by hand. */
+  async function upAndDown(how: "emptied" | "deleted" = "deleted"): Promise<void> {
+    await scale(4);
+    await cluster.until("4 pods run", async () => (await pods()).length === 4, 90_000);
+    const nodes = await cluster.list<Node>("Node", "v1", "karpenter.sh/nodepool=sound");
+    const used = nodes.map(({ metadata }) => metadata.name).filter((name) => name !== "forged");
+    expect(used.length).toBeGreaterThan(0);
+    await scale(0);
+    for (const name of how === "deleted" ? used : []) await cluster.remove("Node", name);
+    const empty = async () => {
+      const left = await cluster.list<Node>("Node", "v1", "karpenter.sh/nodepool=sound");
+      return !left.some(({ metadata }) => used.includes(metadata.name));
+    };
+    await cluster.until("the nodes are gone", empty, 90_000);
+  }
+
+  beforeAll(async () => {
+    cluster = await openLiveCluster();
+    await cluster.apply({
+      apiVersion: "karpenter.kwok.sh/v1alpha1",
+      kind: "KWOKNodeClass",
+      metadata: { name: "default" },
+      spec: {},
+    } as KubeObject);
+    await cluster.apply(pool("sound"));
+    await cluster.apply({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "web", namespace: "default" },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: { app: "web" } },
+        template: { metadata: { labels: { app: "web" } }, spec: podSpec() },
+      },
+    } as KubeObject);
+  });
+  afterAll(() => cluster?.close());
+
+  it("NodeClaims that never get a providerID: no such class, and no instance type that fits", async () => {
+    await cluster.apply(claim("no-class", { nodeClassRef: { ...CLASS, name: "gone" } }));
+    const nowhere = {
+      key: "node.kubernetes.io/instance-type",
+      operator: "In",
+      values: ["no-such-type"],
+    };
+    await cluster.apply(claim("no-type", { requirements: [ON_DEMAND, nowhere] }));
+    await upAndDown("emptied");
+  });
+
+  it("a NodeClaim whose status another writer emptied", async () => {
+    await scale(1);
+    await cluster.until("a pod runs", async () => (await pods()).length === 1, 90_000);
+    const claims = (await cluster.list("NodeClaim", V1)).filter(
+      (one) => (one as { status?: { nodeName?: string } }).status?.nodeName,
+    );
+    const name = claims[0]?.metadata.name ?? "";
+    await cluster.client.patch(
+      {
+        group: "karpenter.sh",
+        version: "v1",
+        kind: "NodeClaim",
+        plural: "nodeclaims",
+        namespaced: false,
+      },
+      { name },
+      { type: "merge", body: { status: { providerID: null, nodeName: null, conditions: null } } },
+      "status",
+    );
+    await upAndDown();
+  });
+
+  it("a Node that says it is ours and has neither providerID nor capacity", async () => {
+    await cluster.apply({
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name: "forged", labels: { "karpenter.sh/nodepool": "sound" } },
+    } as KubeObject);
+    await upAndDown();
+    await cluster.remove("Node", "forged");
+  });
+
+  it("a pod whose claim is bound to a volume that is gone", async () => {
+    await cluster.apply({
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: {
+        name: "data",
+        namespace: "default",
+        annotations: { "pv.kubernetes.io/bind-completed": "yes" },
+      },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        storageClassName: "",
+        volumeName: "gone",
+        resources: { requests: { storage: "1Gi" } },
+      },
+    } as KubeObject);
+    const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
+    await cluster.apply({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "lost", namespace: "default" },
+      spec: podSpec({ volumes }),
+    } as KubeObject);
+    await upAndDown();
+    expect((await eventsOf("lost")).map(({ message }) => message).join("\n")).toContain("gone");
+    await cluster.remove("Pod", "lost");
+  });
+
+  it("NodePools that another writer made invalid behind the schema's back", async () => {
+    const name = "nodepools.karpenter.sh";
+    const crd = (await cluster.list("CustomResourceDefinition", CRD)).find(
+      ({ metadata }) => metadata.name === name,
+    ) as KubeObject & { spec: { versions: object[] } };
+    const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+    const open = crd.spec.versions.map((version) => ({
+      ...version,
+      schema: { openAPIV3Schema: anything },
+    }));
+    await cluster.merge("CustomResourceDefinition", name, { spec: { versions: open } }, CRD);
+    const broken = [
+      pool("operator", { requirements: [{ ...ON_DEMAND, operator: "Nonsense" }] }),
+      pool("budget", {}, { budgets: [{ nodes: "many", schedule: "never", duration: "1x" }] }),
+      pool("duration", { expireAfter: "soon" }),
+      { apiVersion: V1, kind: "NodePool", metadata: { name: "hollow" }, spec: {} } as KubeObject,
+    ];
+    for (const one of broken)
+      await cluster.until(`${one.metadata.name} is stored`, () =>
+        cluster.apply(one).then(
+          () => true,
+          () => false,
+        ),
+      );
+    await cluster.merge(
+      "CustomResourceDefinition",
+      name,
+      { spec: { versions: crd.spec.versions } },
+      CRD,
+    );
+    await upAndDown("emptied");
+    const told = await cluster.list("NodePool", V1);
+    const notReady = told.filter((one) => condition(one, "Ready")?.status !== "True");
+    // A broken budget closes disruption; nodes are still brought.
+    const names = notReady.map(({ metadata }) => metadata.name).sort();
+    expect(names).toEqual(["duration", "hollow", "operator"]);
+    const hollow = told.find(({ metadata }) => metadata.name === "hollow") as KubeObject;
+    expect(condition(hollow, "ValidationSucceeded")?.message).toBe("spec.template: is missing");
+    const log = cluster.log().join("\n");
+    expect(log).toContain("nodepool cannot be read");
+    expect(log).toContain("detected disruption budget errors");
+    for (const { metadata } of broken) await cluster.remove("NodePool", metadata.name, V1);
+  });
+
+  it("and the process has not fallen over once", () => {
+    const log = cluster.log();
+    expect(log.filter((line) => /TypeError|AssertionError|unhandled/i.test(line))).toEqual([]);
+    expect(log.filter((line) => line.includes("successfully acquired lease")).length).toBe(1);
+  });
+});
