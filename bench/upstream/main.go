@@ -1,7 +1,9 @@
 // Upstream's scheduler on a workload file of this bench: the opponent, run beside ours.
 //
-//	go run . [-workers N] [-ignore-preferences] workload.json
+//	go run . [-workers N] workload.json
+//	go run . -scenarios scenarios.ndjson
 //
+// With -scenarios it plans one scenario of test/fuzz a line instead and prints one outcome a line.
 // It reads the file that bench/workload.ts describes, plans the batch once in this cold process
 // and prints one line of JSON: milliseconds for setting up and for Solve, nodes, price, pods left.
 // sigs.k8s.io/karpenter is an ordinary module here; nothing of it is changed.
@@ -68,7 +70,14 @@ type report struct {
 
 func main() {
 	workers := flag.Int("workers", 1, "concurrent evaluations, upstream's NumConcurrentReconciles")
+	scenarios := flag.String("scenarios", "", "a file with one scenario a line")
 	flag.Parse()
+	if *scenarios != "" {
+		if err := scenarioFile(*scenarios); err != nil {
+			fail(err)
+		}
+		return
+	}
 	if flag.NArg() != 1 {
 		fail(fmt.Errorf("one workload file is needed, got %d arguments", flag.NArg()))
 	}

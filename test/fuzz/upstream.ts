@@ -1,3 +1,150 @@
-export function againstUpstream(_seed: number, _count: number): number {
-  return 1;
+/**
+ * The same scenarios through sigs.k8s.io/karpenter (bench/upstream) and through our rules: ours must
+ * place every pod that upstream places. Each pod of which they differ is put to a class of
+ * differences.ts; one of no class, or a class that is not a reason, fails the run. Needs Go.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
+import type { Scenario } from "../validator/validate.ts";
+import { classify } from "./differences.ts";
+import { drawScenario } from "./draw.ts";
+import { planned } from "./ours.ts";
+
+/** As bench/upstream prints it. */
+export interface Outcome {
+  readonly newNodeClaims:
+    | readonly {
+        readonly nodePool: string;
+        readonly pods: readonly string[];
+        readonly priceMicroUsdPerHour: number;
+      }[]
+    | null;
+  /** Pod → node. */
+  readonly existing: Readonly<Record<string, string>>;
+  /** Pod → why. */
+  readonly unschedulable: Readonly<Record<string, string>>;
+  readonly error?: string;
+}
+
+interface Tally {
+  pods: number;
+  same: number;
+  cheaper: number;
+  dearer: number;
+  readonly classes: Map<string, number[]>;
+  readonly unexplained: string[];
+}
+
+const EAGER = {
+  ...DEFAULT_PLANNER,
+  minPods: 0,
+  minSaving: 0,
+  nodeMicroUsdPerHour: 0,
+  baseWork: 20_000,
+};
+
+/** The exit code. */
+export function againstUpstream(first: number, count: number): number {
+  const folder = mkdtempSync(join(tmpdir(), "karpenter-fuzz-"));
+  try {
+    const program = join(folder, "upstream");
+    const home = fileURLToPath(new URL("../../bench/upstream", import.meta.url));
+    run("go", ["build", "-o", program, "."], home);
+    const scenarios = Array.from({ length: count }, (_, at) => drawScenario(first + at));
+    const file = join(folder, "scenarios.ndjson");
+    writeFileSync(file, scenarios.map((one) => `${JSON.stringify(one)}\n`).join(""));
+    const answers = run(program, ["-scenarios", file]).trimEnd().split("\n");
+    const tally: Tally = {
+      pods: 0,
+      same: 0,
+      cheaper: 0,
+      dearer: 0,
+      classes: new Map(),
+      unexplained: [],
+    };
+    scenarios.forEach((scenario, at) => {
+      compare(scenario, JSON.parse(answers[at] as string) as Outcome, first + at, tally);
+    });
+    print(count, tally);
+    return tally.unexplained.length === 0 ? 0 : 1;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function compare(scenario: Scenario, theirs: Outcome, seed: number, tally: Tally): void {
+  if (theirs.error !== undefined) {
+    note(tally, `upstream fails: ${theirs.error.slice(0, 60)}`, seed);
+    return;
+  }
+  const ours = planned(scenario, GREEDY_PLANNER);
+  const left = new Map(ours.unschedulable.map(({ pod, reason }) => [pod, reason]));
+  const placed = new Set([
+    ...Object.keys(theirs.existing),
+    ...(theirs.newNodeClaims ?? []).flatMap((claim) => claim.pods),
+  ]);
+  const pods = scenario.manifests.filter(({ kind, spec }) => kind === "Pod" && !spec.nodeName);
+  tally.pods += pods.length;
+  for (const pod of pods) {
+    const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
+    const unplaced = left.get(name);
+    if ((unplaced === undefined) === placed.has(name)) tally.same++;
+    else if (unplaced === undefined) note(tally, "only ours places it", seed);
+    else {
+      const found = classify({ scenario, pod, reason: unplaced, theirs, ours });
+      if (found === undefined) tally.unexplained.push(`seed ${seed}: ${name}: ${unplaced}`);
+      else note(tally, `only upstream places it: ${found}`, seed);
+    }
+  }
+  if (left.size > 0 || Object.keys(theirs.unschedulable).length > 0) return;
+  const cost = planned(scenario, EAGER).totals.priceMicroUsdPerHour;
+  const theirCost = (theirs.newNodeClaims ?? []).reduce(
+    (sum, one) => sum + one.priceMicroUsdPerHour,
+    0,
+  );
+  if (cost < theirCost) tally.cheaper++;
+  if (cost > theirCost) {
+    tally.dearer++;
+    note(tally, "all placed by both, upstream's plan is cheaper", seed);
+  }
+}
+
+function note(tally: Tally, what: string, seed: number): void {
+  const seeds = tally.classes.get(what) ?? [];
+  seeds.push(seed);
+  tally.classes.set(what, seeds);
+}
+
+function print(count: number, tally: Tally): void {
+  const lines = [
+    `${count} scenarios, ${tally.pods} pods; both agree on ${tally.same}`,
+    `where both place all: our plan is cheaper ${tally.cheaper} times, dearer ${tally.dearer} times`,
+    ...[...tally.classes]
+      .sort(([, a], [, b]) => b.length - a.length)
+      .map(
+        ([what, seeds]) =>
+          `${String(seeds.length).padStart(6)}  ${what} (seeds ${[...new Set(seeds)].slice(0, 5).join(", ")})`,
+      ),
+    ...tally.unexplained
+      .slice(0, 20)
+      .map((one) => `only upstream places it, no reason known: ${one}`),
+    `${tally.unexplained.length} pods that only upstream places are not explained`,
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+function run(command: string, args: readonly string[], cwd?: string): string {
+  const options = {
+    encoding: "utf8" as const,
+    maxBuffer: 1 << 30,
+    ...(cwd === undefined ? {} : { cwd }),
+  };
+  const { status, stdout, stderr, error } = spawnSync(command, args, options);
+  if (error !== undefined) throw new Error(`${command}: ${error.message}`);
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed: ${stderr}`);
+  return stdout;
 }

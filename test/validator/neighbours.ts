@@ -1,5 +1,5 @@
 /** Spread, affinity and anti-affinity, looked at once all pods are where the plan puts them. */
-import { type Json, selects, tolerates, wantsNode } from "./kubernetes.ts";
+import { type Json, repelledBy, selects, wantsNode } from "./kubernetes.ts";
 import { domainsOf, HOSTNAME, outcomesOf, type Place } from "./places.ts";
 import type { Facts } from "./validate.ts";
 
@@ -188,11 +188,7 @@ function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<s
   if (rule.topologyKey === HOSTNAME) return found;
   for (const pool of pools) {
     const taints: readonly Json[] = pool.spec.template.spec.taints ?? [];
-    if (
-      rule.nodeTaintsPolicy === "Honor" &&
-      taints.some((one) => !tolerates(pod.spec.tolerations ?? [], one))
-    )
-      continue;
+    if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) continue;
     for (const { labels } of outcomesOf(pool, [], [...types.values()])) {
       const domain = labels[rule.topologyKey];
       if (
@@ -210,11 +206,7 @@ function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<s
 }
 
 function isCountedOver(rule: Json, pod: Json, { outcomes, taints }: Place): boolean {
-  if (
-    rule.nodeTaintsPolicy === "Honor" &&
-    taints.some((one) => !tolerates(pod.spec.tolerations ?? [], one))
-  )
-    return false;
+  if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) return false;
   return (
     rule.nodeAffinityPolicy === "Ignore" ||
     outcomes.some(({ labels }) => wantsNode(pod.spec, labels))

@@ -344,7 +344,7 @@ export class Topology {
     if (key === HOSTNAME_LABEL_KEY) return counts;
     for (const template of this.#templates) {
       const { tolerations } = filter;
-      if (tolerations !== undefined && firstUntolerated(tolerations, template.taints)) continue;
+      if (tolerations !== undefined && keepsAway(template.taints, tolerations)) continue;
       for (const set of this.#eligibleSets(template, filter)) {
         const requirement = this.#space.get(set).get(key);
         const bits = template.table.compatible(set);
@@ -445,9 +445,15 @@ function anyCounted(group: TopologyGroup, podDomains: Requirement): boolean {
   return false;
 }
 
+/** nodeTaintsPolicy looks at taints that forbid, not at those that only discourage. */
+function keepsAway(taints: readonly Taint[], tolerations: readonly Toleration[]): boolean {
+  const forbidding = taints.filter(({ effect }) => effect !== "PreferNoSchedule");
+  return firstUntolerated(tolerations, forbidding) !== undefined;
+}
+
 function eligible(filter: NodeFilter, place: Place): boolean {
   const { requirements, tolerations } = filter;
-  if (tolerations !== undefined && firstUntolerated(tolerations, place.taints)) return false;
+  if (tolerations !== undefined && keepsAway(place.taints, tolerations)) return false;
   return requirements === undefined || requirements.some((one) => place.canMeet(one));
 }
 
