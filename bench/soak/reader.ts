@@ -1,0 +1,74 @@
+/**
+ * The watched side of the soak, a process of its own so that its memory is its own: the mirrors and the HTTP
+ * transport of the controller, on pods by way of the hostile proxy. Prints a line of JSON every second.
+ */
+import { POD, type Pod } from "../../src/apis/core/pod.ts";
+import { Random } from "../../src/base/random.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import type { KubeClient } from "../../src/kube/client.ts";
+import { createHttpTransport } from "../../src/kube/http-transport.ts";
+import { createKubeClient } from "../../src/kube/kube-client.ts";
+import { clusterAccess } from "../../src/kube/kubeconfig.ts";
+import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import { createLogger } from "../../src/operator/logger.ts";
+import { MARK, type Sample, WRITTEN } from "./sample.ts";
+
+run(process.argv[2] ?? "");
+
+function run(kubeconfig: string): void {
+  const clock = new SystemClock();
+  const log = createLogger({
+    clock,
+    level: "error",
+    encoding: "console",
+    commit: "",
+    write: (line) => process.stderr.write(`${line}\n`),
+  });
+  const access = clusterAccess(kubeconfig, {}, clock);
+  const client = createKubeClient(createHttpTransport({ ...access, userAgent: "soak" }));
+  let lists = 0;
+  const counting: KubeClient = {
+    ...client,
+    list: (kind, options) => {
+      lists++;
+      return client.list(kind, options);
+    },
+  };
+  const mirrors = new LiveMirrors({ client: counting, clock, random: new Random(process.pid), log });
+  const pods = mirrors.of(POD, { vital: true });
+  let lagsMs: number[] = [];
+  const heard = new Map<string, string>();
+  pods.on((event, pod) => {
+    const written = pod.metadata.annotations?.[WRITTEN];
+    if (event === "removed" || written === undefined) return;
+    const key = pod.metadata.name;
+    if (heard.get(key) === written) return;
+    heard.set(key, written);
+    lagsMs.push(clock.now() - Number(written));
+  });
+  const tell = (last: boolean): void => {
+    const sample: Sample = {
+      lagsMs,
+      lists,
+      objects: pods.size,
+      current: mirrors.current,
+      rssBytes: process.memoryUsage().rss,
+      ...(last ? { marks: marksOf(pods.list()) } : {}),
+    };
+    lagsMs = [];
+    process.stdout.write(`${JSON.stringify(sample)}\n`);
+  };
+  const timer = setInterval(() => tell(false), 1_000);
+  // The end of standard input is the end: also when the soak was killed.
+  process.stdin.resume().on("end", () => {
+    clearInterval(timer);
+    tell(true);
+    process.stdout.write("", () => process.exit());
+  });
+}
+
+function marksOf(pods: readonly Pod[]): Record<string, string> {
+  return Object.fromEntries(
+    pods.map(({ metadata }) => [metadata.name, metadata.annotations?.[MARK] ?? ""]),
+  );
+}
