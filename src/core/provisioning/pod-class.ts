@@ -296,15 +296,19 @@ function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): Topology
  * own; only those that matchLabelKeys names are part of what the pod asks for.
  */
 function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
-  let text = wishTexts.get(pod);
+  const isRunning = pod.spec.nodeName !== undefined;
+  let text = isRunning ? wishTexts.get(pod) : undefined;
   if (text === undefined) {
     text = wishText(pod);
-    wishTexts.set(pod, text);
+    if (isRunning) wishTexts.set(pod, text);
   }
   return volumeSets.length === 0 ? text : `${text} ${volumeSets.join()}`;
 }
 
-/** Pods never change: what was worked out for one pass serves in the next. */
+/**
+ * Pods never change: what was worked out for one pass serves in the next. Only for those that run: a
+ * pod that waits is planned for once, and a million entries would cost more than they save.
+ */
 const wishTexts = new WeakMap<Pod, string>();
 
 function wishText(pod: Pod): string {
