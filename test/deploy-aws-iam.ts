@@ -153,6 +153,15 @@ export function requestsOf(
         passRole,
       ];
     }
+    case "RunInstances": {
+      const tags = tagsIn(given, "instance");
+      return [
+        ...["instance", "volume", "network-interface"].flatMap((kind) => withTags(arn(kind), tags)),
+        ...["security-group", "subnet"].map((kind) => one(arn(kind))),
+        one(arn("image", "*", "")),
+        passRole,
+      ];
+    }
     case "DeleteLaunchTemplate": {
       const name = String(given["LaunchTemplateName"]);
       const resourceTags = made(aws, "CreateLaunchTemplate", "LaunchTemplateName", name);
@@ -224,7 +233,8 @@ function tagsIn(input: Record<string, unknown>, resourceType: string): Table {
 /** The tags that a resource was made with, from the journal. */
 function made(aws: SimulatedAws, action: string, field: string, name: string): Table {
   const input = aws.journal
-    .inputs<Record<string, unknown>>(action)
+    .calls({ action })
+    .map((entry) => entry.input as Record<string, unknown>)
     .find((one) => one[field] === name);
   if (input === undefined) return {};
   return action === "CreateLaunchTemplate"

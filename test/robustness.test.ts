@@ -629,11 +629,11 @@ describe("what is told", { timeout: 60_000 }, () => {
 
   it("a field that nothing acts on is said once for each object", async () => {
     await cluster();
-    await world.apply(nodeClass("special", { ipPrefixCount: 2 }));
+    await world.apply(pool("fixed", { replicas: 0 }));
     await world.advance(MINUTE);
     const told = world.log().filter((line) => line.includes("field is accepted but not acted on"));
     expect(told).toHaveLength(1);
-    expect(told[0]).toContain("spec.ipPrefixCount");
+    expect(told[0]).toContain("spec.replicas");
   });
 
   it("three hundred pods that cannot be placed give one event each, told again after five minutes", async () => {

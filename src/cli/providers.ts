@@ -1,4 +1,5 @@
 /** Makes the cloud that was asked for from the operator's doors and settings. */
+import { isObject } from "../base/json.ts";
 import type { Provider, ProviderDoors } from "../operator/create-operator.ts";
 import type { Options } from "../operator/options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
@@ -41,6 +42,35 @@ export function awsProviderOf(
       vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
       interruptionQueue: options.interruptionQueue,
       reservedEnis: options.reservedEnis,
+      tags: tagsOf(options.awsTags),
+      eniLimitedPodDensity: options.eniLimitedPodDensity,
+      actOnRebalance: options.actOnRebalance,
+      disableDryRun: options.disableDryRun,
+      reservedCapacity: isGateOpen(options.featureGates, "ReservedCapacity"),
     },
   });
+}
+
+/** `aws.tags`: a JSON object of strings, as the ConfigMap had it. */
+function tagsOf(text: string): Readonly<Record<string, string>> {
+  if (text === "") return {};
+  let tags: unknown;
+  try {
+    tags = JSON.parse(text);
+  } catch {
+    tags = undefined;
+  }
+  if (isObject(tags) && Object.values(tags).every((value) => typeof value === "string")) {
+    return tags as Readonly<Record<string, string>>;
+  }
+  throw new CliError(
+    `--aws-tags (aws.tags) is ${JSON.stringify(text)}: give a JSON object of strings, {"team":"a"}`,
+  );
+}
+
+/** Gates that are not named are as they are by default: this one is open. */
+function isGateOpen(gates: string, name: string): boolean {
+  return !gates
+    .split(",")
+    .some((one) => one.trim().toLowerCase() === `${name}=false`.toLowerCase());
 }

@@ -260,7 +260,6 @@ export const OPTIONS = {
     "boolean",
     "false",
     "Do not check permissions by dry-run calls.",
-    { notActedOn: LATER },
   ),
   enableZonalShift: aws("enable-zonal-shift", "boolean", "false", "Follow ARC zonal shifts.", {
     notActedOn: LATER,

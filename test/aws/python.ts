@@ -23,7 +23,7 @@ export async function pythonPrograms(
   tell: (line: string) => void = () => undefined,
 ): Promise<string> {
   const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
-  const folder = join(cache, "karpenter-ts", "aws", `moto-${MOTO}-awscli-${AWS_CLI}`);
+  const folder = join(cache, "karpenter-ts", "aws", `moto-${MOTO}-awscli-${AWS_CLI}-hcl2-${HCL}`);
   const programs = join(folder, "bin");
   // Scripts in an environment name its place, so it is not moved when done: a mark says that it is.
   const mark = join(folder, "complete");

@@ -55,6 +55,26 @@ export interface MetadataOptions {
   readonly httpTokens?: "required" | "optional";
 }
 
+export interface CapacityReservationSelectorTerm {
+  readonly id?: string;
+  readonly ownerID?: string;
+  readonly instanceMatchCriteria?: string;
+  readonly tags?: Tags;
+}
+
+export interface NetworkInterface {
+  readonly networkCardIndex: number;
+  readonly deviceIndex: number;
+  readonly interfaceType: "interface" | "efa-only";
+}
+
+/** Seconds. */
+export interface ConnectionTracking {
+  readonly tcpEstablishedTimeout?: number;
+  readonly udpStreamTimeout?: number;
+  readonly udpTimeout?: number;
+}
+
 export interface EC2NodeClassStatus {
   readonly subnets?: readonly {
     readonly id: string;
@@ -69,6 +89,17 @@ export interface EC2NodeClassStatus {
     readonly requirements: readonly RequirementSpec[];
   }[];
   readonly instanceProfile?: string;
+  readonly capacityReservations?: readonly {
+    readonly id: string;
+    readonly availabilityZone: string;
+    readonly instanceType: string;
+    readonly instanceMatchCriteria: string;
+    readonly ownerID: string;
+    readonly reservationType: string;
+    readonly interruptible: boolean;
+    readonly state: "active" | "expiring";
+    readonly endTime?: string;
+  }[];
   readonly conditions?: readonly Condition[];
 }
 
@@ -93,11 +124,11 @@ interface EC2NodeClassSpecBase {
 export interface EC2NodeClass extends KubeObject {
   readonly spec: EC2NodeClassSpecBase & {
     readonly kubelet?: KubeletConfiguration;
-    readonly capacityReservationSelectorTerms?: readonly unknown[];
+    readonly capacityReservationSelectorTerms?: readonly CapacityReservationSelectorTerm[];
     readonly placementGroupSelector?: { readonly id?: string; readonly name?: string };
     readonly ipPrefixCount?: number;
-    readonly networkInterfaces?: readonly unknown[];
-    readonly connectionTracking?: Readonly<Record<string, number>>;
+    readonly networkInterfaces?: readonly NetworkInterface[];
+    readonly connectionTracking?: ConnectionTracking;
     readonly cpuOptions?: { readonly nestedVirtualization?: "enabled" | "disabled" };
   };
   readonly status?: EC2NodeClassStatus;

@@ -32,6 +32,14 @@ export const LABEL_INSTANCE_ACCELERATOR_NAME = "karpenter.k8s.aws/instance-accel
 export const LABEL_INSTANCE_ACCELERATOR_MANUFACTURER =
   "karpenter.k8s.aws/instance-accelerator-manufacturer";
 export const LABEL_INSTANCE_ACCELERATOR_COUNT = "karpenter.k8s.aws/instance-accelerator-count";
+export const LABEL_INSTANCE_CAPABILITY_FLEX = "karpenter.k8s.aws/instance-capability-flex";
+export const LABEL_INSTANCE_TENANCY = "karpenter.k8s.aws/instance-tenancy";
+export const LABEL_NITRO_SANDBOX = "karpenter.k8s.aws/nitro-sandbox";
+export const LABEL_CAPACITY_RESERVATION_TYPE = "karpenter.k8s.aws/capacity-reservation-type";
+export const LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE =
+  "karpenter.k8s.aws/capacity-reservation-interruptible";
+export const LABEL_PLACEMENT_GROUP_ID = "karpenter.k8s.aws/placement-group-id";
+export const LABEL_PLACEMENT_GROUP_PARTITION = "karpenter.k8s.aws/placement-group-partition";
 export const LABEL_CAPACITY_RESERVATION_ID = "karpenter.k8s.aws/capacity-reservation-id";
 
 /** What the provider adds to the labels that are never restricted. */
@@ -57,7 +65,14 @@ export const AWS_WELL_KNOWN_LABELS: readonly string[] = [
   LABEL_INSTANCE_ACCELERATOR_NAME,
   LABEL_INSTANCE_ACCELERATOR_MANUFACTURER,
   LABEL_INSTANCE_ACCELERATOR_COUNT,
+  LABEL_INSTANCE_CAPABILITY_FLEX,
+  LABEL_INSTANCE_TENANCY,
+  LABEL_NITRO_SANDBOX,
   LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_CAPACITY_RESERVATION_TYPE,
+  LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
+  LABEL_PLACEMENT_GROUP_ID,
+  LABEL_PLACEMENT_GROUP_PARTITION,
   LABEL_TOPOLOGY_ZONE_ID,
 ];
 

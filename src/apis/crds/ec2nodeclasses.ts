@@ -418,7 +418,29 @@ function status(shape: "strict" | "lenient"): JsonSchema {
     ...resolvedStatus(),
     conditions: conditions(shape),
     instanceProfile: text("Profile in use."),
+    ...(shape === "lenient" ? {} : { capacityReservations: reservationsStatus() }),
   });
+}
+
+function reservationsStatus(): JsonSchema {
+  return list(
+    "Capacity reservations, by id.",
+    object(
+      "One reservation.",
+      {
+        availabilityZone: text("Its zone."),
+        endTime: text("When it ends.", { format: "date-time" }),
+        id: text("Reservation id."),
+        instanceMatchCriteria: text("open or targeted."),
+        instanceType: text("What it is for."),
+        interruptible: boolean("Whether EC2 may take it back."),
+        ownerID: text("Account of the reservation."),
+        reservationType: text("default or capacity-block."),
+        state: text("active, or expiring: a capacity block within 40 minutes of its end."),
+      },
+      { required: ["availabilityZone", "id", "instanceMatchCriteria", "instanceType", "ownerID"] },
+    ),
+  );
 }
 
 /** What selectors resolved to; AWSNodeTemplate has the same. */

@@ -12,8 +12,11 @@ import {
 import type {
   AmiSelectorTerm,
   BlockDeviceMapping,
+  CapacityReservationSelectorTerm,
+  ConnectionTracking,
   EC2NodeClass,
   MetadataOptions,
+  NetworkInterface,
   SecurityGroupSelectorTerm,
   SubnetSelectorTerm,
 } from "../aws/ec2nodeclass.ts";
@@ -79,6 +82,14 @@ export interface AwsClass {
   readonly detailedMonitoring: boolean;
   readonly associatePublicIpAddress: boolean | undefined;
   readonly context: string | undefined;
+  /** Empty: none are used. ORed. */
+  readonly reservationTerms: readonly CapacityReservationSelectorTerm[];
+  readonly placementGroup: { readonly id?: string; readonly name?: string } | undefined;
+  /** Empty: one interface. */
+  readonly networkInterfaces: readonly NetworkInterface[];
+  readonly connectionTracking: ConnectionTracking | undefined;
+  readonly nestedVirtualization: "enabled" | "disabled" | undefined;
+  readonly ipPrefixCount: number | undefined;
   /** v1 only; older pools bring their own. */
   readonly kubelet: KubeletConfiguration | undefined;
   /** Static drift: a claim stamped with another one has drifted. */
@@ -124,6 +135,12 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
     detailedMonitoring: spec.detailedMonitoring ?? false,
     associatePublicIpAddress: spec.associatePublicIPAddress,
     context: spec.context,
+    reservationTerms: spec.capacityReservationSelectorTerms ?? [],
+    placementGroup: spec.placementGroupSelector,
+    networkInterfaces: spec.networkInterfaces ?? [],
+    connectionTracking: spec.connectionTracking,
+    nestedVirtualization: spec.cpuOptions?.nestedVirtualization,
+    ipPrefixCount: spec.ipPrefixCount,
     kubelet: spec.kubelet,
     hash: contentHash(staticPart(spec)),
   };
@@ -171,6 +188,12 @@ function fromBlock(block: AwsProviderBlock) {
     instanceStorePolicy: undefined,
     associatePublicIpAddress: undefined,
     context: block.context,
+    reservationTerms: [],
+    placementGroup: undefined,
+    networkInterfaces: [],
+    connectionTracking: undefined,
+    nestedVirtualization: undefined,
+    ipPrefixCount: undefined,
     kubelet: undefined,
   } as const;
 }

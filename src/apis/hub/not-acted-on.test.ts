@@ -14,8 +14,6 @@ describe("fields that are not acted on", () => {
     expect(paths("NodePool", { replicas: 0 })).toEqual(["spec.replicas"]);
     expect(paths("NodePool", { disruption: { consolidationPolicy: "Balanced" } })).toHaveLength(0);
     expect(paths("NodePool", { disruption: { consolidationPolicy: "WhenEmpty" } })).toEqual([]);
-    const device = { ebs: { volumeInitializationRate: 100 } };
-    expect(paths("EC2NodeClass", { blockDeviceMappings: [{}, device] })).toHaveLength(1);
     expect(paths("EC2NodeClass", { role: "r" })).toEqual([]);
   });
 

@@ -17,16 +17,6 @@ export interface FieldNotActedOn {
   readonly note: string;
 }
 
-const NODE_CLASS_FIELDS: readonly (readonly [path: string, note: string])[] = [
-  ["capacityReservationSelectorTerms", "capacity reservations are neither looked up nor used"],
-  ["placementGroupSelector", "instances are launched outside of any placement group"],
-  ["ipPrefixCount", "interfaces get single addresses"],
-  ["networkInterfaces", "instances get one interface"],
-  ["connectionTracking", "EC2's own time-outs stay"],
-  ["cpuOptions", "EC2's own processor options stay"],
-  ["blockDeviceMappings[].ebs.volumeInitializationRate", "volumes load at EC2's own rate"],
-];
-
 export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
   {
     kind: "NodePool",
@@ -34,11 +24,6 @@ export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
     unlessGate: "StaticCapacity",
     note: "without the gate StaticCapacity no nodes are made for a static pool",
   },
-  ...NODE_CLASS_FIELDS.map(([path, note]) => ({
-    kind: "EC2NodeClass",
-    path: `spec.${path}`,
-    note,
-  })),
 ];
 
 /** The fields an object uses that nothing acts on, for one log line each. */

@@ -17,6 +17,8 @@ const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
     "SubnetsReady",
     "SecurityGroupsReady",
     "InstanceProfileReady",
+    "PlacementGroupReady",
+    "CapacityReservationsReady",
     "ValidationSucceeded",
   ],
   KWOKNodeClass: [],

@@ -20,6 +20,7 @@ import { InstanceTypes } from "../../providers/aws/instancetype/instance-types.t
 import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.ts";
 import { Prices } from "../../providers/aws/pricing/pricing.ts";
 import { refreshPrices } from "../../providers/aws/pricing/refresh.ts";
+import { CapacityReservations } from "../../providers/aws/reservation/reservations.ts";
 import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -67,6 +68,7 @@ export async function awsCatalogue(region: string, manifests: Manifests): Promis
     region,
     prices,
     unavailable: new UnavailableOfferings(clock, SILENT),
+    reservations: new CapacityReservations({ ec2: api.ec2, clock, log: SILENT }),
     vmMemoryOverhead: 0.075,
     reservedEnis: 0,
     eniLimitedPods: true,
@@ -93,7 +95,13 @@ export async function awsCatalogue(region: string, manifests: Manifests): Promis
         notes.push(`${pool.id}: its ${kind} ${name} is not in the input: taken to be AL2023`);
       }
       const used = nodeClass ?? DEFAULT_CLASS;
-      return types.list(used, pool.kubelet ?? used.kubelet, subnets, [ANY_IMAGE]);
+      return types.list(used, pool.kubelet ?? used.kubelet, {
+        subnets,
+        amis: [ANY_IMAGE],
+        // Planning away from an account: nothing is set aside there.
+        reservations: [],
+        placementGroup: undefined,
+      });
     },
   };
 }

@@ -258,6 +258,59 @@ export interface DescribeSpotPriceHistoryOutput extends Page {
   readonly SpotPriceHistory: readonly SpotPrice[];
 }
 
+// ---------------------------------------------------------------- EC2: what is set aside
+
+export interface CapacityReservation {
+  readonly CapacityReservationId: string;
+  readonly OwnerId?: string;
+  readonly InstanceType: string;
+  readonly AvailabilityZone: string;
+  readonly AvailabilityZoneId?: string;
+  /** `active`, `expired`, `cancelled`, … */
+  readonly State: string;
+  readonly TotalInstanceCount?: number;
+  readonly AvailableInstanceCount: number;
+  /** `open`, `targeted`. */
+  readonly InstanceMatchCriteria?: string;
+  /** `default`, `capacity-block`; absent means default. */
+  readonly ReservationType?: string;
+  readonly EndDate?: string;
+  /** EC2 may take it back with a warning. */
+  readonly Interruptible?: boolean;
+  readonly Tags: readonly Tag[];
+}
+
+export interface DescribeCapacityReservationsInput extends Paged {
+  /** Unknown ids reject with `InvalidCapacityReservationId.NotFound`. Not together with `MaxResults`. */
+  readonly CapacityReservationIds?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribeCapacityReservationsOutput extends Page {
+  readonly CapacityReservations: readonly CapacityReservation[];
+}
+
+export interface PlacementGroup {
+  readonly GroupId: string;
+  readonly GroupName: string;
+  /** `cluster`, `partition`, `spread`. */
+  readonly Strategy: string;
+  readonly State?: string;
+  readonly PartitionCount?: number;
+  readonly Tags: readonly Tag[];
+}
+
+export interface DescribePlacementGroupsInput {
+  /** Unknown ids and names reject with `InvalidPlacementGroup.Unknown`. */
+  readonly GroupIds?: readonly string[];
+  readonly GroupNames?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribePlacementGroupsOutput {
+  readonly PlacementGroups: readonly PlacementGroup[];
+}
+
 // ---------------------------------------------------------------- EC2: launch
 
 export interface TagSpecification {
@@ -275,6 +328,8 @@ export interface BlockDeviceMapping {
     readonly KmsKeyId?: string;
     readonly SnapshotId?: string;
     readonly Throughput?: number;
+    /** MiB a second at which a volume loads its snapshot. */
+    readonly VolumeInitializationRate?: number;
     /** GiB. */
     readonly VolumeSize?: number;
     readonly VolumeType?: string;
@@ -297,6 +352,14 @@ export interface LaunchTemplateData {
     readonly AssociatePublicIpAddress?: boolean;
     readonly Ipv6AddressCount?: number;
     readonly PrimaryIpv6?: boolean;
+    readonly Ipv4PrefixCount?: number;
+    readonly Ipv6PrefixCount?: number;
+    /** Seconds. */
+    readonly ConnectionTrackingSpecification?: {
+      readonly TcpEstablishedTimeout?: number;
+      readonly UdpStreamTimeout?: number;
+      readonly UdpTimeout?: number;
+    };
   }[];
   readonly MetadataOptions?: {
     readonly HttpEndpoint?: string;
@@ -305,7 +368,19 @@ export interface LaunchTemplateData {
     readonly HttpTokens?: string;
     readonly InstanceMetadataTags?: string;
   };
-  readonly Placement?: { readonly Tenancy?: string };
+  readonly Placement?: {
+    readonly Tenancy?: string;
+    readonly GroupId?: string;
+    readonly PartitionNumber?: number;
+  };
+  readonly CpuOptions?: { readonly NestedVirtualization?: string };
+  readonly CapacityReservationSpecification?: {
+    /** `capacity-reservations-only`, `none`. */
+    readonly CapacityReservationPreference?: string;
+    readonly CapacityReservationTarget?: { readonly CapacityReservationId: string };
+  };
+  /** `capacity-block`, `interruptible-capacity-reservation`. */
+  readonly InstanceMarketOptions?: { readonly MarketType: string };
   readonly TagSpecifications?: readonly TagSpecification[];
 }
 
@@ -322,6 +397,7 @@ export interface CreateLaunchTemplateInput {
   readonly LaunchTemplateName: string;
   readonly LaunchTemplateData: LaunchTemplateData;
   readonly TagSpecifications?: readonly TagSpecification[];
+  readonly DryRun?: boolean;
 }
 
 export interface CreateLaunchTemplateOutput {
@@ -362,14 +438,17 @@ export interface LaunchTemplateConfig {
   readonly Overrides: readonly FleetOverride[];
 }
 
+export type FleetCapacityType = "on-demand" | "spot" | "capacity-block" | "reserved-capacity";
+
 export interface CreateFleetInput {
   readonly Type: "instant";
   readonly Context?: string;
   readonly LaunchTemplateConfigs: readonly LaunchTemplateConfig[];
   readonly TargetCapacitySpecification: {
     readonly TotalTargetCapacity: number;
-    readonly DefaultTargetCapacityType: "on-demand" | "spot";
+    readonly DefaultTargetCapacityType: FleetCapacityType;
   };
+  readonly ReservedCapacityOptions?: { readonly ReservationTypes: readonly string[] };
   readonly OnDemandOptions?: { readonly AllocationStrategy: string };
   readonly SpotOptions?: { readonly AllocationStrategy: string };
   readonly TagSpecifications?: readonly TagSpecification[];
@@ -422,14 +501,21 @@ export interface Instance {
   readonly ImageId: string;
   readonly State: { readonly Name: InstanceStateName };
   readonly LaunchTime: string;
-  readonly Placement: { readonly AvailabilityZone: string; readonly Tenancy?: string };
+  readonly Placement: {
+    readonly AvailabilityZone: string;
+    readonly Tenancy?: string;
+    readonly GroupId?: string;
+    readonly PartitionNumber?: number;
+  };
+  /** Of the capacity reservation it runs in. */
+  readonly CapacityReservationId?: string;
   readonly SubnetId?: string;
   readonly VpcId?: string;
   readonly PrivateDnsName?: string;
   readonly PrivateIpAddress?: string;
   readonly SecurityGroups: readonly { readonly GroupId: string; readonly GroupName?: string }[];
   readonly IamInstanceProfile?: { readonly Arn: string; readonly Id?: string };
-  /** `spot`; absent for on-demand. */
+  /** `spot`, `capacity-block`, `interruptible-capacity-reservation`; absent for on-demand. */
   readonly InstanceLifecycle?: string;
   readonly SpotInstanceRequestId?: string;
   readonly Architecture?: string;
@@ -454,6 +540,50 @@ export interface DescribeInstancesInput extends Paged {
 
 export interface DescribeInstancesOutput extends Page {
   readonly Reservations: readonly { readonly Instances: readonly Instance[] }[];
+}
+
+/** Only ever asked for as a trial: `DryRun`. */
+export interface RunInstancesInput {
+  readonly MinCount: number;
+  readonly MaxCount: number;
+  readonly InstanceType: string;
+  readonly ImageId: string;
+  readonly SubnetId: string;
+  readonly SecurityGroupIds?: readonly string[];
+  readonly IamInstanceProfile?: { readonly Name: string };
+  readonly TagSpecifications?: readonly TagSpecification[];
+  readonly DryRun: true;
+}
+
+export interface StatusDetail {
+  /** `reachability` */
+  readonly Name?: string;
+  /** `passed`, `failed`, `insufficient-data`, `initializing`. */
+  readonly Status?: string;
+  readonly ImpairedSince?: string;
+}
+
+export interface InstanceStatus {
+  readonly InstanceId: string;
+  readonly InstanceStatus?: {
+    readonly Status?: string;
+    readonly Details?: readonly StatusDetail[];
+  };
+  readonly SystemStatus?: { readonly Status?: string; readonly Details?: readonly StatusDetail[] };
+  readonly Events?: readonly {
+    readonly Code?: string;
+    readonly Description?: string;
+    readonly NotBefore?: string;
+  }[];
+}
+
+export interface DescribeInstanceStatusInput extends Paged {
+  readonly InstanceIds?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribeInstanceStatusOutput extends Page {
+  readonly InstanceStatuses: readonly InstanceStatus[];
 }
 
 export interface TerminateInstancesInput {
@@ -498,6 +628,15 @@ export interface Ec2Api {
   describeInstances(input: DescribeInstancesInput): Promise<DescribeInstancesOutput>;
   terminateInstances(input: TerminateInstancesInput): Promise<TerminateInstancesOutput>;
   createTags(input: CreateTagsInput): Promise<void>;
+  describeCapacityReservations(
+    input: DescribeCapacityReservationsInput,
+  ): Promise<DescribeCapacityReservationsOutput>;
+  describePlacementGroups(
+    input: DescribePlacementGroupsInput,
+  ): Promise<DescribePlacementGroupsOutput>;
+  describeInstanceStatus(input: DescribeInstanceStatusInput): Promise<DescribeInstanceStatusOutput>;
+  /** A trial: rejects with `DryRunOperation` when it would have succeeded. */
+  runInstances(input: RunInstancesInput): Promise<void>;
 }
 
 // ---------------------------------------------------------------- SSM

@@ -2,10 +2,12 @@
 import { type Controller, requeueAfter } from "../../kube/controller.ts";
 import { taggingController } from "./instance/tagging.ts";
 import { interruptionController } from "./interruption/controller.ts";
+import { instanceStatusController } from "./interruption/instance-status.ts";
 import { nodeClassController } from "./nodeclass/controller.ts";
 import { nodeTemplateController } from "./nodeclass/template-controller.ts";
 import type { AwsDeps, AwsParts } from "./parts.ts";
 import { refreshPrices } from "./pricing/refresh.ts";
+import { reservationControllers } from "./reservation/controllers.ts";
 
 const PRICING_MS = 12 * 3_600_000;
 /** Prices are only worth a try now and then while AWS does not answer. */
@@ -26,6 +28,10 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     launchTemplates(parts),
     /** Drains what EC2 is going to take away, if there is a queue that says so. */
     ...interruption(deps, parts),
+    /** Machines that fail EC2's checks, and events that no message told of. */
+    instanceStatusController(deps),
+    /** Claims whose reservation was taken from them, or ends. */
+    ...(deps.settings.reservedCapacity === false ? [] : reservationControllers(deps, parts)),
   ];
 }
 

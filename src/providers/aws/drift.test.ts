@@ -16,6 +16,8 @@ const BASE: DriftInput = {
   subnets: [{ SubnetId: "subnet-1" } as Subnet],
   securityGroups: [{ GroupId: "sg-1" } as SecurityGroup],
   instance: { SubnetId: "subnet-1", SecurityGroups: [{ GroupId: "sg-1" }] } as unknown as Instance,
+  reservations: [],
+  placementGroup: undefined,
 };
 
 describe("drift by what the selectors match", () => {

@@ -6,12 +6,15 @@ import {
   ANNOTATION_EC2NODECLASS_HASH,
   ANNOTATION_EC2NODECLASS_HASH_VERSION,
   ANNOTATION_NODETEMPLATE_HASH,
+  LABEL_PLACEMENT_GROUP_ID,
 } from "../../apis/aws/labels.ts";
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import { type Ami, amiFor } from "./ami/choose.ts";
 import type { Instance, SecurityGroup, Subnet } from "./api.ts";
+import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
+import type { Reservation } from "./reservation/reservations.ts";
 
 /** Of our own recipe, so that claims stamped by another product never look drifted to us. */
 export const CLASS_HASH_VERSION = "ts1";
@@ -24,6 +27,8 @@ export interface DriftInput {
   readonly subnets: readonly Subnet[];
   readonly securityGroups: readonly SecurityGroup[];
   readonly instance: Instance | undefined;
+  readonly reservations: readonly Reservation[];
+  readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
 /** Annotations that stamp class or claim with the class' hash. */
@@ -50,6 +55,7 @@ export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | und
 
 export function dynamicDrift(input: DriftInput): string | undefined {
   const { claim, type, amis, subnets, securityGroups, instance } = input;
+  const { reservations, placementGroup } = input;
   const image = claim.status?.imageID;
   if (type !== undefined && image !== undefined && image !== "" && amis.length > 0) {
     if (amiFor(type, amis)?.id !== image) return "AMIDrift";
@@ -60,5 +66,11 @@ export function dynamicDrift(input: DriftInput): string | undefined {
   if (wants.length > 0 && has.join() !== wants.join()) return "SecurityGroupDrift";
   const inSubnet = subnets.some((subnet) => subnet.SubnetId === instance.SubnetId);
   if (subnets.length > 0 && instance.SubnetId !== undefined && !inSubnet) return "SubnetDrift";
+  const reservation = instance.CapacityReservationId;
+  if (reservation !== undefined && !reservations.some((one) => one.id === reservation)) {
+    return "CapacityReservationDrift";
+  }
+  const group = claim.metadata.labels?.[LABEL_PLACEMENT_GROUP_ID];
+  if (group !== placementGroup?.id) return "PlacementGroupDrift";
   return undefined;
 }

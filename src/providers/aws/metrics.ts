@@ -21,4 +21,10 @@ export const AWS_METRICS: readonly MetricSpec[] = [
     labels: [],
     buckets: DURATION_BUCKETS,
   },
+  {
+    name: "interruption_instance_status_unhealthy_total",
+    type: "counter",
+    help: "Count of instances that EC2's status checks say are unhealthy, by category of check.",
+    labels: ["category"],
+  },
 ];

@@ -17,8 +17,11 @@ import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
 import { InstanceTypes } from "./instancetype/instance-types.ts";
 import { LaunchTemplates } from "./launchtemplate/launch-templates.ts";
 import { type ClassSource, createClassSource } from "./nodeclass/class-source.ts";
+import { Trials } from "./nodeclass/trials.ts";
 import { UnavailableOfferings } from "./offering/unavailable.ts";
+import { PlacementGroups } from "./placementgroup/placement-groups.ts";
 import { Prices } from "./pricing/pricing.ts";
+import { CapacityReservations } from "./reservation/reservations.ts";
 import { SecurityGroups } from "./securitygroup/security-groups.ts";
 import { Subnets } from "./subnet/subnets.ts";
 import type { Tags } from "./tags/tags.ts";
@@ -40,6 +43,12 @@ export interface AwsSettings {
   /** `aws.enableENILimitedPodDensity` */
   readonly eniLimitedPodDensity?: boolean;
   readonly isolatedVpc?: boolean;
+  /** Core's gate ReservedCapacity: on by default. */
+  readonly reservedCapacity?: boolean;
+  /** Replace spot nodes on a rebalance recommendation; off by default. */
+  readonly actOnRebalance?: boolean;
+  /** Do not check permissions by trial calls. */
+  readonly disableDryRun?: boolean;
   /** Name of the SQS queue with interruption events; empty: they are not followed. */
   readonly interruptionQueue?: string;
 }
@@ -68,6 +77,9 @@ export interface AwsParts {
   readonly instanceTypes: InstanceTypes;
   readonly templates: LaunchTemplates;
   readonly batches: Ec2Batches;
+  readonly reservations: CapacityReservations;
+  readonly placementGroups: PlacementGroups;
+  readonly trials: Trials;
 }
 
 export function createParts(deps: AwsDeps): AwsParts {
@@ -77,6 +89,7 @@ export function createParts(deps: AwsDeps): AwsParts {
   const facts = new ClusterFacts(api, kube, clock, settings);
   const prices = new Prices(fallbackPrices());
   const unavailable = new UnavailableOfferings(clock, log);
+  const reservations = new CapacityReservations({ ec2: api.ec2, clock, log });
   return {
     classes: createClassSource(mirrors),
     facts,
@@ -99,12 +112,16 @@ export function createParts(deps: AwsDeps): AwsParts {
       region,
       prices,
       unavailable,
+      reservations,
       vmMemoryOverhead: settings.vmMemoryOverheadPercent ?? 0.075,
       reservedEnis: settings.reservedEnis ?? 0,
       eniLimitedPods: settings.eniLimitedPodDensity ?? true,
     }),
     templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
     batches: new Ec2Batches(api.ec2, clock),
+    reservations,
+    placementGroups: new PlacementGroups(api.ec2, clock),
+    trials: new Trials(api.ec2, clock, clusterName),
   };
 }
 

@@ -378,7 +378,9 @@ describe("EC2NodeClass", () => {
     const { status, metadata } = nodeClass();
     expect(status?.conditions?.map((one) => `${one.type}=${one.status}`).sort()).toEqual([
       "AMIsReady=True",
+      "CapacityReservationsReady=True",
       "InstanceProfileReady=True",
+      "PlacementGroupReady=True",
       "Ready=True",
       "SecurityGroupsReady=True",
       "SubnetsReady=True",

@@ -5,7 +5,7 @@
 
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
-import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
+import { AWS_WELL_KNOWN_LABELS, LABEL_CAPACITY_RESERVATION_ID } from "../../apis/aws/labels.ts";
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import { claimKubelet } from "../../apis/hub/claim.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -38,6 +38,8 @@ import type { InstanceTypes } from "./instancetype/instance-types.ts";
 import { namedCalls } from "./named-calls.ts";
 import { type FoundClass, notFoundText } from "./nodeclass/class-source.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
+import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
+import type { Reservation } from "./reservation/reservations.ts";
 import { clusterTag } from "./tags/tags.ts";
 
 export function createAwsProvider(given: AwsDeps): {
@@ -54,22 +56,20 @@ interface Resolved {
   readonly subnets: readonly Subnet[];
   readonly securityGroups: readonly SecurityGroup[];
   readonly amis: readonly Ami[];
+  readonly reservations: readonly Reservation[];
+  readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
 function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
   const { clock, settings } = deps;
+  const { reservedCapacity = true } = settings;
 
   async function typesOf(
     nodeClass: AwsClass,
     kubelet: Parameters<InstanceTypes["list"]>[1],
   ): Promise<{ resolved: Resolved; types: readonly InstanceType[] }> {
-    const resolved = await resolve(parts, nodeClass);
-    const types = await parts.instanceTypes.list(
-      nodeClass,
-      kubelet ?? nodeClass.kubelet,
-      resolved.subnets,
-      resolved.amis,
-    );
+    const resolved = await resolve(parts, nodeClass, reservedCapacity);
+    const types = await parts.instanceTypes.list(nodeClass, kubelet ?? nodeClass.kubelet, resolved);
     return { resolved, types };
   }
 
@@ -109,7 +109,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
           : "";
       const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
       const launched = await launch(
-        { ...parts, log: deps.log, settings: tagSettings },
+        { ...parts, log: deps.log, settings: tagSettings, reservedCapacity },
         { claim, nodeClass, kubelet, types, ...resolved, instanceProfile },
       );
       const result = launchedClaim(claim, launched, hashAnnotations(nodeClass));
@@ -118,7 +118,14 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       return isInline ? withHostname(result, await hostname(launched.instanceId)) : result;
     },
     delete: async (claim) => {
-      const instance = await instanceOf(claim.status?.providerID ?? "");
+      const instance = await instanceOf(claim.status?.providerID ?? "").catch((error) => {
+        // The place it had is free again; EC2's own count follows within a minute.
+        const reservation = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];
+        if (error instanceof NodeClaimNotFoundError && reservation !== undefined) {
+          parts.reservations.endedIn(reservation);
+        }
+        throw error;
+      });
       if (instance.State.Name === "shutting-down") return;
       try {
         await parts.batches.terminate(instance.InstanceId);
@@ -186,12 +193,18 @@ const TEMPLATE_IMAGE: Ami = {
 const TEMPLATE_IMAGES: readonly Ami[] = [TEMPLATE_IMAGE];
 
 /** Rejects with upstream's words when something the class selects is not there. */
-async function resolve(parts: AwsParts, nodeClass: AwsClass): Promise<Resolved> {
+async function resolve(
+  parts: AwsParts,
+  nodeClass: AwsClass,
+  reservedCapacity: boolean,
+): Promise<Resolved> {
   const unmanaged = nodeClass.launchTemplateName !== undefined;
-  const [subnets, securityGroups, amis] = await Promise.all([
+  const [subnets, securityGroups, amis, reservations, placementGroup] = await Promise.all([
     parts.subnets.list(nodeClass),
     unmanaged ? [] : parts.securityGroups.list(nodeClass),
     unmanaged ? TEMPLATE_IMAGES : parts.amis.list(nodeClass),
+    reservedCapacity ? parts.reservations.list(nodeClass) : [],
+    parts.placementGroups.find(nodeClass),
   ]);
   const terms = (list: readonly unknown[]): string => JSON.stringify(list);
   if (subnets.length === 0) {
@@ -206,7 +219,12 @@ async function resolve(parts: AwsParts, nodeClass: AwsClass): Promise<Resolved> 
     const asked = nodeClass.amiTerms.length === 0 ? [nodeClass.amiFamily] : nodeClass.amiTerms;
     throw new ResolutionError(`no amis exist given constraints ${terms(asked)}`);
   }
-  return { subnets, securityGroups, amis };
+  if (placementGroup === undefined && nodeClass.placementGroup !== undefined) {
+    throw new ResolutionError(
+      `no placement group exists given constraints ${JSON.stringify(nodeClass.placementGroup)}`,
+    );
+  }
+  return { subnets, securityGroups, amis, reservations, placementGroup };
 }
 
 /** The class a launch may use, or the error that says why not. */

@@ -113,6 +113,17 @@ function ec2Calls(client: Sender): AwsApi["ec2"] {
     terminateInstances: (input) =>
       call(client, new ec2.TerminateInstancesCommand(input as never), ["TerminatingInstances"]),
     createTags: (input) => call(client, new ec2.CreateTagsCommand(input as never)),
+    describeCapacityReservations: (input) =>
+      call(client, new ec2.DescribeCapacityReservationsCommand(input as never), [
+        "CapacityReservations.Tags",
+      ]),
+    describePlacementGroups: (input) =>
+      call(client, new ec2.DescribePlacementGroupsCommand(input as never), [
+        "PlacementGroups.Tags",
+      ]),
+    describeInstanceStatus: (input) =>
+      call(client, new ec2.DescribeInstanceStatusCommand(input as never), ["InstanceStatuses"]),
+    runInstances: (input) => call(client, new ec2.RunInstancesCommand(input as never)),
   };
 }
 

@@ -22,6 +22,7 @@ import { findTemplate, resolveVersion } from "./launch-templates.ts";
 import { freeAddresses } from "./network.ts";
 import { isAllowed } from "./policy.ts";
 import { isOffered, spotPool } from "./prices.ts";
+import { targetedReservation } from "./reservations.ts";
 import type { Answers, AwsState, ImageRecord, SubnetRecord } from "./state.ts";
 import { setTags } from "./state.ts";
 import { checkTagKeys, tagsFor } from "./tags.ts";
@@ -57,7 +58,9 @@ export function fleetCalls(state: AwsState): Pick<Answers<Ec2Api>, "createFleet"
 
 function createFleet(state: AwsState, input: CreateFleetInput): CreateFleetOutput {
   checkRequest(input);
-  const capacityType = input.TargetCapacitySpecification.DefaultTargetCapacityType ?? "on-demand";
+  const asked = input.TargetCapacitySpecification.DefaultTargetCapacityType ?? "on-demand";
+  // Reserved machines are bought like on-demand ones.
+  const capacityType = asked === "spot" ? "spot" : "on-demand";
   const templates = input.LaunchTemplateConfigs.map((config) => resolveTemplate(state, config));
   const pools = orderPools(
     templates.flatMap((template) => poolsOf(state, template, capacityType)),
@@ -103,10 +106,10 @@ function checkRequest(input: CreateFleetInput): void {
     );
   }
   const capacityType = input.TargetCapacitySpecification.DefaultTargetCapacityType ?? "on-demand";
-  if (capacityType !== "on-demand" && capacityType !== "spot") {
+  if (!["on-demand", "spot", "capacity-block", "reserved-capacity"].includes(capacityType)) {
     throw new AwsError(
       "InvalidParameterValue",
-      `DefaultTargetCapacityType ${JSON.stringify(capacityType)} is not simulated; use on-demand or spot`,
+      `DefaultTargetCapacityType ${JSON.stringify(capacityType)} is not valid`,
     );
   }
   if (input.LaunchTemplateConfigs === undefined || input.LaunchTemplateConfigs.length === 0) {
@@ -252,8 +255,19 @@ function launchFrom(
     interfaceTags: tags("network-interface"),
     spotRequestTags: tags("spot-instances-request"),
   };
+  const target = data.CapacityReservationSpecification;
   while (ids.length < count) {
-    const lack = state.faults.lacking(place);
+    let capacityReservationId: string | undefined;
+    if (target?.CapacityReservationPreference === "capacity-reservations-only") {
+      const id = target.CapacityReservationTarget?.CapacityReservationId;
+      const found = targetedReservation(state, id, instanceType, subnet.zone);
+      if (typeof found === "string") {
+        const message = `The requested reservation does not have sufficient compatible and available capacity for this request: ${found}.`;
+        return { ids, refusal: { code: "ReservationCapacityExceeded", message } };
+      }
+      capacityReservationId = found.CapacityReservationId;
+    }
+    const lack = capacityReservationId === undefined ? state.faults.lacking(place) : undefined;
     if (lack !== undefined) {
       const usual = noCapacity(instanceType, subnet.zone, capacityType);
       return {
@@ -261,7 +275,7 @@ function launchFrom(
         refusal: { code: lack.code ?? usual.code, message: lack.message ?? usual.message },
       };
     }
-    const record = launch(state, order);
+    const record = launch(state, { ...order, capacityReservationId });
     if (record === undefined) return { ids, refusal: noAddress(subnet) };
     state.faults.launched(place);
     ids.push(record.id);

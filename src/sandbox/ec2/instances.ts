@@ -173,7 +173,14 @@ export function toInstance(state: AwsState, record: InstanceRecord): Instance {
     Placement: {
       AvailabilityZone: record.zone,
       Tenancy: record.data.Placement?.Tenancy ?? "default",
+      ...(record.data.Placement?.GroupId === undefined
+        ? {}
+        : { GroupId: record.data.Placement.GroupId }),
+      ...(record.data.Placement?.PartitionNumber === undefined
+        ? {}
+        : { PartitionNumber: record.data.Placement.PartitionNumber }),
     },
+    ...reservedAs(record),
     ...(image === undefined ? {} : { Architecture: image.image.Architecture }),
     ...(record.spotRequestId === undefined
       ? {}
@@ -218,6 +225,15 @@ export function toInstance(state: AwsState, record: InstanceRecord): Instance {
   };
 }
 
+function reservedAs({
+  capacityReservationId: CapacityReservationId,
+  data,
+}: InstanceRecord): Partial<Instance> {
+  if (CapacityReservationId === undefined) return {};
+  const market = data.InstanceMarketOptions?.MarketType;
+  return { CapacityReservationId, ...(market === undefined ? {} : { InstanceLifecycle: market }) };
+}
+
 /** Everything a launch has resolved about one instance. */
 export interface LaunchOrder {
   readonly type: string;
@@ -228,6 +244,7 @@ export interface LaunchOrder {
   readonly securityGroupIds: readonly string[];
   readonly profileName: string | undefined;
   readonly fleetId: string | undefined;
+  readonly capacityReservationId?: string | undefined;
   /** Skips the boot: the machine was there before the simulation began. */
   readonly alreadyRunning?: boolean;
   readonly instanceTags: readonly Tag[];
@@ -262,6 +279,7 @@ export function launch(state: AwsState, order: LaunchOrder): InstanceRecord | un
     volumeIds: createVolumes(state, id, order),
     reservationId: newId(state, "r"),
     fleetId: order.fleetId,
+    capacityReservationId: order.capacityReservationId,
     state: order.alreadyRunning === true ? "running" : "pending",
     stateReason: "",
   };

@@ -3,6 +3,7 @@
  * scenarios look at to say what the product really asked for. Bounded, the oldest entries go
  * first.
  */
+import { isObject } from "../../base/json.ts";
 
 /** The output is kept of calls that change something; what describe calls answered is not. */
 export type CallOutcome =
@@ -58,10 +59,13 @@ export class Journal {
   }
 
   /**
-   * The inputs of all calls of one action, oldest first, as the type the caller knows them to be.
+   * The inputs of all calls of one action, oldest first, as the type the caller knows them to be. Trials
+   * (`DryRun`) do nothing and are left out.
    */
   inputs<Input>(action: string): readonly Input[] {
-    return this.calls({ action }).map((entry) => entry.input as Input);
+    return this.calls({ action })
+      .filter(({ input }) => !(isObject(input) && input["DryRun"] === true))
+      .map((entry) => entry.input as Input);
   }
 
   /** How often each action was called, sorted by action. */

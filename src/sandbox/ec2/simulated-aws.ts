@@ -4,7 +4,7 @@
  * between two instants: checks for faults, answers or refuses, and is written down.
  */
 import { clone, isObject } from "../../base/json.ts";
-import type { AwsApi, Image, Instance, Tag } from "../../providers/aws/api.ts";
+import type { AwsApi, Image, Instance, InstanceStatus, Tag } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
 import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
@@ -26,6 +26,13 @@ import { networkCalls } from "./network.ts";
 import type { PolicyDocument } from "./policy.ts";
 import { checkPolicy } from "./policy.ts";
 import { pricingCalls, spotPriceCalls } from "./prices.ts";
+import {
+  addPlacementGroup,
+  addReservation,
+  type PlacementGroupSeed,
+  type ReservationSeed,
+  setAsideCalls,
+} from "./reservations.ts";
 import { sqsCalls } from "./sqs.ts";
 import type { AwsState, ImageVariant, InstanceChange, InstanceRecord } from "./state.ts";
 import { awsTime, newId, setTags } from "./state.ts";
@@ -94,6 +101,11 @@ export interface AwsControls {
   reclaimSpot(instanceId: string): void;
   /** Ends a machine without anybody asking, as a failing host does. */
   failInstance(instanceId: string): void;
+  /** Sets capacity aside; returns its id. */
+  addReservation(seed: ReservationSeed): string;
+  addPlacementGroup(seed: PlacementGroupSeed): string;
+  /** What an instance's status checks say from now on; undefined: they pass. */
+  impair(instanceId: string, status: Omit<InstanceStatus, "InstanceId"> | undefined): void;
   /** Stops a machine without ending it. */
   stopInstance(instanceId: string): void;
   /** A spot instance gets a rebalance recommendation; nothing else happens to it. */
@@ -206,6 +218,18 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
   };
 }
 
+/** RunInstances exists as a trial only: fleets launch. */
+function trialCalls() {
+  return {
+    runInstances: () => {
+      throw new AwsError(
+        "Unsupported",
+        "RunInstances is simulated as a dry run only; use CreateFleet",
+      );
+    },
+  };
+}
+
 function handlersOf(state: AwsState): Handlers {
   return {
     ec2: {
@@ -217,6 +241,8 @@ function handlersOf(state: AwsState): Handlers {
       ...fleetCalls(state),
       ...instanceCalls(state),
       ...tagCalls(state),
+      ...setAsideCalls(state),
+      ...trialCalls(),
       ...extraCalls(state),
     },
     ssm: { ...ssmCalls(state) },
@@ -307,6 +333,12 @@ function controlsOf(state: AwsState): AwsControls {
     },
     setPolicy(policy) {
       state.policy = policy === undefined ? undefined : checkPolicy(policy);
+    },
+    addReservation: (seed) => addReservation(state, seed),
+    addPlacementGroup: (seed) => addPlacementGroup(state, seed),
+    impair(instanceId, status) {
+      if (status === undefined) state.impaired.delete(instanceId);
+      else state.impaired.set(instanceId, status);
     },
     removeOffering(instanceType, zone) {
       state.notOffered.add(`${instanceType}/${zone}`);

@@ -8,10 +8,13 @@ import type { Random } from "../../base/random.ts";
 import type {
   AvailabilityZone,
   BlockDeviceMapping,
+  CapacityReservation,
   EksCluster,
   Image,
   InstanceStateName,
+  InstanceStatus,
   LaunchTemplateData,
+  PlacementGroup,
   Tag,
 } from "../../providers/aws/api.ts";
 import type { Trace } from "../trace.ts";
@@ -124,6 +127,7 @@ export interface InstanceRecord {
   readonly volumeIds: readonly string[];
   readonly reservationId: string;
   readonly fleetId: string | undefined;
+  readonly capacityReservationId: string | undefined;
   state: InstanceStateName;
   stateReason: string;
 }
@@ -190,6 +194,10 @@ export interface AwsState {
   readonly instances: Map<string, InstanceRecord>;
   readonly volumes: Map<string, VolumeRecord>;
   readonly fleets: Map<string, FleetRecord>;
+  readonly capacityReservations: Map<string, CapacityReservation>;
+  readonly placementGroups: Map<string, PlacementGroup>;
+  /** By instance: what its status checks say when they do not pass. */
+  readonly impaired: Map<string, Omit<InstanceStatus, "InstanceId">>;
   /** Tags of EC2 resources by id. IAM keeps its own. */
   readonly tags: Map<string, Map<string, string>>;
   /** `type/zone` pairs that are not offered. */

@@ -17,8 +17,12 @@ import {
   type Resources,
   subtractResources,
 } from "../../../apis/resources.ts";
-import type { InstanceType, Offering } from "../../../core/cloudprovider/instance-type.ts";
-import { allows } from "../../../core/scheduling/requirement.ts";
+import type {
+  CapacityType,
+  InstanceType,
+  Offering,
+} from "../../../core/cloudprovider/instance-type.ts";
+import { allows, allowsAbsence } from "../../../core/scheduling/requirement.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
 import { typeRequirements } from "../instancetype/requirements.ts";
 
@@ -32,7 +36,7 @@ export interface Candidate {
 }
 
 export interface Candidates {
-  readonly capacityType: "on-demand" | "spot";
+  readonly capacityType: CapacityType;
   /** Cheapest first. */
   readonly types: readonly Candidate[];
 }
@@ -71,14 +75,17 @@ function workOut(
   const requests = parseResources(claim.spec.resources?.requests);
   const hasMinValues = claim.spec.requirements.some((one) => one.minValues !== undefined);
   const accepted = acceptedTypes(requirements, types);
-  let left = accepted
+  const left = accepted
     .filter((type) => fits(requests, allocatable(type)))
     .map((type) => ({ type, offerings: usable(type, requirements, zones) }))
     .filter(({ offerings }) => offerings.length > 0);
-  if (!hasMinValues) left = cheapSpotOnly(withoutExotic(left));
-  const spot = left.some(({ offerings }) => offerings.some((one) => one.capacityType === "spot"));
+  const reserved = withReservations(left);
+  if (reserved !== undefined) return reserved;
+  const bought = onlyOfferings(left, (one) => one.capacityType !== "reserved");
+  const wanted = hasMinValues ? bought : cheapSpotOnly(withoutExotic(bought));
+  const spot = wanted.some(({ offerings }) => offerings.some((one) => one.capacityType === "spot"));
   const capacityType = spot ? "spot" : "on-demand";
-  const ofType = left
+  const ofType = wanted
     .map(({ type, offerings }) => ({
       type,
       offerings: offerings.filter((one) => one.capacityType === capacityType).sort(byPrice),
@@ -125,11 +132,76 @@ function usable(
       [CAPACITY_TYPE_LABEL_KEY]: offering.capacityType,
       ...offering.labels,
     };
+    const reservation = requirements.get(aws.LABEL_CAPACITY_RESERVATION_ID);
+    if (
+      offering.capacityType !== "reserved" &&
+      requirements.has(aws.LABEL_CAPACITY_RESERVATION_ID) &&
+      !allowsAbsence(reservation)
+    ) {
+      return false;
+    }
     return Object.entries(labels).every(
       ([key, value]) =>
         !requirements.has(NORMALIZED_LABELS[key] ?? key) || allows(requirements.get(key), value),
     );
   });
+}
+
+function onlyOfferings(
+  list: readonly Candidate[],
+  keep: (offering: Offering) => boolean,
+): Candidate[] {
+  return list
+    .map(({ type, offerings }) => ({ type, offerings: offerings.filter(keep) }))
+    .filter(({ offerings }) => offerings.length > 0);
+}
+
+/** Order of kinds of reservations on equal price. */
+const RESERVATION_KINDS = ["default", "capacity-block", "interruptible"];
+
+/**
+ * What is set aside comes first. A launch stays with one kind of reservation, the one with the cheapest
+ * offering; of a capacity block it takes the one cheapest place, of others in each type and zone the
+ * reservation with most room. Undefined when the claim may use none.
+ */
+function withReservations(list: readonly Candidate[]): Candidates | undefined {
+  const all = onlyOfferings(list, (one) => one.capacityType === "reserved");
+  if (all.length === 0) return undefined;
+  const offerings = all.flatMap((one) => one.offerings);
+  const [best] = [...offerings].sort(
+    (a, b) =>
+      a.priceMicroUsd - b.priceMicroUsd ||
+      RESERVATION_KINDS.indexOf(kindOf(a)) - RESERVATION_KINDS.indexOf(kindOf(b)),
+  );
+  const kind = best === undefined ? "default" : kindOf(best);
+  const ofKind = onlyOfferings(all, (one) => kindOf(one) === kind);
+  const roomiest = ofKind.map(({ type, offerings: own }) => {
+    const byZone = new Map<string, Offering>();
+    for (const offering of own) {
+      const rival = byZone.get(offering.zone);
+      if (rival === undefined || roomOf(offering) > roomOf(rival)) {
+        byZone.set(offering.zone, offering);
+      }
+    }
+    return { type, offerings: [...byZone.values()].sort(byPrice) };
+  });
+  const types = roomiest
+    .sort((a, b) => cheapest(a) - cheapest(b) || (a.type.name < b.type.name ? -1 : 1))
+    .slice(0, kind === "capacity-block" ? 1 : MAX_TYPES)
+    .map((one) =>
+      kind === "capacity-block" ? { ...one, offerings: one.offerings.slice(0, 1) } : one,
+    );
+  return { capacityType: "reserved", types };
+}
+
+function roomOf(offering: Offering): number {
+  return offering.reservationCapacity ?? 0;
+}
+
+/** `default`, `capacity-block`, `interruptible`. */
+export function kindOf({ labels = {} }: Offering): string {
+  if (labels[aws.LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE] === "true") return "interruptible";
+  return labels[aws.LABEL_CAPACITY_RESERVATION_TYPE] ?? "default";
 }
 
 /** Metal and accelerated types cost much and start slowly: only when asked for or alone. */

@@ -2,8 +2,11 @@
  * The CreateFleet call of a launch, and what its answer means. Pure. One configuration a launch template,
  * one override a type and zone. upstream: pkg/providers/instance (spec: upstream-aws 5.3)
  */
+
+import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
 import type {
   CreateFleetInput,
+  FleetCapacityType,
   FleetError,
   FleetOverride,
   LaunchTemplateConfig,
@@ -18,10 +21,18 @@ export interface TemplateGroup {
   /** Absent for an unmanaged template, which has its own. */
   readonly imageId: string | undefined;
   readonly types: readonly Candidate[];
+  /** The reservation its template targets. */
+  readonly reservation?: ReservationTarget | undefined;
+}
+
+export interface ReservationTarget {
+  readonly id: string;
+  /** `default`, `capacity-block`, `interruptible`. */
+  readonly kind: string;
 }
 
 export interface FleetRequest {
-  readonly capacityType: "on-demand" | "spot";
+  readonly capacityType: CapacityType;
   readonly groups: readonly TemplateGroup[];
   readonly subnets: ReadonlyMap<string, Subnet>;
   readonly tags: Tags;
@@ -31,24 +42,43 @@ export interface FleetRequest {
 export function fleetInput(request: FleetRequest): CreateFleetInput {
   const { capacityType, context } = request;
   const tags = toTagList(request.tags);
-  const options =
-    capacityType === "spot"
-      ? { SpotOptions: { AllocationStrategy: "price-capacity-optimized" } }
-      : { OnDemandOptions: { AllocationStrategy: "lowest-price" } };
+  const kind = request.groups[0]?.reservation?.kind;
   return {
     Type: "instant",
     ...(context === undefined ? {} : { Context: context }),
     LaunchTemplateConfigs: request.groups.map((group) => config(group, request.subnets)),
     TargetCapacitySpecification: {
       TotalTargetCapacity: 1,
-      DefaultTargetCapacityType: capacityType,
+      DefaultTargetCapacityType: capacityTypeOf(capacityType, kind),
     },
-    ...options,
+    ...optionsOf(capacityType, kind),
     TagSpecifications: ["instance", "volume", "fleet"].map((ResourceType) => ({
       ResourceType,
       Tags: tags,
     })),
   };
+}
+
+/** Plain reservations are bought as on-demand is: the template says where. */
+function capacityTypeOf(capacityType: CapacityType, kind: string | undefined): FleetCapacityType {
+  if (capacityType !== "reserved") return capacityType;
+  if (kind === "capacity-block") return "capacity-block";
+  return kind === "interruptible" ? "reserved-capacity" : "on-demand";
+}
+
+function optionsOf(
+  capacityType: CapacityType,
+  kind: string | undefined,
+): Partial<CreateFleetInput> {
+  if (capacityType === "spot") {
+    return { SpotOptions: { AllocationStrategy: "price-capacity-optimized" } };
+  }
+  if (kind === "capacity-block") return {};
+  if (kind === "interruptible") {
+    const ReservationTypes = ["interruptible-capacity-reservation"];
+    return { ReservedCapacityOptions: { ReservationTypes } };
+  }
+  return { OnDemandOptions: { AllocationStrategy: "lowest-price" } };
 }
 
 function config(

@@ -3,6 +3,11 @@
  * for a fleet of one, learn from its errors. What EC2 is out of is marked, so that the next plan avoids
  * it. upstream: pkg/providers/instance/instance.go
  */
+import {
+  LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_INSTANCE_TENANCY,
+  LABEL_PLACEMENT_GROUP_PARTITION,
+} from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
@@ -11,7 +16,13 @@ import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { parseResources } from "../../../apis/resources.ts";
 import type { Logger } from "../../../base/log.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
-import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
+import type {
+  CapacityType,
+  InstanceType,
+  Offering,
+} from "../../../core/cloudprovider/instance-type.ts";
+import { allows, type Requirement } from "../../../core/scheduling/requirement.ts";
+import { Requirements } from "../../../core/scheduling/requirements.ts";
 import { type Ami, amiFor } from "../ami/choose.ts";
 import {
   AwsError,
@@ -33,12 +44,19 @@ import {
 import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
 import type { TemplateInput } from "../launchtemplate/template-data.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
+import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
+import type { CapacityReservations } from "../reservation/reservations.ts";
 import type { Subnets } from "../subnet/subnets.ts";
 import { launchTags, type TagSettings, type Tags } from "../tags/tags.ts";
 import type { Bootstrap } from "../userdata/bootstrap.ts";
-import { type Candidate, type Candidates, candidates } from "./candidates.ts";
+import { type Candidate, type Candidates, candidates, kindOf } from "./candidates.ts";
 import type { Ec2Batches } from "./ec2-batches.ts";
-import { describeFleetErrors, fleetInput, type TemplateGroup } from "./fleet.ts";
+import {
+  describeFleetErrors,
+  fleetInput,
+  type ReservationTarget,
+  type TemplateGroup,
+} from "./fleet.ts";
 import type { Launched } from "./to-claim.ts";
 
 export interface LaunchDeps {
@@ -49,6 +67,9 @@ export interface LaunchDeps {
   readonly facts: ClusterFacts;
   readonly log: Logger;
   readonly settings: TagSettings;
+  readonly reservations: CapacityReservations;
+  /** Core's gate ReservedCapacity. */
+  readonly reservedCapacity: boolean;
 }
 
 /** Everything about the class, resolved. */
@@ -61,6 +82,7 @@ export interface LaunchInput {
   readonly securityGroups: readonly SecurityGroup[];
   readonly amis: readonly Ami[];
   readonly instanceProfile: string;
+  readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
 const EFA = "vpc.amazonaws.com/efa";
@@ -106,7 +128,11 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
     );
   }
   const tags = launchTags(nodeClass, claim, deps.settings);
-  const groups = await templateGroups(deps, input, found, tags);
+  const where: Where = {
+    tenancy: tenancyOf(claim, nodeClass),
+    placement: placementOf(claim, input.placementGroup),
+  };
+  const groups = await templateGroups(deps, input, found, tags, where);
   const request = {
     capacityType: found.capacityType,
     groups,
@@ -119,7 +145,7 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
   const override = answer.instance?.LaunchTemplateAndOverrides?.Overrides;
   const used = override?.SubnetId;
   for (const [id, addresses] of reserved) if (id !== used) deps.subnets.reserve(id, -addresses);
-  learn(deps, answer.errors, found.capacityType, input.subnets);
+  learn(deps, answer.errors, found.capacityType, input.subnets, groups);
   if (answer.instance === undefined) throw toLaunchError(answer.errors, groups);
   const { instance } = answer;
   const type = input.types.find((one) => one.name === instance.InstanceType);
@@ -130,14 +156,56 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
       message: `EC2 launched ${instance.instanceId} without saying as what`,
     });
   }
+  const offering = offeringOf(found, type, zone);
+  const reservation = offering?.labels?.[LABEL_CAPACITY_RESERVATION_ID];
+  if (reservation !== undefined) deps.reservations.launchedInto(reservation);
   return {
     instanceId: instance.instanceId,
     type,
     zone,
     capacityType: found.capacityType,
+    offering,
+    ...where,
     imageId: override?.ImageId ?? imageOf(groups, type.name),
     efaCount: efaCount(claim, type),
   };
+}
+
+interface Where {
+  readonly tenancy: "default" | "dedicated" | undefined;
+  readonly placement: Launched["placement"];
+}
+
+/** Shared hardware if the claim allows it; before v1 nobody could ask for another. */
+function tenancyOf(claim: NodeClaim, nodeClass: AwsClass): Where["tenancy"] {
+  if (nodeClass.generation !== "v1") return undefined;
+  return allows(requirementOf(claim, LABEL_INSTANCE_TENANCY), "default") ? "default" : "dedicated";
+}
+
+/** The smallest partition the claim names; without one EC2 chooses. */
+function placementOf(
+  claim: NodeClaim,
+  group: FoundPlacementGroup | undefined,
+): Launched["placement"] {
+  if (group === undefined) return undefined;
+  const key = LABEL_PLACEMENT_GROUP_PARTITION;
+  if (!claim.spec.requirements.some((one) => one.key === key)) return { groupId: group.id };
+  const wanted = requirementOf(claim, key);
+  const partition = group.partitions.find((one) => allows(wanted, one));
+  return {
+    groupId: group.id,
+    ...(partition === undefined ? {} : { partition: Number(partition) }),
+  };
+}
+
+/** Of one key: a claim may list hundreds of types under another. */
+function requirementOf({ spec }: NodeClaim, key: string): Requirement {
+  return Requirements.fromSpecs(spec.requirements.filter((one) => one.key === key)).get(key);
+}
+
+function offeringOf(found: Candidates, type: InstanceType, zone: string): Offering | undefined {
+  const candidate = found.types.find((one) => one.type.name === type.name);
+  return candidate?.offerings.find((one) => one.zone === zone);
 }
 
 async function askFleet(
@@ -164,47 +232,74 @@ async function templateGroups(
   input: LaunchInput,
   { types, capacityType }: Candidates,
   tags: Tags,
+  where: Where,
 ): Promise<readonly TemplateGroup[]> {
   const { nodeClass, claim } = input;
   if (nodeClass.launchTemplateName !== undefined) {
     return [{ templateName: nodeClass.launchTemplateName, imageId: undefined, types }];
   }
-  const groups = new Map<string, { ami: Ami; pods: number; efa: number; types: Candidate[] }>();
-  for (const candidate of types) {
+  const groups = new Map<string, Group>();
+  for (const candidate of types.flatMap(byReservation)) {
     const ami = amiFor(candidate.type, input.amis);
     if (ami === undefined) continue;
     const pods = candidate.type.capacity["pods"] ?? 0;
     const efa = efaCount(claim, candidate.type);
-    const key = JSON.stringify([ami.id, pods, efa]);
-    const group = groups.get(key) ?? { ami, pods, efa, types: [] };
+    const { reservation } = candidate;
+    const key = JSON.stringify([ami.id, pods, efa, reservation?.id]);
+    const group = groups.get(key) ?? { ami, pods, efa, reservation, types: [] };
     group.types.push(candidate);
     groups.set(key, group);
   }
   const bootstrap = await bootstrapOf(deps, input, capacityType);
+  const shared = {
+    nodeClass,
+    clusterName: deps.settings.clusterName,
+    securityGroupIds: input.securityGroups.map((group) => group.GroupId),
+    instanceProfile: input.instanceProfile,
+    capacityType,
+    reservedCapacity: deps.reservedCapacity && nodeClass.generation === "v1",
+    ...where,
+    privateSubnets: input.subnets.every((subnet) => subnet.MapPublicIpOnLaunch === false),
+    ipv6: bootstrap.dnsIp?.includes(":") ?? false,
+    tags,
+  };
   return Promise.all(
-    [...groups.values()].map(async ({ ami, pods, efa, types: own }) => {
+    [...groups.values()].map(async ({ ami, pods, efa, reservation, types: own }) => {
       const template = templateOf(deps, {
-        nodeClass,
-        clusterName: deps.settings.clusterName,
+        ...shared,
         imageId: ami.id,
         bootstrap: { ...bootstrap, maxPods: pods },
-        securityGroupIds: input.securityGroups.map((group) => group.GroupId),
-        instanceProfile: input.instanceProfile,
-        capacityType,
         efaCount: efa,
-        privateSubnets: input.subnets.every((subnet) => subnet.MapPublicIpOnLaunch === false),
-        ipv6: bootstrap.dnsIp?.includes(":") ?? false,
-        tags,
+        reservation,
       });
       try {
         const templateName = await deps.templates.ensure(template);
-        return { templateName, imageId: ami.id, types: own };
+        return { templateName, imageId: ami.id, types: own, reservation };
       } catch (error) {
         const text = describeError(error);
         throw new CreateError(`creating launch template: ${text}`, launchFailure(text), error);
       }
     }),
   );
+}
+
+interface Group {
+  readonly ami: Ami;
+  readonly pods: number;
+  readonly efa: number;
+  readonly reservation: ReservationTarget | undefined;
+  readonly types: Candidate[];
+}
+
+/** A template targets one reservation, so each has its own. */
+function byReservation(candidate: Candidate): readonly (Candidate & Pick<Group, "reservation">)[] {
+  const { type, offerings } = candidate;
+  if (offerings[0]?.capacityType !== "reserved") return [{ ...candidate, reservation: undefined }];
+  return offerings.flatMap((offering) => {
+    const id = offering.labels?.[LABEL_CAPACITY_RESERVATION_ID];
+    if (id === undefined) return [];
+    return [{ type, offerings: [offering], reservation: { id, kind: kindOf(offering) } }];
+  });
 }
 
 function templateOf({ templates }: LaunchDeps, input: TemplateInput): CreateLaunchTemplateInput {
@@ -220,7 +315,7 @@ function templateOf({ templates }: LaunchDeps, input: TemplateInput): CreateLaun
 async function bootstrapOf(
   { facts, settings }: LaunchDeps,
   { claim, nodeClass, kubelet }: LaunchInput,
-  capacityType: "on-demand" | "spot",
+  capacityType: CapacityType,
 ): Promise<Bootstrap> {
   const [clusterEndpoint, caBundle, dnsIp, clusterCidr] = await Promise.all([
     facts.endpoint(),
@@ -273,10 +368,25 @@ function reserveAddresses(
 function learn(
   deps: LaunchDeps,
   errors: readonly FleetError[],
-  capacityType: "on-demand" | "spot",
+  capacityType: CapacityType,
   subnets: readonly Subnet[],
+  groups: readonly TemplateGroup[],
 ): void {
   for (const { ErrorCode, LaunchTemplateAndOverrides } of errors) {
+    if (capacityType === "reserved") {
+      if (!isCapacityCode(ErrorCode)) continue;
+      const overrides = LaunchTemplateAndOverrides?.Overrides;
+      const of = (one: TemplateGroup): boolean =>
+        one.types.some(
+          ({ type, offerings }) =>
+            type.name === overrides?.InstanceType &&
+            offerings.some(({ zone }) => zone === overrides?.AvailabilityZone),
+        );
+      for (const group of groups.filter(of)) {
+        if (group.reservation !== undefined) deps.reservations.exhausted(group.reservation.id);
+      }
+      continue;
+    }
     const overrides = LaunchTemplateAndOverrides?.Overrides;
     if (ErrorCode === SPOT_ROLE_ERROR) deps.unavailable.markCapacityType(CAPACITY_TYPE_SPOT);
     if (ErrorCode === "InsufficientFreeAddressesInSubnet" && overrides?.SubnetId !== undefined) {

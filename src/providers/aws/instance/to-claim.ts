@@ -2,7 +2,15 @@
  * Instances as claims: what a launch reports back, and what a listing finds. Labels come from what was
  * launched, never from what was asked for. upstream: pkg/cloudprovider instanceToNodeClaim
  */
-import { LABEL_TOPOLOGY_ZONE_ID } from "../../../apis/aws/labels.ts";
+import {
+  LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
+  LABEL_CAPACITY_RESERVATION_TYPE,
+  LABEL_INSTANCE_TENANCY,
+  LABEL_PLACEMENT_GROUP_ID,
+  LABEL_PLACEMENT_GROUP_PARTITION,
+  LABEL_TOPOLOGY_ZONE_ID,
+} from "../../../apis/aws/labels.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   INSTANCE_TYPE_LABEL_KEY,
@@ -13,7 +21,11 @@ import {
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { apiVersionOf } from "../../../apis/meta.ts";
 import { formatResources, type Resources } from "../../../apis/resources.ts";
-import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
+import type {
+  CapacityType,
+  InstanceType,
+  Offering,
+} from "../../../core/cloudprovider/instance-type.ts";
 import type { Instance } from "../api.ts";
 import { fromTagList } from "../tags/tags.ts";
 import { allocatable } from "./candidates.ts";
@@ -23,7 +35,11 @@ export interface Launched {
   readonly instanceId: string;
   readonly type: InstanceType;
   readonly zone: string;
-  readonly capacityType: "on-demand" | "spot";
+  readonly capacityType: CapacityType;
+  /** The offering it was launched from. */
+  readonly offering: Offering | undefined;
+  readonly tenancy: string | undefined;
+  readonly placement: { readonly groupId: string; readonly partition?: number } | undefined;
   readonly imageId: string;
   /** EFA interfaces it has. */
   readonly efaCount: number;
@@ -41,17 +57,36 @@ export function instanceIdOf(id: string): string | undefined {
   return /^aws:\/\/\/[^/]*\/(i-[^/]+)$/.exec(id)?.[1];
 }
 
+/** What differs by offering or launch. */
+const FROM_OFFERING = [
+  LABEL_TOPOLOGY_ZONE_ID,
+  LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_CAPACITY_RESERVATION_TYPE,
+  LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
+  LABEL_PLACEMENT_GROUP_ID,
+  LABEL_PLACEMENT_GROUP_PARTITION,
+];
+
 /** Single-valued labels of the type, then where and how it runs. */
 export function launchedLabels(launched: Launched): Record<string, string> {
-  const { type, zone, capacityType } = launched;
+  const { type, zone, capacityType, tenancy, placement } = launched;
   const labels: Record<string, string> = {};
   for (const key of Object.keys(type.labels)) {
     const values = type.labels[key] ?? [];
     if (values.length === 1) labels[key] = values[0] as string;
   }
-  delete labels[LABEL_TOPOLOGY_ZONE_ID];
-  const offering = type.offerings.find((one) => one.zone === zone);
+  for (const key of FROM_OFFERING) delete labels[key];
+  const offering = launched.offering ?? type.offerings.find((one) => one.zone === zone);
   Object.assign(labels, offering?.labels);
+  if (LABEL_INSTANCE_TENANCY in type.labels && tenancy !== undefined) {
+    labels[LABEL_INSTANCE_TENANCY] = tenancy;
+  }
+  if (placement !== undefined) {
+    labels[LABEL_PLACEMENT_GROUP_ID] = placement.groupId;
+    if (placement.partition !== undefined) {
+      labels[LABEL_PLACEMENT_GROUP_PARTITION] = String(placement.partition);
+    }
+  }
   labels[TOPOLOGY_ZONE_LABEL_KEY] = zone;
   labels[CAPACITY_TYPE_LABEL_KEY] = capacityType;
   return labels;
@@ -97,10 +132,13 @@ export function instanceClaim(instance: Instance, nowText: string): NodeClaim {
   const tags = fromTagList(instance.Tags);
   const spot =
     instance.SpotInstanceRequestId !== undefined || instance.InstanceLifecycle === "spot";
+  // Open reservations are never entered: a machine in one was launched into it.
+  const reserved = instance.CapacityReservationId;
   const labels: Record<string, string> = {
     [INSTANCE_TYPE_LABEL_KEY]: instance.InstanceType,
     [TOPOLOGY_ZONE_LABEL_KEY]: zone,
-    [CAPACITY_TYPE_LABEL_KEY]: spot ? "spot" : "on-demand",
+    [CAPACITY_TYPE_LABEL_KEY]: spot ? "spot" : reserved === undefined ? "on-demand" : "reserved",
+    ...(reserved === undefined ? {} : { [LABEL_CAPACITY_RESERVATION_ID]: reserved }),
   };
   for (const key of [NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY]) {
     if (tags[key] !== undefined) labels[key] = tags[key];

@@ -3,7 +3,7 @@
  * of it exists, so that the planner and the kubelet come to the same numbers.
  * upstream: pkg/providers/instancetype/types.go (spec: upstream-aws 4.3, 4.4)
  */
-import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
+import type { BlockDeviceMapping, NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
 import { addResources, parseResources, type Resources } from "../../../apis/resources.ts";
@@ -39,6 +39,8 @@ export interface CapacitySettings {
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
+  /** Of the class; empty: one interface. */
+  readonly networkInterfaces: readonly NetworkInterface[];
 }
 
 export function capacityOf(
@@ -52,7 +54,7 @@ export function capacityOf(
     "ephemeral-storage": storageBytes(info, settings),
     pods: podCount(info, settings),
     "vpc.amazonaws.com/pod-eni": row?.branch ?? 0,
-    "vpc.amazonaws.com/efa": info.NetworkInfo.EfaInfo?.MaximumEfaInterfaces ?? 0,
+    "vpc.amazonaws.com/efa": efaInterfaces(info, settings.networkInterfaces),
     "nvidia.com/gpu": gpus(info, "NVIDIA"),
     "amd.com/gpu": gpus(info, "AMD"),
     "habana.ai/gaudi": gpus(info, "Habana"),
@@ -109,7 +111,11 @@ export function podCount(info: InstanceTypeInfo, settings: CapacitySettings): nu
   const { kubelet, reservedEnis } = settings;
   const traits = traitsOf(settings.family);
   const byEni = traits.eniLimitedPods && settings.eniLimitedPods;
-  const density = byEni ? eniLimitedPods(info, reservedEnis) : DEFAULT_PODS;
+  // Interfaces without addresses on the first card are none for pods.
+  const efaOnly = settings.networkInterfaces.filter(
+    (one) => one.interfaceType === "efa-only" && one.networkCardIndex === 0,
+  ).length;
+  const density = byEni ? eniLimitedPods(info, reservedEnis + efaOnly) : DEFAULT_PODS;
   const pods = kubelet?.maxPods ?? density;
   const perCore = kubelet?.podsPerCore ?? 0;
   if (perCore <= 0 || !traits.honoursPodsPerCore) return pods;
@@ -183,6 +189,11 @@ function threshold(text: string, capacity: number): number {
 function known(amounts: KubeletConfiguration["kubeReserved"]): Record<string, number> {
   const { pid: _, ...parsed } = parseResources(amounts);
   return parsed;
+}
+
+function efaInterfaces(info: InstanceTypeInfo, wanted: readonly NetworkInterface[]): number {
+  if (wanted.length === 0) return info.NetworkInfo.EfaInfo?.MaximumEfaInterfaces ?? 0;
+  return wanted.filter((one) => one.interfaceType === "efa-only").length;
 }
 
 function gpus(info: InstanceTypeInfo, manufacturer: string): number {

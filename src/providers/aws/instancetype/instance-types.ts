@@ -3,7 +3,13 @@
  * apart from what changes often (prices, availability), and while nothing changed callers get the very
  * same objects: the planner interns them. upstream: pkg/providers/instancetype
  */
+import {
+  LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
+  LABEL_CAPACITY_RESERVATION_TYPE,
+} from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { Generation } from "../../../apis/hub/generation.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson, deepEqual } from "../../../base/json.ts";
@@ -13,9 +19,12 @@ import { allPages, type Ec2Api, type InstanceTypeInfo, type Subnet } from "../ap
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { type Catalogue, catalogue } from "../catalogue/catalogue.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
+import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Prices } from "../pricing/pricing.ts";
+import type { CapacityReservations, Reservation } from "../reservation/reservations.ts";
 import { type CapacitySettings, capacityOf, overheadOf } from "./capacity.ts";
-import { archOf, capacityTypesOf, labelsOf } from "./labels.ts";
+import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
+import { type Needs, needsOf, serves } from "./needs.ts";
 
 /** upstream: providers.instancetype controller */
 const REFRESH_MS = 12 * 3_600_000;
@@ -28,6 +37,7 @@ export interface InstanceTypesDeps {
   readonly region: string;
   readonly prices: Prices;
   readonly unavailable: UnavailableOfferings;
+  readonly reservations: CapacityReservations;
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
@@ -46,6 +56,26 @@ interface Bare {
   readonly type: Omit<InstanceType, "offerings">;
   readonly capacityTypes: readonly ("on-demand" | "spot")[];
   readonly offeredZones: readonly string[];
+  /** Of the class, for this type. */
+  readonly reservations: readonly Reservation[];
+  /** It can do what the class asks of it. */
+  readonly launchable: boolean;
+}
+
+/** What a class selects, as far as types depend on it. */
+export interface Selected {
+  readonly subnets: readonly Subnet[];
+  readonly amis: readonly Ami[];
+  readonly reservations: readonly Reservation[];
+  readonly placementGroup: FoundPlacementGroup | undefined;
+}
+
+interface MadeWith extends Pick<Selected, "reservations" | "placementGroup"> {
+  readonly region: Region;
+  readonly settings: CapacitySettings;
+  readonly zones: ReadonlyMap<string, string>;
+  readonly generation: Generation;
+  readonly needs: Needs;
 }
 
 interface Kept {
@@ -74,18 +104,22 @@ export class InstanceTypes {
   async list(
     nodeClass: AwsClass,
     kubelet: KubeletConfiguration | undefined,
-    subnets: readonly Subnet[],
-    amis: readonly Ami[],
+    selected: Selected,
   ): Promise<readonly InstanceType[]> {
+    const { subnets, amis, reservations, placementGroup } = selected;
     const region = await this.#region.get("", () => this.#read());
     const settings = this.#settings(nodeClass, kubelet);
     const zones = zonesOf(subnets);
-    const alpha = nodeClass.generation === "alpha";
-    const key = canonicalJson([settings, [...zones], alpha]);
-    const kept = this.#keep(key, region, () => this.#bare(region, settings, zones, alpha));
+    const { generation } = nodeClass;
+    const needs = needsOf(nodeClass, placementGroup);
+    const key = canonicalJson([settings, [...zones], generation, reservations, needs]);
+    const kept = this.#keep(key, region, () =>
+      this.#bare({ region, settings, zones, generation, reservations, placementGroup, needs }),
+    );
     const { prices, unavailable } = this.#deps;
     const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
-    const version = `${prices.version}/${unavailable.version}/${imageKey}`;
+    const counted = reservations.length === 0 ? 0 : this.#deps.reservations.version;
+    const version = `${prices.version}/${unavailable.version}/${counted}/${imageKey}`;
     if (kept.version !== version) {
       const before = new Map(kept.list.map((type) => [type.name, type]));
       kept.list = kept.bare.map((bare) =>
@@ -106,7 +140,9 @@ export class InstanceTypes {
       countsSoftEviction: nodeClass.generation !== "v1",
       vmMemoryOverhead,
       reservedEnis,
-      eniLimitedPods,
+      // Later generations count interfaces always.
+      eniLimitedPods: nodeClass.generation === "alpha" ? eniLimitedPods : true,
+      networkInterfaces: nodeClass.networkInterfaces,
     };
   }
 
@@ -123,41 +159,46 @@ export class InstanceTypes {
     return kept;
   }
 
-  #bare(
-    region: Region,
-    settings: CapacitySettings,
-    zones: ReadonlyMap<string, string>,
-    alpha: boolean,
-  ): readonly Bare[] {
+  #bare(made: MadeWith): readonly Bare[] {
+    const { region, settings, zones, generation, placementGroup } = made;
     return region.infos.map((info) => {
       const row = this.#catalogue.types[info.InstanceType];
       const offeredZones = region.zones.get(info.InstanceType) ?? [];
       const reachable = offeredZones.filter((zone) => zones.has(zone));
       const zoneIds = reachable.map((zone) => zones.get(zone) ?? "").filter((id) => id !== "");
       const capacity = capacityOf(info, row, settings);
+      const own = made.reservations.filter((one) => one.instanceType === info.InstanceType);
       const labels = labelsOf(info, row, {
         region: this.#deps.region,
         zones: reachable,
         zoneIds,
         family: settings.family,
-        pods: alpha ? (capacity["pods"] ?? 0) : undefined,
+        pods: generation === "alpha" ? (capacity["pods"] ?? 0) : undefined,
+        generation,
+        reservations: reservationLabels(own),
+        placementGroup: {
+          ids: placementGroup === undefined ? [] : [placementGroup.id],
+          partitions: placementGroup?.partitions ?? [],
+        },
       });
       const overhead = overheadOf(info, capacity, settings);
       return {
         type: { name: info.InstanceType, labels, capacity, overhead },
         capacityTypes: capacityTypesOf(info),
         offeredZones,
+        reservations: own,
+        launchable: serves(info, made.needs),
       };
     });
   }
 
   #withOfferings(
-    { type, capacityTypes, offeredZones }: Bare,
+    { type, capacityTypes, offeredZones, reservations, launchable: serving }: Bare,
     zones: ReadonlyMap<string, string>,
     amis: readonly Ami[],
     before: InstanceType | undefined,
   ): InstanceType {
-    const launchable = amiFor({ ...type, offerings: [] }, amis) !== undefined;
+    const launchable = serving && amiFor({ ...type, offerings: [] }, amis) !== undefined;
     const { prices, unavailable } = this.#deps;
     const offerings: Offering[] = [];
     for (const zone of offeredZones) {
@@ -175,6 +216,30 @@ export class InstanceTypes {
           ...(zoneId ? { labels: { "topology.k8s.aws/zone-id": zoneId } } : {}),
         });
       }
+    }
+    for (const reservation of reservations) {
+      const zoneId = zones.get(reservation.zone);
+      const count = this.#deps.reservations.available(reservation.id);
+      const price = prices.onDemand(type.name) ?? 0;
+      offerings.push({
+        zone: reservation.zone,
+        capacityType: "reserved",
+        // Paid for already; the division keeps the order of prices among reservations.
+        priceMicroUsd: Math.floor(price / 10_000_000),
+        available:
+          launchable &&
+          count > 0 &&
+          zoneId !== undefined &&
+          offeredZones.includes(reservation.zone) &&
+          reservation.state === "active",
+        reservationCapacity: count,
+        labels: {
+          ...(zoneId ? { "topology.k8s.aws/zone-id": zoneId } : {}),
+          [LABEL_CAPACITY_RESERVATION_ID]: reservation.id,
+          [LABEL_CAPACITY_RESERVATION_TYPE]: reservation.type,
+          [LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE]: String(reservation.interruptible),
+        },
+      });
     }
     if (before !== undefined && deepEqual(before.offerings, offerings)) return before;
     return { ...type, offerings };
@@ -220,6 +285,15 @@ export class InstanceTypes {
     if (!same) this.#last = region;
     return this.#last as Region;
   }
+}
+
+function reservationLabels(own: readonly Reservation[]): ReservationLabels {
+  const all = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
+  return {
+    ids: all(own.map((one) => one.id)),
+    types: all(own.map((one) => one.type)),
+    interruptible: all(own.map((one) => String(one.interruptible))),
+  };
 }
 
 /** Zone → zone id (empty when unknown), by zone. */

@@ -4,9 +4,11 @@
  */
 import * as aws from "../../../apis/aws/labels.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
+import type { Generation } from "../../../apis/hub/generation.ts";
 import {
   ARCH_LABEL_KEY,
   CAPACITY_TYPE_LABEL_KEY,
+  CAPACITY_TYPE_RESERVED,
   INSTANCE_TYPE_LABEL_KEY,
   OS_LABEL_KEY,
   TOPOLOGY_REGION_LABEL_KEY,
@@ -24,8 +26,22 @@ export interface Place {
   /** Their ids, where known. */
   readonly zoneIds: readonly string[];
   readonly family: AmiFamily;
+  readonly generation: Generation;
+  /** What the class' capacity reservations of this type say; empty lists without any. */
+  readonly reservations: ReservationLabels;
+  /** Of the class' placement group; empty lists without one. */
+  readonly placementGroup: {
+    readonly ids: readonly string[];
+    readonly partitions: readonly string[];
+  };
   /** Alpha's label for pod density; later generations have none. */
   readonly pods: number | undefined;
+}
+
+export interface ReservationLabels {
+  readonly ids: readonly string[];
+  readonly types: readonly string[];
+  readonly interruptible: readonly string[];
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
@@ -64,7 +80,10 @@ export function labelsOf(
     [TOPOLOGY_ZONE_LABEL_KEY]: place.zones,
     ...(place.zoneIds.length === 0 ? {} : { [aws.LABEL_TOPOLOGY_ZONE_ID]: place.zoneIds }),
     [TOPOLOGY_REGION_LABEL_KEY]: [place.region],
-    [CAPACITY_TYPE_LABEL_KEY]: capacityTypesOf(info),
+    [CAPACITY_TYPE_LABEL_KEY]: [
+      ...capacityTypesOf(info),
+      ...(place.reservations.ids.length > 0 ? [CAPACITY_TYPE_RESERVED] : []),
+    ],
     [aws.LABEL_INSTANCE_CPU]: number(info.VCpuInfo.DefaultVCpus),
     [aws.LABEL_INSTANCE_CPU_MANUFACTURER]: one(slug(info.ProcessorInfo.Manufacturer)),
     [aws.LABEL_INSTANCE_CPU_SUSTAINED_CLOCK_SPEED_MHZ]: number(
@@ -77,17 +96,30 @@ export function labelsOf(
     [aws.LABEL_INSTANCE_GENERATION]: one(match?.[3]),
     [aws.LABEL_INSTANCE_FAMILY]: one(family),
     [aws.LABEL_INSTANCE_SIZE]: one(size),
-    "karpenter.k8s.aws/instance-capability-flex": [String(family.includes("-flex"))],
+    [aws.LABEL_INSTANCE_CAPABILITY_FLEX]: [String(family.includes("-flex"))],
     [aws.LABEL_INSTANCE_LOCAL_NVME]: number(localNvme(info)),
     ...(place.pods === undefined ? {} : { [aws.LABEL_INSTANCE_PODS]: number(place.pods) }),
     [aws.LABEL_INSTANCE_HYPERVISOR]: [info.Hypervisor ?? ""],
     [aws.LABEL_INSTANCE_ENCRYPTION_IN_TRANSIT]: [
       String(info.NetworkInfo.EncryptionInTransitSupported ?? false),
     ],
-    [aws.LABEL_CAPACITY_RESERVATION_ID]: [],
+    [aws.LABEL_CAPACITY_RESERVATION_ID]: place.reservations.ids,
+    ...(place.generation === "v1" ? newLabels(info, place) : {}),
     ...gpuLabels(info),
     ...acceleratorLabels(info),
   });
+}
+
+/** What came with v1. */
+function newLabels(info: InstanceTypeInfo, place: Place): Record<string, readonly string[]> {
+  return {
+    [aws.LABEL_NITRO_SANDBOX]: info.NitroEnclavesSupport === "supported" ? ["true"] : [],
+    [aws.LABEL_INSTANCE_TENANCY]: ["default", "dedicated"],
+    [aws.LABEL_CAPACITY_RESERVATION_TYPE]: place.reservations.types,
+    [aws.LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE]: place.reservations.interruptible,
+    [aws.LABEL_PLACEMENT_GROUP_ID]: place.placementGroup.ids,
+    [aws.LABEL_PLACEMENT_GROUP_PARTITION]: place.placementGroup.partitions,
+  };
 }
 
 /** Only types with exactly one kind of GPU can say what it is. */

@@ -3,6 +3,7 @@
  * the deletion that drains and replaces it. A claim is asked to go once, however often and in however
  * many words the queue says so.
  */
+import { LABEL_CAPACITY_RESERVATION_ID } from "../../../apis/aws/labels.ts";
 import { NODE } from "../../../apis/core/node.ts";
 import { claimGeneration, claimKind, poolIdOfLabels, toClaim } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
@@ -44,13 +45,24 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     const node = nodes.get((claim as { status?: { nodeName?: string } }).status?.nodeName ?? "");
     const objects = node === undefined ? [claim] : [claim, node];
     deps.events.publish(...happened(reaction, objects));
-    if (reaction.marksOffering) markOffering(parts, claim, kind);
-    if (reaction.action === "NoAction" || isLeaving) return;
+    const leaves = reaction.action === "CordonAndDrain" || isEarly(kind);
+    if (reaction.marksOffering || isEarly(kind)) markOffering(parts, claim, kind);
+    if (kind === "capacity_reservation_interrupted") {
+      const id = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];
+      if (id !== undefined) parts.reservations.exhausted(id);
+    }
+    if (!leaves || isLeaving) return;
     if (!(await remove(claim))) return;
-    const fields = fieldsOf(reaction, kind, claim, node);
+    const acting = { ...reaction, action: "CordonAndDrain" as const };
+    const fields = fieldsOf(acting, kind, claim, node);
     deps.log.info("initiating delete from interruption message", fields);
     deps.events.publish(...terminating(objects));
     countDisrupted(deps, claim, kind);
+  }
+
+  /** Our own option: a recommendation is a warning that comes before the two minutes. */
+  function isEarly(kind: ActingKind): boolean {
+    return kind === "rebalance_recommendation" && deps.settings.actOnRebalance === true;
   }
 
   /** False when it was gone already. */

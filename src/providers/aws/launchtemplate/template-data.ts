@@ -7,6 +7,7 @@ import type { BlockDeviceMapping as ClassDevice } from "../../../apis/aws/ec2nod
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { contentHash } from "../../../apis/karpenter/nodepool-hash.ts";
 import { parseUnits } from "../../../base/quantity.ts";
+import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
 import { traitsOf } from "../ami/families.ts";
 import type { BlockDeviceMapping, CreateLaunchTemplateInput, LaunchTemplateData } from "../api.ts";
 import { type Tags, TEMPLATE_CLUSTER_TAG, toTagList } from "../tags/tags.ts";
@@ -22,7 +23,13 @@ export interface TemplateInput {
   readonly bootstrap: Bootstrap;
   readonly securityGroupIds: readonly string[];
   readonly instanceProfile: string;
-  readonly capacityType: "on-demand" | "spot";
+  readonly capacityType: CapacityType;
+  /** The reservation to launch into. */
+  readonly reservation?: { readonly id: string; readonly kind: string } | undefined;
+  /** The template speaks of reservations: v1, and the gate is on. */
+  readonly reservedCapacity?: boolean;
+  readonly tenancy?: "default" | "dedicated" | undefined;
+  readonly placement?: { readonly groupId: string; readonly partition?: number } | undefined;
   /** EFA interfaces to attach; 0 for the usual single one. */
   readonly efaCount: number;
   /** No subnet of the class hands out public addresses. */
@@ -71,21 +78,89 @@ function templateData(input: TemplateInput): LaunchTemplateData {
       HttpTokens: options.httpTokens,
       InstanceMetadataTags: "disabled",
     },
+    ...placementOf(input),
+    ...(nodeClass.nestedVirtualization === undefined
+      ? {}
+      : { CpuOptions: { NestedVirtualization: nodeClass.nestedVirtualization } }),
+    ...reservationOf(input),
     TagSpecifications: tagged.map((ResourceType) => ({ ResourceType, Tags: toTagList(tags) })),
   };
 }
 
-function networkInterfaces(
-  input: TemplateInput,
-): NonNullable<LaunchTemplateData["NetworkInterfaces"]> {
+function placementOf({ tenancy, placement }: TemplateInput): Partial<LaunchTemplateData> {
+  const Placement = {
+    // Shared hardware is EC2's default.
+    ...(tenancy === "dedicated" ? { Tenancy: tenancy } : {}),
+    ...(placement === undefined ? {} : { GroupId: placement.groupId }),
+    ...(placement?.partition === undefined ? {} : { PartitionNumber: placement.partition }),
+  };
+  return Object.keys(Placement).length === 0 ? {} : { Placement };
+}
+
+/** Without a target the machine keeps out of open reservations, which others count on. */
+function reservationOf(input: TemplateInput): Partial<LaunchTemplateData> {
+  const { reservation, reservedCapacity = false } = input;
+  if (!reservedCapacity) return {};
+  if (reservation === undefined) {
+    return { CapacityReservationSpecification: { CapacityReservationPreference: "none" } };
+  }
+  const market = MARKETS[reservation.kind];
+  return {
+    CapacityReservationSpecification: {
+      CapacityReservationPreference: "capacity-reservations-only",
+      CapacityReservationTarget: { CapacityReservationId: reservation.id },
+    },
+    ...(market === undefined ? {} : { InstanceMarketOptions: { MarketType: market } }),
+  };
+}
+
+const MARKETS: Readonly<Record<string, string>> = {
+  "capacity-block": "capacity-block",
+  interruptible: "interruptible-capacity-reservation",
+};
+
+type Interfaces = NonNullable<LaunchTemplateData["NetworkInterfaces"]>;
+
+function networkInterfaces(input: TemplateInput): Interfaces {
   const { efaCount, securityGroupIds: Groups, nodeClass, privateSubnets, ipv6 } = input;
+  const own = nodeClass.networkInterfaces;
   const asked = nodeClass.associatePublicIpAddress ?? (privateSubnets ? false : undefined);
+  const single = own.length <= 1 && efaCount <= 1;
+  const prefixes = nodeClass.ipPrefixCount;
+  const tracking = nodeClass.connectionTracking;
   const common = {
     Groups,
     ...(ipv6 ? { Ipv6AddressCount: 1, PrimaryIpv6: true } : {}),
     // EC2 takes this for single interfaces only.
-    ...(asked === undefined || efaCount > 1 ? {} : { AssociatePublicIpAddress: asked }),
+    ...(asked === undefined || !single ? {} : { AssociatePublicIpAddress: asked }),
+    ...(prefixes === undefined || prefixes === 0
+      ? {}
+      : ipv6
+        ? { Ipv6PrefixCount: prefixes }
+        : { Ipv4PrefixCount: prefixes }),
+    ...(tracking === undefined
+      ? {}
+      : {
+          ConnectionTrackingSpecification: {
+            ...(tracking.tcpEstablishedTimeout === undefined
+              ? {}
+              : { TcpEstablishedTimeout: tracking.tcpEstablishedTimeout }),
+            ...(tracking.udpStreamTimeout === undefined
+              ? {}
+              : { UdpStreamTimeout: tracking.udpStreamTimeout }),
+            ...(tracking.udpTimeout === undefined ? {} : { UdpTimeout: tracking.udpTimeout }),
+          },
+        }),
   };
+  if (own.length > 0) {
+    return own.map(({ networkCardIndex, deviceIndex, interfaceType }) => ({
+      NetworkCardIndex: networkCardIndex,
+      DeviceIndex: deviceIndex,
+      InterfaceType: interfaceType,
+      // Such an interface has no addresses.
+      ...(interfaceType === "efa-only" ? { Groups } : common),
+    }));
+  }
   if (efaCount === 0) return [{ DeviceIndex: 0, ...common }];
   return Array.from({ length: efaCount }, (_, card) => ({
     DeviceIndex: card === 0 ? 0 : 1,
@@ -112,6 +187,7 @@ function toDevice({ deviceName, ebs }: ClassDevice): BlockDeviceMapping {
     KmsKeyId: ebs?.kmsKeyID,
     SnapshotId: ebs?.snapshotID,
     Throughput: ebs?.throughput || undefined,
+    VolumeInitializationRate: ebs?.volumeInitializationRate,
     VolumeSize: gib === undefined ? undefined : Math.ceil(gib / GIB),
     VolumeType: ebs?.volumeType,
   };

@@ -4,10 +4,20 @@
  * class' claims before it removes profile and launch templates. Woken by the class and by claims that go.
  */
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../../apis/aws/ec2nodeclass.ts";
-import { EC2NODECLASS_TERMINATION_FINALIZER } from "../../../apis/aws/labels.ts";
-import { toAwsClass } from "../../../apis/hub/aws-class.ts";
-import { initializeConditions, withConditionChanges } from "../../../apis/karpenter/conditions.ts";
+import {
+  ANNOTATION_EC2NODECLASS_HASH_VERSION,
+  EC2NODECLASS_TERMINATION_FINALIZER,
+} from "../../../apis/aws/labels.ts";
+import { type AwsClass, toAwsClass } from "../../../apis/hub/aws-class.ts";
+import { CLAIM_KINDS, toClaim } from "../../../apis/hub/claim.ts";
+import {
+  type ConditionChange,
+  condition,
+  initializeConditions,
+  withConditionChanges,
+} from "../../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM } from "../../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -25,6 +35,7 @@ import { conditionChanges, type Findings, foundStatus } from "./status.ts";
 
 /** Subnets are looked at again each minute; the other answers are cached as long. */
 const REFRESH_MS = 60_000;
+const VALIDATION = "ValidationSucceeded";
 /** Claims that go wake us; this is for a change we missed. */
 const WAIT_FOR_CLAIMS_MS = 600_000;
 
@@ -34,11 +45,13 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
     concurrency: 10,
     watches: [
       source(EC2_NODE_CLASS),
-      source(NODE_CLAIM, (claim, event) => {
-        const ref = claim.spec.nodeClassRef;
-        if (event !== "removed" || ref.kind !== EC2_NODE_CLASS.kind) return [];
-        return [{ kind: EC2_NODE_CLASS.kind, name: ref.name }];
-      }),
+      ...CLAIM_KINDS.map((kind) =>
+        source(kind, (claim, event) => {
+          const ref = toClaim(claim).spec.nodeClassRef;
+          if (event !== "removed" || ref.kind !== EC2_NODE_CLASS.kind) return [];
+          return [{ kind: EC2_NODE_CLASS.kind, name: ref.name }];
+        }),
+      ),
     ],
     reconcile: async ({ name }) => {
       const nodeClass = deps.mirrors.of(EC2_NODE_CLASS).get(name);
@@ -59,7 +72,8 @@ async function follow(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   );
   if (held === undefined) return AWAIT_CHANGE;
   const nodeClass = toAwsClass(held);
-  const findings = await find(parts, held);
+  const findings = await find(deps, parts, held);
+  const trial = await tried(deps, parts, held, findings);
   const nowMs = deps.clock.now();
   const annotated: EC2NodeClass = {
     ...held,
@@ -70,13 +84,10 @@ async function follow(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
     },
     status: foundStatus(held.status, findings),
   };
-  const after = withConditionChanges(
-    initializeConditions(annotated, nowMs),
-    conditionChanges(held, findings),
-    nowMs,
-  );
+  const after = withConditionChanges(initializeConditions(annotated, nowMs), trial.changes, nowMs);
+  await restamp(deps, nodeClass);
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);
-  const failed = Object.values(findings).filter((part) => part instanceof Error);
+  const failed = [...Object.values(findings), trial.error].filter((one) => one instanceof Error);
   if (failed.length > 0) {
     throw new ResolutionError(`resolving ec2nodeclass, ${failed.map(describeError).join("; ")}`, {
       cause: failed[0],
@@ -85,15 +96,83 @@ async function follow(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   return requeueAfter(REFRESH_MS);
 }
 
-async function find(parts: AwsParts, native: EC2NodeClass): Promise<Findings> {
+/** What the findings say; where they are all well, whether AWS would let us launch. */
+async function tried(
+  deps: AwsDeps,
+  parts: AwsParts,
+  native: EC2NodeClass,
+  findings: Findings,
+): Promise<{ readonly changes: readonly ConditionChange[]; readonly error?: Error }> {
+  const changes = conditionChanges(native, findings);
+  const at = changes.findIndex((one) => one.type === VALIDATION);
+  if (changes[at]?.status !== "True" || deps.settings.disableDryRun === true) return { changes };
+  const { subnets, securityGroups, amis, instanceProfile } = findings;
+  if (
+    subnets instanceof Error ||
+    securityGroups instanceof Error ||
+    amis instanceof Error ||
+    instanceProfile instanceof Error
+  ) {
+    return { changes };
+  }
   const nodeClass = toAwsClass(native);
-  const [subnets, securityGroups, amis, instanceProfile] = await Promise.all([
-    orError(parts.subnets.list(nodeClass)),
-    orError(parts.securityGroups.list(nodeClass)),
-    orError(parts.amis.list(nodeClass)),
-    orError(parts.profiles.ensure(nodeClass)),
-  ]);
-  return { subnets, securityGroups, amis, instanceProfile };
+  const verdict = await orError(
+    parts.trials.of({ nodeClass, subnets, securityGroups, amis, instanceProfile }),
+  );
+  if (verdict === undefined) return { changes };
+  // No verdict: what was known before stays, and AWS is asked again.
+  if (verdict instanceof Error) return { changes: changes.toSpliced(at, 1), error: verdict };
+  return { changes: changes.with(at, { type: VALIDATION, status: "False", ...verdict }) };
+}
+
+/**
+ * A product of another version hashes otherwise: its claims get our hash, so that the upgrade itself is no
+ * drift. What had drifted before keeps its hash, and goes on drifting.
+ */
+async function restamp(deps: AwsDeps, nodeClass: AwsClass): Promise<void> {
+  const wanted = hashAnnotations(nodeClass);
+  const version = wanted[ANNOTATION_EC2NODECLASS_HASH_VERSION] as string;
+  const claims = deps.mirrors.of(NODE_CLAIM).list();
+  for (const claim of claims) {
+    const { kind, name } = claim.spec.nodeClassRef;
+    if (kind !== EC2_NODE_CLASS.kind || name !== nodeClass.name) continue;
+    const own = claim.metadata.annotations ?? {};
+    const stamped = own[ANNOTATION_EC2NODECLASS_HASH_VERSION];
+    if (stamped === undefined || stamped === version) continue;
+    const drifted = condition(claim, "Drifted")?.status === "True";
+    const annotations = {
+      ...own,
+      [ANNOTATION_EC2NODECLASS_HASH_VERSION]: version,
+      ...(drifted ? {} : wanted),
+    };
+    const after = { ...claim, metadata: { ...claim.metadata, annotations } };
+    await patchObject(deps.kube, NODE_CLAIM, claim, after);
+  }
+}
+
+/** Claims of every generation that name the class, by name. */
+function claimsOf(deps: AwsDeps, className: string): readonly KubeObject[] {
+  return CLAIM_KINDS.flatMap((kind) => deps.mirrors.of(kind).list() as readonly KubeObject[])
+    .filter((claim) => {
+      const ref = toClaim(claim).spec.nodeClassRef;
+      return ref.kind === EC2_NODE_CLASS.kind && ref.name === className;
+    })
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+async function find(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Promise<Findings> {
+  const nodeClass = toAwsClass(native);
+  const { reservedCapacity = true } = deps.settings;
+  const [subnets, securityGroups, amis, instanceProfile, reservations, placementGroup] =
+    await Promise.all([
+      orError(parts.subnets.list(nodeClass)),
+      orError(parts.securityGroups.list(nodeClass)),
+      orError(parts.amis.list(nodeClass)),
+      orError(parts.profiles.ensure(nodeClass)),
+      orError(reservedCapacity ? parts.reservations.list(nodeClass) : Promise.resolve([])),
+      orError(parts.placementGroups.find(nodeClass)),
+    ]);
+  return { subnets, securityGroups, amis, instanceProfile, reservations, placementGroup };
 }
 
 async function orError<T>(promise: Promise<T>): Promise<T | Error> {
@@ -106,13 +185,7 @@ async function orError<T>(promise: Promise<T>): Promise<T | Error> {
 
 async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Promise<Outcome> {
   if (!hasFinalizer(native, EC2NODECLASS_TERMINATION_FINALIZER)) return AWAIT_CHANGE;
-  const claims = deps.mirrors
-    .of(NODE_CLAIM)
-    .list()
-    .filter(({ spec: { nodeClassRef: ref } }) => {
-      return ref.kind === EC2_NODE_CLASS.kind && ref.name === native.metadata.name;
-    })
-    .map((claim) => claim.metadata.name);
+  const claims = claimsOf(deps, native.metadata.name).map((claim) => claim.metadata.name);
   if (claims.length > 0) {
     deps.events.publish(waitingOnNodeClaims(native, claims));
     return requeueAfter(WAIT_FOR_CLAIMS_MS);

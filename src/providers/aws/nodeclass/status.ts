@@ -8,6 +8,8 @@ import { NODEPOOL_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Ami } from "../ami/choose.ts";
 import type { SecurityGroup, Subnet } from "../api.ts";
 import { describeError } from "../errors.ts";
+import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
+import type { Reservation } from "../reservation/reservations.ts";
 import { EKS_CLUSTER_TAG, NODECLAIM_TAG, NODECLASS_TAG } from "../tags/tags.ts";
 
 /** A part that could not be read is an Error: its old status stays. */
@@ -16,6 +18,9 @@ export interface Findings {
   readonly securityGroups: readonly SecurityGroup[] | Error;
   readonly amis: readonly Ami[] | Error;
   readonly instanceProfile: string | Error;
+  readonly reservations: readonly Reservation[] | Error;
+  /** Undefined: there is no such group. Without a selector there is nothing to find. */
+  readonly placementGroup: FoundPlacementGroup | undefined | Error;
 }
 
 export function subnetStatus(
@@ -43,6 +48,22 @@ export function amiStatus(amis: readonly Ami[]): NonNullable<EC2NodeClassStatus[
   }));
 }
 
+export function reservationStatus(
+  reservations: readonly Reservation[],
+): NonNullable<EC2NodeClassStatus["capacityReservations"]> {
+  return reservations.map((one) => ({
+    id: one.id,
+    availabilityZone: one.zone,
+    instanceType: one.instanceType,
+    instanceMatchCriteria: one.matchCriteria,
+    ownerID: one.ownerId,
+    reservationType: one.type,
+    interruptible: one.interruptible,
+    state: one.state,
+    ...(one.endTime === undefined ? {} : { endTime: one.endTime }),
+  }));
+}
+
 /** Status fields without conditions. A part that failed or found nothing: old value, or none. */
 export function foundStatus(
   before: EC2NodeClassStatus | undefined,
@@ -62,6 +83,11 @@ export function foundStatus(
   );
   put("amis", amis instanceof Error ? amis : amiStatus(amis));
   put("instanceProfile", instanceProfile);
+  const { reservations } = findings;
+  put(
+    "capacityReservations",
+    reservations instanceof Error ? reservations : reservationStatus(reservations),
+  );
   return result;
 }
 
@@ -101,7 +127,40 @@ export function conditionChanges(
   if (findings.instanceProfile instanceof Error)
     changes.push(...unread(nodeClass, type, findings.instanceProfile));
   else changes.push({ type, status: "True" });
+  changes.push(...setAside(nodeClass, findings));
   return [...changes, validation(nodeClass, changes)];
+}
+
+function setAside(nodeClass: EC2NodeClass, findings: Findings): readonly ConditionChange[] {
+  const { placementGroup, reservations } = findings;
+  const selector = nodeClass.spec.placementGroupSelector;
+  const group = "PlacementGroupReady";
+  const missing: ConditionChange = {
+    type: group,
+    status: "False",
+    reason: "PlacementGroupNotFound",
+    message: "PlacementGroupSelector did not match any Placement Group",
+  };
+  const failed = placementGroup instanceof Error ? placementGroup : undefined;
+  return [
+    ...(failed !== undefined
+      ? [
+          {
+            type: group,
+            status: "False" as const,
+            reason: "PlacementGroupResolutionFailed",
+            message: describeError(failed),
+          },
+        ]
+      : [selector !== undefined && placementGroup === undefined ? missing : ok(group)]),
+    ...(reservations instanceof Error
+      ? unread(nodeClass, "CapacityReservationsReady", reservations)
+      : [ok("CapacityReservationsReady")]),
+  ];
+}
+
+function ok(type: string): ConditionChange {
+  return { type, status: "True" };
 }
 
 function unread(nodeClass: EC2NodeClass, type: string, error: Error): readonly ConditionChange[] {

@@ -32,6 +32,8 @@ CreateFleetRequest: LaunchTemplateConfigs:[FleetConfig]
     TargetCapacitySpecification:TargetCapacity DryRun:b ClientToken
     SpotOptions:AllocationOptions OnDemandOptions:AllocationOptions Type
     TagSpecifications=TagSpecification:[TagSpecification] Context
+    ReservedCapacityOptions:ReservedOptions
+ReservedOptions: ReservationTypes=ReservationType:[s]
 DescribeInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b Filters=Filter:[Filter] NextToken
     MaxResults:n
 TerminateInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b
@@ -47,15 +49,23 @@ TemplateDataRequest: IamInstanceProfile:ProfileRequest
     BlockDeviceMappings=BlockDeviceMapping:[DeviceRequest]
     NetworkInterfaces=NetworkInterface:[InterfaceRequest] ImageId Monitoring:MonitoringRequest
     Placement:PlacementRequest UserData TagSpecifications=TagSpecification:[TagSpecification]
-    SecurityGroupIds=SecurityGroupId:[s] MetadataOptions:MetadataRequest
+    SecurityGroupIds=SecurityGroupId:[s] MetadataOptions:MetadataRequest CpuOptions:CpuOptions
+    CapacityReservationSpecification:ReservationSpecification
+    InstanceMarketOptions:MarketOptions
+CpuOptions: NestedVirtualization
+ReservationSpecification: CapacityReservationPreference CapacityReservationTarget:ReservationTarget
+ReservationTarget: CapacityReservationId
+MarketOptions: MarketType
+ConnectionTracking: TcpEstablishedTimeout:n UdpStreamTimeout:n UdpTimeout:n
 ProfileRequest: Name
 DeviceRequest: DeviceName Ebs:EbsRequest
 EbsRequest: Encrypted:b DeleteOnTermination:b Iops:n KmsKeyId SnapshotId VolumeSize:n VolumeType
-    Throughput:n
+    Throughput:n VolumeInitializationRate:n
 InterfaceRequest: AssociatePublicIpAddress:b DeviceIndex:n Groups=SecurityGroupId:[s]
-    InterfaceType Ipv6AddressCount:n NetworkCardIndex:n PrimaryIpv6:b
+    InterfaceType Ipv6AddressCount:n NetworkCardIndex:n PrimaryIpv6:b Ipv4PrefixCount:n
+    Ipv6PrefixCount:n ConnectionTrackingSpecification:ConnectionTracking
 MonitoringRequest: Enabled:b
-PlacementRequest: Tenancy
+PlacementRequest: Tenancy GroupId PartitionNumber:n
 TagSpecification: ResourceType Tags=Tag:[Tag]
 MetadataRequest: HttpTokens HttpPutResponseHopLimit:n HttpEndpoint HttpProtocolIpv6
     InstanceMetadataTags
@@ -66,6 +76,15 @@ TargetCapacity: TotalTargetCapacity:n DefaultTargetCapacityType
 AllocationOptions: AllocationStrategy
 Tag: Key Value
 DescribeRegionsRequest: DryRun:b
+DescribeCapacityReservationsRequest: CapacityReservationIds=CapacityReservationId:[s] DryRun:b
+    Filters=Filter:[Filter] MaxResults:n NextToken
+DescribePlacementGroupsRequest: DryRun:b Filters=Filter:[Filter] GroupNames=GroupName:[s]
+    GroupIds=GroupId:[s]
+DescribeInstanceStatusRequest: InstanceIds=InstanceId:[s] DryRun:b Filters=Filter:[Filter]
+    MaxResults:n NextToken IncludeAllInstances:b
+RunInstancesRequest: MinCount:n MaxCount:n InstanceType ImageId SubnetId ClientToken DryRun:b
+    SecurityGroupIds=SecurityGroupId:[s] IamInstanceProfile:ProfileRequest
+    TagSpecifications=TagSpecification:[TagSpecification]
 `,
   capitalised,
 );
@@ -145,8 +164,9 @@ Instance: Architecture BlockDeviceMappings=blockDeviceMapping:[InstanceDevice]
     SecurityGroups=groupSet:[GroupIdentifier] SpotInstanceRequestId Tags=tagSet:[Tag] InstanceId
     ImageId State=instanceState:InstanceState PrivateDnsName InstanceType LaunchTime:t
     Placement:Placement Monitoring:Monitoring SubnetId VpcId PrivateIpAddress
+    CapacityReservationId
 InstanceState: Code:n Name
-Placement: Tenancy AvailabilityZone
+Placement: Tenancy AvailabilityZone GroupId PartitionNumber:n
 GroupIdentifier: GroupId GroupName
 IamInstanceProfile: Arn Id
 Monitoring: State
@@ -165,18 +185,40 @@ TemplateData: IamInstanceProfile:TemplateProfile
     NetworkInterfaces=networkInterfaceSet:[TemplateInterface] ImageId
     Monitoring:TemplateMonitoring Placement:TemplatePlacement UserData
     TagSpecifications=tagSpecificationSet:[TemplateTags] SecurityGroupIds=securityGroupIdSet:[s]
-    MetadataOptions:TemplateMetadata
+    MetadataOptions:TemplateMetadata CpuOptions:CpuOptions
+    CapacityReservationSpecification:ReservationSpecification
+    InstanceMarketOptions:MarketOptions
+CpuOptions: NestedVirtualization
+ReservationSpecification: CapacityReservationPreference CapacityReservationTarget:ReservationTarget
+ReservationTarget: CapacityReservationId
+MarketOptions: MarketType
+ConnectionTracking: TcpEstablishedTimeout:n UdpStreamTimeout:n UdpTimeout:n
 TemplateProfile: Name
 TemplateDevice: DeviceName Ebs:TemplateEbs
 TemplateEbs: Encrypted:b DeleteOnTermination:b Iops:n KmsKeyId SnapshotId VolumeSize:n
-    VolumeType Throughput:n
+    VolumeType Throughput:n VolumeInitializationRate:n
 TemplateInterface: AssociatePublicIpAddress:b DeviceIndex:n Groups=groupSet:[s]groupId InterfaceType
-    Ipv6AddressCount:n NetworkCardIndex:n PrimaryIpv6:b
+    Ipv6AddressCount:n NetworkCardIndex:n PrimaryIpv6:b Ipv4PrefixCount:n Ipv6PrefixCount:n
+    ConnectionTrackingSpecification:ConnectionTracking
 TemplateMonitoring: Enabled:b
-TemplatePlacement: Tenancy
+TemplatePlacement: Tenancy GroupId PartitionNumber:n
 TemplateTags: ResourceType Tags=tagSet:[Tag]
 TemplateMetadata: HttpTokens HttpPutResponseHopLimit:n HttpEndpoint HttpProtocolIpv6
     InstanceMetadataTags
+DescribeCapacityReservationsResult: NextToken
+    CapacityReservations=capacityReservationSet:[CapacityReservation]
+CapacityReservation: CapacityReservationId OwnerId InstanceType AvailabilityZone AvailabilityZoneId
+    State TotalInstanceCount:n AvailableInstanceCount:n InstanceMatchCriteria ReservationType
+    EndDate:t Interruptible:b Tags=tagSet:[Tag]
+DescribePlacementGroupsResult: PlacementGroups=placementGroupSet:[PlacementGroup]
+PlacementGroup: GroupId GroupName Strategy State PartitionCount:n Tags=tagSet:[Tag]
+DescribeInstanceStatusResult: NextToken InstanceStatuses=instanceStatusSet:[InstanceStatus]
+InstanceStatus: InstanceId AvailabilityZone InstanceState:InstanceState
+    InstanceStatus:StatusSummary SystemStatus:StatusSummary Events=eventsSet:[StatusEvent]
+StatusSummary: Status Details:[StatusDetail]
+StatusDetail: Name Status ImpairedSince:t
+StatusEvent: Code Description NotBefore:t
+RunInstancesResult:
 DescribeRegionsResult: Regions=regionInfo:[Region]
 Region: RegionName Endpoint=regionEndpoint OptInStatus
 CreateTagsResult:

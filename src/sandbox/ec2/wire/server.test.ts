@@ -115,6 +115,22 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
       }),
     ],
     ["ec2", ec2.DescribeAvailabilityZonesCommand, () => ({})],
+    ["ec2", ec2.DescribeCapacityReservationsCommand, () => ({})],
+    ["ec2", ec2.DescribePlacementGroupsCommand, () => ({})],
+    ["ec2", ec2.DescribeInstanceStatusCommand, () => ({})],
+    [
+      "ec2",
+      ec2.RunInstancesCommand,
+      () => ({
+        MinCount: 1,
+        MaxCount: 1,
+        ImageId: image(),
+        InstanceType: "m5.large",
+        SubnetId: subnets()[0],
+        IamInstanceProfile: { Name: PROFILE },
+        DryRun: true,
+      }),
+    ],
     ["ec2", ec2.DescribeImagesCommand, () => ({ Owners: ["amazon"], IncludeDeprecated: true })],
     [
       "ec2",
@@ -280,8 +296,13 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
       const action = command.name.replace(/Command$/, "");
       called.add(`${service}.${action.slice(0, 1).toLowerCase()}${action.slice(1)}`);
       const given = input();
-      const overWire = plain(await send[service]?.(command)(given));
-      const inProcess = plain(await twin.call(service, action, plain(given)));
+      const refused = (error: Error) => ({ refused: error.name, message: error.message });
+      const overWire = plain(await send[service]?.(command)(given).catch(refused));
+      const inProcess = plain(
+        await twin
+          .call(service, action, plain(given))
+          .catch(({ code, message }) => ({ refused: code, message })),
+      );
       expect(overWire, action).toEqual(inProcess ?? {});
     }
     const inApi = Object.entries(twin.api).flatMap(([service, door]) =>

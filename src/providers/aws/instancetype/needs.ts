@@ -1,0 +1,56 @@
+/**
+ * What a class asks of a machine beyond what pods ask: types that cannot do it stay listed, and their
+ * offerings are unavailable. upstream: pkg/providers/instancetype/compatibility (spec: upstream-aws 4.5)
+ */
+import type { NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { InstanceTypeInfo } from "../api.ts";
+import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
+
+export interface Needs {
+  readonly interfaces: readonly NetworkInterface[];
+  readonly nestedVirtualization: boolean;
+  readonly connectionTracking: boolean;
+  /** Of the placement group. */
+  readonly strategy: string | undefined;
+  /** AL2023 has no image for the first Graviton. */
+  readonly noA1: boolean;
+}
+
+export function needsOf(nodeClass: AwsClass, group: FoundPlacementGroup | undefined): Needs {
+  return {
+    interfaces: nodeClass.networkInterfaces,
+    nestedVirtualization: nodeClass.nestedVirtualization === "enabled",
+    connectionTracking: nodeClass.connectionTracking !== undefined,
+    strategy: group?.strategy,
+    noA1: nodeClass.amiFamily === "AL2023" && nodeClass.generation === "v1",
+  };
+}
+
+export function serves(info: InstanceTypeInfo, needs: Needs): boolean {
+  if (needs.noA1 && info.InstanceType.startsWith("a1.")) return false;
+  if (needs.connectionTracking && info.Hypervisor !== "nitro") return false;
+  if (
+    needs.nestedVirtualization &&
+    !(info.ProcessorInfo.SupportedFeatures ?? []).includes("nested-virtualization")
+  ) {
+    return false;
+  }
+  const strategies = info.PlacementGroupInfo?.SupportedStrategies ?? [];
+  if (needs.strategy !== undefined && !strategies.includes(needs.strategy)) return false;
+  return needs.interfaces.length === 0 || hasInterfaces(info, needs.interfaces);
+}
+
+function hasInterfaces(info: InstanceTypeInfo, wanted: readonly NetworkInterface[]): boolean {
+  const { EnaSupport, NetworkCards = [], EfaInfo, MaximumNetworkInterfaces } = info.NetworkInfo;
+  if (EnaSupport === "unsupported") return false;
+  const efaOnly = wanted.filter((one) => one.interfaceType === "efa-only").length;
+  if (efaOnly > (EfaInfo?.MaximumEfaInterfaces ?? 0)) return false;
+  return wanted.every(({ networkCardIndex, deviceIndex }) => {
+    const card = NetworkCards.find((one) => one.NetworkCardIndex === networkCardIndex);
+    const most =
+      card?.MaximumNetworkInterfaces ??
+      (networkCardIndex === 0 && NetworkCards.length === 0 ? MaximumNetworkInterfaces : 0);
+    return deviceIndex < most;
+  });
+}

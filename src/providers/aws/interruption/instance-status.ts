@@ -1,0 +1,146 @@
+/**
+ * Follows what EC2's status checks say of our instances: impaired hosts and systems, and scheduled events
+ * that no message told of. A machine that has failed its checks for two minutes cannot be drained, so its
+ * claim goes at once; for an announced event it is drained. Without the permission it says so once and stops.
+ * upstream: pkg/controllers/interruption/instancestatus (spec: upstream-aws 6.3)
+ */
+import { NODE } from "../../../apis/core/node.ts";
+import { claimKind } from "../../../apis/hub/claim.ts";
+import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/controller.ts";
+import { isNotFound } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { AwsError, allPages, type InstanceStatus, type StatusDetail } from "../api.ts";
+import type { AwsDeps } from "../parts.ts";
+import { ClaimIndex } from "./claim-index.ts";
+import { terminating } from "./reactions.ts";
+
+const SWEEP_MS = 60_000;
+/** Checks fail for a moment now and then. */
+const IMPAIRED_MS = 120_000;
+
+const SWEEPS = [
+  { Name: "instance-status.status", Values: ["impaired"] },
+  { Name: "system-status.status", Values: ["impaired"] },
+  {
+    Name: "event.code",
+    Values: [
+      "instance-reboot",
+      "system-reboot",
+      "system-maintenance",
+      "instance-retirement",
+      "instance-stop",
+    ],
+  },
+];
+
+export type StatusCategory = "InstanceStatus" | "SystemStatus" | "EventStatus";
+
+/** Why an instance is not well, worst first; empty when it is. */
+export function troublesOf(status: InstanceStatus, nowMs: number): readonly StatusCategory[] {
+  const failing = (details: readonly StatusDetail[] = []): boolean =>
+    details.some(({ Status, ImpairedSince }) => {
+      const sinceMs = fromRfc3339(ImpairedSince);
+      return Status === "failed" && sinceMs !== undefined && nowMs - sinceMs >= IMPAIRED_MS;
+    });
+  return [
+    ...(failing(status.InstanceStatus?.Details) ? (["InstanceStatus"] as const) : []),
+    ...(failing(status.SystemStatus?.Details) ? (["SystemStatus"] as const) : []),
+    ...((status.Events ?? []).length > 0 ? (["EventStatus"] as const) : []),
+  ];
+}
+
+export function instanceStatusController(deps: AwsDeps): Controller {
+  const name = "interruption.instancestatus";
+  const claims = new ClaimIndex(deps.mirrors, () => undefined);
+  const log = deps.log.with({ controller: name });
+  /** `<instance>/<category>` already counted. */
+  let counted = new Set<string>();
+  return {
+    name,
+    concurrency: 1,
+    watches: [],
+    initialRequests: [{ kind: "Singleton", name }],
+    reconcile: async () => {
+      let found: readonly InstanceStatus[];
+      try {
+        found = await sweep(deps);
+      } catch (error) {
+        if (!(error instanceof AwsError) || error.code !== "UnauthorizedOperation") throw error;
+        log.error("instance status is not followed: grant ec2:DescribeInstanceStatus and restart", {
+          error: `${error.code}: ${error.message}`,
+        });
+        return AWAIT_CHANGE;
+      }
+      const seen = new Set<string>();
+      for (const status of found) {
+        const [worst, ...others] = troublesOf(status, deps.clock.now());
+        if (worst === undefined) continue;
+        for (const claim of claims.ofInstance(status.InstanceId)) {
+          for (const category of [worst, ...others]) {
+            const key = `${status.InstanceId}/${category}`;
+            seen.add(key);
+            if (counted.has(key)) continue;
+            deps.metrics.count("interruption_instance_status_unhealthy_total", { category });
+          }
+          await retire(deps, claim, worst);
+        }
+      }
+      counted = seen;
+      return requeueAfter(SWEEP_MS);
+    },
+  };
+}
+
+/** Each instance once. */
+async function sweep({ api }: AwsDeps): Promise<readonly InstanceStatus[]> {
+  const byId = new Map<string, InstanceStatus>();
+  for (const filter of SWEEPS) {
+    const pages = await allPages((token) =>
+      api.ec2.describeInstanceStatus({ Filters: [filter], MaxResults: 1_000, ...token }),
+    );
+    for (const one of pages.flatMap((page) => page.InstanceStatuses)) byId.set(one.InstanceId, one);
+  }
+  return [...byId.values()].sort((a, b) => (a.InstanceId < b.InstanceId ? -1 : 1));
+}
+
+async function retire(deps: AwsDeps, claim: KubeObject, category: StatusCategory): Promise<void> {
+  const { metadata } = claim;
+  if (metadata.deletionTimestamp !== undefined) return;
+  const node = deps.mirrors
+    .of(NODE)
+    .get((claim as { status?: { nodeName?: string } }).status?.nodeName ?? "");
+  const objects = node === undefined ? [claim] : [claim, node];
+  deps.events.publish(
+    ...objects.map((object) => ({
+      object,
+      type: "Warning" as const,
+      reason: "InstanceUnhealthy",
+      message: `EC2 reports this instance as unhealthy (${category})`,
+      dedupeValues: [object.metadata.uid ?? ""],
+    })),
+  );
+  const kind = claimKind(claim);
+  const known = metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
+  if (category !== "EventStatus" && known === undefined) {
+    // Nothing on it answers any more: waiting for a drain would wait for nothing.
+    const annotations = {
+      ...metadata.annotations,
+      [NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY]: toRfc3339(deps.clock.now()),
+    };
+    await patchObject(deps.kube, kind, claim, { ...claim, metadata: { ...metadata, annotations } });
+  }
+  try {
+    await deps.kube.delete(kind, { name: metadata.name });
+  } catch (error) {
+    if (isNotFound(error)) return;
+    throw error;
+  }
+  deps.log.info("initiating delete from instance status", {
+    [claim.kind ?? ""]: { name: metadata.name },
+    category,
+  });
+  deps.events.publish(...terminating(objects));
+}

@@ -1,0 +1,151 @@
+/**
+ * Asks AWS whether it would let us launch from a class, by trial calls that do nothing (`DryRun`), and says
+ * which permission is missing. A verdict is kept half an hour, by everything that the launch depends on.
+ * Nothing is made for it: CreateFleet's trial names a template that need not exist yet, so only a refusal of
+ * permission counts against it. upstream: pkg/controllers/nodeclass/validation.go (spec: upstream-aws 1.7)
+ */
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import type { Ami } from "../ami/choose.ts";
+import {
+  AwsError,
+  type Ec2Api,
+  type SecurityGroup,
+  type Subnet,
+  type TagSpecification,
+} from "../api.ts";
+import { TtlCache } from "../cache/ttl-cache.ts";
+import { describeError, launchFailure } from "../errors.ts";
+import { clusterTag, EKS_CLUSTER_TAG, NODECLASS_TAG, toTagList } from "../tags/tags.ts";
+
+const KEEP_MS = 30 * 60_000;
+
+export interface TrialInput {
+  readonly nodeClass: AwsClass;
+  readonly subnets: readonly Subnet[];
+  readonly securityGroups: readonly SecurityGroup[];
+  readonly amis: readonly Ami[];
+  readonly instanceProfile: string;
+}
+
+/** What the condition says. */
+export interface Refusal {
+  readonly reason: string;
+  readonly message: string;
+}
+
+export class Trials {
+  readonly #ec2: Ec2Api;
+  readonly #clusterName: string;
+  readonly #cache: TtlCache<Refusal | undefined>;
+
+  constructor(ec2: Ec2Api, clock: Clock, clusterName: string) {
+    this.#ec2 = ec2;
+    this.#clusterName = clusterName;
+    this.#cache = new TtlCache(clock, KEEP_MS);
+  }
+
+  /** Undefined when nothing speaks against a launch. Rejects when AWS gave no verdict; ask again. */
+  of(input: TrialInput): Promise<Refusal | undefined> {
+    const { nodeClass, subnets, securityGroups, amis, instanceProfile } = input;
+    const key = canonicalJson([
+      nodeClass.id,
+      nodeClass.hash,
+      nodeClass.uid,
+      subnets.map((one) => one.SubnetId),
+      securityGroups.map((one) => one.GroupId),
+      amis.map((one) => one.id),
+      instanceProfile,
+    ]);
+    return this.#cache.get(key, () => this.#try(input));
+  }
+
+  async #try(input: TrialInput): Promise<Refusal | undefined> {
+    const { nodeClass, subnets, securityGroups, amis, instanceProfile } = input;
+    const [ami] = amis;
+    if (ami === undefined) return undefined;
+    const tags = toTagList({
+      ...nodeClass.tags,
+      [clusterTag(this.#clusterName)]: "owned",
+      "karpenter.sh/nodepool": "validation",
+      [EKS_CLUSTER_TAG]: this.#clusterName,
+      [NODECLASS_TAG]: nodeClass.name,
+    });
+    const tagged = (...types: readonly string[]): TagSpecification[] =>
+      types.map((ResourceType) => ({ ResourceType, Tags: tags }));
+    const LaunchTemplateName = `karpenter.k8s.aws/trial-${nodeClass.uid}`;
+    const template = await refusal("CreateLaunchTemplateAuthCheckFailed", () =>
+      this.#ec2.createLaunchTemplate({
+        LaunchTemplateName,
+        LaunchTemplateData: { ImageId: ami.id },
+        TagSpecifications: tagged("launch-template"),
+        DryRun: true,
+      }),
+    );
+    if (template !== undefined) return template;
+    const InstanceType = isArm(ami) ? "m6g.large" : "m5.large";
+    const fleet = await refusal("CreateFleetAuthCheckFailed", () =>
+      this.#ec2.createFleet({
+        Type: "instant",
+        LaunchTemplateConfigs: [
+          {
+            LaunchTemplateSpecification: { LaunchTemplateName, Version: "$Latest" },
+            Overrides: subnets.map(({ SubnetId }) => ({ InstanceType, SubnetId })),
+          },
+        ],
+        TargetCapacitySpecification: {
+          TotalTargetCapacity: 1,
+          DefaultTargetCapacityType: "on-demand",
+        },
+        TagSpecifications: tagged("instance", "volume", "fleet"),
+        DryRun: true,
+      }),
+    );
+    if (fleet !== undefined) return fleet;
+    // One subnet that lets us is enough; the first one's words say why none does.
+    let first: Refusal | undefined;
+    for (const { SubnetId } of subnets) {
+      const run = await refusal("RunInstancesAuthCheckFailed", () =>
+        this.#ec2.runInstances({
+          MinCount: 1,
+          MaxCount: 1,
+          ImageId: ami.id,
+          InstanceType,
+          SubnetId,
+          SecurityGroupIds: securityGroups.map((one) => one.GroupId),
+          IamInstanceProfile: { Name: instanceProfile },
+          TagSpecifications: tagged("instance", "volume"),
+          DryRun: true,
+        }),
+      );
+      if (run === undefined) return undefined;
+      first ??= run;
+    }
+    return first;
+  }
+}
+
+function isArm(ami: Ami): boolean {
+  return ami.requirements.some(
+    (one) => one.key === "kubernetes.io/arch" && one.values?.includes("arm64"),
+  );
+}
+
+const NO_PERMISSION = /UnauthorizedOperation|AccessDenied|AuthFailure/;
+
+/** A refusal for want of permission; undefined when the trial succeeded or failed for another cause. */
+async function refusal(reason: string, call: () => Promise<unknown>): Promise<Refusal | undefined> {
+  try {
+    await call();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof AwsError) || error.code === "DryRunOperation") return undefined;
+    if (error.status >= 500 || error.status === 0 || error.code === "RequestLimitExceeded")
+      throw error;
+    const text = describeError(error);
+    if (!NO_PERMISSION.test(text)) return undefined;
+    const message = `the controller may not call ec2:${error.action}: ${launchFailure(text).message}; grant it as in deploy/aws/policies/node-lifecycle.json`;
+    return { reason, message };
+  }
+}

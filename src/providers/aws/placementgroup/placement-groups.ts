@@ -1,0 +1,76 @@
+/**
+ * The placement group of a class: found by name or id, kept a minute; while EC2 does not answer, what it said
+ * last counts for a day. upstream: pkg/providers/placementgroup (spec: upstream-aws 3.5)
+ */
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import { AwsError, type Ec2Api } from "../api.ts";
+import { TtlCache } from "../cache/ttl-cache.ts";
+
+const REFRESH_MS = 60_000;
+const KEEP_MS = 24 * 3_600_000;
+
+export interface FoundPlacementGroup {
+  readonly id: string;
+  readonly name: string;
+  readonly strategy: string;
+  /** `1` to the number of partitions; empty for other strategies. */
+  readonly partitions: readonly string[];
+}
+
+export class PlacementGroups {
+  readonly #ec2: Ec2Api;
+  readonly #clock: Clock;
+  readonly #cache: TtlCache<FoundPlacementGroup | undefined>;
+  readonly #last = new Map<string, { group: FoundPlacementGroup | undefined; atMs: number }>();
+
+  constructor(ec2: Ec2Api, clock: Clock) {
+    this.#ec2 = ec2;
+    this.#clock = clock;
+    this.#cache = new TtlCache(clock, REFRESH_MS);
+  }
+
+  /** Undefined without a selector, or when there is no such group. */
+  async find({
+    placementGroup: selector,
+  }: Pick<AwsClass, "placementGroup">): Promise<FoundPlacementGroup | undefined> {
+    if (selector === undefined) return undefined;
+    const key = canonicalJson(selector);
+    try {
+      const group = await this.#cache.get(key, () => this.#read(selector));
+      this.#last.set(key, { group, atMs: this.#clock.now() });
+      return group;
+    } catch (error) {
+      const last = this.#last.get(key);
+      if (last === undefined || this.#clock.now() - last.atMs > KEEP_MS) throw error;
+      return last.group;
+    }
+  }
+
+  async #read(
+    selector: NonNullable<AwsClass["placementGroup"]>,
+  ): Promise<FoundPlacementGroup | undefined> {
+    try {
+      const { PlacementGroups: found } = await this.#ec2.describePlacementGroups({
+        Filters: [{ Name: "state", Values: ["available"] }],
+        ...(selector.id === undefined ? {} : { GroupIds: [selector.id] }),
+        ...(selector.name === undefined ? {} : { GroupNames: [selector.name] }),
+      });
+      const [group] = found;
+      if (group === undefined) return undefined;
+      const count = group.Strategy === "partition" ? (group.PartitionCount ?? 0) : 0;
+      return {
+        id: group.GroupId,
+        name: group.GroupName,
+        strategy: group.Strategy,
+        partitions: Array.from({ length: count }, (_, at) => String(at + 1)),
+      };
+    } catch (error) {
+      if (error instanceof AwsError && error.code.startsWith("InvalidPlacementGroup")) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * What becomes of claims when their reservation changes under them: one that EC2 now counts as on-demand is
+ * shown as that, and one in a capacity block that is about to end is replaced in time.
+ * upstream: pkg/controllers/capacityreservation (spec: upstream-aws 6.5)
+ */
+
+import { EC2_NODE_CLASS } from "../../../apis/aws/ec2nodeclass.ts";
+import {
+  LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
+  LABEL_CAPACITY_RESERVATION_TYPE,
+} from "../../../apis/aws/labels.ts";
+import { NODE } from "../../../apis/core/node.ts";
+import { toAwsClass } from "../../../apis/hub/aws-class.ts";
+import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { type Controller, requeueAfter } from "../../../kube/controller.ts";
+import { isNotFound } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { instanceIdOf } from "../instance/to-claim.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
+
+const SWEEP_MS = 60_000;
+const GONE = [
+  LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_CAPACITY_RESERVATION_TYPE,
+  LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
+];
+
+export function reservationControllers(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
+  return [
+    singleton("capacityreservation.capacitytype", () => demote(deps, parts)),
+    singleton("capacityreservation.expiration", () => expire(deps, parts)),
+  ];
+}
+
+function singleton(name: string, sweep: () => Promise<void>): Controller {
+  return {
+    name,
+    concurrency: 1,
+    watches: [],
+    initialRequests: [{ kind: "Singleton", name }],
+    reconcile: async () => {
+      await sweep();
+      return requeueAfter(SWEEP_MS);
+    },
+  };
+}
+
+function reservedClaims({ mirrors }: AwsDeps): readonly NodeClaim[] {
+  return mirrors
+    .of(NODE_CLAIM)
+    .list()
+    .filter(({ metadata }) => metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID] !== undefined)
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+async function demote(deps: AwsDeps, { batches }: AwsParts): Promise<void> {
+  for (const claim of reservedClaims(deps)) {
+    const id = instanceIdOf(claim.status?.providerID ?? "");
+    const instance = id === undefined ? undefined : await batches.instance(id);
+    if (instance === undefined || instance.CapacityReservationId !== undefined) continue;
+    await patchObject(deps.kube, NODE_CLAIM, claim, demoted(claim));
+    const node = deps.mirrors.of(NODE).get(claim.status?.nodeName ?? "");
+    if (node !== undefined) await patchObject(deps.kube, NODE, node, demoted(node));
+    deps.log.info("reserved instance is on-demand now", {
+      NodeClaim: { name: claim.metadata.name },
+    });
+  }
+}
+
+function demoted<T extends NodeClaim | { readonly metadata: NodeClaim["metadata"] }>(object: T): T {
+  const labels = Object.fromEntries(
+    Object.entries(object.metadata.labels ?? {}).filter(([key]) => !GONE.includes(key)),
+  );
+  const metadata = {
+    ...object.metadata,
+    labels: { ...labels, [CAPACITY_TYPE_LABEL_KEY]: "on-demand" },
+  };
+  return { ...object, metadata };
+}
+
+async function expire(deps: AwsDeps, parts: AwsParts): Promise<void> {
+  const classes = deps.mirrors.of(EC2_NODE_CLASS).list().map(toAwsClass);
+  const lists = await Promise.all(classes.map((one) => parts.reservations.list(one)));
+  const expiring = new Set(
+    lists.flat().flatMap((one) => (one.state === "expiring" ? [one.id] : [])),
+  );
+  if (expiring.size === 0) return;
+  for (const claim of reservedClaims(deps)) {
+    const { name, labels, deletionTimestamp } = claim.metadata;
+    const id = labels?.[LABEL_CAPACITY_RESERVATION_ID] ?? "";
+    if (deletionTimestamp !== undefined || !expiring.has(id)) continue;
+    try {
+      await deps.kube.delete(NODE_CLAIM, { name });
+      deps.log.info("initiating delete for capacity block expiration", {
+        NodeClaim: { name },
+        "capacity-reservation-id": id,
+      });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * The capacity reservations of a class, and how many machines each still has room for. EC2's counts are read
+ * once a minute; what we launch and end meanwhile is counted here, so that a plan never promises a place
+ * twice. upstream: pkg/providers/capacityreservation (spec: upstream-aws 3.4)
+ */
+import type { CapacityReservationSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import { type Clock, fromRfc3339 } from "../../../base/clock.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import type { Logger } from "../../../base/log.ts";
+import { allPages, type CapacityReservation, type Ec2Api, type Filter } from "../api.ts";
+import { TtlCache } from "../cache/ttl-cache.ts";
+import { isNotFound } from "../errors.ts";
+import { tagFilters } from "../subnet/filters.ts";
+
+const REFRESH_MS = 60_000;
+const PAGE = 1_000;
+/** EC2 takes a capacity block back 30 minutes before its end; nothing is launched into it from here on. */
+const EXPIRING_MS = 40 * 60_000;
+
+export interface Reservation {
+  readonly id: string;
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly ownerId: string;
+  readonly matchCriteria: "open" | "targeted";
+  readonly type: "default" | "capacity-block";
+  readonly interruptible: boolean;
+  /** Only blocks expire: within 40 minutes of their end. */
+  readonly state: "active" | "expiring";
+  /** RFC 3339. */
+  readonly endTime: string | undefined;
+}
+
+export class CapacityReservations {
+  readonly #ec2: Ec2Api;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #cache: TtlCache<readonly CapacityReservation[]>;
+  /** Id → machines it has room for. */
+  readonly #available = new Map<string, number>();
+  #version = 0;
+
+  constructor(deps: { ec2: Ec2Api; clock: Clock; log: Logger }) {
+    this.#ec2 = deps.ec2;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#cache = new TtlCache(deps.clock, REFRESH_MS);
+  }
+
+  /** Moves whenever a count does: part of cache keys. */
+  get version(): number {
+    return this.#version;
+  }
+
+  available(id: string): number {
+    return this.#available.get(id) ?? 0;
+  }
+
+  launchedInto(id: string): void {
+    this.#set(id, Math.max(0, this.available(id) - 1));
+  }
+
+  endedIn(id: string): void {
+    this.#set(id, this.available(id) + 1);
+  }
+
+  /** EC2 said that nothing is left, or takes it back. */
+  exhausted(id: string): void {
+    this.#set(id, 0);
+  }
+
+  /** By id, without those whose end has passed. Rejects when EC2 does not answer. */
+  async list(nodeClass: Pick<AwsClass, "reservationTerms">): Promise<readonly Reservation[]> {
+    const terms = nodeClass.reservationTerms;
+    if (terms.length === 0) return [];
+    const found = await this.#cache.get(canonicalJson(terms), () => this.#read(terms));
+    const nowMs = this.#clock.now();
+    return found.flatMap((one) => this.#toReservation(one, nowMs));
+  }
+
+  async #read(
+    terms: readonly CapacityReservationSelectorTerm[],
+  ): Promise<readonly CapacityReservation[]> {
+    const answers = await Promise.all(terms.map((term) => this.#ofTerm(term)));
+    const byId = new Map<string, CapacityReservation>();
+    for (const one of answers.flat()) {
+      byId.set(one.CapacityReservationId, one);
+      this.#set(one.CapacityReservationId, one.AvailableInstanceCount);
+    }
+    return [...byId.values()].sort((a, b) =>
+      a.CapacityReservationId < b.CapacityReservationId ? -1 : 1,
+    );
+  }
+
+  async #ofTerm(term: CapacityReservationSelectorTerm): Promise<readonly CapacityReservation[]> {
+    const { id, ownerID, instanceMatchCriteria, tags } = term;
+    const active: Filter = { Name: "state", Values: ["active"] };
+    const Filters = [
+      active,
+      ...(ownerID === undefined ? [] : [{ Name: "owner-id", Values: [ownerID] }]),
+      ...(instanceMatchCriteria === undefined
+        ? []
+        : [{ Name: "instance-match-criteria", Values: [instanceMatchCriteria] }]),
+      ...tagFilters(tags),
+    ];
+    const input =
+      id === undefined
+        ? { Filters, MaxResults: PAGE }
+        : { CapacityReservationIds: [id], Filters: [active] };
+    try {
+      const pages = await allPages((token) =>
+        this.#ec2.describeCapacityReservations({ ...input, ...token }),
+      );
+      return pages.flatMap((page) => page.CapacityReservations);
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  }
+
+  /** Empty for what has ended and for what we do not understand. */
+  #toReservation(one: CapacityReservation, nowMs: number): readonly Reservation[] {
+    const matchCriteria = one.InstanceMatchCriteria ?? "targeted";
+    const type = one.ReservationType ?? "default";
+    const endMs = fromRfc3339(one.EndDate);
+    if (endMs !== undefined && endMs <= nowMs) return [];
+    if (
+      (matchCriteria !== "open" && matchCriteria !== "targeted") ||
+      (type !== "default" && type !== "capacity-block")
+    ) {
+      this.#log.error("capacity reservation of an unknown kind is passed over", {
+        id: one.CapacityReservationId,
+        "instance-match-criteria": matchCriteria,
+        "reservation-type": type,
+      });
+      return [];
+    }
+    const expiring =
+      type === "capacity-block" && endMs !== undefined && endMs - nowMs <= EXPIRING_MS;
+    return [
+      {
+        id: one.CapacityReservationId,
+        instanceType: one.InstanceType,
+        zone: one.AvailabilityZone,
+        ownerId: one.OwnerId ?? "",
+        matchCriteria,
+        type,
+        interruptible: one.Interruptible ?? false,
+        state: expiring ? "expiring" : "active",
+        endTime: one.EndDate,
+      },
+    ];
+  }
+
+  #set(id: string, count: number): void {
+    if (this.#available.get(id) === count) return;
+    this.#available.set(id, count);
+    this.#version++;
+  }
+}

@@ -1,0 +1,409 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import { MACHINE } from "../../apis/karpenter/machine.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
+import {
+  type AwsWorld,
+  awsClaim,
+  awsWorld,
+  CLUSTER,
+  ec2NodeClass,
+} from "../../testing/aws-world.ts";
+import { pool } from "../../testing/builders.ts";
+import type { CreateFleetInput } from "./api.ts";
+import type { AwsSettings } from "./parts.ts";
+
+const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+const TYPE = "node.kubernetes.io/instance-type";
+const CAPACITY = "karpenter.sh/capacity-type";
+const RESERVATION = "karpenter.k8s.aws/capacity-reservation-id";
+
+let world: AwsWorld;
+afterEach(() => world.stop());
+
+async function begin(
+  spec: Partial<EC2NodeClass["spec"]> = {},
+  settings: Partial<AwsSettings> = {},
+  prepare: () => void = () => undefined,
+): Promise<void> {
+  world = await awsWorld(settings);
+  prepare();
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass(spec));
+  await world.clock.advance(1_000);
+}
+
+function asking(requirements: Readonly<Record<string, readonly string[]>>): NodeClaim {
+  const specs = Object.entries(requirements).map(
+    ([key, values]): RequirementSpec => ({ key, operator: "In", values }),
+  );
+  return awsClaim(specs);
+}
+
+function launch(claim: NodeClaim): Promise<NodeClaim> {
+  return world.settle(world.cloud.create(claim));
+}
+
+function fleet(): CreateFleetInput | undefined {
+  return world.aws.journal.inputs<CreateFleetInput>("CreateFleet").at(-1);
+}
+
+function nodeClass(): EC2NodeClass {
+  return world.kube.find(EC2_NODE_CLASS, "default") as EC2NodeClass;
+}
+
+function conditionOf(type: string) {
+  return nodeClass().status?.conditions?.find((one) => one.type === type);
+}
+
+async function offerings(type: string) {
+  const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
+  return types.find((one) => one.name === type)?.offerings ?? [];
+}
+
+const TWO = { InstanceType: "m5.large", AvailabilityZone: "us-east-1a", TotalInstanceCount: 2 };
+const OF_CR = [{ tags: { team: "a" } }];
+const tags = [{ Key: "team", Value: "a" }];
+
+async function withReservation(seed: object = {}): Promise<string> {
+  let id = "";
+  await begin({ capacityReservationSelectorTerms: OF_CR }, {}, () => {
+    id = world.aws.controls.addReservation({ ...TWO, ...seed, tags });
+  });
+  return id;
+}
+
+describe("capacity reservations", () => {
+  it("are in the class' status and in the offerings, with their room", async () => {
+    const id = await withReservation();
+    expect(nodeClass().status?.capacityReservations).toMatchObject([
+      { id, instanceType: "m5.large", availabilityZone: "us-east-1a", state: "active" },
+    ]);
+    expect(conditionOf("CapacityReservationsReady")?.status).toBe("True");
+    const reserved = (await offerings("m5.large")).filter((one) => one.capacityType === "reserved");
+    expect(reserved).toMatchObject([
+      {
+        zone: "us-east-1a",
+        available: true,
+        reservationCapacity: 2,
+        labels: { [RESERVATION]: id },
+      },
+    ]);
+    expect((await offerings("m5.xlarge")).some((one) => one.capacityType === "reserved")).toBe(
+      false,
+    );
+  });
+
+  it("are launched into, counted down, and full in the end", async () => {
+    const id = await withReservation();
+    const claim = asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] });
+    const launched = await launch(claim);
+    expect(launched.metadata.labels).toMatchObject({ [CAPACITY]: "reserved", [RESERVATION]: id });
+    const template = world.templates().at(-1);
+    expect(template?.CapacityReservationSpecification).toEqual({
+      CapacityReservationPreference: "capacity-reservations-only",
+      CapacityReservationTarget: { CapacityReservationId: id },
+    });
+    expect(fleet()?.TargetCapacitySpecification.DefaultTargetCapacityType).toBe("on-demand");
+    const again = await world.settle(world.cloud.get(launched.status?.providerID ?? ""));
+    expect(again.metadata.labels?.[CAPACITY]).toBe("reserved");
+    await launch(claim);
+    await expect(launch(claim)).rejects.toThrow(InsufficientCapacityError);
+  });
+
+  it("have room again once an instance in them has ended", async () => {
+    const id = await withReservation({ TotalInstanceCount: 1 });
+    const claim = asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] });
+    const launched = await launch(claim);
+    await world.settle(world.cloud.delete(launched));
+    await world.clock.advance(30_000);
+    await expect(world.settle(world.cloud.delete(launched))).rejects.toThrow("not found");
+    await expect(launch(claim)).resolves.toBeDefined();
+  });
+
+  it("are kept out of by launches that name none", async () => {
+    await withReservation();
+    await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] }));
+    expect(world.templates().at(-1)?.CapacityReservationSpecification).toEqual({
+      CapacityReservationPreference: "none",
+    });
+  });
+
+  it("drift when the class no longer selects them", async () => {
+    const id = await withReservation();
+    const launched = await launch(asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] }));
+    expect(await world.settle(world.cloud.isDrifted(launched))).toBeUndefined();
+    world.kube.change(EC2_NODE_CLASS, "default", {
+      spec: { capacityReservationSelectorTerms: [] },
+    });
+    await world.clock.advance(2_000);
+    expect(await world.settle(world.cloud.isDrifted(launched))).toBe("CapacityReservationDrift");
+  });
+
+  it("that are capacity blocks are left in time before they end", async () => {
+    world = await awsWorld();
+    const endMs = world.clock.now() + 45 * 60_000;
+    const id = world.aws.controls.addReservation({
+      ...TWO,
+      ReservationType: "capacity-block",
+      EndDate: new Date(endMs).toISOString(),
+      tags,
+    });
+    await world.kube.create(
+      EC2_NODE_CLASS,
+      ec2NodeClass({ capacityReservationSelectorTerms: [{ id }] }),
+    );
+    await world.clock.advance(1_000);
+    const launched = await launch(asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] }));
+    expect(fleet()?.TargetCapacitySpecification.DefaultTargetCapacityType).toBe("capacity-block");
+    expect(world.templates().at(-1)?.InstanceMarketOptions).toEqual({
+      MarketType: "capacity-block",
+    });
+    await world.kube.create(NODE_CLAIM, {
+      ...launched,
+      metadata: { ...launched.metadata, name: "c" },
+    });
+    await world.clock.advance(3 * 60_000);
+    expect(world.kube.find(NODE_CLAIM, "c")).toBeDefined();
+    await world.clock.advance(4 * 60_000);
+    expect(world.kube.find(NODE_CLAIM, "c")).toBeUndefined();
+    expect(nodeClass().status?.capacityReservations?.[0]?.state).toBe("expiring");
+  });
+
+  it("are left alone while the gate is off", async () => {
+    await begin({ capacityReservationSelectorTerms: OF_CR }, { reservedCapacity: false }, () => {
+      world.aws.controls.addReservation({ ...TWO, tags });
+    });
+    expect(world.aws.journal.calls({ action: "DescribeCapacityReservations" })).toEqual([]);
+    await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] }));
+    expect(world.templates().at(-1)).not.toHaveProperty("CapacityReservationSpecification");
+  });
+});
+
+describe("placement groups", () => {
+  it("are found by name, launched into, and shown on the claim", async () => {
+    let id = "";
+    await begin({ placementGroupSelector: { name: "near" } }, {}, () => {
+      id = world.aws.controls.addPlacementGroup({ GroupName: "near", Strategy: "cluster" });
+    });
+    expect(conditionOf("PlacementGroupReady")?.status).toBe("True");
+    const near = await offerings("c5n.18xlarge");
+    expect(near.some((one) => one.available)).toBe(true);
+    const launched = await launch(asking({ [TYPE]: ["c5n.18xlarge"], [CAPACITY]: ["on-demand"] }));
+    expect(world.templates().at(-1)?.Placement).toEqual({ GroupId: id });
+    expect(launched.metadata.labels?.["karpenter.k8s.aws/placement-group-id"]).toBe(id);
+  });
+
+  it("that are not there keep the class from being ready", async () => {
+    await begin({ placementGroupSelector: { name: "none" } });
+    expect(conditionOf("PlacementGroupReady")).toMatchObject({
+      status: "False",
+      reason: "PlacementGroupNotFound",
+    });
+    expect(conditionOf("Ready")?.status).toBe("False");
+  });
+});
+
+describe("interfaces and processors", () => {
+  it("are as the class says, prefixes and time-outs too", async () => {
+    await begin({
+      ipPrefixCount: 2,
+      connectionTracking: { tcpEstablishedTimeout: 400, udpTimeout: 40 },
+    });
+    await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] }));
+    const data = world.templates().at(-1);
+    expect(data?.NetworkInterfaces).toMatchObject([
+      {
+        DeviceIndex: 0,
+        Ipv4PrefixCount: 2,
+        ConnectionTrackingSpecification: { TcpEstablishedTimeout: 400, UdpTimeout: 40 },
+      },
+    ]);
+  });
+
+  it("leave only types that have them", async () => {
+    await begin({
+      networkInterfaces: [
+        { networkCardIndex: 0, deviceIndex: 0, interfaceType: "interface" },
+        { networkCardIndex: 1, deviceIndex: 1, interfaceType: "efa-only" },
+      ],
+    });
+    expect((await offerings("m5.large")).some((one) => one.available)).toBe(false);
+    expect((await offerings("p5.48xlarge")).some((one) => one.available)).toBe(true);
+    await launch(asking({ [TYPE]: ["p5.48xlarge"], [CAPACITY]: ["on-demand"] }));
+    expect(world.templates().at(-1)?.NetworkInterfaces).toMatchObject([
+      { NetworkCardIndex: 0, DeviceIndex: 0, InterfaceType: "interface" },
+      { NetworkCardIndex: 1, DeviceIndex: 1, InterfaceType: "efa-only" },
+    ]);
+  });
+
+  it("need a type that can nest virtual machines, when asked for", async () => {
+    await begin({ cpuOptions: { nestedVirtualization: "enabled" } });
+    expect((await offerings("m5.large")).some((one) => one.available)).toBe(false);
+  });
+
+  it("stand on dedicated hardware when the claim asks for it", async () => {
+    await begin();
+    const launched = await launch(
+      asking({
+        [TYPE]: ["m5.large"],
+        [CAPACITY]: ["on-demand"],
+        "karpenter.k8s.aws/instance-tenancy": ["dedicated"],
+      }),
+    );
+    expect(world.templates().at(-1)?.Placement).toEqual({ Tenancy: "dedicated" });
+    expect(launched.metadata.labels?.["karpenter.k8s.aws/instance-tenancy"]).toBe("dedicated");
+  });
+});
+
+describe("trial calls", () => {
+  it.each([
+    ["CreateLaunchTemplate", "CreateLaunchTemplateAuthCheckFailed"],
+    ["CreateFleet", "CreateFleetAuthCheckFailed"],
+    ["RunInstances", "RunInstancesAuthCheckFailed"],
+  ])("say that the permission for %s is missing", async (action, reason) => {
+    await begin({}, {}, () => {
+      world.aws.faults.deny(action);
+    });
+    const validation = conditionOf("ValidationSucceeded");
+    expect(validation).toMatchObject({ status: "False", reason });
+    expect(validation?.message).toContain(`ec2:${action}`);
+    expect(conditionOf("Ready")?.status).toBe("False");
+  });
+
+  it("are repeated after half an hour, and the class recovers", async () => {
+    let undo = (): void => undefined;
+    await begin({}, {}, () => {
+      undo = world.aws.faults.deny("RunInstances");
+    });
+    undo();
+    await world.clock.advance(31 * 60_000);
+    expect(conditionOf("Ready")?.status).toBe("True");
+  });
+
+  it("are not made when they are switched off", async () => {
+    await begin({}, { disableDryRun: true }, () => {
+      world.aws.faults.deny("RunInstances");
+    });
+    expect(conditionOf("Ready")?.status).toBe("True");
+    expect(world.aws.journal.calls({ action: "RunInstances" })).toEqual([]);
+  });
+});
+
+describe("an EC2NodeClass and its claims", () => {
+  it("waits for Machines as for NodeClaims when it is deleted", async () => {
+    await begin();
+    const machine = {
+      apiVersion: "karpenter.sh/v1alpha5",
+      kind: "Machine",
+      metadata: { name: "m" },
+      spec: { machineTemplateRef: { kind: "EC2NodeClass", name: "default" } },
+    };
+    await world.kube.create(MACHINE, machine as never);
+    await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
+    await world.clock.advance(5_000);
+    expect(nodeClass()).toBeDefined();
+    world.kube.vanish(MACHINE, "m");
+    await world.clock.advance(5_000);
+    expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
+  });
+
+  it("stamps claims of another hash version anew, but not the hash of those that had drifted", async () => {
+    await begin();
+    const hash = "karpenter.k8s.aws/ec2nodeclass-hash";
+    const version = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+    const old = { [hash]: "1", [version]: "v4" };
+    for (const name of ["a", "b"]) {
+      const claim = awsClaim([], { name });
+      const metadata = { ...claim.metadata, annotations: old };
+      await world.kube.create(NODE_CLAIM, { ...claim, metadata });
+    }
+    const drifted = { type: "Drifted", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" };
+    world.kube.change(NODE_CLAIM, "b", { status: { conditions: [drifted] } });
+    await world.clock.advance(61_000);
+    const stamps = (name: string) => {
+      const own = world.kube.find(NODE_CLAIM, name)?.metadata.annotations ?? {};
+      return [own[hash], own[version]];
+    };
+    const own = nodeClass().metadata.annotations ?? {};
+    expect(stamps("a")).toEqual([own[hash], own[version]]);
+    expect(stamps("b")).toEqual(["1", own[version]]);
+  });
+});
+
+describe("instance status", () => {
+  async function registered(): Promise<string> {
+    await begin();
+    const launched = await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] }));
+    await world.kube.create(NODE_CLAIM, {
+      ...launched,
+      metadata: { ...launched.metadata, name: "c", finalizers: ["karpenter.sh/termination"] },
+    });
+    await world.clock.advance(10_000);
+    return launched.status?.providerID?.split("/").at(-1) ?? "";
+  }
+  const failedAt = (ms: number) => ({
+    Status: "impaired",
+    Details: [
+      { Name: "reachability", Status: "failed", ImpairedSince: new Date(ms).toISOString() },
+    ],
+  });
+  const claim = (): NodeClaim | undefined => world.kube.find(NODE_CLAIM, "c");
+
+  it("that fails for two minutes ends the claim without waiting for a drain", async () => {
+    const id = await registered();
+    world.aws.controls.impair(id, { SystemStatus: failedAt(world.clock.now()) });
+    await world.clock.advance(90_000);
+    expect(claim()?.metadata.deletionTimestamp).toBeUndefined();
+    await world.clock.advance(120_000);
+    expect(claim()?.metadata.deletionTimestamp).toBeDefined();
+    expect(claim()?.metadata.annotations).toHaveProperty([
+      "karpenter.sh/nodeclaim-termination-timestamp",
+    ]);
+    expect(world.counts.get("interruption_instance_status_unhealthy_total SystemStatus")).toBe(1);
+    expect(world.events.map((event) => event.reason)).toContain("InstanceUnhealthy");
+  });
+
+  it("that announces an event drains the claim", async () => {
+    const id = await registered();
+    world.aws.controls.impair(id, { Events: [{ Code: "instance-retirement" }] });
+    await world.clock.advance(70_000);
+    expect(claim()?.metadata.deletionTimestamp).toBeDefined();
+    expect(claim()?.metadata.annotations ?? {}).not.toHaveProperty([
+      "karpenter.sh/nodeclaim-termination-timestamp",
+    ]);
+  });
+
+  it("says once which permission is missing, and asks no more", async () => {
+    await begin({}, {}, () => {
+      world.aws.faults.deny("DescribeInstanceStatus");
+    });
+    await world.clock.advance(200_000);
+    expect(
+      world.aws.journal.calls({ action: "DescribeInstanceStatus", failed: true }),
+    ).toHaveLength(1);
+    expect(
+      world.lines.filter((line) => line.includes("DescribeInstanceStatus")).length,
+    ).toBeLessThan(2);
+  });
+});
+
+describe("a rebalance recommendation", () => {
+  it.each([
+    [true, "ends the claim early"],
+    [false, "only tells"],
+  ])("with the option %s: %s", async (actOnRebalance) => {
+    await begin({}, { interruptionQueue: CLUSTER, actOnRebalance });
+    const launched = await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["spot"] }));
+    await world.kube.create(NODE_CLAIM, {
+      ...launched,
+      metadata: { ...launched.metadata, name: "c" },
+    });
+    await world.clock.advance(10_000);
+    world.aws.controls.recommendRebalance(launched.status?.providerID?.split("/").at(-1) ?? "");
+    await world.clock.advance(2_000);
+    expect(world.kube.find(NODE_CLAIM, "c") === undefined).toBe(actOnRebalance);
+    expect(world.events.map((event) => event.reason)).toContain("SpotRebalanceRecommendation");
+  });
+});
