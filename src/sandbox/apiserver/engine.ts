@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
-import type { Tokens } from "./access/identity.ts";
+import type { Tokens } from "./access/tokens.ts";
 import type { LogSource, User } from "./api-server.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import type { ResourcePath } from "./routing.ts";

@@ -27,6 +27,9 @@ const GENERATION_KINDS: ReadonlySet<string> = new Set([
   "MutatingWebhookConfiguration",
   "ValidatingWebhookConfiguration",
   "CustomResourceDefinition",
+  "Ingress",
+  "IngressClass",
+  "NetworkPolicy",
 ]);
 
 function countsGenerations(definition: ResourceDefinition): boolean {

@@ -122,4 +122,104 @@ export const KIND_CHECKS: readonly Check[] = [
     metadata: { name: "ki-15" },
     spec: { drivers: [{ name: "x.example.com", nodeID: "n", allocatable: { count: 5 } }] },
   }),
+  kind("KI-16", "/apis/networking.k8s.io/v1/namespaces/<<ns>>/ingresses", {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "Ingress",
+    metadata: { name: "a" },
+    spec: {
+      ingressClassName: "c",
+      tls: [{ hosts: ["a.example.com"], secretName: "s" }],
+      rules: ["a", "b", "c", "d"].map((host) => ({
+        host: `${host}.example.com`,
+        http: {
+          paths: [
+            {
+              path: "/",
+              pathType: "Prefix",
+              backend: { service: { name: "web", port: { number: 80 } } },
+            },
+          ],
+        },
+      })),
+    },
+  }),
+  kind("KI-17", "/apis/networking.k8s.io/v1/ingressclasses", {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "IngressClass",
+    metadata: {
+      name: "ki-17",
+      annotations: { "ingressclass.kubernetes.io/is-default-class": "true" },
+    },
+    spec: {
+      controller: "example.com/controller",
+      parameters: { apiGroup: "example.com", kind: "Parameters", name: "p" },
+    },
+  }),
+  kind("KI-18", "/apis/networking.k8s.io/v1/namespaces/<<ns>>/networkpolicies", {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: { name: "a" },
+    spec: {
+      podSelector: { matchLabels: { app: "a" } },
+      ingress: [{ from: [{ podSelector: {} }], ports: [{ port: 80 }] }],
+      egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }],
+    },
+  }),
+  kind("KI-19", "/apis/node.k8s.io/v1/runtimeclasses", {
+    apiVersion: "node.k8s.io/v1",
+    kind: "RuntimeClass",
+    metadata: { name: "ki-19" },
+    handler: "runsc",
+    overhead: { podFixed: { cpu: "0.25" } },
+  }),
+  check(
+    "KI-20",
+    "an Ingress that is refused",
+    post("/apis/networking.k8s.io/v1/namespaces/<<ns>>/ingresses", {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "Ingress",
+      metadata: { name: "a" },
+      spec: {},
+    }),
+    post("/apis/networking.k8s.io/v1/namespaces/<<ns>>/ingresses", {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "Ingress",
+      metadata: { name: "a" },
+      spec: {
+        rules: [
+          {
+            http: {
+              paths: [
+                {
+                  path: "x",
+                  pathType: "Exact",
+                  backend: { service: { name: "s", port: { number: 1 } } },
+                },
+              ],
+            },
+          },
+        ],
+      },
+    }),
+    post("/apis/networking.k8s.io/v1/namespaces/<<ns>>/ingresses", {
+      apiVersion: "networking.k8s.io/v1",
+      kind: "Ingress",
+      metadata: { name: "a" },
+      spec: {
+        rules: [
+          {
+            http: {
+              paths: [
+                {
+                  path: "/",
+                  pathType: "Fuzzy",
+                  backend: { service: { name: "s", port: { number: 1 } } },
+                },
+              ],
+            },
+          },
+        ],
+      },
+    }),
+  ),
 ];

@@ -12,17 +12,6 @@ import { authorize } from "./rbac.ts";
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 const ISSUER = "https://kubernetes.default.svc";
 
-interface Token {
-  readonly namespace: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly id: string;
-  readonly expiresMs: number;
-}
-
-/** Tokens that were given out, by their text. They end with the server. */
-export type Tokens = Map<string, Token>;
-
 /** A token for a service account, made like those of kube-apiserver; only this server can tell it from a forged one. */
 export function issueToken(
   engine: Engine,

@@ -15,6 +15,12 @@ import {
 import { CONFIG_MAP_RULES, SECRET_RULES } from "./config-rules.ts";
 import { CRD_RULES } from "./crd-rules.ts";
 import type { KindRules } from "./kind-rules.ts";
+import {
+  INGRESS_CLASS_RULES,
+  INGRESS_RULES,
+  NETWORK_POLICY_RULES,
+  RUNTIME_CLASS_RULES,
+} from "./network-rules.ts";
 import { NODE_RULES } from "./node-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";
 import { SERVICE_RULES } from "./service-rules.ts";
@@ -42,6 +48,10 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "admissionregistration.k8s.io/MutatingWebhookConfiguration": WEBHOOK_RULES,
   "admissionregistration.k8s.io/ValidatingWebhookConfiguration": WEBHOOK_RULES,
   "apiextensions.k8s.io/CustomResourceDefinition": CRD_RULES,
+  "networking.k8s.io/Ingress": INGRESS_RULES,
+  "networking.k8s.io/IngressClass": INGRESS_CLASS_RULES,
+  "networking.k8s.io/NetworkPolicy": NETWORK_POLICY_RULES,
+  "node.k8s.io/RuntimeClass": RUNTIME_CLASS_RULES,
   "apps/DaemonSet": DAEMON_SET_RULES,
   "apps/Deployment": DEPLOYMENT_RULES,
   "apps/ReplicaSet": REPLICA_SET_RULES,

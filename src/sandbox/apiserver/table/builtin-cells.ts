@@ -26,6 +26,12 @@ import {
   volumeCells,
   webhookCells,
 } from "./cluster-cells.ts";
+import {
+  ingressCells,
+  ingressClassCells,
+  networkPolicyCells,
+  runtimeClassCells,
+} from "./network-cells.ts";
 import { nodeCells } from "./node-cells.ts";
 import { podCells } from "./pod-cells.ts";
 import {
@@ -56,11 +62,14 @@ const ROWS: Readonly<Record<string, Cells>> = {
   Endpoints: endpointsCells,
   Event: eventCells,
   HorizontalPodAutoscaler: autoscalerCells,
+  Ingress: ingressCells,
+  IngressClass: ingressClassCells,
   Job: jobCells,
   Lease: leaseCells,
   LimitRange: createdAtCells,
   MutatingWebhookConfiguration: webhookCells,
   Namespace: namespaceCells,
+  NetworkPolicy: networkPolicyCells,
   Node: nodeCells,
   PersistentVolume: volumeCells,
   PersistentVolumeClaim: claimCells,
@@ -73,6 +82,7 @@ const ROWS: Readonly<Record<string, Cells>> = {
   ResourceQuota: quotaCells,
   Role: createdAtCells,
   RoleBinding: bindingCells,
+  RuntimeClass: runtimeClassCells,
   Secret: secretCells,
   Service: serviceCells,
   ServiceAccount: serviceAccountCells,

@@ -1,0 +1,69 @@
+/**
+ * Ingresses, their classes, network policies and runtime classes: stored and shown; nothing routes or isolates.
+ * upstream: pkg/apis/networking, pkg/apis/node
+ */
+import { deepEqual } from "../../../base/json.ts";
+import { invalid, notSupported, required } from "../schema/field-error.ts";
+import type { FieldError } from "../schema/schema.ts";
+import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+
+const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
+
+export const INGRESS_RULES: KindRules = {
+  prepareCreate(ingress) {
+    ingress.status = { loadBalancer: {} };
+  },
+  validate({ spec = {} }) {
+    const errors: FieldError[] = [];
+    if ((spec.rules ?? []).length === 0 && spec.defaultBackend === undefined) {
+      const text = "either `defaultBackend` or `rules` must be specified";
+      errors.push(invalid("spec", null, text));
+    }
+    (spec.rules ?? []).forEach((rule: Raw, index: number) => {
+      (rule.http?.paths ?? []).forEach((path: Raw, position: number) => {
+        errors.push(...pathErrors(path, `spec.rules[${index}].http.paths[${position}]`));
+      });
+    });
+    return errors;
+  },
+};
+
+function pathErrors({ path, pathType, backend = {} }: Raw, at: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (pathType === undefined) errors.push(required(`${at}.pathType`, "pathType must be specified"));
+  else if (!PATH_TYPES.includes(pathType))
+    errors.push(notSupported(`${at}.pathType`, pathType, PATH_TYPES));
+  if (pathType !== "ImplementationSpecific" && !(path ?? "").startsWith("/"))
+    errors.push(invalid(`${at}.path`, path ?? "", "must be an absolute path"));
+  if (backend.service !== undefined && (backend.service.name ?? "") === "")
+    errors.push(required(`${at}.backend.service.name`));
+  return errors;
+}
+
+export const INGRESS_CLASS_RULES: KindRules = {
+  defaults({ spec }) {
+    if (spec?.parameters !== undefined) fallback(spec.parameters, "scope", "Cluster");
+  },
+  validate({ spec = {} }, current) {
+    if (current === undefined || deepEqual(spec.controller, current.spec?.controller)) return [];
+    return [invalid("spec.controller", spec.controller, "field is immutable")];
+  },
+};
+
+export const NETWORK_POLICY_RULES: KindRules = {
+  defaults({ spec }) {
+    if (spec === undefined) return;
+    fallback(spec, "podSelector", {});
+    const isOutward = (spec.egress ?? []).length > 0;
+    fallback(spec, "policyTypes", isOutward ? ["Ingress", "Egress"] : ["Ingress"]);
+    for (const rule of [...(spec.ingress ?? []), ...(spec.egress ?? [])])
+      for (const port of rule.ports ?? []) fallback(port, "protocol", "TCP");
+  },
+};
+
+export const RUNTIME_CLASS_RULES: KindRules = {
+  validate(runtimeClass, current) {
+    if (current === undefined || runtimeClass.handler === current.handler) return [];
+    return [invalid("handler", runtimeClass.handler, "field is immutable")];
+  },
+};
