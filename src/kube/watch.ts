@@ -30,7 +30,7 @@ const FORBIDDEN_RETRY_MS = 300_000;
 const SHORT_WATCH_MS = 1_000;
 /** Watches end by themselves after 5 to 10 minutes, as client-go asks for. */
 const WATCH_TIMEOUT_SECONDS = 300;
-/** The server sends a bookmark each minute: a stream that is quiet for longer is dead, whatever TCP says. */
+/** A server sends a bookmark each minute: a stream that is quiet for longer may be dead, whatever TCP says. */
 const QUIET_LIMIT_MS = 75_000;
 
 /**
@@ -170,7 +170,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
         timer = clock.after(QUIET_LIMIT_MS - quietMs, ring);
         return;
       }
-      log.warn("watch went silent, resuming", { kind: kind.kind, quietMs });
+      // Nothing to worry about where nobody writes that kind: kube-apiserver sends no bookmarks then.
+      log.debug("watch went silent, resuming", { kind: kind.kind, quietMs });
       this.#tell("behind");
       watch.close();
     };
