@@ -19,6 +19,16 @@ import { type Stage, type Story, tell } from "./workloads/story.ts";
 
 const { stories: recorded } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
 
+/** Steps that are known to differ, from the table of the document. */
+const known = new Set(
+  [
+    ...readFileSync(
+      new URL("../../docs/reference/differences.md", import.meta.url),
+      "utf8",
+    ).matchAll(/^\| `story (.*?)` \|/gm),
+  ].map(([, step]) => step),
+);
+
 /** An API server with the workload controllers and nothing else. */
 async function openStage(): Promise<Stage & { close(): Promise<void> }> {
   const clock = new VirtualClock();
@@ -63,10 +73,17 @@ describe("workloads, held against kube-controller-manager's doings", () => {
     const wanted = recorded[name];
     if (wanted === undefined)
       throw new Error(`${name} is not recorded: npm run cluster:record-workloads`);
-    const told = await ours(story);
-    told.forEach((lines, at) => {
+    const states = await ours(story);
+    states.forEach((lines, at) => {
       const step = `${name}, step ${at + 1}: ${JSON.stringify(story.steps[at])}`;
-      expect.soft(lines, step).toEqual(wanted[at]);
+      const real = wanted[at] ?? [];
+      // A real recorder combines many events of a kind, and some are lost.
+      const combined = real.some((line) => line.includes("(combined from similar events)"));
+      const heard = (all: readonly string[]) =>
+        combined ? all.filter((line) => !line.startsWith("event ")) : all;
+      const told = expect.soft(heard(lines), step);
+      if (known.has(`${name}, step ${at + 1}`)) told.not.toEqual(heard(real));
+      else told.toEqual(heard(real));
     });
   });
 });

@@ -50,6 +50,9 @@ export interface StatefulSet extends KubeObject {
       readonly rollingUpdate?: { readonly partition?: number };
     };
     readonly volumeClaimTemplates?: readonly KubeObject[];
+    readonly minReadySeconds?: number;
+    readonly revisionHistoryLimit?: number;
+    readonly ordinals?: { readonly start?: number };
   };
   readonly status?: { readonly replicas?: number; readonly [f: string]: unknown };
 }
@@ -65,8 +68,18 @@ export interface DaemonSet extends KubeObject {
         readonly maxSurge?: number | string;
       };
     };
+    readonly minReadySeconds?: number;
+    readonly revisionHistoryLimit?: number;
   };
   readonly status?: { readonly [f: string]: unknown };
+}
+
+/** An earlier (or the present) template of a StatefulSet or DaemonSet: what a rollback goes back to. */
+export interface ControllerRevision extends KubeObject {
+  readonly revision: number;
+  readonly data?: {
+    readonly spec?: { readonly template?: PodTemplateSpec & { readonly $patch?: string } };
+  };
 }
 
 export interface Job extends KubeObject {
@@ -79,8 +92,21 @@ export interface Job extends KubeObject {
     readonly ttlSecondsAfterFinished?: number;
     readonly activeDeadlineSeconds?: number;
     readonly suspend?: boolean;
+    readonly completionMode?: "NonIndexed" | "Indexed";
+    readonly podReplacementPolicy?: "TerminatingOrFailed" | "Failed";
+    readonly podFailurePolicy?: { readonly rules: readonly PodFailureRule[] };
   };
   readonly status?: { readonly conditions?: readonly Condition[]; readonly [f: string]: unknown };
+}
+
+export interface PodFailureRule {
+  readonly action: string;
+  readonly onExitCodes?: {
+    readonly containerName?: string;
+    readonly operator: "In" | "NotIn";
+    readonly values: readonly number[];
+  };
+  readonly onPodConditions?: readonly { readonly type: string; readonly status?: string }[];
 }
 
 function apps<T extends KubeObject>(kind: string, plural: string): Kind<T> {
@@ -91,6 +117,10 @@ export const DEPLOYMENT: Kind<Deployment> = apps("Deployment", "deployments");
 export const REPLICA_SET: Kind<ReplicaSet> = apps("ReplicaSet", "replicasets");
 export const STATEFUL_SET: Kind<StatefulSet> = apps("StatefulSet", "statefulsets");
 export const DAEMON_SET: Kind<DaemonSet> = apps("DaemonSet", "daemonsets");
+export const CONTROLLER_REVISION: Kind<ControllerRevision> = apps(
+  "ControllerRevision",
+  "controllerrevisions",
+);
 export const JOB: Kind<Job> = {
   group: "batch",
   version: "v1",

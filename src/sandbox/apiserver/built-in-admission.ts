@@ -1,7 +1,7 @@
 /**
  * The admission plugins of kube-apiserver that a cluster without options runs and that users notice:
- * Priority, DefaultTolerationSeconds, ServiceAccount (only the name) and the protection of
- * kube-system's namespaces and of the system priority classes.
+ * Priority, DefaultTolerationSeconds, ServiceAccount (only the name), TaintNodesByCondition (the taint of new
+ * nodes) and the protection of kube-system's namespaces and of the system priority classes.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Admission } from "./admission-request.ts";
@@ -13,6 +13,11 @@ interface Toleration {
   readonly operator?: string;
   readonly effect?: string;
   readonly tolerationSeconds?: number;
+}
+
+interface Taint {
+  readonly key: string;
+  readonly effect: string;
 }
 
 interface PodShape extends KubeObject {
@@ -46,7 +51,18 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
       ? withServiceAccount(withPriority(call, tolerating))
       : tolerating;
   }
+  const isNode = definition.group === "" && definition.kind === "Node";
+  if (isNode && admission.operation === "CREATE") return withNotReadyTaint(admission.object);
   return admission.object;
+}
+
+/** Nothing is put on a new node before somebody has seen that it is ready, whatever it says itself. */
+function withNotReadyTaint(object: KubeObject): KubeObject {
+  const { spec } = object as KubeObject & { spec?: { taints?: readonly Taint[] } };
+  const taints = spec?.taints ?? [];
+  const taint: Taint = { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" };
+  if (taints.some(({ key, effect }) => key === taint.key && effect === taint.effect)) return object;
+  return { ...object, spec: { ...spec, taints: [...taints, taint] } } as KubeObject;
 }
 
 function withPriority(call: Call, pod: PodShape): PodShape {

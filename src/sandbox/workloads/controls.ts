@@ -137,7 +137,7 @@ export async function createPod<T extends KubeObject>(
   const object = subject(kind, owner);
   try {
     const created = await deps.kube.create(POD, pod);
-    const message = `Created pod: ${created.metadata.name}`;
+    const message = told(kind, owner, "create", created);
     recorder.publish({ object, type: "Normal", reason: "SuccessfulCreate", message });
     deps.trace?.({
       atMs: deps.clock.now(),
@@ -163,7 +163,7 @@ export async function removePod<T extends KubeObject>(
   pod: Pod,
 ): Promise<void> {
   await deletePod(deps, pod);
-  const message = `Deleted pod: ${pod.metadata.name}`;
+  const message = told(kind, owner, "delete", pod);
   const object = subject(kind, owner);
   recorder.publish({ object, type: "Normal", reason: "SuccessfulDelete", message });
   deps.trace?.({
@@ -173,6 +173,19 @@ export async function removePod<T extends KubeObject>(
     object: `pod ${keyOf(pod)}`,
     what: `for ${kind.kind.toLowerCase()} ${owner.metadata.name}`,
   });
+}
+
+/** StatefulSets speak of their pods in other words than the rest. */
+function told<T extends KubeObject>(
+  kind: Kind<T>,
+  owner: T,
+  verb: "create" | "delete",
+  pod: Pod,
+): string {
+  const { name } = pod.metadata;
+  if (kind.kind === "StatefulSet")
+    return `${verb} Pod ${name} in StatefulSet ${owner.metadata.name} successful`;
+  return verb === "create" ? `Created pod: ${name}` : `Deleted pod: ${name}`;
 }
 
 function actorOf(kind: Kind): string {

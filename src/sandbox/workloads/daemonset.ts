@@ -9,6 +9,7 @@ import { type NodeSelectorTerm, POD, type Pod, type Toleration } from "../../api
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { keyOf } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
 import {
   AWAIT_CHANGE,
@@ -19,8 +20,9 @@ import {
   source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, podMirror } from "../parts.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import {
+  availableAtMs,
   createPod,
   generatedName,
   isAvailable,
@@ -29,14 +31,16 @@ import {
   podsOwnedBy,
   removePod,
   requestsToOwner,
-  scaledValue,
   slowStart,
 } from "./controls.ts";
-import { templateHash } from "./rollout.ts";
+import { daemonSteps, HASH_LABEL, surges } from "./daemon-rollout.ts";
+import { revisionsOf } from "./revisions.ts";
 
 /** With 1,000 nodes a set is looked at every quarter of a second at most. */
 const PACE_MS_PER_NODE = 0.25;
-const HASH_LABEL = "controller-revision-hash";
+
+const GENERATION_ANNOTATION = "deprecated.daemonset.template.generation";
+const GENERATION_LABEL = "pod-template-generation";
 
 /** What every daemon pod tolerates. upstream of behaviour: AddOrUpdateDaemonPodTolerations */
 const DAEMON_TOLERATIONS: readonly Toleration[] = [
@@ -60,6 +64,7 @@ export function daemonSetController(deps: PartDeps): Controller {
   const random = deps.random.fork("daemonset");
   const recorder = createPartRecorder(deps, "daemonset-controller");
   const pacer = new Pacer(PACE_MS_PER_NODE);
+  const revisions = revisionsOf(deps, DAEMON_SET, HASH_LABEL);
   podMirror(mirrors);
   sets.on((event, set) => {
     if (event === "removed") pacer.forget(set);
@@ -70,11 +75,21 @@ export function daemonSetController(deps: PartDeps): Controller {
     if (set === undefined || set.metadata.deletionTimestamp !== undefined) return AWAIT_CHANGE;
     const waitMs = pacer.waitMs(set, nodes.size, clock.now());
     if (waitMs > 0) return requeueAfter(waitMs);
-    const hash = templateHash(set.spec.template, 0);
-    const byNode = podsByNode(podsOwnedBy(deps, set));
-    await manage(set, hash, byNode);
+    const newest = await revisions.newest(set);
+    const hash = newest.metadata.labels?.[HASH_LABEL] ?? "";
+    await manage(set, hash, podsByNode(podsOwnedBy(deps, set)));
     await report(set, hash);
-    return AWAIT_CHANGE;
+    const pods = podsOwnedBy(deps, set);
+    const inUse = new Set(pods.map(({ metadata }) => metadata.labels?.[HASH_LABEL]));
+    await revisions.prune(
+      set,
+      ({ metadata: { name, labels } }) =>
+        name === newest.metadata.name || inUse.has(labels?.[HASH_LABEL]),
+    );
+    const waits = pods
+      .map((pod) => (availableAtMs(pod, set.spec.minReadySeconds) ?? 0) - clock.now())
+      .filter((ms) => ms > 0);
+    return waits.length === 0 ? AWAIT_CHANGE : requeueAfter(Math.min(...waits));
   }
 
   async function manage(
@@ -89,31 +104,47 @@ export function daemonSetController(deps: PartDeps): Controller {
       const { run, keep } = fitOfDaemon(set, node);
       const alive = pods.filter((pod) => !hasEnded(pod));
       // An ended daemon pod is taken away so that a new one can come.
-      remove.push(...pods.filter((pod) => hasEnded(pod) && !isLeaving(pod)));
+      for (const pod of pods.filter((one) => hasEnded(one) && !isLeaving(one))) {
+        tellEnded(set, pod, node.metadata.name);
+        remove.push(pod);
+      }
       if (!keep) remove.push(...alive.filter((pod) => !isLeaving(pod)));
       else if (run && alive.length === 0) create.push(node.metadata.name);
-      else
-        remove.push(
-          ...[...alive]
-            .sort(byAge)
-            .slice(1)
-            .filter((pod) => !isLeaving(pod)),
-        );
+      else remove.push(...surplus(set, hash, alive));
     }
-    const outdated = updates(set, hash, byNode);
+    const wanted = nodes.list().filter((node) => fitOfDaemon(set, node).run);
+    const names = wanted.map(({ metadata }) => metadata.name);
+    const rollout = daemonSteps(set, hash, names, byNode, clock.now());
     await Promise.all(
-      [...new Set([...remove, ...outdated])].map((pod) =>
+      [...new Set([...remove, ...rollout.remove])].map((pod) =>
         removePod(deps, recorder, DAEMON_SET, set, pod),
       ),
     );
+    create.push(...rollout.create);
     const pods = create.map((node) => daemonPod(set, hash, node));
     await slowStart(pods.map((pod) => () => createPod(deps, recorder, DAEMON_SET, set, pod)));
+  }
+
+  function tellEnded(set: DaemonSet, pod: Pod, node: string): void {
+    const failed = pod.status?.phase === "Failed";
+    const found = `Found ${failed ? "failed" : "succeeded"} daemon pod ${keyOf(pod)} on node ${node}`;
+    recorder.publish({
+      object: subject(DAEMON_SET, set),
+      type: failed ? "Warning" : "Normal",
+      reason: failed ? "FailedDaemonPod" : "SucceededDaemonPod",
+      message: `${found}, will try to ${failed ? "kill" : "delete"} it`,
+    });
   }
 
   function daemonPod(set: DaemonSet, hash: string, nodeName: string): Pod {
     const { template } = set.spec;
     const pod = podOf(DAEMON_SET, set, template, generatedName(set, random));
-    const labels = { ...pod.metadata.labels, [HASH_LABEL]: hash };
+    const generation = set.metadata.annotations?.[GENERATION_ANNOTATION];
+    const labels = {
+      ...pod.metadata.labels,
+      [HASH_LABEL]: hash,
+      ...(generation === undefined ? {} : { [GENERATION_LABEL]: generation }),
+    };
     return {
       ...pod,
       metadata: { ...pod.metadata, labels },
@@ -125,38 +156,14 @@ export function daemonSetController(deps: PartDeps): Controller {
     };
   }
 
-  /** Old pods that may go now: unavailable ones at once, others within maxUnavailable. */
-  function updates(
-    set: DaemonSet,
-    hash: string,
-    byNode: ReadonlyMap<string, readonly Pod[]>,
-  ): readonly Pod[] {
-    if (set.spec.updateStrategy?.type === "OnDelete") return [];
-    const wanted = nodes.list().filter((node) => fitOfDaemon(set, node).run);
-    const rolling = set.spec.updateStrategy?.rollingUpdate;
-    const allowed = Math.max(1, scaledValue(rolling?.maxUnavailable ?? 1, wanted.length, "up"));
-    const now = clock.now();
-    let unavailable = 0;
-    const old: Pod[] = [];
-    const oldAndBroken: Pod[] = [];
-    for (const node of wanted) {
-      const pod = (byNode.get(node.metadata.name) ?? []).find((one) => !hasEnded(one));
-      const available = pod !== undefined && !isLeaving(pod) && isAvailable(pod, 0, now);
-      if (!available) unavailable++;
-      if (pod === undefined || isLeaving(pod)) continue;
-      if (pod.metadata.labels?.[HASH_LABEL] === hash) continue;
-      (available ? old : oldAndBroken).push(pod);
-    }
-    return [...oldAndBroken, ...old.slice(0, Math.max(0, allowed - unavailable))];
-  }
-
   async function report(before: DaemonSet, hash: string): Promise<void> {
     const set = sets.get(`${before.metadata.namespace}/${before.metadata.name}`) ?? before;
     const byNode = podsByNode(podsOwnedBy(deps, set));
     const now = clock.now();
     const count = { desired: 0, current: 0, misscheduled: 0, ready: 0, updated: 0, available: 0 };
     for (const node of nodes.list()) {
-      const pod = (byNode.get(node.metadata.name) ?? []).find((one) => !isLeaving(one));
+      // The oldest, also while it leaves.
+      const [pod] = [...(byNode.get(node.metadata.name) ?? [])].sort(byAge);
       if (!fitOfDaemon(set, node).run) {
         if (pod !== undefined) count.misscheduled++;
         continue;
@@ -165,7 +172,7 @@ export function daemonSetController(deps: PartDeps): Controller {
       if (pod === undefined) continue;
       count.current++;
       if (isReady(pod)) count.ready++;
-      if (isAvailable(pod, 0, now)) count.available++;
+      if (isAvailable(pod, set.spec.minReadySeconds, now)) count.available++;
       if (pod.metadata.labels?.[HASH_LABEL] === hash) count.updated++;
     }
     const status = {
@@ -200,6 +207,14 @@ export function daemonSetController(deps: PartDeps): Controller {
     concurrency: 4,
     reconcile,
   };
+}
+
+/** One pod a node, the oldest; while a new one may come beside an old one, one of each. */
+function surplus(set: DaemonSet, hash: string, alive: readonly Pod[]): readonly Pod[] {
+  const byHash = (isNew: boolean): readonly Pod[] =>
+    alive.filter((pod) => (pod.metadata.labels?.[HASH_LABEL] === hash) === isNew);
+  const groups = surges(set) ? [byHash(true), byHash(false)] : [alive];
+  return groups.flatMap((pods) => [...pods].sort(byAge).slice(1)).filter((pod) => !isLeaving(pod));
 }
 
 function placementChanged(node: Node, before: Node): boolean {

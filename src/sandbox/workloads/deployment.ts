@@ -26,6 +26,7 @@ import { controllerOf, createPartRecorder, type PartDeps, podMirror, subject } f
 import { ownerReference, podsOwnedBy, requestsToOwner, withWorkloadCondition } from "./controls.ts";
 import {
   deploymentCounts,
+  firstReplicas,
   type RolloutStep,
   rolloutSteps,
   sumOf,
@@ -33,12 +34,14 @@ import {
 } from "./rollout.ts";
 
 const REVISION_ANNOTATION = "deployment.kubernetes.io/revision";
+const HISTORY_ANNOTATION = "deployment.kubernetes.io/revision-history";
 const DESIRED_ANNOTATION = "deployment.kubernetes.io/desired-replicas";
 const MAX_ANNOTATION = "deployment.kubernetes.io/max-replicas";
 const HASH_LABEL = "pod-template-hash";
 const NOT_COPIED = [
   "kubectl.kubernetes.io/last-applied-configuration",
   REVISION_ANNOTATION,
+  HISTORY_ANNOTATION,
   DESIRED_ANNOTATION,
   MAX_ANNOTATION,
 ];
@@ -52,9 +55,8 @@ export function deploymentController(deps: PartDeps): Controller {
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const deployment = deployments.get(`${namespace}/${name}`);
-    if (deployment === undefined || deployment.metadata.deletionTimestamp !== undefined) {
-      return AWAIT_CHANGE;
-    }
+    if (deployment === undefined) return AWAIT_CHANGE;
+    if (deployment.metadata.deletionTimestamp !== undefined) return report(deployment);
     const owned = setsOf(deployment);
     let current = owned.find((set) => isOfTemplate(set, deployment));
     const paused = deployment.spec.paused === true;
@@ -98,6 +100,7 @@ export function deploymentController(deps: PartDeps): Controller {
     const { template, selector, minReadySeconds } = deployment.spec;
     const { namespace, name } = deployment.metadata;
     const labels = { ...template.metadata?.labels, [HASH_LABEL]: hash };
+    const replicas = firstReplicas(deployment, owned);
     const set: ReplicaSet = {
       apiVersion: "apps/v1",
       kind: "ReplicaSet",
@@ -109,14 +112,16 @@ export function deploymentController(deps: PartDeps): Controller {
         ownerReferences: [ownerReference(DEPLOYMENT, deployment)],
       },
       spec: {
-        replicas: 0,
+        replicas,
         ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
         selector: { ...selector, matchLabels: { ...selector.matchLabels, [HASH_LABEL]: hash } },
         template: { ...template, metadata: { ...template.metadata, labels } },
       },
     };
     try {
-      return await kube.create(REPLICA_SET, set);
+      const created = await kube.create(REPLICA_SET, set);
+      if (replicas > 0) tellScaled(deployment, created, 0, replicas);
+      return created;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       const existing = await kube.get(REPLICA_SET, {
@@ -142,7 +147,11 @@ export function deploymentController(deps: PartDeps): Controller {
     const highest = Math.max(0, ...older.map(revisionOf));
     const revision = Math.max(revisionOf(current), highest + (older.length > 0 ? 1 : 0), 1);
     const wanted = annotationsOf(deployment, revision);
-    const annotations = { ...current.metadata.annotations, ...wanted };
+    const annotations = {
+      ...current.metadata.annotations,
+      ...wanted,
+      ...pastRevisions(current, revision),
+    };
     let result = current;
     if (!deepEqual(annotations, current.metadata.annotations)) {
       const after = { ...current, metadata: { ...current.metadata, annotations } };
@@ -150,10 +159,10 @@ export function deploymentController(deps: PartDeps): Controller {
     }
     if (deployment.metadata.annotations?.[REVISION_ANNOTATION] !== String(revision)) {
       const shown = { ...deployment.metadata.annotations, [REVISION_ANNOTATION]: String(revision) };
-      await patchObject(kube, DEPLOYMENT, deployment, {
-        ...deployment,
-        metadata: { ...deployment.metadata, annotations: shown },
-      });
+      // As a status: as a wish it would raise the generation.
+      const { name, namespace } = deployment.metadata;
+      const body = { metadata: { annotations: shown } };
+      await kube.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body }, "status");
     }
     return result;
   }
@@ -164,19 +173,24 @@ export function deploymentController(deps: PartDeps): Controller {
     const { name, namespace } = set.metadata;
     const body = { spec: { replicas } };
     await kube.patch(REPLICA_SET, { name, namespace }, { type: "merge", body });
-    const direction = replicas > from ? "up" : "down";
+    tellScaled(deployment, set, from, replicas);
+  }
+
+  function tellScaled(deployment: Deployment, set: ReplicaSet, from: number, to: number): void {
+    const { name, namespace } = set.metadata;
+    const direction = to > from ? "up" : "down";
     recorder.publish({
       object: subject(DEPLOYMENT, deployment),
       type: "Normal",
       reason: "ScalingReplicaSet",
-      message: `Scaled ${direction} replica set ${name} from ${from} to ${replicas}`,
+      message: `Scaled ${direction} replica set ${name} from ${from} to ${to}`,
     });
     deps.trace?.({
       atMs: clock.now(),
       actor: "deployment-controller",
       verb: "scaled",
       object: `replicaset ${namespace}/${name}`,
-      what: `from ${from} to ${replicas}`,
+      what: `from ${from} to ${to}`,
     });
   }
 
@@ -288,6 +302,14 @@ function revisionOf(set: ReplicaSet): number {
   return Number(set.metadata.annotations?.[REVISION_ANNOTATION] ?? 0) || 0;
 }
 
+/** A set that becomes the newest again keeps the numbers that it had. */
+function pastRevisions(set: ReplicaSet, revision: number): Record<string, string> {
+  const before = revisionOf(set);
+  if (before === 0 || before >= revision) return {};
+  const known = set.metadata.annotations?.[HISTORY_ANNOTATION];
+  return { [HISTORY_ANNOTATION]: known === undefined ? String(before) : `${known},${before}` };
+}
+
 function nextRevision(owned: readonly ReplicaSet[]): number {
   return Math.max(0, ...owned.map(revisionOf)) + 1;
 }
@@ -311,7 +333,7 @@ function surgeOf(deployment: Deployment): number {
 
 interface Progress {
   readonly type: "Progressing";
-  readonly status: "True" | "False";
+  readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
 }
@@ -328,47 +350,47 @@ function progressing(
   const known = deployment.status?.conditions?.find(({ type }) => type === "Progressing");
   const name = current?.metadata.name ?? "";
   const type = "Progressing";
+  if (deployment.metadata.deletionTimestamp !== undefined) return undefined;
   if (deployment.spec.paused === true) {
     if (known?.reason === "DeploymentPaused") return undefined;
     const message = "Deployment is paused";
-    return { type, status: "True", reason: "DeploymentPaused", message };
+    return { type, status: "Unknown", reason: "DeploymentPaused", message };
   }
+  const what = `ReplicaSet "${name}"`;
   const { status } = deploymentCounts(deployment, current, owned);
   const wanted = deployment.spec.replicas ?? 1;
   const updated = status.updatedReplicas ?? 0;
-  const done =
-    updated === wanted && status.replicas === wanted && (status.availableReplicas ?? 0) === wanted;
-  if (done) {
-    const message = `ReplicaSet "${name}" has successfully progressed.`;
+  const all = status.replicas ?? 0;
+  // Between the old pods and the new ones of a Recreate there is nothing to tell of.
+  if (current === undefined) return undefined;
+  // A finished rollout stays so while replicas come and go.
+  const isDone = known?.reason === "NewReplicaSetAvailable" && known.message?.includes(`"${name}"`);
+  if (isDone === true && all === updated) return undefined;
+  if (updated === wanted && all === wanted && (status.availableReplicas ?? 0) === wanted) {
+    const message = `${what} has successfully progressed.`;
     return { type, status: "True", reason: "NewReplicaSetAvailable", message };
   }
   const old = (deployment.status ?? {}) as Partial<Record<string, number>>;
   const oldReplicas = (old["replicas"] ?? 0) - (old["updatedReplicas"] ?? 0);
   const moved =
     updated > (old["updatedReplicas"] ?? 0) ||
-    (status.replicas ?? 0) - updated < oldReplicas ||
+    all - updated < oldReplicas ||
     (status.readyReplicas ?? 0) > (old["readyReplicas"] ?? 0) ||
     (status.availableReplicas ?? 0) > (old["availableReplicas"] ?? 0);
+  if (moved) {
+    const message = `${what} is progressing.`;
+    return { type, status: "True", reason: "ReplicaSetUpdated", message };
+  }
   if (known === undefined) {
     const message = `Created new replica set "${name}"`;
     return { type, status: "True", reason: "NewReplicaSetCreated", message };
   }
-  if (moved) {
-    const message = `ReplicaSet "${name}" is progressing.`;
-    return { type, status: "True", reason: "ReplicaSetUpdated", message };
-  }
-  // A finished rollout does not time out because replicas are lost later.
-  if (known.reason === "NewReplicaSetAvailable" && known.message?.includes(`"${name}"`)) {
+  if (known.reason === "NewReplicaSetAvailable" || known.reason === "ProgressDeadlineExceeded")
     return undefined;
-  }
-  if (known.reason === "NewReplicaSetAvailable") {
-    const message = `ReplicaSet "${name}" is progressing.`;
-    return { type, status: "True", reason: "ReplicaSetUpdated", message };
-  }
   const since = fromRfc3339((known as { lastUpdateTime?: string }).lastUpdateTime) ?? nowMs;
   const deadlineMs = (deployment.spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_S) * 1_000;
   if (nowMs - since < deadlineMs) return undefined;
-  const message = `ReplicaSet "${name}" has timed out progressing.`;
+  const message = `${what} has timed out progressing.`;
   return { type, status: "False", reason: "ProgressDeadlineExceeded", message };
 }
 

@@ -18,7 +18,7 @@ import {
   source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { controllerOf, type PartDeps, podMirror } from "../parts.ts";
+import { controllerOf, createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import { Pacer, scaledValue } from "./controls.ts";
 
 /** An eviction that the pod's deletion has not followed by then is forgotten. */
@@ -37,6 +37,7 @@ export function pdbStatusController(deps: PartDeps): Controller {
     ["DaemonSet", mirrors.of(DAEMON_SET)],
     ["Job", mirrors.of(JOB)],
   ]);
+  const recorder = createPartRecorder(deps, "controllermanager");
   const pacer = new Pacer(PACE_MS_PER_POD);
   budgets.on((event, budget) => {
     if (event === "removed") pacer.forget(budget);
@@ -58,6 +59,11 @@ export function pdbStatusController(deps: PartDeps): Controller {
     if (waitMs > 0) return requeueAfter(waitMs);
     const selected = podsOf(budget);
     const now = clock.now();
+    if (selected.length === 0) {
+      const object = subject(POD_DISRUPTION_BUDGET, budget);
+      const message = "No matching pods found";
+      recorder.publish({ object, type: "Normal", reason: "NoPods", message });
+    }
     const disrupted = stillDisrupted(budget, selected, now);
     const expected = expectedOf(budget, selected);
     const currentHealthy = selected.filter(

@@ -134,9 +134,9 @@ export function replicaSetController(deps: PartDeps): Controller {
     const status = {
       ...set.status,
       replicas: active.length,
-      fullyLabeledReplicas: count((pod) =>
-        matchesLabelSelector({ matchLabels: labels }, pod.metadata.labels),
-      ),
+      fullyLabeledReplicas:
+        count((pod) => matchesLabelSelector({ matchLabels: labels }, pod.metadata.labels)) ||
+        undefined,
       readyReplicas: count(isReady) || undefined,
       availableReplicas: count((pod) => isAvailable(pod, minReadySeconds, now)) || undefined,
       observedGeneration: set.metadata.generation,

@@ -44,6 +44,14 @@ export function rolloutSteps(
   return changed(shrinkOld(deployment, current, older));
 }
 
+/** With how many replicas a new set begins beside the `older` ones. */
+export function firstReplicas(deployment: Deployment, older: readonly ReplicaSet[]): number {
+  const wanted = deployment.spec.replicas ?? 1;
+  if (deployment.spec.strategy?.type === "Recreate") return wanted;
+  const room = wanted + sumOf(deployment).maxSurge - totalReplicas(older);
+  return Math.max(0, Math.min(wanted, room));
+}
+
 /** How large the current set may be now. */
 function growth(deployment: Deployment, current: ReplicaSet, all: readonly ReplicaSet[]): number {
   const wanted = deployment.spec.replicas ?? 1;

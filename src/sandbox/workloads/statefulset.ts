@@ -3,7 +3,7 @@
  * set is Parallel, each with its own claims; updates go from the highest ordinal down to the
  * partition. Claims stay when pods go.
  */
-import { type PodTemplateSpec, STATEFUL_SET, type StatefulSet } from "../../apis/apps/kinds.ts";
+import { STATEFUL_SET, type StatefulSet } from "../../apis/apps/kinds.ts";
 import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { POD, type Pod, type Volume } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
@@ -12,12 +12,14 @@ import {
   type Controller,
   type Outcome,
   type Request,
+  requeueAfter,
   source,
 } from "../../kube/controller.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, podMirror } from "../parts.ts";
 import {
+  availableAtMs,
   createPod,
   isAvailable,
   podOf,
@@ -25,7 +27,7 @@ import {
   removePod,
   requestsToOwner,
 } from "./controls.ts";
-import { templateHash } from "./rollout.ts";
+import { revisionsOf } from "./revisions.ts";
 
 const REVISION_LABEL = "controller-revision-hash";
 const NAME_LABEL = "statefulset.kubernetes.io/pod-name";
@@ -36,32 +38,41 @@ export function statefulSetController(deps: PartDeps): Controller {
   const sets = mirrors.of(STATEFUL_SET);
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);
   const recorder = createPartRecorder(deps, "statefulset-controller");
-  /** Templates by revision, as seen by this process: a pod below the partition comes back as it was. */
-  const templates = new Map<string, PodTemplateSpec>();
+  const revisions = revisionsOf(deps, STATEFUL_SET, "controller.kubernetes.io/hash");
   podMirror(mirrors);
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const set = sets.get(`${namespace}/${name}`);
     if (set === undefined || set.metadata.deletionTimestamp !== undefined) return AWAIT_CHANGE;
-    const revision = revisionOf(set);
-    templates.set(`${set.metadata.uid}/${revision}`, set.spec.template);
+    const revision = (await revisions.newest(set)).metadata.name;
     await step(set, revision, podsOwnedBy(deps, set));
     await report(set, revision);
-    return AWAIT_CHANGE;
+    const inUse = new Set(
+      podsOwnedBy(deps, set).map(({ metadata }) => metadata.labels?.[REVISION_LABEL]),
+    );
+    const current = sets.get(`${namespace}/${name}`)?.status?.["currentRevision"];
+    await revisions.prune(
+      set,
+      ({ metadata }) =>
+        metadata.name === revision || metadata.name === current || inUse.has(metadata.name),
+    );
+    const waitMs = untilAvailable(set, podsOwnedBy(deps, set), clock.now());
+    return waitMs === undefined ? AWAIT_CHANGE : requeueAfter(waitMs);
   }
 
   async function step(set: StatefulSet, revision: string, pods: readonly Pod[]): Promise<void> {
-    const wanted = set.spec.replicas ?? 1;
+    const { first, end } = ordinalsOf(set);
+    const now = clock.now();
     const inOrder = set.spec.podManagementPolicy !== "Parallel";
     const byOrdinal = new Map(pods.map((pod) => [ordinalOf(set, pod), pod]));
-    for (let ordinal = 0; ordinal < wanted; ordinal++) {
+    for (let ordinal = first; ordinal < end; ordinal++) {
       const pod = byOrdinal.get(ordinal);
       if (pod === undefined) await createOrdinal(set, revision, ordinal);
       else if (hasEnded(pod) && !isLeaving(pod)) await remove(set, pod);
-      if (inOrder && !isUp(pod)) return;
+      if (inOrder && !isUp(set, pod, now)) return;
     }
     const surplus = [...byOrdinal]
-      .filter(([ordinal]) => ordinal >= wanted)
+      .filter(([ordinal]) => ordinal < first || ordinal >= end)
       .sort((a, b) => b[0] - a[0]);
     for (const [, pod] of surplus) {
       if (!isLeaving(pod)) await remove(set, pod);
@@ -77,15 +88,16 @@ export function statefulSetController(deps: PartDeps): Controller {
     byOrdinal: ReadonlyMap<number, Pod>,
   ): Promise<void> {
     if (set.spec.updateStrategy?.type === "OnDelete") return;
-    const partition = set.spec.updateStrategy?.rollingUpdate?.partition ?? 0;
-    for (let ordinal = (set.spec.replicas ?? 1) - 1; ordinal >= partition; ordinal--) {
+    const now = clock.now();
+    const { end } = ordinalsOf(set);
+    for (let ordinal = end - 1; ordinal >= firstUpdated(set); ordinal--) {
       const pod = byOrdinal.get(ordinal);
       if (pod === undefined) return;
       if (pod.metadata.labels?.[REVISION_LABEL] !== revision) {
         if (!isLeaving(pod)) await remove(set, pod);
         return;
       }
-      if (!isUp(pod)) return;
+      if (!isUp(set, pod, now)) return;
     }
   }
 
@@ -95,12 +107,15 @@ export function statefulSetController(deps: PartDeps): Controller {
 
   async function createOrdinal(set: StatefulSet, newest: string, ordinal: number): Promise<void> {
     const older = revisionFor(set, newest, ordinal);
-    const kept = templates.get(`${set.metadata.uid}/${older}`);
+    const kept = revisions.template(set, older);
     const revision = kept === undefined ? newest : older;
     const template = kept ?? set.spec.template;
     const name = `${set.metadata.name}-${ordinal}`;
     const volumes = await createClaims(set, name);
-    const pod = podOf(STATEFUL_SET, set, template, { name });
+    const pod = podOf(STATEFUL_SET, set, template, {
+      generateName: `${set.metadata.name}-`,
+      name,
+    });
     const labels = {
       ...pod.metadata.labels,
       [REVISION_LABEL]: revision,
@@ -156,7 +171,9 @@ export function statefulSetController(deps: PartDeps): Controller {
 
   async function report(before: StatefulSet, revision: string): Promise<void> {
     const set = sets.get(`${before.metadata.namespace}/${before.metadata.name}`) ?? before;
-    const pods = podsOwnedBy(deps, set).filter((pod) => !isLeaving(pod));
+    const all = podsOwnedBy(deps, set);
+    // Those that leave still count as replicas, but of no revision.
+    const pods = all.filter((pod) => !isLeaving(pod));
     const now = clock.now();
     const updated = pods.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision);
     const wanted = set.spec.replicas ?? 1;
@@ -165,9 +182,10 @@ export function statefulSetController(deps: PartDeps): Controller {
     const current = finished || known === undefined ? revision : known;
     const status = {
       ...set.status,
-      replicas: pods.length,
-      readyReplicas: pods.filter(isReady).length || undefined,
-      availableReplicas: pods.filter((pod) => isAvailable(pod, 0, now)).length,
+      replicas: all.length,
+      readyReplicas: all.filter(isReady).length || undefined,
+      availableReplicas: all.filter((pod) => isAvailable(pod, set.spec.minReadySeconds, now))
+        .length,
       currentReplicas:
         pods.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === current).length || undefined,
       updatedReplicas: updated.length || undefined,
@@ -187,24 +205,37 @@ export function statefulSetController(deps: PartDeps): Controller {
   };
 }
 
-function revisionOf(set: StatefulSet): string {
-  return `${set.metadata.name}-${templateHash(set.spec.template, 0)}`;
+/** How long the next ready pod is not available yet. */
+function untilAvailable(set: StatefulSet, pods: readonly Pod[], nowMs: number): number | undefined {
+  const waits = pods.map((pod) => (availableAtMs(pod, set.spec.minReadySeconds) ?? 0) - nowMs);
+  const later = waits.filter((waitMs) => waitMs > 0);
+  return later.length === 0 ? undefined : Math.min(...later);
 }
 
 /** Below the partition a lost pod comes back at the revision that the set is leaving. */
 function revisionFor(set: StatefulSet, revision: string, ordinal: number): string {
-  const partition = set.spec.updateStrategy?.rollingUpdate?.partition ?? 0;
   const current = set.status?.["currentRevision"] as string | undefined;
-  return ordinal < partition && current !== undefined ? current : revision;
+  return ordinal < firstUpdated(set) && current !== undefined ? current : revision;
+}
+
+/** From `first` up to, not including, `end`. */
+function ordinalsOf(set: StatefulSet): { readonly first: number; readonly end: number } {
+  const first = set.spec.ordinals?.start ?? 0;
+  return { first, end: first + (set.spec.replicas ?? 1) };
+}
+
+function firstUpdated(set: StatefulSet): number {
+  const { first } = ordinalsOf(set);
+  return first + (set.spec.updateStrategy?.rollingUpdate?.partition ?? 0);
 }
 
 function ordinalOf(set: StatefulSet, pod: Pod): number {
   return Number(pod.metadata.name.slice(set.metadata.name.length + 1));
 }
 
-/** Running, ready and staying: what the next ordinal waits for. */
-function isUp(pod: Pod | undefined): boolean {
-  return pod !== undefined && isReady(pod) && !isLeaving(pod);
+/** Running, ready for long enough and staying: what the next ordinal waits for. */
+function isUp(set: StatefulSet, pod: Pod | undefined, nowMs: number): boolean {
+  return pod !== undefined && isAvailable(pod, set.spec.minReadySeconds, nowMs) && !isLeaving(pod);
 }
 
 function hasEnded(pod: Pod): boolean {

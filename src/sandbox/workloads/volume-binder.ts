@@ -72,6 +72,11 @@ export function volumeBinderController(deps: PartDeps): Controller {
     }
     const existing = selected === undefined ? findFree(claim) : undefined;
     if (existing !== undefined) return bind(claim, existing);
+    const className = claim.spec.storageClassName ?? "";
+    if (storageClass === undefined && className !== "") {
+      const message = `storageclass.storage.k8s.io "${className}" not found`;
+      return say(claim, "Warning", "ProvisioningFailed", message);
+    }
     if (storageClass === undefined || storageClass.provisioner === NO_PROVISIONER) {
       return say(claim, "Normal", "FailedBinding", NOTHING_TO_BIND);
     }

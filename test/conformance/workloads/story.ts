@@ -62,8 +62,9 @@ export async function tell(stage: Stage, { name, steps }: Story): Promise<readon
   return told;
 }
 
-/** A generated pod name; those of StatefulSets are not. */
+/** A generated pod name; those of StatefulSets are not. And a set that is gone, of which no image is known. */
 const RANDOM_NAME = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
+const GONE_SET = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g;
 
 const APPS = ["deployments", "replicasets", "statefulsets", "daemonsets", "controllerrevisions"];
 
@@ -143,12 +144,13 @@ class Teller {
     const plain = (text: string): string => {
       let result = text;
       for (const [from, to] of names) result = result.replaceAll(from, to);
-      return result;
+      return result.replace(GONE_SET, "web@gone");
     };
     const lines = [
       ...objects.flat().map((one) => plain(lineOf(one))),
-      ...podLines(pods),
-      ...(await this.#events()).map(plain),
+      // Which node's daemon is replaced first is chance.
+      ...podLines(pods, this.#namespace.endsWith("-nodes")),
+      ...new Set((await this.#events()).map(plain).sort()),
     ];
     return { pods, lines };
   }
@@ -263,11 +265,13 @@ class Teller {
         reason: string;
         message: string;
       };
-      // Where a real recorder combines events, some are lost.
-      return `event ${involvedObject.kind} ${type} ${reason}: ${message.replace(RANDOM_NAME, "POD")}`;
+      const plain = message
+        .replace(RANDOM_NAME, "POD")
+        .replace(/on node ds-\S+-\d/, "on node NODE");
+      return `event ${involvedObject.kind} ${type} ${reason}: ${plain}`;
     });
     const ofWorkloads = /^event (Deployment|StatefulSet|DaemonSet|Job|CronJob) /;
-    return [...new Set(lines.filter((line) => ofWorkloads.test(line)))].sort();
+    return lines.filter((line) => ofWorkloads.test(line));
   }
 
   async #list(path: string): Promise<readonly KubeObject[]> {
@@ -349,14 +353,14 @@ function leaves({ metadata }: Pod): boolean {
 }
 
 /** Pods with names of their own one by one, the others counted. */
-function podLines(pods: readonly Pod[]): string[] {
+function podLines(pods: readonly Pod[], withNodes: boolean): string[] {
   const counts = new Map<string, number>();
   for (const pod of pods) {
     const { name, generateName, labels } = pod.metadata;
     const index = labels?.["batch.kubernetes.io/job-completion-index"];
     const own =
       generateName === undefined || index !== undefined || ownerKind(pod) === "StatefulSet";
-    const node = ownerKind(pod) === "DaemonSet" ? ` on ${nodeFor(pod)}` : "";
+    const node = withNodes && ownerKind(pod) === "DaemonSet" ? ` on ${nodeFor(pod)}` : "";
     const called = own ? (index === undefined ? name : `index ${index}`) : "POD";
     const image = pod.spec.containers[0]?.image;
     const line = `pod ${called}${node} ${image} ${stateOf(pod)}${leaves(pod) ? " leaving" : ""}`;

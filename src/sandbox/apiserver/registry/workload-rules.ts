@@ -137,8 +137,23 @@ export const STATEFUL_SET_RULES: KindRules = {
   },
 };
 
+const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
+
 export const DAEMON_SET_RULES: KindRules = {
+  prepareUpdate(daemonSet, current) {
+    const before = Number(current.metadata?.annotations?.[TEMPLATE_GENERATION] ?? 0);
+    const same = deepEqual(daemonSet.spec?.template, current.spec?.template);
+    const generation = String(same ? before : before + 1);
+    daemonSet.metadata.annotations = {
+      ...daemonSet.metadata.annotations,
+      [TEMPLATE_GENERATION]: generation,
+    };
+  },
   prepareCreate(daemonSet) {
+    daemonSet.metadata.annotations = {
+      ...daemonSet.metadata.annotations,
+      [TEMPLATE_GENERATION]: "1",
+    };
     daemonSet.status = {
       currentNumberScheduled: 0,
       numberMisscheduled: 0,

@@ -1,0 +1,117 @@
+/**
+ * The history of a StatefulSet's or DaemonSet's template: one ControllerRevision for each template it had,
+ * the newest with the highest number. `kubectl rollout history` reads them and `rollout undo` applies one;
+ * pods carry the hash of theirs. A template that comes back makes its old revision the newest again.
+ */
+import {
+  CONTROLLER_REVISION,
+  type ControllerRevision,
+  type PodTemplateSpec,
+} from "../../apis/apps/kinds.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { deepEqual } from "../../base/json.ts";
+import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { controllerOf, type PartDeps } from "../parts.ts";
+import { ownerReference } from "./controls.ts";
+import { templateHash } from "./rollout.ts";
+
+const DEFAULT_HISTORY = 10;
+
+export interface RevisedSet extends KubeObject {
+  readonly spec: { readonly template: PodTemplateSpec; readonly revisionHistoryLimit?: number };
+}
+
+export interface Revisions<T extends RevisedSet> {
+  /** Of the template as it stands; made, or made the newest again, when needed. */
+  newest(set: T): Promise<ControllerRevision>;
+  /** The template of a revision by its name. */
+  template(set: T, name: string): PodTemplateSpec | undefined;
+  /** Deletes the oldest beyond `revisionHistoryLimit`; those in use stay and do not count. */
+  prune(set: T, isUsed: (revision: ControllerRevision) => boolean): Promise<void>;
+}
+
+/** `hashLabel`: the label of a revision that names its hash, which differs by kind. */
+export function revisionsOf<T extends RevisedSet>(
+  deps: PartDeps,
+  kind: Kind<T>,
+  hashLabel: string,
+): Revisions<T> {
+  const mirror = deps.mirrors.of(CONTROLLER_REVISION);
+
+  /** Oldest first. */
+  function all(set: T): ControllerRevision[] {
+    return mirror
+      .list()
+      .filter((revision) => controllerOf(revision)?.uid === set.metadata.uid)
+      .sort((a, b) => a.revision - b.revision || (a.metadata.name < b.metadata.name ? -1 : 1));
+  }
+
+  async function create(set: T, revision: number, collisions: number): Promise<ControllerRevision> {
+    const hash = templateHash(set.spec.template, collisions);
+    const { namespace, name, annotations } = set.metadata;
+    const made: ControllerRevision = {
+      apiVersion: "apps/v1",
+      kind: "ControllerRevision",
+      metadata: {
+        name: `${name}-${hash}`,
+        ...(namespace === undefined ? {} : { namespace }),
+        labels: { ...set.spec.template.metadata?.labels, [hashLabel]: hash },
+        ...(annotations === undefined ? {} : { annotations }),
+        ownerReferences: [ownerReference(kind, set)],
+      },
+      data: dataOf(set),
+      revision,
+    };
+    try {
+      return await deps.kube.create(CONTROLLER_REVISION, made);
+    } catch (error) {
+      if (!isAlreadyExists(error)) throw error;
+      const ref = { name: made.metadata.name, namespace };
+      const existing = await deps.kube.get(CONTROLLER_REVISION, ref);
+      if (controllerOf(existing)?.uid === set.metadata.uid && isOf(set, existing)) return existing;
+      return create(set, revision, collisions + 1);
+    }
+  }
+
+  return {
+    async newest(set) {
+      const known = all(set);
+      const equal = known.findLast((revision) => isOf(set, revision));
+      const last = known.at(-1)?.revision ?? 0;
+      if (equal === undefined) return create(set, last + 1, 0);
+      if (equal.revision === last) return equal;
+      const renewed = { ...equal, revision: last + 1 };
+      await patchObject(deps.kube, CONTROLLER_REVISION, equal, renewed);
+      return renewed;
+    },
+    template(set, name) {
+      const template = all(set).find(({ metadata }) => metadata.name === name)?.data?.spec
+        ?.template;
+      if (template === undefined) return undefined;
+      const { $patch: _, ...rest } = template;
+      return rest;
+    },
+    async prune(set, isUsed) {
+      const idle = all(set).filter((revision) => !isUsed(revision));
+      const surplus = idle.length - (set.spec.revisionHistoryLimit ?? DEFAULT_HISTORY);
+      for (const { metadata } of idle.slice(0, Math.max(0, surplus))) {
+        const { name, namespace } = metadata;
+        try {
+          await deps.kube.delete(CONTROLLER_REVISION, { name, namespace });
+        } catch (error) {
+          if (!isNotFound(error)) throw error;
+        }
+      }
+    },
+  };
+}
+
+/** A patch that puts the template in place of another: what `kubectl rollout undo` sends. */
+function dataOf({ spec: { template } }: RevisedSet): NonNullable<ControllerRevision["data"]> {
+  return { spec: { template: { ...template, $patch: "replace" } } };
+}
+
+function isOf(set: RevisedSet, { data }: ControllerRevision): boolean {
+  return deepEqual(data, dataOf(set));
+}
