@@ -21,12 +21,11 @@ try {
   for (const { path, version } of await findKubectls()) {
     const folder = mkdtempSync(join(directory, "home-"));
     const namespace = `demo${version.replace(".", "")}`;
-    said[version] = await transcript({
-      kubectl: path,
-      kubeconfig: plane.kubeconfig,
-      folder,
-      namespace,
-    });
+    const { kubeconfig } = plane;
+    said[version] = await transcript(
+      { kubectl: path, kubeconfig, folder, namespace },
+      { settleMs: 1_000 },
+    );
     process.stdout.write(`kubectl ${version}\n`);
   }
   writeTranscripts({ kubernetes: kubernetesVersion(), said });

@@ -5,6 +5,7 @@
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { MANIFESTS, SCRIPT } from "./script.ts";
 
 export interface Session {
@@ -16,23 +17,58 @@ export interface Session {
   readonly namespace: string;
 }
 
+export interface Pace {
+  /** How long controllers get between a change and a look at it. */
+  readonly settleMs: number;
+  /** Looks again a few times when a line that only looks says something else than line `at` should. */
+  isRight?(at: number, text: string): boolean;
+}
+
+/** Lines that change nothing and need not wait for each other. */
+const ONLY_LOOKS = /^(get|describe|explain|api-resources|version|logs|exec|top|auth) /;
+const LOOKS_AT_ONCE = 4;
+const LOOKS = 4;
+
 /** What each line of the script printed: exit code, output and errors. */
-export async function transcript(session: Session): Promise<readonly string[]> {
-  const editor = join(session.folder, "editor.mjs");
-  writeFileSync(editor, EDITOR);
+export async function transcript(session: Session, pace: Pace): Promise<readonly string[]> {
+  writeFileSync(join(session.folder, "editor.mjs"), EDITOR);
   await execute(session, ["create", "namespace", session.namespace], "", {});
   const said: string[] = [];
-  for (const line of SCRIPT) {
-    const [, from = "", to = "", rest = line] = /^edit:(.*)\|(.*?) (edit .*)$/.exec(line) ?? [];
-    const [, command = rest, manifest = ""] = /^(.*?)(?: <(\w+))?$/.exec(rest) ?? [];
-    const fill = (text: string): string => text.replaceAll("NS", session.namespace);
-    const stdin = manifest === "" ? "" : fill(MANIFESTS[manifest] ?? "");
-    const env = { KUBE_EDITOR: `${process.execPath} ${editor} '${from}' '${to}'` };
-    const args = ["-n", session.namespace, ...words(fill(command))];
-    const text = normalise(await execute(session, args, stdin, env), session);
-    said.push(text);
+  for (let at = 0; at < SCRIPT.length; ) {
+    let end = at;
+    while (end - at < LOOKS_AT_ONCE && ONLY_LOOKS.test(`${SCRIPT[end] ?? "-"} `)) end++;
+    if (end === at) {
+      said.push(await say(session, SCRIPT[at++] ?? ""));
+      continue;
+    }
+    const isFirst = !ONLY_LOOKS.test(`${SCRIPT[at - 1] ?? "-"} `);
+    if (isFirst) await sleep(pace.settleMs);
+    const lines = SCRIPT.slice(at, end).map((line, offset) =>
+      look(session, pace, line, at + offset),
+    );
+    said.push(...(await Promise.all(lines)));
+    at = end;
   }
   return said;
+}
+
+async function look(session: Session, pace: Pace, line: string, at: number): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
+    const text = await say(session, line);
+    if (attempt === LOOKS || pace.isRight?.(at, text) !== false) return text;
+    await sleep(attempt * 200);
+  }
+}
+
+async function say(session: Session, line: string): Promise<string> {
+  const [, from = "", to = "", rest = line] = /^edit:(.*)\|(.*?) (edit .*)$/.exec(line) ?? [];
+  const [, command = rest, manifest = ""] = /^(.*?)(?: <(\w+))?$/.exec(rest) ?? [];
+  const fill = (text: string): string => text.replaceAll("NS", session.namespace);
+  const stdin = manifest === "" ? "" : fill(MANIFESTS[manifest] ?? "");
+  const editor = join(session.folder, "editor.mjs");
+  const env = { KUBE_EDITOR: `${process.execPath} ${editor} '${from}' '${to}'` };
+  const args = ["-n", session.namespace, ...words(fill(command))];
+  return normalise(await execute(session, args, stdin, env), session);
 }
 
 /** Replaces its first argument by its second in the file that is edited. */
@@ -72,21 +108,24 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [-+]\d{4}/g, "TIME"],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "UID"],
   [/("?resourceVersion"?: )"\d+"/g, "$1RV"],
-  [/\b(web|other|db|agent)-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1-HASH"],
+  [/\b(web|other|db|agent|odd)-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1-HASH"],
   [/(hash[=:] ?"?)[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1HASH"],
   [/\b10\.\d+\.\d+\.\d+\b/g, "IP"],
   [/https:\/\/127\.0\.0\.1:\d+/g, "SERVER"],
-  [/\/\S*kubectl-edit-\S+\.yaml/g, "FILE"],
+  [/\/\S*kubectl\S*-edit-\d+\.yaml/g, "FILE"],
+  [/(kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1-HASH"],
   // Ages stand in columns of their own or after "ago"-like words.
   [/(?<=[ (])(\d+[smh])+(?= |$|\))/gm, "AGE"],
   [/<(invalid|unknown)>(?=\s)/g, "AGE"],
+  [/AGE \(x\d+ over AGE\)/g, "AGE"],
   [/[ \t]+/g, " "],
   [/ $/gm, ""],
 ];
 
 function normalise(text: string, { namespace, folder }: Session): string {
-  let plain = text.replaceAll(folder, "HOME").replaceAll(namespace, "NS");
-  for (const [pattern, by] of PATTERNS) plain = plain.replace(pattern, by);
-  // The longest name in a list of ours makes the line under it as long.
-  return plain;
+  return withoutChance(text.replaceAll(folder, "HOME").replaceAll(namespace, "NS"));
+}
+
+function withoutChance(text: string): string {
+  return PATTERNS.reduce((plain, [pattern, by]) => plain.replace(pattern, by), text);
 }

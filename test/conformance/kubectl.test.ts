@@ -1,0 +1,73 @@
+/**
+ * kubectl prints the same about the sandbox as about a real control plane, line by line of one long session. Plain
+ * `npm test` types it with the newest kubectl there is, `npm run test:kubectl` with each. Lines that are known to
+ * differ stand in docs/reference/differences.md and must still differ.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { findKubectls } from "../e2e/kubectl-client.ts";
+import { readTranscripts } from "./kubectl/recording.ts";
+import { transcript } from "./kubectl/run.ts";
+import { serveSandbox } from "./kubectl/sandbox.ts";
+import { SCRIPT } from "./kubectl/script.ts";
+
+const LIMIT_MS = 300_000;
+const { said } = readTranscripts();
+const installed = (await findKubectls()).filter(({ version }) => said[version] !== undefined);
+const asked = process.env["EVERY_KUBECTL"] === undefined ? installed.slice(0, 1) : installed;
+if (asked.length === 0) {
+  process.stderr.write(
+    "test/conformance: no kubectl 1.27-1.33 on PATH nor in KUBECTL_DIRS, skipping its transcripts\n",
+  );
+}
+
+/** Lines of the script that are known to differ. */
+const known = new Set(
+  [
+    ...readFileSync(
+      new URL("../../docs/reference/differences.md", import.meta.url),
+      "utf8",
+    ).matchAll(/^\| `kubectl (.*?)` \|/gm),
+  ].map(([, line = ""]) => line.replaceAll("\\|", "|")),
+);
+
+describe.skipIf(asked.length === 0)(
+  "kubectl, held against what it prints of a real cluster",
+  () => {
+    it.each(asked.map((one) => [one.version, one] as const))(
+      "%s",
+      { timeout: LIMIT_MS },
+      async (version, { path }) => {
+        const wanted = said[version] ?? [];
+        const folder = mkdtempSync(join(tmpdir(), "karpenter-kubectl-"));
+        const sandbox = await serveSandbox(folder);
+        const namespace = `demo${version.replace(".", "")}`;
+        try {
+          const { kubeconfig } = sandbox;
+          const texts = await transcript(
+            { kubectl: path, kubeconfig, folder, namespace },
+            {
+              settleMs: 0,
+              isRight: (at, text) => known.has(SCRIPT[at] ?? "") || text === wanted[at],
+            },
+          );
+          texts.forEach((text, at) => {
+            const line = SCRIPT[at] ?? "";
+            const told = expect.soft(text, `kubectl ${line}`);
+            if (known.has(line)) told.not.toBe(wanted[at]);
+            else told.toBe(wanted[at]);
+          });
+        } finally {
+          await sandbox.close();
+          rmSync(folder, { recursive: true });
+        }
+      },
+    );
+
+    it("knows only differences of lines that are typed", () => {
+      expect([...known].filter((line) => !SCRIPT.includes(line))).toEqual([]);
+    });
+  },
+);

@@ -1,0 +1,52 @@
+/** The sandbox's API server with its workload controllers behind HTTPS, on the machine's clock, for kubectl. */
+
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SILENT } from "../../../src/base/log.ts";
+import { Random } from "../../../src/base/random.ts";
+import { SystemClock } from "../../../src/base/system-clock.ts";
+import { createKubeClient } from "../../../src/kube/kube-client.ts";
+import { createManager } from "../../../src/kube/manager.ts";
+import { LiveMirrors } from "../../../src/kube/mirrors.ts";
+import { createApiServer } from "../../../src/sandbox/apiserver/create-api-server.ts";
+import { startHttps } from "../../../src/sandbox/apiserver/https-server.ts";
+import { createRegistry } from "../../../src/sandbox/apiserver/registry/create-registry.ts";
+import { workloadControllers } from "../../../src/sandbox/workloads/workloads.ts";
+
+export interface ServedSandbox {
+  readonly kubeconfig: string;
+  close(): Promise<void>;
+}
+
+/** Keeps its files in `folder`. */
+export async function serveSandbox(folder: string): Promise<ServedSandbox> {
+  const clock = new SystemClock();
+  const random = new Random("kubectl");
+  const server = createApiServer({
+    clock,
+    random: random.fork("apiserver"),
+    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
+    webhooks: () => Promise.reject(new Error("no webhooks here")),
+    kubernetesVersion: "v1.34.4",
+  });
+  const client = createKubeClient(
+    server.transport({ name: "system:kube-controller-manager", groups: ["system:masters"] }),
+  );
+  const mirrors = new LiveMirrors({ client, clock, random: random.fork("mirrors"), log: SILENT });
+  const deps = { clock, random: random.fork("parts"), kube: mirrors.client, mirrors, log: SILENT };
+  const manager = createManager({ mirrors, clock, random: random.fork("manager"), log: SILENT });
+  for (const controller of workloadControllers(deps)) manager.add(controller);
+  await manager.start();
+  const https = await startHttps(server, { port: 0, directory: join(folder, "pki") });
+  const kubeconfig = join(folder, "kubeconfig");
+  writeFileSync(kubeconfig, https.kubeconfig, { mode: 0o600 });
+  return {
+    kubeconfig,
+    close: async () => {
+      await https.close();
+      await manager.stop();
+      mirrors.close();
+      server.close();
+    },
+  };
+}
