@@ -17,15 +17,19 @@ const MIN_SPOT_TYPES = 15;
 
 const SPOT_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["spot"])]);
 
-/** The plan with its cheaper types only, or why there is nothing to gain. */
+export const NOT_CHEAPER = "Can't replace with a cheaper node";
+
+/** The plan with its types below that price only, or why there is nothing to gain. */
 export type Cheaper = { readonly plan: PlannedClaim } | { readonly message: string };
 
 export function cheaperPlan(
   plan: PlannedClaim,
   candidates: readonly Candidate[],
+  priceMicroUsd: number,
   spotToSpot: boolean,
 ): Cheaper {
-  const priceMicroUsd = candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0);
+  // Nor is any type that it names: the cheapest stands first.
+  if (plan.cheapest.priceMicroUsd >= priceMicroUsd) return { message: NOT_CHEAPER };
   const requirements = Requirements.fromSpecs(plan.requirements);
   const capacityType = requirements.get(CAPACITY_TYPE_LABEL_KEY);
   const mayBeSpot = allows(capacityType, "spot") && isOffered(plan, requirements, "spot");
@@ -87,7 +91,7 @@ function keepCheaper(
   const types = plan.instanceTypes.filter(
     (type) => worstLaunchPriceMicroUsd(type, requirements) < belowMicroUsd,
   );
-  if (types.length === 0) return { message: "Can't replace with a cheaper node" };
+  if (types.length === 0) return { message: NOT_CHEAPER };
   const missing = missingValues(requirements, types);
   if (missing !== undefined && !plan.minValuesRelaxed)
     return { message: `Filtering by price: ${missing}` };
@@ -106,7 +110,7 @@ function narrowed(plan: PlannedClaim, requirements: Requirements): Cheaper {
         a.offering.priceMicroUsd - b.offering.priceMicroUsd || (a.type.name < b.type.name ? -1 : 1),
     );
   const first = priced[0];
-  if (first === undefined) return { message: "Can't replace with a cheaper node" };
+  if (first === undefined) return { message: NOT_CHEAPER };
   const { zone, capacityType, priceMicroUsd } = first.offering;
   return {
     plan: {

@@ -35,6 +35,8 @@ export interface Command {
   readonly targets: readonly string[];
   /** What the pools' policies make of it; consolidation only. */
   readonly verdicts?: readonly Verdict[];
+  /** New nodes were planned of types that can be had for less than this. */
+  readonly belowMicroUsd?: number;
   /** Looked at again this much later before anything is done. 0: done at once. */
   readonly validateAfterMs: number;
 }

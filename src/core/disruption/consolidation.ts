@@ -10,12 +10,16 @@ import {
   INSTANCE_TYPE_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
+import type { PlannedClaim } from "../provisioning/result.ts";
 import { describeVerdict, weigh } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
-import { cheaperPlan, withoutSameTypes } from "./cheaper.ts";
+import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
 import type { Command, Verdict } from "./command.ts";
 import type { MethodInput, Rejection } from "./methods/method.ts";
+import type { Simulation } from "./simulate.ts";
 
+/** Most nodes that may come in the place of others in one move. Older generations know of one only. */
+const MOST_REPLACEMENTS = 10;
 /** Pods come and go: the nodes must still be superfluous after this. */
 const VALIDATION_MS = 15_000;
 
@@ -69,34 +73,63 @@ export function consolidate(
   };
 }
 
-function cheapestMove(
+/**
+ * As provisioning would plan it; and if that is no cheaper, with several smaller nodes in the place of a
+ * large one, where their price could be less at all.
+ */
+function cheapestMove(candidates: readonly Candidate[], input: MethodInput): Command | Staying {
+  const { simulator } = input;
+  const move = asPlanned(candidates, simulator.without(candidates), input);
+  if (!("message" in move) || candidates[0]?.generation !== "v1") return move;
+  const before = priceOfAll(candidates);
+  if (move.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
+    return move;
+  const split = asPlanned(candidates, simulator.without(candidates, before), input);
+  return "message" in split ? move : { ...split, belowMicroUsd: before };
+}
+
+function asPlanned(
   candidates: readonly Candidate[],
-  { simulator, spotToSpot, backingOff }: MethodInput,
+  { replacements, targets, homeless }: Simulation,
+  { spotToSpot, backingOff }: MethodInput,
 ): Command | Staying {
-  const { replacements, targets, homeless } = simulator.without(candidates);
   if (homeless.length > 0)
     return { message: `Not all pods would schedule, ${homeless.join("; ")}` };
-  if (replacements.length > 1)
-    return { message: `Can't remove without creating ${replacements.length} candidates` };
-  const several = candidates.length > 1;
-  const command: Command = {
+  const { generation } = candidates[0] as Candidate;
+  const tooMany = { message: `Can't remove without creating ${replacements.length} candidates` };
+  if (replacements.length > (generation === "v1" ? MOST_REPLACEMENTS : 1)) return tooMany;
+  if (replacements.some(({ pool }) => backingOff.has(pool.id)))
+    return { message: "Can't replace now, the last replacement failed" };
+  const before = priceOfAll(candidates);
+  const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
+  if (replacements.length > 1 && after >= before) return tooMany;
+  const plans: PlannedClaim[] = [];
+  for (const plan of replacements) {
+    // Each may cost its share of what is given up, so that all together are cheaper.
+    const share =
+      replacements.length === 1
+        ? before
+        : Math.floor((before * plan.cheapest.priceMicroUsd) / after);
+    const cheaper = cheaperPlan(plan, candidates, share, spotToSpot);
+    if ("message" in cheaper) return cheaper;
+    const fresh = candidates.length > 1 ? withoutSameTypes(cheaper.plan, candidates) : cheaper;
+    if ("message" in fresh) return fresh;
+    plans.push(fresh.plan);
+  }
+  return {
     reason: "Underutilized",
-    consolidationType: several ? "multi" : "single",
+    consolidationType: candidates.length > 1 ? "multi" : "single",
     via: "consolidation",
-    generation: (candidates[0] as Candidate).generation,
+    generation,
     candidates,
-    replacements: [],
+    replacements: plans,
     targets,
     validateAfterMs: VALIDATION_MS,
   };
-  const plan = replacements[0];
-  if (plan === undefined) return command;
-  if (backingOff.has(plan.pool.id))
-    return { message: "Can't replace now, the last replacement failed" };
-  const cheaper = cheaperPlan(plan, candidates, spotToSpot);
-  if ("message" in cheaper) return cheaper;
-  const fresh = several ? withoutSameTypes(cheaper.plan, candidates) : cheaper;
-  return "message" in fresh ? fresh : { ...command, replacements: [fresh.plan] };
+}
+
+function priceOfAll(candidates: readonly Candidate[]): number {
+  return candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
 }
 
 /**
@@ -111,11 +144,12 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
   for (const [id, { allowed }] of input.allowances) {
     if (still.filter(({ pool }) => pool.id === id).length > allowed) return "budget";
   }
-  const { replacements, targets, homeless } = input.simulator.without(still);
+  const { replacements, targets, homeless } = input.simulator.without(still, command.belowMicroUsd);
   if (homeless.length > 0 || replacements.length !== command.replacements.length)
     return "scheduling";
-  const offered = new Set(replacements[0]?.instanceTypes.map(({ name }) => name));
-  const wanted = command.replacements[0]?.instanceTypes ?? [];
-  if (!wanted.every(({ name }) => offered.has(name))) return "scheduling";
+  for (const [index, { instanceTypes }] of command.replacements.entries()) {
+    const offered = new Set(replacements[index]?.instanceTypes.map(({ name }) => name));
+    if (!instanceTypes.every(({ name }) => offered.has(name))) return "scheduling";
+  }
   return { ...command, candidates: still, targets, validateAfterMs: 0 };
 }

@@ -23,19 +23,42 @@ export interface Simulation {
 }
 
 export interface Simulator {
-  without(candidates: readonly Candidate[]): Simulation;
+  /** `belowMicroUsd`: new nodes only of types that can be had for less. */
+  without(candidates: readonly Candidate[], belowMicroUsd?: number): Simulation;
+  /** What new nodes for all pods of these would cost at the very least. */
+  leastPriceMicroUsd(candidates: readonly Candidate[]): number;
+  /**
+   * Of these, in order, those that can go together, their pods onto nodes that stay. `mayGo` has the last
+   * word on each.
+   */
+  together(
+    candidates: readonly Candidate[],
+    mayGo: (candidate: Candidate) => boolean,
+  ): readonly Candidate[];
 }
 
 const MAX_SHOWN = 5;
 
 /** `input.pods`: those that need a place as it is: pending ones, and those of nodes that leave. */
 export function createSimulator(input: SchedulingInput): Simulator {
-  let whatIf: WhatIf | undefined;
+  let prepared: WhatIf | undefined;
+  const whatIf = () => {
+    prepared ??= new WhatIf(input);
+    return prepared;
+  };
   const views = new Map(input.nodes.map((node) => [node.name, node]));
   return {
-    without: (candidates) => {
-      whatIf ??= new WhatIf(input);
-      return simulate(whatIf, views, candidates);
+    without: (candidates, below) => simulate(whatIf(), views, candidates, below),
+    leastPriceMicroUsd: (candidates) =>
+      whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
+    together: (candidates, mayGo) => {
+      const leaving = candidates.map((candidate) => ({
+        candidate,
+        nodeName: candidate.node.name,
+        pods: candidate.reschedulablePods,
+      }));
+      const going = whatIf().together(leaving, ({ candidate }) => mayGo(candidate));
+      return going.map(({ candidate }) => candidate);
     },
   };
 }
@@ -44,10 +67,11 @@ function simulate(
   whatIf: WhatIf,
   views: ReadonlyMap<string, NodeView>,
   candidates: readonly Candidate[],
+  belowMicroUsd: number | undefined,
 ): Simulation {
   const names = candidates.map(({ node }) => node.name);
   const moving = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
-  const result = whatIf.without(names, moving);
+  const result = whatIf.without(names, moving, belowMicroUsd);
   const homeless = result.unschedulable.map(({ pod, message }) => `${keyOf(pod)} => ${message}`);
   for (const { nodeName, pods } of result.existing) {
     const view = views.get(nodeName);

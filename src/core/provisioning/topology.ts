@@ -173,6 +173,7 @@ export class Topology {
    * Equal groups come as one list.
    */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
+    if (this.#groups.length === 0) return NO_GROUPS;
     const text = `${namespace}\n${textOf(labels)}`;
     let groups = this.#selected.get(text);
     if (groups === undefined) {
@@ -226,15 +227,27 @@ export class Topology {
     this.#journal = [];
   }
 
-  /** Everything since {@link begin} has not been. */
-  rollBack(): void {
+  /** How many changes there are to take back. */
+  get changes(): number {
+    return this.#journal?.length ?? 0;
+  }
+
+  /** All but the first `changes` since {@link begin} have not been. */
+  rollBack(changes: number): void {
     const journal = this.#journal ?? [];
     this.#journal = undefined;
-    for (let at = journal.length - 1; at >= 0; at--) {
-      const { group, domain, before, closed } = journal[at] as Change;
+    while (journal.length > changes) {
+      const { group, domain, before, closed } = journal.pop() as Change;
       if (closed !== undefined) group.closed.delete(closed);
       if (domain !== undefined) this.#set(group, domain, before);
     }
+    this.#journal = journal;
+  }
+
+  /** Changes are for good again. */
+  end(): void {
+    this.rollBack(0);
+    this.#journal = undefined;
   }
 
   #set(group: TopologyGroup, domain: string, count: number | undefined): void {
@@ -374,6 +387,8 @@ export class Topology {
     return new Set([...namespaces, ...selected]);
   }
 }
+
+const NO_GROUPS: readonly TopologyGroup[] = [];
 
 /** Labels never change: what was written out for one pass serves in the next. */
 const labelTexts = new WeakMap<Labels, string>();

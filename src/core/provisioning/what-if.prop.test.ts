@@ -183,6 +183,15 @@ describe("what if nodes went", () => {
           const names = gone.map(({ name }) => name);
           const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
           expect(shown(whatIf.without(names, moving))).toEqual(shown(afresh(input, gone)));
+          const leaving = gone.map(({ name: nodeName, pods }) => ({
+            nodeName,
+            pods: pods.filter(isReschedulable),
+          }));
+          // Leaves no trace, whatever comes of it.
+          const going = whatIf.together(leaving, () => true);
+          const [first] = going;
+          if (first !== undefined)
+            expect(whatIf.without([first.nodeName], first.pods).newClaims).toEqual([]);
         }
       }),
       { numRuns: 80, seed: 7 },

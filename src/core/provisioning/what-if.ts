@@ -11,8 +11,11 @@ import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
+import { intersectionOf } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
+import type { NodeView } from "../state/node-view.ts";
 import { refusal } from "./eligibility.ts";
 import { ExistingNode } from "./existing-node.ts";
 import { explain } from "./explain.ts";
@@ -27,6 +30,7 @@ import {
   type Variant,
 } from "./pod-class.ts";
 import { creditLimits } from "./pool-template.ts";
+import { PriceFloor } from "./price-floor.ts";
 import { Queue, type QueuedPod } from "./queue.ts";
 import type { PlannedClaim, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
@@ -50,6 +54,28 @@ interface Host {
   readonly counted: readonly TopologyGroup[];
 }
 
+/** A node that might go, and its pods that would need a place. */
+export interface Leaving {
+  readonly nodeName: string;
+  readonly pods: readonly Pod[];
+}
+
+/** The cluster with some changes that can be taken back, latest first. */
+interface Supposed {
+  readonly pass: Pass;
+  /** Nodes that got pods: how many they had before. */
+  readonly touched: ReadonlyMap<ExistingNode, number>;
+  /** Those that got their first one in the current trial. */
+  readonly fresh: ExistingNode[];
+  readonly undo: (() => void)[];
+  readonly gone: Host[];
+}
+
+interface Mark {
+  readonly undo: number;
+  readonly changes: number;
+}
+
 export class WhatIf {
   readonly #input: SchedulingInput;
   readonly #volumes: VolumeIndex;
@@ -63,6 +89,7 @@ export class WhatIf {
   readonly #places = new Map<Variant, readonly number[]>();
   readonly #kinds = new Map<string, Kind>();
   #trying: Trying;
+  #prices: PriceFloor | undefined;
   readonly #ownerLabels: readonly string[];
   readonly #refusals = new WeakMap<Pod, { readonly reason: string | undefined }>();
 
@@ -79,8 +106,11 @@ export class WhatIf {
     this.#house(waiting);
   }
 
-  /** What happens when these nodes go, and these pods of theirs need a place. */
-  without(nodeNames: readonly string[], moving: readonly Pod[]): Without {
+  /**
+   * What happens when these nodes go, and these pods of theirs need a place. New nodes are of types that
+   * can be had for less than `belowMicroUsd` an hour; absent: of any.
+   */
+  without(nodeNames: readonly string[], moving: readonly Pod[], belowMicroUsd?: number): Without {
     const hosts = nodeNames.flatMap((name) => this.#hosts.get(name) ?? []);
     const displaced = hosts.flatMap(({ place: { pods } }) => pods);
     const pods = [...moving, ...displaced];
@@ -90,15 +120,61 @@ export class WhatIf {
       if (reason !== undefined) refused.push({ pod, message: reason, pools: [], ignored: true });
       return reason === undefined;
     });
-    return this.#suppose(hosts, (pass, classes, touched) => {
-      const failed = run(pass, new Queue(fine.map((pod) => ({ pod, podClass: classes.of(pod) }))));
+    const supposed = this.#begin(this.#base.templates);
+    try {
+      this.#remove(supposed, hosts);
+      if (belowMicroUsd !== undefined) this.#onlyBelow(supposed, belowMicroUsd);
+      const { pass, touched } = supposed;
+      const failed = run(pass, this.#queue(fine));
       const { space } = pass.context;
       return {
         newClaims: planClaims(pass.claims.all, space, this.#input.options, this.#kinds),
         existing: placedOn(touched),
         unschedulable: [...refused, ...explained(failed, pass)].sort(byKey),
       };
+    } finally {
+      this.#end(supposed);
+    }
+  }
+
+  /** No new nodes that hold these pods cost less, in micro-dollars an hour. */
+  leastPrice(pods: readonly Pod[]): number {
+    const requests = pods.reduce((sum, pod) => addResources(sum, this.#classOf(pod).requests), {
+      ...NO_RESOURCES,
     });
+    return this.#floor().least(requests);
+  }
+
+  /**
+   * Of these nodes, in order, those that can go together without a new node, none of them taking pods of
+   * another. `mayGo` has the last word on each; it is asked once the pods have a place.
+   */
+  together<T extends Leaving>(leaving: readonly T[], mayGo: (one: T) => boolean): readonly T[] {
+    const supposed = this.#begin([]);
+    try {
+      return leaving.filter((one) => {
+        const host = this.#hosts.get(one.nodeName);
+        if (host === undefined || supposed.touched.has(host.place)) return false;
+        const before = this.#mark(supposed);
+        const pods = [...one.pods, ...host.place.pods];
+        const refused = pods.some((pod) => this.#refusal(pod) !== undefined);
+        if (!refused) {
+          supposed.fresh.length = 0;
+          this.#remove(supposed, [host]);
+          const failed = run(supposed.pass, this.#queue(pods));
+          const taken = supposed.fresh.every(({ view }) => isThere(view));
+          if (failed.length === 0 && taken && mayGo(one)) return true;
+        }
+        this.#backTo(supposed, before);
+        return false;
+      });
+    } finally {
+      this.#end(supposed);
+    }
+  }
+
+  #queue(pods: readonly Pod[]): Queue {
+    return new Queue(pods.map((pod) => ({ pod, podClass: this.#trying.of(pod) })));
   }
 
   #newTrying(): Trying {
@@ -180,10 +256,10 @@ export class WhatIf {
   /** Waiting pods that find room as it is have it from now on. */
   #house(waiting: readonly Pod[]): void {
     if (waiting.length === 0) return;
-    const housed = this.#suppose([], (pass, classes, touched) => {
-      run(pass, new Queue(waiting.map((pod) => ({ pod, podClass: classes.of(pod) }))));
-      return placedOn(touched);
-    });
+    const supposed = this.#begin(this.#base.templates);
+    run(supposed.pass, this.#queue(waiting));
+    const housed = placedOn(supposed.touched);
+    this.#end(supposed);
     const { topology } = this.#base.context;
     for (const { nodeName, pods } of housed) {
       const node = this.#hosts.get(nodeName)?.place;
@@ -210,51 +286,84 @@ export class WhatIf {
     return podClass;
   }
 
-  /** Lets `look` see the cluster without some nodes, and takes back all that it did. */
-  #suppose<T>(
-    hosts: readonly Host[],
-    look: (pass: Pass, classes: Trying, touched: ReadonlyMap<ExistingNode, number>) => T,
-  ): T {
-    const { context, templates } = this.#base;
-    const { topology, reservations } = context;
-    topology.begin();
-    const undo = templates.map((template) =>
-      creditLimits(
-        template,
-        hosts
-          .filter(({ place: { view } }) => view.poolId === template.pool.id)
-          .map(({ place: { view } }) => view.capacity),
-      ),
-    );
-    for (const { place: node, counted } of hosts) {
-      undo.push(node.remember());
-      node.gone = true;
-      for (const group of counted) topology.uncount(group, node);
-      for (const pod of node.pods)
-        for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
-    }
-    this.#forgetDomains(hosts);
-    const classes = this.#trying;
+  #begin(templates: Pass["templates"]): Supposed {
+    const { context } = this.#base;
+    context.topology.begin();
+    const undo = templates.map((template) => creditLimits(template, []));
     const touched = new Map<ExistingNode, number>();
+    const fresh: ExistingNode[] = [];
     const pass: Pass = {
       ...this.#base,
-      context: { ...context, reservations: reservations.copy(), strictReservations: false },
-      classes,
+      templates,
+      context: { ...context, reservations: context.reservations.copy(), strictReservations: false },
+      classes: this.#trying,
       claims: new OpenClaims(),
       onTouch: (node) => {
         if (touched.has(node)) return;
         touched.set(node, node.pods.length);
-        undo.push(node.remember());
+        fresh.push(node);
+        const takeBack = node.remember();
+        undo.push(() => {
+          takeBack();
+          touched.delete(node);
+        });
       },
     };
-    try {
-      return look(pass, classes, touched);
-    } finally {
-      for (const takeBack of undo) takeBack();
-      for (const { place: node } of hosts) node.gone = false;
-      topology.rollBack();
-      classes.forget();
+    return { pass, touched, fresh, undo, gone: [] };
+  }
+
+  #remove({ pass, undo, gone }: Supposed, hosts: readonly Host[]): void {
+    const { topology } = pass.context;
+    for (const template of pass.templates) {
+      const own = hosts.filter(({ place: { view } }) => view.poolId === template.pool.id);
+      if (own.length === 0) continue;
+      const capacities = own.map(({ place: { view } }) => view.capacity);
+      undo.push(creditLimits(template, capacities));
     }
+    for (const host of hosts) {
+      const { place: node, counted } = host;
+      node.gone = true;
+      gone.push(host);
+      undo.push(() => {
+        node.gone = false;
+        gone.pop();
+      });
+      for (const group of counted) topology.uncount(group, node);
+      for (const pod of node.pods)
+        for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
+    }
+    this.#forgetDomains(gone);
+  }
+
+  #onlyBelow({ pass, undo }: Supposed, belowMicroUsd: number): void {
+    for (const template of pass.templates) {
+      const { budget } = template;
+      const { within } = budget;
+      budget.within = intersectionOf(within, this.#floor().below(template, belowMicroUsd));
+      undo.push(() => {
+        budget.within = within;
+      });
+    }
+  }
+
+  #floor(): PriceFloor {
+    this.#prices ??= new PriceFloor(this.#base.templates, this.#base.context.space);
+    return this.#prices;
+  }
+
+  #mark({ undo }: Supposed): Mark {
+    return { undo: undo.length, changes: this.#base.context.topology.changes };
+  }
+
+  #backTo({ undo }: Supposed, mark: Mark): void {
+    while (undo.length > mark.undo) undo.pop()?.();
+    this.#base.context.topology.rollBack(mark.changes);
+    this.#trying.forget();
+  }
+
+  #end(supposed: Supposed): void {
+    this.#backTo(supposed, { undo: 0, changes: 0 });
+    this.#base.context.topology.end();
   }
 
   #forgetDomains(hosts: readonly Host[]): void {
@@ -334,6 +443,11 @@ class Trying {
     }
     this.#used.clear();
   }
+}
+
+/** A node of ours that is not ready may never be: nothing is taken down on its account. */
+function isThere({ managed, initialized }: NodeView): boolean {
+  return !managed || initialized;
 }
 
 /** Nodes in order with the pods they got; `touched`: how many they had before. */

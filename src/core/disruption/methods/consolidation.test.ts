@@ -130,6 +130,39 @@ describe("single-node consolidation", () => {
     expect(propose(single, ready, { allowed: 0 }).commands).toEqual([]);
   });
 
+  it("splits a large node where several small ones are cheaper, and not for older generations", () => {
+    const types = [
+      instanceType({ name: "small", cpu: 2, priceMicroUsd: 100_000, capacityTypes: ["on-demand"] }),
+      instanceType({
+        name: "large",
+        cpu: 16,
+        priceMicroUsd: 900_000,
+        capacityTypes: ["on-demand"],
+      }),
+    ];
+    const at = (generation: "beta" | "v1") =>
+      propose(
+        single,
+        [used("a", ["1500m", "1500m", "1500m"], { types, type: "large", generation })],
+        {
+          types,
+        },
+      );
+    const [command] = at("v1").commands;
+    expect(command?.replacements.map(({ cheapest }) => cheapest.instanceType)).toEqual([
+      "small",
+      "small",
+      "small",
+    ]);
+    // Whatever of a plan's types is launched, all together are cheaper.
+    expect(
+      command?.replacements.flatMap((plan) => plan.instanceTypes.map(({ name }) => name)),
+    ).toEqual(["small", "small", "small"]);
+    expect(at("beta").remarks.map(({ message }) => message)).toEqual([
+      "Can't replace with a cheaper node",
+    ]);
+  });
+
   it("lets pools take turns", () => {
     const small = { pool: { name: "small", id: "nodepool/small" } };
     const { remarks } = propose(
@@ -153,6 +186,17 @@ describe("multi-node consolidation", () => {
     expect(describeOlder({ ...(command as Command), generation: "alpha" })).toContain(
       "replace, terminating 3 machines ",
     );
+  });
+
+  it("takes nodes that can go together wherever they stand in the order", () => {
+    // A node that cannot go stands first: its pod fits nowhere else.
+    const large = used("a", ["3500m"], { type: "m-16x" });
+    const others = ["b", "c", "d", "e"].map((name) => used(name, ["1"]));
+    const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
+    const [command] = propose(multi, [large, ...others], { types }).commands;
+    expect(command?.replacements).toEqual([]);
+    expect(names(command?.candidates ?? [])).toEqual(["b", "c", "d", "e"]);
+    expect(command?.targets).toEqual(["a"]);
   });
 
   it("needs two nodes, and budgets for each", () => {

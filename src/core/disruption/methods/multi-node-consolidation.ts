@@ -1,13 +1,20 @@
 /**
- * Several used nodes at once, for none or one cheaper in their place: the longest run of candidates,
- * best saving first, that can go together, found by halving.
+ * Several used nodes at once: all that can go together with their pods on the nodes that stay, slice by
+ * slice of the whole cluster; or the longest run of candidates, best saving first, that can go for
+ * something cheaper in their place, found by halving. What saves more is done.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
 import { bySavings, type Candidate } from "../candidates.ts";
-import type { Command, Verdict } from "../command.ts";
+import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
-import { budgetCounter, type Method, type MethodInput, type Proposal } from "./method.ts";
+import {
+  budgetCounter,
+  type Method,
+  type MethodInput,
+  nextSlice,
+  type Proposal,
+} from "./method.ts";
 
 const MAX_NODES = 100;
 
@@ -26,6 +33,16 @@ export const multiNodeConsolidation: Method = {
 /** A command speaks for one generation: the first that has one wins, oldest words first. */
 function propose(input: MethodInput): Proposal {
   const refused: Verdict[] = [];
+  const { now, slice } = nextSlice(
+    input.candidates
+      .filter((one) => one.generation === "v1" && isConsolidatable(one))
+      .sort(bySavings),
+    input.examined,
+  );
+  const removal = allAtOnce(now, input, refused);
+  if (slice.slice !== undefined && removal !== undefined)
+    return { commands: [removal], remarks: [], refused };
+  if (slice.slice !== undefined) return { commands: [], remarks: [], refused, ...slice };
   for (const generation of ["alpha", "beta", "v1"] as const) {
     if (generation === "alpha" && input.alphaBusy) continue;
     const chosen = together(
@@ -33,9 +50,35 @@ function propose(input: MethodInput): Proposal {
       input,
     );
     const command = longest(chosen, input, refused);
-    if (command !== undefined) return { commands: [command], remarks: [], refused };
+    const best = generation === "v1" ? dearer(removal, command) : command;
+    if (best !== undefined) return { commands: [best], remarks: [], refused };
   }
   return { commands: [], remarks: [], refused };
+}
+
+/** The nodes of a slice that can all go without a new one. Upstream tries runs of one order only. */
+function allAtOnce(
+  candidates: readonly Candidate[],
+  input: MethodInput,
+  refused: Verdict[],
+): Command | undefined {
+  const budgets = budgetCounter(input.allowances);
+  const guards = guardCounter(input.pdbs);
+  const going = input.simulator.together(
+    candidates.filter((one) => budgets.left(one) > 0),
+    (one) => budgets.left(one) > 0 && guards.take(one.reschedulablePods) && budgets.take(one),
+  );
+  if (going.length < 2) return undefined;
+  const found = consolidate(going, input);
+  if (!("message" in found)) return found;
+  refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
+  return undefined;
+}
+
+/** The command that saves more; the second of equals. */
+function dearer(a: Command | undefined, b: Command | undefined): Command | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return savingsMicroUsd(a) > savingsMicroUsd(b) ? a : b;
 }
 
 /** As many as budgets allow, whose pods the guards of their workloads let go together. */
