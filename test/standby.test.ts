@@ -1,0 +1,21 @@
+/** A replica that does not lead: ready for probes and webhooks, and for the lead. */
+import { expect, it } from "vitest";
+import { startReplica } from "./replicas.ts";
+import { openWorld } from "./world.ts";
+
+it("a replica that waits for the lead is ready, takes it when it is free, and is not ready once it stopped", async () => {
+  const world = await openWorld();
+  await world.box.operator.stop();
+  const first = startReplica(world, "first");
+  await world.until("the first is ready", () => first.operator.ready);
+  const second = startReplica(world, "second");
+  await world.until("the second is ready", () => second.operator.ready);
+  const leads = (log: readonly string[]) => log.some((line) => line.includes("acquired lease"));
+  await world.advance(30_000);
+  expect([leads(first.log), leads(second.log)]).toEqual([true, false]);
+  await first.operator.stop();
+  await world.until("the second leads", () => leads(second.log));
+  expect([first.operator.ready, second.operator.ready]).toEqual([false, true]);
+  await second.operator.stop();
+  await world.close();
+});
