@@ -29,6 +29,7 @@ import {
   type VolumeAttachment,
 } from "../apis/storage/kinds.ts";
 import type { Mirror } from "../kube/mirror.ts";
+import { createPodProjection } from "./pod-projection.ts";
 import type { World } from "./world.ts";
 
 type Doors = Pick<World, "mirrors">;
@@ -37,7 +38,7 @@ type Doors = Pick<World, "mirrors">;
 export function pods(world: Doors): Mirror<Pod> {
   return world.mirrors.of(POD, {
     vital: true,
-    project: projectPod,
+    project: createPodProjection(),
     indexes: { node: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]) },
   });
 }
@@ -146,37 +147,4 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
   storageClasses(world);
   csiNodes(world);
   volumeAttachments(world);
-}
-
-/**
- * What decisions read of a pod. There may be very many: what only people read (managedFields,
- * environment, probes, last-applied text) is dropped.
- */
-function projectPod(pod: Pod): Pod {
-  const { managedFields: _, annotations, ...metadata } = pod.metadata;
-  const { "kubectl.kubernetes.io/last-applied-configuration": __, ...kept } = annotations ?? {};
-  return Object.freeze({
-    ...pod,
-    metadata: Object.freeze({
-      ...metadata,
-      ...(annotations === undefined ? {} : { annotations: Object.freeze(kept) }),
-    }),
-    spec: Object.freeze({
-      ...pod.spec,
-      containers: pod.spec.containers.map(projectContainer),
-      ...(pod.spec.initContainers === undefined
-        ? {}
-        : { initContainers: pod.spec.initContainers.map(projectContainer) }),
-    }),
-  });
-}
-
-function projectContainer(container: Pod["spec"]["containers"][number]): typeof container {
-  const { name, ports, resources, restartPolicy } = container;
-  return Object.freeze({
-    name,
-    ...(ports === undefined ? {} : { ports }),
-    ...(resources === undefined ? {} : { resources }),
-    ...(restartPolicy === undefined ? {} : { restartPolicy }),
-  });
 }

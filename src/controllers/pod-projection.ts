@@ -1,0 +1,122 @@
+/**
+ * What decisions read of a pod. There may be very many: what only people read (managedFields, environment,
+ * probes, container states, mounted secrets) is dropped, and what pods of one template have in common is held
+ * once. So ten thousand pods of a Deployment weigh little more than their names.
+ */
+import type { ContainerStatus, Pod, PodSpec, PodStatus, Volume } from "../apis/core/pod.ts";
+import type { Condition } from "../apis/meta.ts";
+import { deepFreeze } from "../base/json.ts";
+
+/** So many different pieces are remembered; with more, sharing begins anew. */
+const SHARED_LIMIT = 8_192;
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** Projects pods, sharing equal pieces among all that it projects. */
+export function createPodProjection(): (pod: Pod) => Pod {
+  const pieces = new Map<string, unknown>();
+
+  function shared<T>(piece: T): T {
+    if (piece === undefined) return piece;
+    const text = JSON.stringify(piece);
+    const known = pieces.get(text);
+    if (known !== undefined) return known as T;
+    if (pieces.size >= SHARED_LIMIT) pieces.clear();
+    pieces.set(text, deepFreeze(piece));
+    return piece;
+  }
+
+  return ({ metadata, spec, status, ...rest }) => {
+    const { nodeName, ...common } = spec;
+    return Object.freeze({
+      ...rest,
+      metadata: Object.freeze(metadataOf(metadata, shared)),
+      spec: Object.freeze({
+        ...shared(specOf(common)),
+        ...(nodeName === undefined ? {} : { nodeName }),
+      }),
+      ...(status === undefined ? {} : { status: Object.freeze(statusOf(status, shared)) }),
+    });
+  };
+}
+
+type Share = <T>(piece: T) => T;
+
+function metadataOf(metadata: Pod["metadata"], shared: Share): Pod["metadata"] {
+  const { managedFields: _, annotations, labels, ownerReferences, ...own } = metadata;
+  const { [LAST_APPLIED]: __, ...kept } = annotations ?? {};
+  return {
+    ...own,
+    ...(labels === undefined ? {} : { labels: shared(labels) }),
+    ...(annotations === undefined ? {} : { annotations: shared(kept) }),
+    ...(ownerReferences === undefined ? {} : { ownerReferences: shared(ownerReferences) }),
+  };
+}
+
+function specOf(spec: PodSpec): PodSpec {
+  const { containers, initContainers, volumes, ...others } = spec;
+  const claimed = volumes?.filter(isClaim);
+  return {
+    ...others,
+    containers: containers.map(containerOf),
+    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(containerOf) }),
+    // The mounted token's name differs from pod to pod, and no node is chosen for it.
+    ...(claimed === undefined || claimed.length === 0 ? {} : { volumes: claimed }),
+  };
+}
+
+function isClaim(volume: Volume): boolean {
+  return volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined;
+}
+
+function containerOf({
+  name,
+  ports,
+  resources,
+  restartPolicy,
+}: Pod["spec"]["containers"][number]): Pod["spec"]["containers"][number] {
+  return {
+    name,
+    ...(ports === undefined ? {} : { ports }),
+    ...(resources === undefined ? {} : { resources }),
+    ...(restartPolicy === undefined ? {} : { restartPolicy }),
+  };
+}
+
+function statusOf(status: PodStatus, shared: Share): PodStatus {
+  const { phase, conditions, nominatedNodeName, startTime, reason } = status;
+  const { containerStatuses, initContainerStatuses } = status;
+  const sized = containerStatuses?.filter(isSized).map(sizeOf) ?? [];
+  const sizedInit = initContainerStatuses?.filter(isSized).map(sizeOf) ?? [];
+  return {
+    ...(phase === undefined ? {} : { phase }),
+    ...(conditions === undefined ? {} : { conditions: shared(conditions.map(timeless)) }),
+    ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
+    ...(startTime === undefined ? {} : { startTime }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(sized.length === 0 ? {} : { containerStatuses: shared(sized) }),
+    ...(sizedInit.length === 0 ? {} : { initContainerStatuses: shared(sizedInit) }),
+  };
+}
+
+/** Since when a pod is Ready or not decides nothing. */
+function timeless({ type, status, reason, message }: Condition): Condition {
+  return {
+    type,
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
+function isSized({ allocatedResources, resources }: ContainerStatus): boolean {
+  return allocatedResources !== undefined || resources !== undefined;
+}
+
+function sizeOf({ name, ready, allocatedResources, resources }: ContainerStatus): ContainerStatus {
+  return {
+    name,
+    ready,
+    ...(allocatedResources === undefined ? {} : { allocatedResources }),
+    ...(resources === undefined ? {} : { resources }),
+  };
+}
