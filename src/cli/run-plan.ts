@@ -6,6 +6,7 @@ import { stringify } from "yaml";
 import { KWOK_NODE_CLASS } from "../apis/kwok/kwoknodeclass.ts";
 import type { Clock } from "../base/clock.ts";
 import { SystemClock } from "../base/system-clock.ts";
+import { leastPriceMicroUsd } from "../core/planner/least-price.ts";
 import { planBatch } from "../core/planner/plan-batch.ts";
 import { plannerOptions } from "../core/planner/planner-options.ts";
 import { remedies } from "../core/provisioning/remedy.ts";
@@ -61,9 +62,6 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD): Promis
   if (flags.filename === undefined && flags.cluster !== true) {
     throw new CliError("missing the manifests: use -f FILE, or --cluster");
   }
-  if (flags.lowerBound === true) {
-    throw new CliError("--lower-bound cannot be used yet: leave it out");
-  }
   const clock = new SystemClock();
   const startMs = performance.now();
   const live = flags.cluster === true ? await liveObjects(clock) : { found: [], notes: [] };
@@ -89,8 +87,10 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD): Promis
     parseMs: rounded(parsedMs - startMs),
     solveMs: rounded(performance.now() - parsedMs),
   };
-  const advice = flags.fix ? { remedies: remedies(input, result) } : {};
-  const found = planOf(result, input.pods.length, timings, advice);
+  const found = planOf(result, input.pods.length, timings, {
+    ...(flags.fix ? { remedies: remedies(input, result) } : {}),
+    ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
+  });
   if (flags.output === "text") out(planText(found, notes));
   else {
     for (const note of notes) err(`karpenter: note: ${note}\n`);

@@ -63,7 +63,7 @@ export function planCommand(): Command {
     )
     .option("--cluster", "read the current cluster, of KUBECONFIG; files come on top")
     .option("--scheduler-config <file>", "default topology spread, as the controller takes it")
-    .option("--lower-bound", "add a proven bound: no plan costs less (not there yet)")
+    .option("--lower-bound", "add a proven bound: no plan for these pods costs less")
     .option("--no-fix", "do not search for what would place the pods that are left")
     .allowExcessArguments(false)
     .action(async (flags: PlanFlags) => {

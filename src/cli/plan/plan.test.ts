@@ -430,7 +430,11 @@ describe("a live cluster", () => {
 });
 
 describe("the exit code", () => {
-  async function run(documents: readonly string[], output: PlanFlags["output"] = "json") {
+  async function run(
+    documents: readonly string[],
+    output: PlanFlags["output"] = "json",
+    more: Partial<PlanFlags> = {},
+  ) {
     const folder = mkdtempSync(join(tmpdir(), "karpenter-plan-"));
     let text = "";
     const streams = { out: (part: string) => (text += part), err: () => undefined };
@@ -448,6 +452,7 @@ describe("the exit code", () => {
         plannerNodeCost: 0,
         output,
         fix: true,
+        ...more,
       };
       return { code: await runPlan(flags, streams), text };
     } finally {
@@ -459,6 +464,11 @@ describe("the exit code", () => {
     const good = await run([POOL, workload("Deployment", "web", 1)]);
     expect(good.code).toBe(0);
     expect(JSON.parse(good.text)).toMatchObject({ totals: { pods: 1, placed: 1, nodes: 1 } });
+    // Nine cores of pods, at the price of cores, which is lowest on the largest type.
+    const many = [POOL, workload("Deployment", "web", 9)];
+    const bounded = JSON.parse((await run(many, "json", { lowerBound: true })).text) as Plan;
+    expect(bounded.totals.lowerBoundMicroUsdPerHour).toBe(Math.ceil((9 / 7.9) * 400_000));
+    expect(bounded.totals.priceMicroUsdPerHour).toBeGreaterThan(455_000);
     const bad = await run([POOL, workload("Deployment", "web", 1, "", "9")], "yaml");
     expect(bad.code).toBe(2);
     expect((parse(bad.text) as Plan).unschedulable[0]?.fix?.text).toContain(

@@ -17,6 +17,7 @@ import {
 } from "../../testing/builders.ts";
 import { type Deployment, deployment, podsOf } from "../../testing/deployments.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
+import { leastPriceMicroUsd } from "../planner/least-price.ts";
 import { applyEdits } from "./edits.ts";
 import { remedies } from "./remedy.ts";
 import type { PlannedClaim, SchedulingResult } from "./result.ts";
@@ -355,6 +356,8 @@ describe("solve, on random clusters", () => {
         for (const one of deployments) checkTopology(one, input, result);
         checkLimits(input, result);
         checkLeftOver(input, result);
+        const price = sum(result.newClaims.map((one) => one.cheapest.priceMicroUsd));
+        expect(leastPriceMicroUsd(input, result)).toBeLessThanOrEqual(price);
       }),
       { seed: 1, numRuns: 200 },
     );
