@@ -11,7 +11,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
+import { startAwsEndpoint } from "../../src/sandbox/ec2/wire/server.ts";
+import { startLiveSandbox } from "../e2e/live-sandbox.ts";
 import { auditArguments, auditedRequests } from "./audit.ts";
 import { helmBinary } from "./binaries.ts";
 import {
@@ -30,6 +33,35 @@ import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const NAMESPACE = "karpenter";
 const ACCOUNT = `system:serviceaccount:${NAMESPACE}:karpenter`;
+const CREDENTIALS = { AWS_ACCESS_KEY_ID: "any", AWS_SECRET_ACCESS_KEY: "any" };
+const DISCOVERY = "{karpenter.sh/discovery: karpenter-demo}";
+const AWS_CLASSES = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-karpenter-demo
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: ${DISCOVERY}}]
+  securityGroupSelectorTerms: [{tags: ${DISCOVERY}}]
+---
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: alpha}
+spec:
+  instanceProfile: KarpenterNodeInstanceProfile-karpenter-demo
+  subnetSelector: ${DISCOVERY}
+  securityGroupSelector: ${DISCOVERY}
+`;
+const ALPHA = `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: alpha}
+spec:
+  providerRef: {name: alpha}
+  labels: {pool: alpha}
+  ttlSecondsAfterEmpty: 1
+`;
 /** Installs as the documents say. */
 const INSTALL = ["upgrade", "--install", "karpenter", "{chart}", "--namespace", NAMESPACE];
 
@@ -38,7 +70,7 @@ describe("a release on a real control plane", () => {
   let helm: Helm;
   let program: string;
   const running: ChildProcess[] = [];
-  let values: object;
+  let values: { readonly controller: object; readonly [value: string]: unknown };
   let container: Container;
   let kubeconfig: string;
   const log = (): string => cluster.log().join("\n");
@@ -94,6 +126,13 @@ describe("a release on a real control plane", () => {
     return child;
   };
 
+  const ready = () =>
+    cluster.until("it is ready", async () => {
+      const { HEALTH_PROBE_PORT } = environmentOf(container, NAMESPACE);
+      const url = `http://127.0.0.1:${HEALTH_PROBE_PORT}/readyz`;
+      return (await fetch(url).catch(() => undefined))?.status === 200;
+    });
+
   it("brings its kinds, and two replicas that the scheduler places apart", async () => {
     const release = ["upgrade", "--install", "karpenter-crd", "{crds}", "--namespace", NAMESPACE];
     await helm.ok([...release, "--create-namespace"]);
@@ -116,11 +155,8 @@ describe("a release on a real control plane", () => {
     start();
     await seen("it leads", "successfully acquired lease");
     await seen("webhooks are served", "webhooks are served");
+    await ready();
     const env = environmentOf(container, NAMESPACE);
-    await cluster.until("it is ready", async () => {
-      const answer = await fetch(`http://127.0.0.1:${env["HEALTH_PROBE_PORT"]}/readyz`);
-      return answer.status === 200;
-    });
     const metrics = await fetch(`http://127.0.0.1:${env["METRICS_PORT"]}/metrics`);
     expect(await metrics.text()).toContain("karpenter_build_info");
   });
@@ -227,6 +263,61 @@ describe("a release on a real control plane", () => {
     for (const name of ["web", "old"])
       await cluster.merge("Deployment", name, { spec: { replicas: 0 } }, "apps/v1");
     await cluster.until("no node is left", async () => (await nodes()).length === 0, 120_000);
+  });
+
+  it("does AWS's work with the rights that provider aws brings, for both generations", async () => {
+    for (const child of running) await endContainer(child);
+    const sandbox = await startLiveSandbox();
+    const aws = await startAwsEndpoint(sandbox.box.sandbox.aws, { port: 0 });
+    try {
+      const env = { AWS_ENDPOINT_URL: aws.url, AWS_REGION: "us-west-2", ...CREDENTIALS };
+      const { controller, ...others } = values;
+      await helm.ok([...INSTALL, "--skip-crds"], {
+        ...others,
+        provider: "aws",
+        settings: { clusterName: "karpenter-demo" },
+        controller: {
+          ...controller,
+          env: Object.entries(env).map(([name, value]) => ({ name, value })),
+        },
+      });
+      container = containerIn(
+        objectsIn(await helm.ok(["get", "manifest", "karpenter", "--namespace", NAMESPACE])),
+      );
+      const child = start();
+      await ready();
+      await cluster.apply(AWS_CLASSES);
+      await cluster.apply(pool("ec2", { group: "karpenter.k8s.aws", kind: "EC2NodeClass" }));
+      await cluster.apply(deployment("ec2", { pool: "ec2" }));
+      const launched = async (kind: string, version: string, condition: string) => {
+        const claims = await cluster.list<NodeClaim>(kind, version);
+        return claims.some(({ status }) =>
+          status?.conditions?.some(({ type, status }) => type === condition && status === "True"),
+        );
+      };
+      await cluster.until("a NodeClaim is launched", () =>
+        launched("NodeClaim", "karpenter.sh/v1", "Launched"),
+      );
+      await cluster.apply(ALPHA);
+      await cluster.apply(deployment("alpha", { pool: "alpha" }));
+      await cluster.until("a Machine is launched", () =>
+        launched("Machine", "karpenter.sh/v1alpha5", "MachineLaunched"),
+      );
+      for (const app of ["ec2", "alpha"]) await cluster.remove("Deployment", app, "apps/v1");
+      await cluster.remove("NodePool", "ec2", "karpenter.sh/v1");
+      await cluster.remove("Provisioner", "alpha", "karpenter.sh/v1alpha5");
+      await cluster.remove("EC2NodeClass", "default", "karpenter.k8s.aws/v1");
+      const left = async () => [
+        ...(await cluster.list("NodeClaim", "karpenter.sh/v1")),
+        ...(await cluster.list("Machine", "karpenter.sh/v1alpha5")),
+        ...(await cluster.list("EC2NodeClass", "karpenter.k8s.aws/v1")),
+      ];
+      await cluster.until("everything is gone", async () => (await left()).length === 0);
+      await endContainer(child);
+    } finally {
+      await aws.close();
+      await sandbox.close();
+    }
   });
 
   it("asked for nothing beyond its rights", () => {
@@ -372,7 +463,10 @@ function systemNode(name: string, zone: string): KubeObject {
   } as unknown as KubeObject;
 }
 
-function pool(name: string): KubeObject {
+function pool(
+  name: string,
+  { group, kind } = { group: "karpenter.kwok.sh", kind: "KWOKNodeClass" },
+): KubeObject {
   return {
     apiVersion: "karpenter.sh/v1",
     kind: "NodePool",
@@ -381,7 +475,7 @@ function pool(name: string): KubeObject {
       template: {
         metadata: { labels: { pool: name } },
         spec: {
-          nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+          nodeClassRef: { group, kind, name: "default" },
           requirements: [
             { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
           ],
