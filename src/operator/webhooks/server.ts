@@ -6,11 +6,14 @@
 import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ServingCertificate } from "./certificate.ts";
 
 /** A list of the largest page with objects of a few kilobytes each stays far below. */
 const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
+/** upstream: the webhooks' GracePeriod */
+const GRACE_MS = 5_000;
 
 export interface WebhookServerOptions {
   /** 0 = any free one. */
@@ -20,6 +23,7 @@ export interface WebhookServerOptions {
   readonly certificate: ServingCertificate;
   /** The answered review; undefined when the path is none of ours. */
   readonly answer: (path: string, review: unknown) => unknown;
+  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -59,7 +63,7 @@ export async function serveWebhooks(options: WebhookServerOptions): Promise<Webh
       // A kept connection has shown the old certificate: its caller comes again.
       server.closeIdleConnections();
     },
-    close: () => close(server),
+    close: () => close(server, options.clock),
   };
 }
 
@@ -100,9 +104,13 @@ async function textOf(request: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
+/** Calls that are under way are answered; those that take too long are cut. */
+async function close(server: Server, clock: Clock): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
-    server.closeAllConnections();
   });
+  server.closeIdleConnections();
+  const late = clock.after(GRACE_MS, () => server.closeAllConnections());
+  await closed;
+  late.cancel();
 }

@@ -217,11 +217,12 @@ class WebhookLoop implements Webhooks {
         this.#use(certificate);
       return;
     }
-    const { admission, host, log, port } = this.#deps;
+    const { admission, clock, host, log, port } = this.#deps;
     this.#server = await serveWebhooks({
       port,
       host,
       certificate,
+      clock,
       log,
       answer: (path, review) => answerWebhook(path, review, admission),
     });
