@@ -308,6 +308,34 @@ describe("the charts, by the real helm on a real control plane", () => {
       expect(await helm.fails([...TEMPLATE, ...args])).toContain(told);
     });
 
+    it("make pods that are let into a namespace of restricted pods", async () => {
+      const namespace = "restricted";
+      const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
+      await cluster.apply({
+        apiVersion: "v1",
+        kind: "Namespace",
+        metadata: { name: namespace, labels },
+      } as KubeObject);
+      const [deployment] = ofKind(await rendered(ON_AWS), "Deployment");
+      const spec = { ...deployment?.spec?.template?.spec, serviceAccountName: "default" };
+      const create = (pod: object) =>
+        cluster.client.raw({
+          method: "POST",
+          path: `/api/v1/namespaces/${namespace}/pods?dryRun=All`,
+          body: { apiVersion: "v1", kind: "Pod", metadata: { name: "karpenter" }, spec: pod },
+        });
+      await cluster.until("the namespace has its ServiceAccount", async () =>
+        create(spec).then(
+          () => true,
+          (error: unknown) => {
+            if (String(error).includes("PodSecurity")) throw error;
+            return false;
+          },
+        ),
+      );
+      await expect(create({ ...spec, hostNetwork: true })).rejects.toThrow("PodSecurity");
+    });
+
     it("hand their kinds over to the chart of kinds, as the guide says", async () => {
       await helm.ok(INSTALL, { provider: "kwok" });
       const kinds = ["upgrade", "--install", "karpenter-crd", "{crds}", "--namespace", NAMESPACE];
