@@ -229,7 +229,7 @@ describe("the charts, by the real helm on a real control plane", () => {
       });
     });
 
-    it("take the flags of seed S4 (S4-28 to S4-32)", async () => {
+    it("take the flags of seed S4 (S4-28, S4-29, S4-30, S4-31, S4-32)", async () => {
       const role = "arn:aws:iam::123456789012:role/karpenter";
       const objects = await rendered([
         ...["--set", `serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=${role}`],
