@@ -450,6 +450,8 @@ describe("the exit code", () => {
         planner: "greedy",
         plannerEffort: 1,
         plannerNodeCost: 0,
+        plannerMinSaving: 0,
+        plannerMinPods: 0,
         output,
         fix: true,
         ...more,

@@ -7,7 +7,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import type { NearMiss, Remedy } from "../../core/provisioning/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
-import { plannedEdit } from "./planned-edit.ts";
+import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
 
 export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
@@ -57,16 +57,6 @@ export interface Unplaced {
   };
   /** The smallest change that gives the pod a place: made and planned, so it does. */
   readonly fix?: { readonly text: string; readonly edits: readonly PlannedEdit[] };
-}
-
-export interface PlannedEdit {
-  /** `Pod shop/web-0`, `NodePool default`. */
-  readonly object: string;
-  readonly field: string;
-  readonly action: "add" | "set" | "remove";
-  readonly value: string;
-  /** What `set` replaces. */
-  readonly from?: string;
 }
 
 /** What is known beyond the plan itself. */

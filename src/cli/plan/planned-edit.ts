@@ -1,7 +1,16 @@
 /** An edit that the engine found, as the field of an object that an owner opens in an editor. */
 import { formatResource } from "../../apis/resources.ts";
 import type { Edit, PodEdit, PoolEdit } from "../../core/provisioning/edits.ts";
-import type { PlannedEdit } from "./plan.ts";
+
+export interface PlannedEdit {
+  /** `Pod shop/web-0`, `NodePool default`. */
+  readonly object: string;
+  readonly field: string;
+  readonly action: "add" | "set" | "remove";
+  readonly value: string;
+  /** What `set` replaces. */
+  readonly from?: string;
+}
 
 /** `pod`: its `namespace/name`. */
 export function plannedEdit(edit: Edit, pod: string): PlannedEdit {
