@@ -24,6 +24,8 @@ export function fixedCredentials(credential: Credential): Credentials {
   return { current: () => Promise.resolve(credential), refused: () => undefined };
 }
 
+const RETRY_MS = 1_000;
+
 /** How long one credential may be used. */
 export interface TimedCredential {
   readonly credential: Credential;
@@ -43,12 +45,15 @@ export function cachedCredentials(
   let held: TimedCredential | undefined;
   let stale = false;
   let fetching: Promise<Credential> | undefined;
+  let failed: { readonly atMs: number; readonly error: unknown } | undefined;
 
   const fetchOnce = async (): Promise<Credential> => {
     try {
       held = await fetch();
       stale = false;
+      failed = undefined;
     } catch (error) {
+      failed = { atMs: now(), error };
       if (held === undefined || !keepOnFailure) throw error;
     } finally {
       fetching = undefined;
@@ -61,6 +66,9 @@ export function cachedCredentials(
       const isGood =
         held !== undefined && !stale && now() < (held.untilMs ?? Number.POSITIVE_INFINITY);
       if (held !== undefined && isGood) return Promise.resolve(held.credential);
+      // Many ask at once, and again: a source that fails is not run for each.
+      if (failed !== undefined && !keepOnFailure && now() - failed.atMs < RETRY_MS)
+        return Promise.reject(failed.error);
       fetching ??= fetchOnce();
       return fetching;
     },

@@ -178,6 +178,9 @@ describe("a credential plugin", () => {
     const entry = { apiVersion: "client.authentication.k8s.io/v1", ...exec };
     const { credentials } = open(kubeconfig({ server: "https://x" }, { exec: entry }));
     await expect(credentials.current()).rejects.toThrow(words);
+    // Whoever asks again at once is told the same.
+    const again = credentials.current();
+    await expect(again).rejects.toThrow(words);
   });
 });
 

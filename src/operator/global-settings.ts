@@ -9,6 +9,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { ConnectionError, isNotFound, KubeError } from "../kube/errors.ts";
+import { describe } from "../kube/manager.ts";
 import { OPTIONS, type OptionName } from "./options.ts";
 
 export const GLOBAL_SETTINGS = "karpenter-global-settings";
@@ -57,11 +58,12 @@ export async function readGlobalSettings(
         if (!(error instanceof KubeError || error instanceof ConnectionError)) throw error;
         log.warn("cannot read the settings of older generations; flags and defaults count", {
           configmap: `${namespace}/${GLOBAL_SETTINGS}`,
-          error: error.message,
+          error: describe(error),
         });
         return {};
       }
-      log.debug("waiting for the API server", { error: String(error) });
+      if (attempt === 1)
+        log.warn("cannot reach the API server, trying again", { error: describe(error) });
       await clock.sleep(RETRY_MS);
     }
   }
