@@ -97,6 +97,13 @@ describe("the chart", () => {
       "settings.planner.effort": "plannerEffort",
       "settings.planner.minSaving": "plannerMinSaving",
       "settings.planner.nodeCost": "plannerNodeCost",
+      "settings.planner.minPods": "plannerMinPods",
+      "settings.pauseDisruption": "pauseDisruption",
+      "settings.schedulerConfig": "schedulerConfig",
+      "settings.expirationRespectsBudgets": "expirationRespectsBudgets",
+      "settings.consolidation.minSavings": "consolidationMinSavings",
+      "settings.consolidation.replacementRest": "consolidationReplacementRest",
+      "settings.consolidation.maxPodMoves": "consolidationMaxPodMoves",
       "settings.actOnRebalanceRecommendations": "actOnRebalance",
     };
     for (const [name, option] of Object.entries(same))
