@@ -55,7 +55,7 @@ const PLANS = 200;
 /** Most states looked at for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
 /** Pods planned in all: of a large batch fewer kinds get a fix. */
-const PLANNED_PODS = 500_000;
+const PLANNED_PODS = 200_000;
 /** Most edits of a fix; more are a new design, not a fix. */
 const MOST_EDITS = 4;
 
@@ -77,7 +77,7 @@ export function remedies(
   return found;
 }
 
-/** Pods with one explanation are alike. */
+/** Pods with one explanation are alike. Large classes first: equals stay in the order of the pods' names. */
 function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod[][] {
   const classes = new Map<readonly PoolRejection[], UnschedulablePod[]>();
   for (const one of unschedulable) {
@@ -86,7 +86,7 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
     if (alike === undefined) classes.set(one.pools, [one]);
     else alike.push(one);
   }
-  return [...classes.values()];
+  return [...classes.values()].sort((a, b) => b.length - a.length);
 }
 
 /** Edits under way towards a node of one pool. */
