@@ -56,21 +56,26 @@ function play(script: Script | undefined): Watch<Node> {
   };
 }
 
-function follow(server: ReturnType<typeof scripted>) {
+function follow(server: ReturnType<typeof scripted>, more: { optional?: boolean } = {}) {
   const clock = new VirtualClock();
+  const told: string[] = [];
+  const tell = (message: string, fields?: object): void => {
+    told.push(`${message}: ${(fields as { remedy?: string } | undefined)?.remedy}`);
+  };
   const seen: string[] = [];
   const states: WatchState[] = [];
   const loop = reflect<Node>({
     client: server.client,
     clock,
     random: new Random(1),
-    log: SILENT,
+    log: { ...SILENT, warn: tell, error: tell },
     kind: NODE,
+    ...more,
     onList: ({ items }) => seen.push(`list of ${items.length}`),
     onEvent: ({ type, object }) => seen.push(`${type} ${object.metadata.name}`),
     onState: (state) => states.push(state),
   });
-  return { clock, seen, states, stop: () => loop.close() };
+  return { clock, seen, states, told, stop: () => loop.close() };
 }
 
 const added = (name: string, version: number): WatchEvent<Node> => ({
@@ -156,6 +161,33 @@ describe("list and watch", () => {
     await second.clock.advance(16_000);
     expect(second.seen).toEqual(["list of 1", "list of 0"]);
     second.stop();
+  });
+
+  it("waits for the right to read a kind, says how to give it, and keeps what it knows", async () => {
+    const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
+    const server = scripted([forbidden, [node("a", 5)]], [[forbidden]]);
+    const { clock, seen, states, told, stop } = follow(server);
+    await clock.settle();
+    const remedy = "grant list and watch on nodes to the controller's service account";
+    expect(told).toEqual([`not allowed to watch, waiting for the right: ${remedy}`]);
+    expect(seen).toEqual([]);
+    await clock.advance(10_000);
+    expect(seen).toEqual(["list of 1"]);
+    expect(states).toEqual(["current", "behind", "current"]);
+    expect(server.calls.slice(0, 4)).toEqual(["list", "list", "watch 5", "watch 5"]);
+    stop();
+  });
+
+  it("goes on without a kind that it need not read, and asks again later", async () => {
+    const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
+    const server = scripted([forbidden, forbidden, [node("a", 5)]], []);
+    const { clock, seen, told, stop } = follow(server, { optional: true });
+    await clock.advance(290_000);
+    expect(seen).toEqual(["list of 0"]);
+    await clock.advance(320_000);
+    expect(seen).toEqual(["list of 0", "list of 0", "list of 1"]);
+    expect(told).toHaveLength(1);
+    stop();
   });
 
   it("takes a stream without even a bookmark for dead, and resumes where it was", async () => {

@@ -227,23 +227,29 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#away = false;
   }
 
-  /** Nothing mends this but an administrator, so it is said where it is seen. */
+  /**
+   * Nothing mends this but an administrator, so it is said where it is seen. What has been listed before stays
+   * true meanwhile: a server on its way up may not know the roles yet.
+   */
   #recoverForbidden(error: unknown): Promise<void> {
     const { kind, log, onList, optional } = this.#options;
-    this.#resourceVersion = undefined;
+    const group = kind.group === "" ? "" : `.${kind.group}`;
     const fields = {
       kind: kind.kind,
       error: String(error),
-      remedy: `grant list and watch on ${kind.plural}${kind.group === "" ? "" : `.${kind.group}`} to the controller's service account`,
+      remedy: `grant list and watch on ${kind.plural}${group} to the controller's service account`,
     };
-    if (optional === true) {
-      if (this.#failures++ === 0) log.warn("not allowed to watch, going on without", fields);
-      onList({ items: [], resourceVersion: "" });
-      this.#tell("current");
-      return this.#sleep(FORBIDDEN_RETRY_MS);
+    if (optional !== true) {
+      log.error("not allowed to watch, waiting for the right", fields);
+      this.#tell("behind");
+      return this.#sleep(this.#backoffMs());
     }
-    log.error("not allowed to watch, waiting for the right", fields);
-    return this.#sleep(this.#backoffMs());
+    if (this.#failures === 0) log.warn("not allowed to watch, going on without", fields);
+    if (this.#served) return this.#sleep(this.#backoffMs());
+    this.#failures++;
+    onList({ items: [], resourceVersion: "" });
+    this.#tell("current");
+    return this.#sleep(FORBIDDEN_RETRY_MS);
   }
 
   #selection(): Pick<ListOptions, "fieldSelector" | "labelSelector" | "namespace"> {
