@@ -1,9 +1,11 @@
 /** `npm run bench -- <what> [options]`: the benches of this folder by name. */
 import { cluster } from "./cluster/cluster.ts";
+import { aws } from "./aws.ts";
 import { consolidation } from "./consolidation.ts";
+import { cost } from "./cost.ts";
 import { speed } from "./speed.ts";
 
-const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { cluster, consolidation, speed };
+const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, speed };
 
 const [name = "", ...args] = process.argv.slice(2);
 const bench = BENCHES[name];

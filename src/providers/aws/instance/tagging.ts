@@ -9,12 +9,34 @@ import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts
 import { AWAIT_CHANGE, type Controller, source } from "../../../kube/controller.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
-import { fromTagList, registrationTags, toTagList } from "../tags/tags.ts";
+import { fromTagList, registrationTags, type Tags, toTagList } from "../tags/tags.ts";
 import { instanceIdOf } from "./to-claim.ts";
 
 const CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
 
 export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
+  /** Tags by instance, looked up for all that wait at once: nodes join in bursts. */
+  const lookedUp = new Map<string, Promise<Tags | undefined>>();
+
+  function tagsOf(id: string): Promise<Tags | undefined> {
+    if (!lookedUp.has(id)) {
+      lookedUp.clear();
+      const waiting = deps.mirrors.of(NODE_CLAIM).list().filter(isTaggable);
+      const ids = waiting.map((claim) => instanceIdOf(claim.status?.providerID ?? "") ?? "");
+      for (const one of new Set([id, ...ids.filter((other) => other !== "").sort()])) {
+        const tags = parts.batches
+          .instance(one)
+          .then((instance) => (instance === undefined ? undefined : fromTagList(instance.Tags)));
+        // Whoever asks for it hears of the failure; nobody has to.
+        tags.catch(() => undefined);
+        lookedUp.set(one, tags);
+      }
+    }
+    const found = lookedUp.get(id) ?? Promise.resolve(undefined);
+    lookedUp.delete(id);
+    return found;
+  }
+
   return {
     name: "nodeclaim.tagging",
     // One at a time: CreateTags has a low rate limit.
@@ -28,11 +50,11 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
       const claim = deps.mirrors.of(NODE_CLAIM).get(name);
       if (claim === undefined || !isTaggable(claim)) return AWAIT_CHANGE;
       const id = instanceIdOf(claim.status?.providerID ?? "");
-      const instance = id === undefined ? undefined : await parts.batches.instance(id);
-      if (instance === undefined) return AWAIT_CHANGE;
-      const tags = registrationTags(claim, fromTagList(instance.Tags), deps.settings.clusterName);
+      const existing = id === undefined ? undefined : await tagsOf(id);
+      if (id === undefined || existing === undefined) return AWAIT_CHANGE;
+      const tags = registrationTags(claim, existing, deps.settings.clusterName);
       if (Object.keys(tags).length > 0) {
-        const Resources = [instance.InstanceId];
+        const Resources = [id];
         await deps.api.ec2.createTags({ Resources, Tags: toTagList(tags) });
       }
       const annotations = {

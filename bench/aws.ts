@@ -1,0 +1,162 @@
+/**
+ * `npm run bench -- aws`: the AWS provider's figures. Interruption: messages a second from a queue over the
+ * loopback, by the SDK, until every claim is gone and nothing waits. Launch: AWS calls for each node, from
+ * nothing to 500 and 5,000 nodes. Types: the list for a class made anew, and the longest the loop was held.
+ * Pools: memory of each NodePool beyond the first. cpu is the process' own time, which other work on the
+ * machine inflates less.
+ */
+import { spawn } from "node:child_process";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
+import { EC2_NODE_CLASS } from "../src/apis/aws/ec2nodeclass.ts";
+import { NODE_CLAIM } from "../src/apis/karpenter/nodeclaim.ts";
+import { Random } from "../src/base/random.ts";
+import { SystemClock } from "../src/base/system-clock.ts";
+import { createManager } from "../src/kube/manager.ts";
+import { LiveMirrors } from "../src/kube/mirrors.ts";
+import { interruptionController } from "../src/providers/aws/interruption/controller.ts";
+import { createParts } from "../src/providers/aws/parts.ts";
+import { createSdkApi } from "../src/providers/aws/sdk.ts";
+import { awsClaim, awsWorld, CLUSTER, ec2NodeClass, REGION } from "../src/testing/aws-world.ts";
+import { nodeClaim, pool } from "../src/testing/builders.ts";
+import { fakeKube } from "../src/testing/fake-kube.ts";
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const none = (): void => undefined;
+const silent = { debug: none, info: none, warn: none, error: none, with: () => silent, named: () => silent };
+const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+const metrics = { count: none, set: none, forget: none, observe: none };
+
+export async function aws(args: readonly string[]): Promise<void> {
+  const wanted = (name: string): boolean => args.length === 0 || args.includes(name);
+  if (wanted("interruption")) for (const n of [100, 1_000, 5_000, 15_000]) await interruption(n);
+  if (wanted("launch")) for (const n of [500, 5_000]) await launchPath(n);
+  if (wanted("types")) await types();
+  if (wanted("pools")) await pools();
+}
+
+function instanceId(n: number): string {
+  return `i-${String(n).padStart(17, "0")}`;
+}
+
+async function interruption(count: number): Promise<void> {
+  const server = spawn(process.execPath, ["--import", "tsx", fileURLToPath(new URL("./aws-queue.ts", import.meta.url)), String(count)], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await new Promise<string>((resolve) => server.stdout.once("data", (data) => resolve(String(data).trim())));
+  const clock = new SystemClock();
+  const kube = fakeKube(clock);
+  for (let n = 0; n < count; n++) {
+    const name = `claim-${n}`;
+    const labels = { "node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "us-east-1a", "karpenter.sh/capacity-type": "spot" };
+    const claim = nodeClaim({ name, labels });
+    await kube.create(NODE_CLAIM, claim);
+    kube.change(NODE_CLAIM, name, { status: { providerID: `aws:///us-east-1a/${instanceId(n)}` } });
+  }
+  const random = new Random("bench");
+  const mirrors = new LiveMirrors({ client: kube, clock, random, log: silent });
+  const api = createSdkApi({ region: REGION, endpoint: url, credentials: { accessKeyId: "a", secretAccessKey: "b" } });
+  const settings = { clusterName: CLUSTER, clusterEndpoint: "https://x", region: REGION, interruptionQueue: CLUSTER };
+  let deleted = 0;
+  const counting = { ...metrics, count: (name: string, _: object, by = 1) => void (name === "interruption_deleted_messages_total" && (deleted += by)) };
+  const deps = { api, kube: mirrors.client, mirrors, clock, log: silent, events: { publish: none }, metrics: counting, settings };
+  const manager = createManager({ mirrors, clock, random, log: silent });
+  manager.add(interruptionController(deps, createParts(deps), CLUSTER));
+  const startMs = performance.now();
+  const cpu = process.cpuUsage();
+  await manager.start();
+  while (deleted < count) await clock.sleep(2);
+  const ms = performance.now() - startMs;
+  const used = process.cpuUsage(cpu);
+  const left = kube.all(NODE_CLAIM).length;
+  const cpuMs = (used.user + used.system) / 1_000;
+  say(`interruption ${String(count).padStart(6)} messages  ${ms.toFixed(0)} ms, cpu ${cpuMs.toFixed(0)} ms  ${Math.round((count / ms) * 1_000)} a second, ${Math.round((count / cpuMs) * 1_000)} a cpu second  claims left ${left}`);
+  server.kill();
+  const stopping = manager.stop();
+  mirrors.close();
+  await stopping;
+}
+
+async function launchPath(count: number): Promise<void> {
+  const world = await awsWorld();
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+  await world.clock.advance(1_000);
+  for (const id of world.aws.state.subnets.keys()) world.aws.controls.setFreeAddresses(id, 1_000_000);
+  await world.clock.advance(61_000);
+  // What the region sells is read once in twelve hours, whatever is launched.
+  await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS })));
+  const before = world.aws.journal.mark;
+  const startMs = performance.now();
+  const requirements = [
+    { key: "karpenter.sh/capacity-type", operator: "In" as const, values: ["on-demand"] },
+    { key: "karpenter.k8s.aws/instance-category", operator: "In" as const, values: ["c", "m", "r"] },
+  ];
+  const all = Array.from({ length: count }, async (_, n) => {
+    const name = `c-${n}`;
+    const launched = await world.cloud.create(awsClaim(requirements, { name }));
+    const status = { ...launched.status, nodeName: `node-${n}` };
+    await world.kube.create(NODE_CLAIM, { ...launched, metadata: { ...launched.metadata, name }, status });
+  });
+  await world.settle(Promise.all(all));
+  for (let s = 0; s < 600; s++) {
+    const open = world.kube.all(NODE_CLAIM).some((one) => one.metadata.annotations?.["karpenter.k8s.aws/tagged"] !== "true");
+    if (!open) break;
+    await world.clock.advance(1_000);
+  }
+  const calls = world.aws.journal.calls({ after: before });
+  const counts: Record<string, number> = {};
+  for (const { action } of calls) counts[action] = (counts[action] ?? 0) + 1;
+  const failed = calls.filter((one) => !one.outcome.ok && one.outcome.code !== "InvalidLaunchTemplateName.NotFoundException").length;
+  say(`launch ${String(count).padStart(5)} nodes  ${(calls.length / count).toFixed(3)} calls a node, ${failed} refused, ${(performance.now() - startMs).toFixed(0)} ms  ${Object.entries(counts).map(([action, n]) => `${action} ${n}`).join(", ")}`);
+  await world.stop();
+}
+
+async function types(): Promise<void> {
+  const world = await awsWorld();
+  const { zones } = world.aws.state;
+  while (zones.length < 6) {
+    const letter = "abcdef"[zones.length] as string;
+    (zones as unknown[]).push({ ZoneName: `${REGION}${letter}`, ZoneId: `use1-az${zones.length + 1}`, ZoneType: "availability-zone", State: "available", RegionName: REGION });
+    const id = world.aws.controls.addSubnet({ zone: `${REGION}${letter}`, cidr: `10.${zones.length}.0.0/19` });
+    world.aws.controls.tag(id, [{ Key: "karpenter.sh/discovery", Value: CLUSTER }]);
+  }
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+  await world.clock.advance(1_000);
+  const ask = (): Promise<readonly unknown[]> => world.cloud.getInstanceTypes(pool({ classRef: CLASS }));
+  const found = (await world.settle(ask())) as { offerings: unknown[] }[];
+  const timesMs: number[] = [];
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  for (let n = 0; n < 20; n++) {
+    world.aws.faults.limitCapacity({ instanceType: "m5.large" });
+    // A mark on each type of a family: the whole list is made anew.
+    const claim = awsClaim([{ key: "node.kubernetes.io/instance-type", operator: "In", values: ["m5.large"] }], { name: `x${n}` });
+    await world.settle(world.cloud.create(claim).catch(() => undefined));
+    await world.clock.advance(181_000);
+    const cpu = process.cpuUsage();
+    const promise = ask();
+    await world.settle(promise);
+    const used = process.cpuUsage(cpu);
+    timesMs.push((used.user + used.system) / 1_000);
+  }
+  delay.disable();
+  timesMs.sort((a, b) => a - b);
+  const offerings = found.reduce((sum, one) => sum + one.offerings.length, 0);
+  say(`types ${found.length} with ${offerings} offerings  refreshed in ${timesMs[10]?.toFixed(0)} ms of cpu (median of 20), at most ${timesMs.at(-1)?.toFixed(0)} ms`);
+  await world.stop();
+}
+
+async function pools(): Promise<void> {
+  const world = await awsWorld();
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+  await world.clock.advance(1_000);
+  const ask = (n: number): Promise<readonly unknown[]> => world.cloud.getInstanceTypes(pool({ name: `p-${n}`, classRef: CLASS } as never));
+  const collect = (globalThis as { gc?: () => void }).gc ?? none;
+  const first = await world.settle(ask(0));
+  collect();
+  const beforeBytes = process.memoryUsage().heapUsed;
+  const lists: (readonly unknown[])[] = [];
+  for (let n = 1; n <= 63; n++) lists.push(await world.settle(ask(n)));
+  collect();
+  const bytes = process.memoryUsage().heapUsed - beforeBytes;
+  say(`pools 63 more of one class  ${lists.every((one) => one === first) ? "the very same list" : "other lists"}, ${Math.round(bytes / 63 / 1_024)} KiB each${collect === none ? " (run with --expose-gc for a figure without garbage)" : ""}`);
+  await world.stop();
+}
