@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { openWorld } from "./world.ts";
+
+const MANIFESTS = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-karpenter-demo
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+  capacityReservationSelectorTerms: [{tags: {team: a}}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+        - {key: kubernetes.io/arch, operator: In, values: [amd64]}
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand, reserved]}
+  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: Never}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: {karpenter.sh/nodepool: default}
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}
+      containers: [{name: app, image: pause, resources: {requests: {cpu: "1"}}}]
+`;
+
+describe("reserved capacity", () => {
+  it("is used up first, each unit once; a pod that finds none waits a pass and gets a bought node", async () => {
+    const world = await openWorld({ provider: "aws" });
+    try {
+      world.box.sandbox.aws.controls.addReservation({
+        InstanceType: "m5.large",
+        AvailabilityZone: "us-west-2a",
+        TotalInstanceCount: 2,
+        tags: [{ Key: "team", Value: "a" }],
+      });
+      await world.apply(MANIFESTS);
+      const nodes = () => world.list("Node", "v1", "karpenter.sh/nodepool=default");
+      await world.until("three nodes are there", async () => (await nodes()).length === 3);
+      const kinds = (await nodes()).map(
+        ({ metadata: { labels = {} } }) =>
+          `${labels["karpenter.sh/capacity-type"]} ${labels["node.kubernetes.io/instance-type"]}`,
+      );
+      expect(kinds.filter((one) => one === "reserved m5.large")).toHaveLength(2);
+      expect(kinds.filter((one) => one.startsWith("on-demand "))).toHaveLength(1);
+      const deferral = world.log().filter((line) => line.includes("limited reserved offering"));
+      expect(deferral.length).toBeGreaterThan(0);
+      expect(world.log().filter((line) => line.includes("could not schedule pod"))).toEqual([]);
+    } finally {
+      await world.close();
+    }
+  });
+});
