@@ -3,7 +3,7 @@
  * same stories. Steps that are known to differ stand in docs/reference/differences.md and must still differ.
  */
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SILENT } from "../../src/base/log.ts";
 import { Random } from "../../src/base/random.ts";
 import { VirtualClock } from "../../src/base/virtual-clock.ts";
@@ -15,7 +15,7 @@ import { createRegistry } from "../../src/sandbox/apiserver/registry/create-regi
 import { workloadControllers } from "../../src/sandbox/workloads/workloads.ts";
 import { RECORDING, type Told } from "./workloads/recording.ts";
 import { STORIES } from "./workloads/stories.ts";
-import { type Stage, type Story, tell } from "./workloads/story.ts";
+import { type Stage, tell } from "./workloads/story.ts";
 
 const { stories: recorded } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
 
@@ -59,21 +59,19 @@ async function openStage(): Promise<Stage & { close(): Promise<void> }> {
   };
 }
 
-async function ours(story: Story): Promise<readonly string[][]> {
-  const stage = await openStage();
-  try {
-    return await tell(stage, story);
-  } finally {
-    await stage.close();
-  }
-}
-
 describe("workloads, held against kube-controller-manager's doings", () => {
+  // One for all, as when they were recorded: each story has a namespace of its own.
+  let stage: Stage & { close(): Promise<void> };
+  beforeAll(async () => {
+    stage = await openStage();
+  });
+  afterAll(() => stage.close());
+
   it.each(STORIES.map((story) => [story.name, story] as const))("%s", async (name, story) => {
     const wanted = recorded[name];
     if (wanted === undefined)
       throw new Error(`${name} is not recorded: npm run cluster:record-workloads`);
-    const states = await ours(story);
+    const states = await tell(stage, story);
     states.forEach((lines, at) => {
       const step = `${name}, step ${at + 1}: ${JSON.stringify(story.steps[at])}`;
       const real = wanted[at] ?? [];

@@ -85,6 +85,7 @@ export function jobController(deps: PartDeps): Controller {
     else [waitMs, leaving] = await fill(job, counts, now);
     await report(job, counts, verdict, { leaving, suspended });
     await free(counts.finished);
+    if (verdict !== undefined || suspended) return AWAIT_CHANGE;
     return soonestOf(waitMs, untilDeadline(job, now));
   }
 
