@@ -178,7 +178,6 @@ async function answerResource(call: Call): Promise<KubeResponse> {
   if (path.name === undefined) return answerCollection(call);
   switch (method) {
     case "GET":
-      if (isWatch(call)) return answerCollection(call);
       return ok(await get(call, viewOf(call, "one")), viewOf(call, "one").mediaType);
     case "PUT":
       checkVerb(definition, "update");
@@ -201,7 +200,7 @@ async function answerResource(call: Call): Promise<KubeResponse> {
 }
 
 async function answerCollection(call: Call): Promise<KubeResponse> {
-  const { definition, method, path, query } = call;
+  const { definition, method, path } = call;
   if (method === "GET") {
     if (!isWatch(call)) {
       const view = viewOf(call, "many");
@@ -210,7 +209,6 @@ async function answerCollection(call: Call): Promise<KubeResponse> {
     }
     const view = viewOf(call, "stream");
     checkVerb(definition, "watch");
-    if (path.name !== undefined) query.set("fieldSelector", `metadata.name=${path.name}`);
     return {
       status: 200,
       headers: { "content-type": view.mediaType },

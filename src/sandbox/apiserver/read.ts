@@ -76,7 +76,7 @@ function snapshot(
   checkNotTooNew(call);
   const version = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
-  if (from === undefined) checkMatch(match, version, query);
+  checkMatch(match, version, query, from !== undefined);
   if (from === undefined && match !== "Exact")
     return store.list(definition.storageKey, path.namespace);
   const revision = from?.rv ?? Number(version);
@@ -89,23 +89,28 @@ function snapshot(
   );
 }
 
-/** A count in the query; 0 when absent. Throws 400 for anything that is no count. */
+/** A count in the query; 0 when absent or negative. Throws 400 for anything that is no number. */
 export function wholeNumber(query: URLSearchParams, name: string): number {
   const text = query.get(name) ?? "";
   if (text === "") return 0;
-  if (/^\d+$/.test(text)) return Number(text);
+  if (/^-?\d+$/.test(text)) return Math.max(0, Number(text));
   throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
 }
 
-/** A version from the future cannot be waited for here: versions only grow by writes to this server. */
-export function checkNotTooNew(call: Call, verb: "get" | "list" | "watch" = "list"): void {
+/** Throws for a version that is no number. */
+export function checkVersion(call: Call, verb: "get" | "list" | "watch"): void {
+  const version = call.query.get("resourceVersion") ?? "";
+  if (version === "" || /^\d+$/.test(version)) return;
+  const text = `resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": invalid syntax`;
+  if (verb === "list") throw badRequest(`invalid resource version: ${text}`);
+  throw new ApiError(500, "", text);
+}
+
+/** A version from the future is not waited for by who reads: versions only grow by writes to this server. */
+function checkNotTooNew(call: Call, verb: "get" | "list" = "list"): void {
+  checkVersion(call, verb);
   const version = call.query.get("resourceVersion") ?? "";
   if (version === "") return;
-  if (!/^\d+$/.test(version)) {
-    const text = `resourceVersion: Invalid value: "${version}": strconv.ParseUint: parsing "${version}": invalid syntax`;
-    if (verb === "list") throw badRequest(`invalid resource version: ${text}`);
-    throw new ApiError(500, "", text);
-  }
   const current = call.engine.store.revision;
   if (Number(version) <= current) return;
   throw new ApiError(
@@ -120,12 +125,18 @@ export function checkNotTooNew(call: Call, verb: "get" | "list" | "watch" = "lis
 }
 
 /** upstream: apimachinery pkg/apis/meta/internalversion/validation */
-function checkMatch(match: string, version: string, query: URLSearchParams): void {
+function checkMatch(
+  match: string,
+  version: string,
+  query: URLSearchParams,
+  continues: boolean,
+): void {
   const errors: FieldError[] = [];
   const field = "resourceVersionMatch";
   if (match !== "") {
     if (version === "")
       errors.push(forbidden(field, `${field} is forbidden unless resourceVersion is provided`));
+    if (continues) errors.push(forbidden(field, `${field} is forbidden when continue is provided`));
     if (match === "Exact" && version === "0") {
       const text = `${field} "exact" is forbidden for resourceVersion "0"`;
       errors.push(forbidden(field, text));

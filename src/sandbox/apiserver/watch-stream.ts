@@ -9,7 +9,7 @@ import { deepFreeze } from "../../base/json.ts";
 import type { KubeStream } from "../../kube/transport.ts";
 import { fromStorage } from "./conversion.ts";
 import { type Call, groupVersionOf } from "./engine.ts";
-import { checkNotTooNew, wholeNumber } from "./read.ts";
+import { checkVersion, wholeNumber } from "./read.ts";
 import { showObject, type View } from "./representation.ts";
 import { forbidden, notSupported } from "./schema/field-error.ts";
 import { selectionOf } from "./selectors.ts";
@@ -28,12 +28,14 @@ type Pending =
 export function watch(call: Call, view: View): KubeStream {
   const { engine, definition, path, query } = call;
   const matches = selectionOf(definition, query);
-  checkNotTooNew(call, "watch");
+  checkVersion(call, "watch");
   wholeNumber(query, "timeoutSeconds");
   const { store } = engine;
   const version = Number(query.get("resourceVersion") ?? 0);
-  const initial = query.get("sendInitialEvents") === "true";
-  if (initial) checkInitialEvents(query);
+  const asked = query.get("sendInitialEvents") === "true";
+  if (asked) checkInitialEvents(query);
+  // Older clients say so by asking for bookmarks and for nothing since a version.
+  const initial = asked || (version === 0 && query.get("allowWatchBookmarks") === "true");
   const stream = new WatchStream(call, view, path.namespace, matches);
   if (version === 0 || initial) {
     stream.begin(store.list(definition.storageKey, path.namespace).objects, initial);
@@ -42,7 +44,7 @@ export function watch(call: Call, view: View): KubeStream {
   const missed = store.since(definition.storageKey, version);
   if (missed === undefined) {
     stream.fail(tooOld(version, store.oldestRevision(definition.storageKey)));
-  } else stream.resume(missed);
+  } else stream.resume(missed, version);
   return stream;
 }
 
@@ -67,6 +69,8 @@ class WatchStream implements KubeStream {
   #wake: (() => void) | undefined;
   #ended = false;
   #columnsSent = false;
+  /** What happens up to this version is known to the reader. */
+  #after = 0;
   /** Stops of subscription, bookmarks and timeout. */
   readonly #stops: (() => void)[] = [];
 
@@ -91,7 +95,9 @@ class WatchStream implements KubeStream {
     this.#follow();
   }
 
-  resume(missed: readonly StoreEvent[]): void {
+  /** A version that is still to come is waited for. */
+  resume(missed: readonly StoreEvent[], version: number): void {
+    this.#after = version;
     for (const event of missed) this.#take(event);
     this.#follow();
   }
@@ -158,6 +164,7 @@ class WatchStream implements KubeStream {
   /** A change of labels can move an object into or out of what is watched. */
   #take(event: StoreEvent): void {
     const { object, previous } = event;
+    if (event.revision <= this.#after) return;
     if (this.#namespace !== undefined && object.metadata.namespace !== this.#namespace) return;
     const was = previous !== undefined && this.#matches(previous);
     const is = event.type !== "DELETED" && this.#matches(object);

@@ -1,5 +1,6 @@
 /** Lists, pages, selectors and watches. */
 import {
+  AS_METADATA,
   AS_METADATA_LIST,
   AS_TABLE,
   type Check,
@@ -32,7 +33,7 @@ function pod(name: string, nodeName?: string): object {
 
 const THREE = [
   post(MAPS, map("a", { tier: "web", stage: "test" }), { as: "a" }),
-  post(MAPS, map("b", { tier: "db" })),
+  post(MAPS, map("b", { tier: "db" }), { as: "b" }),
   post(MAPS, map("c", { tier: "web" }), { as: "c" }),
 ];
 
@@ -142,5 +143,67 @@ export const LIST_CHECKS: readonly Check[] = [
     get(`${MAPS}?watch=true&resourceVersion=abc`),
     get(`${MAPS}?watch=true&sendInitialEvents=true&resourceVersionMatch=Exact`),
     get(`${MAPS}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan`),
+  ),
+  check(
+    "LI-07",
+    "pages and versions together",
+    ...THREE,
+    get(`${MAPS}?limit=1&labelSelector=tier%3Dweb`, { as: "page" }),
+    get(`${MAPS}?limit=1&continue=<<page.metadata.continue>>&labelSelector=tier%3Dweb`),
+    get(`${MAPS}?limit=1&continue=<<page.metadata.continue>>&resourceVersion=5`),
+    get(`${MAPS}?continue=<<page.metadata.continue>>&resourceVersionMatch=Exact`),
+    get(
+      `${MAPS}?limit=1&resourceVersion=<<b.metadata.resourceVersion>>&resourceVersionMatch=Exact`,
+      { as: "then" },
+    ),
+    del(`${MAPS}/b`),
+    get(`${MAPS}?limit=5&continue=<<then.metadata.continue>>`),
+    get(`${MAPS}?resourceVersion=<<b.metadata.resourceVersion>>&resourceVersionMatch=Exact`),
+    get(`${MAPS}?limit=-1`),
+    get(`${MAPS}?limit=many`),
+  ),
+  check(
+    "WA-03",
+    "a version that nobody remembers",
+    ...THREE,
+    get(`${MAPS}?watch=true&resourceVersion=1`, { frames: 1 }),
+    get(`${MAPS}?watch=true&timeoutSeconds=5&resourceVersion=0`, { frames: 4 }),
+    get(`${MAPS}?watch=true&timeoutSeconds=1&resourceVersion=<<c.metadata.resourceVersion>>`, {
+      frames: 1,
+    }),
+  ),
+  check(
+    "WA-04",
+    "a bookmark comes before a watch ends",
+    ...THREE,
+    get(`${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion=0`, {
+      frames: 5,
+    }),
+    get(
+      `${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion=<<c.metadata.resourceVersion>>`,
+      { frames: 1, headers: AS_METADATA },
+    ),
+  ),
+  check(
+    "WA-05",
+    "what a watcher sees of a pod's end, with and without grace",
+    post(PODS, pod("quick"), { as: "quick" }),
+    del(`${PODS}/quick?gracePeriodSeconds=0`),
+    post(PODS, pod("slow", "wa-05-node")),
+    del(`${PODS}/slow`),
+    del(`${PODS}/slow?gracePeriodSeconds=0`),
+    get(`${PODS}?watch=true&timeoutSeconds=5&resourceVersion=<<quick.metadata.resourceVersion>>`, {
+      frames: 6,
+    }),
+  ),
+  check(
+    "WA-06",
+    "a watch of metadata",
+    ...THREE,
+    mergePatch(`${MAPS}/b`, { data: { k: "new" } }),
+    get(`${MAPS}?watch=true&timeoutSeconds=5&resourceVersion=<<a.metadata.resourceVersion>>`, {
+      frames: 3,
+      headers: AS_METADATA,
+    }),
   ),
 ];

@@ -48,9 +48,9 @@ function verbOf(method: string, query: URLSearchParams, name: string | undefined
     case "DELETE":
       return name === undefined ? "deletecollection" : "delete";
     default: {
+      if (name !== undefined) return "get";
       const watch = query.get("watch");
-      if (watch === "true" || watch === "1" || watch === "") return "watch";
-      return name === undefined ? "list" : "get";
+      return watch === "true" || watch === "1" || watch === "" ? "watch" : "list";
     }
   }
 }
