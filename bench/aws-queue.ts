@@ -1,29 +1,39 @@
-/** The queue of `bench -- aws interruption`: the simulated AWS in a process of its own, so many messages in it. */
+/**
+ * A simulated AWS with a queue full of spot warnings. As a program (`aws-queue.ts COUNT`) it serves them on
+ * the loopback and tells its address: the queue of `bench -- aws interruption` in a process of its own.
+ */
 import { Random } from "../src/base/random.ts";
 import { SystemClock } from "../src/base/system-clock.ts";
-import { createSimulatedAws } from "../src/sandbox/ec2/simulated-aws.ts";
+import { createSimulatedAws, type SimulatedAws } from "../src/sandbox/ec2/simulated-aws.ts";
 import { startAwsEndpoint } from "../src/sandbox/ec2/wire/server.ts";
 import { CLUSTER, REGION } from "../src/testing/aws-world.ts";
 
-const count = Number(process.argv[2]);
-const aws = createSimulatedAws({
-  clock: new SystemClock(),
-  random: new Random("queue"),
-  region: REGION,
-  clusterName: CLUSTER,
-  kubernetesVersion: "1.34",
-  nodeGroup: false,
-  onInstance: () => undefined,
-});
-const { QueueUrl } = (await aws.call("sqs", "GetQueueUrl", { QueueName: CLUSTER })) as {
-  QueueUrl: string;
-};
-for (let n = 0; n < count; n++) {
-  const instance = `i-${String(n).padStart(17, "0")}`;
-  const detail = { "instance-id": instance, "instance-action": "terminate" };
-  const type = "EC2 Spot Instance Interruption Warning";
-  const event = { version: "0", source: "aws.ec2", "detail-type": type, detail };
-  await aws.call("sqs", "SendMessage", { QueueUrl, MessageBody: JSON.stringify(event) });
+/** One message for each of `count` instances. */
+export async function fullQueue(count: number): Promise<SimulatedAws> {
+  const aws = createSimulatedAws({
+    clock: new SystemClock(),
+    random: new Random("queue"),
+    region: REGION,
+    clusterName: CLUSTER,
+    kubernetesVersion: "1.34",
+    nodeGroup: false,
+    onInstance: () => undefined,
+  });
+  const { QueueUrl } = (await aws.call("sqs", "GetQueueUrl", { QueueName: CLUSTER })) as {
+    QueueUrl: string;
+  };
+  for (let n = 0; n < count; n++) {
+    const instance = `i-${String(n).padStart(17, "0")}`;
+    const detail = { "instance-id": instance, "instance-action": "terminate" };
+    const type = "EC2 Spot Instance Interruption Warning";
+    const event = { version: "0", source: "aws.ec2", "detail-type": type, detail };
+    await aws.call("sqs", "SendMessage", { QueueUrl, MessageBody: JSON.stringify(event) });
+  }
+  return aws;
 }
-const { url } = await startAwsEndpoint(aws, { port: 0 });
-process.stdout.write(`${url}\n`);
+
+const count = Number(process.argv[2]);
+if (process.argv[1]?.endsWith("aws-queue.ts") && count > 0) {
+  const { url } = await startAwsEndpoint(await fullQueue(count), { port: 0 });
+  process.stdout.write(`${url}\n`);
+}

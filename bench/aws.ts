@@ -15,11 +15,13 @@ import { SystemClock } from "../src/base/system-clock.ts";
 import { createManager } from "../src/kube/manager.ts";
 import { LiveMirrors } from "../src/kube/mirrors.ts";
 import { interruptionController } from "../src/providers/aws/interruption/controller.ts";
+import type { AwsApi } from "../src/providers/aws/api.ts";
 import { createParts } from "../src/providers/aws/parts.ts";
 import { createSdkApi } from "../src/providers/aws/sdk.ts";
 import { awsClaim, awsWorld, CLUSTER, ec2NodeClass, REGION } from "../src/testing/aws-world.ts";
 import { nodeClaim, pool } from "../src/testing/builders.ts";
 import { fakeKube } from "../src/testing/fake-kube.ts";
+import { fullQueue } from "./aws-queue.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const none = (): void => undefined;
@@ -29,7 +31,9 @@ const metrics = { count: none, set: none, forget: none, observe: none };
 
 export async function aws(args: readonly string[]): Promise<void> {
   const wanted = (name: string): boolean => args.length === 0 || args.includes(name);
-  if (wanted("interruption")) for (const n of [100, 1_000, 5_000, 15_000]) await interruption(n);
+  if (wanted("interruption")) for (const wired of [true, false]) {
+      for (const n of [100, 1_000, 5_000, 15_000]) await interruption(n, wired);
+    }
   if (wanted("launch")) for (const n of [500, 5_000]) await launchPath(n);
   if (wanted("types")) await types();
   if (wanted("pools")) await pools();
@@ -39,9 +43,9 @@ function instanceId(n: number): string {
   return `i-${String(n).padStart(17, "0")}`;
 }
 
-async function interruption(count: number): Promise<void> {
-  const server = spawn(process.execPath, ["--import", "tsx", fileURLToPath(new URL("./aws-queue.ts", import.meta.url)), String(count)], { stdio: ["ignore", "pipe", "inherit"] });
-  const url = await new Promise<string>((resolve) => server.stdout.once("data", (data) => resolve(String(data).trim())));
+/** `wired`: the queue is another process and the SDK asks it; else the queue is called as a function. */
+async function interruption(count: number, wired: boolean): Promise<void> {
+  const queue = wired ? await queueProcess(count) : await queueHere(count);
   const clock = new SystemClock();
   const kube = fakeKube(clock);
   for (let n = 0; n < count; n++) {
@@ -53,7 +57,7 @@ async function interruption(count: number): Promise<void> {
   }
   const random = new Random("bench");
   const mirrors = new LiveMirrors({ client: kube, clock, random, log: silent });
-  const api = createSdkApi({ region: REGION, endpoint: url, credentials: { accessKeyId: "a", secretAccessKey: "b" } });
+  const { api } = queue;
   const settings = { clusterName: CLUSTER, clusterEndpoint: "https://x", region: REGION, interruptionQueue: CLUSTER };
   let deleted = 0;
   const counting = { ...metrics, count: (name: string, _: object, by = 1) => void (name === "interruption_deleted_messages_total" && (deleted += by)) };
@@ -68,11 +72,33 @@ async function interruption(count: number): Promise<void> {
   const used = process.cpuUsage(cpu);
   const left = kube.all(NODE_CLAIM).length;
   const cpuMs = (used.user + used.system) / 1_000;
-  say(`interruption ${String(count).padStart(6)} messages  ${ms.toFixed(0)} ms, cpu ${cpuMs.toFixed(0)} ms  ${Math.round((count / ms) * 1_000)} a second, ${Math.round((count / cpuMs) * 1_000)} a cpu second  claims left ${left}`);
-  server.kill();
+  say(`interruption ${wired ? "loopback  " : "in process"} ${String(count).padStart(6)} messages  ${ms.toFixed(0)} ms, cpu ${cpuMs.toFixed(0)} ms  ${Math.round((count / ms) * 1_000)} a second, ${Math.round((count / cpuMs) * 1_000)} a cpu second  claims left ${left}`);
+  queue.close();
   const stopping = manager.stop();
   mirrors.close();
   await stopping;
+}
+
+interface FullQueue {
+  readonly api: AwsApi;
+  close(): void;
+}
+
+async function queueProcess(count: number): Promise<FullQueue> {
+  const script = fileURLToPath(new URL("./aws-queue.ts", import.meta.url));
+  const server = spawn(process.execPath, ["--import", "tsx", script, String(count)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const endpoint = await new Promise<string>((resolve) =>
+    server.stdout.once("data", (data) => resolve(String(data).trim())),
+  );
+  const credentials = { accessKeyId: "a", secretAccessKey: "b" };
+  const api = createSdkApi({ region: REGION, endpoint, credentials });
+  return { api, close: () => server.kill() };
+}
+
+async function queueHere(count: number): Promise<FullQueue> {
+  return { api: (await fullQueue(count)).api, close: none };
 }
 
 async function launchPath(count: number): Promise<void> {
