@@ -368,8 +368,8 @@ const JOBS: readonly Story[] = [
   job("ttl", { ttlSecondsAfterFinished: 4 }, { end: "Succeeded" }, { wait: 5_000 }),
   job(
     "deadline",
-    { activeDeadlineSeconds: 4, parallelism: 2, completions: 2 },
-    { wait: 4_000 },
+    { activeDeadlineSeconds: 20, parallelism: 2, completions: 2 },
+    { wait: 20_000 },
     { gone: "all" },
   ),
   job(
