@@ -135,6 +135,17 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("is one for many kinds of pods when a change of the pool helps them all", () => {
+    const kinds = Array.from({ length: 230 }, (_, index) =>
+      pod({ name: `pod-${index}`, cpu: `${index + 1}m`, spec: { nodeSelector: { team: "web" } } }),
+    );
+    const input = schedulingInput({ pods: kinds });
+    const all = [...remedies(input, solve(input)).values()];
+    expect(all.filter(({ nearest }) => nearest === undefined)).toEqual([]);
+    const texts = new Set(Object.values(fixes({ pods: kinds })));
+    expect([...texts]).toEqual(["give nodes of NodePool default the label team=web"]);
+  });
+
   it("is not there when there is no pool, or the pod itself is at fault", () => {
     expect(fixOf(pod(), { pools: [] })).toBe(undefined);
     const broken = pod({

@@ -68,11 +68,21 @@ export function remedies(
   const found = new Map<string, Remedy>();
   let left = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
   const templates = new Templates(input);
-  for (const alike of classesOf(result.unschedulable)) {
-    const search = new Search(input, alike, plan, Math.min(left, PLANS_PER_CLASS), templates);
-    const remedy = search.run();
+  const classes = classesOf(result.unschedulable);
+  /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
+  const shared = new Map<UnschedulablePod[], Fix>();
+  for (const alike of classes) {
+    const most = Math.min(left, PLANS_PER_CLASS);
+    const search = new Search(input, alike, plan, most, templates);
+    const own = search.run();
     left -= search.plans;
+    const fix = own.fix ?? shared.get(alike);
+    const remedy = fix === undefined ? own : { ...own, fix };
     for (const { pod } of alike) found.set(keyOf(pod), remedy);
+    if (own.fix?.edits.every(({ on }) => on === "pool") !== true) continue;
+    for (const other of classes) {
+      if (!shared.has(other) && search.placesToo(other)) shared.set(other, own.fix);
+    }
   }
   return found;
 }
@@ -135,6 +145,8 @@ class Search {
   readonly #plan: (input: SchedulingInput) => SchedulingResult;
   readonly #most: number;
   readonly #templates: Templates;
+  /** Keys of the pods that the last plan left. */
+  #left: ReadonlySet<string> | undefined;
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
 
   constructor(
@@ -155,8 +167,14 @@ class Search {
     this.#most = most;
   }
 
+  /** Whether the plan that showed the fix places these pods as well. */
+  placesToo(others: readonly UnschedulablePod[]): boolean {
+    return others.every(({ pod }) => this.#left?.has(keyOf(pod)) === false);
+  }
+
   run(): Remedy {
     const open: State[] = this.#input.pools.map(({ pool }) => ({ poolId: pool.id, edits: [] }));
+    for (const state of open) this.#look(state.poolId, this.#standing(state));
     const seen = new Set<string>();
     let fix: Fix | undefined;
     for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
@@ -164,7 +182,6 @@ class Search {
       open.sort(cheapestFirst);
       const state = open.shift() as State;
       const obstacles = this.#standing(state);
-      if (state.edits.length === 0) this.#look(state.poolId, obstacles);
       const first = obstacles[0] ?? this.#planned(state);
       if (first === undefined)
         fix = { edits: state.edits, pods: this.#siblings, text: this.#text(state.edits) };
@@ -200,6 +217,7 @@ class Search {
     this.plans++;
     const edited = applyEdits(this.#input, this.#siblings, edits);
     const result = this.#plan(edited);
+    this.#left = new Set(result.unschedulable.map(({ pod }) => keyOf(pod)));
     const out = result.unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
     const [one] = out;
     if (one === undefined) return undefined;
