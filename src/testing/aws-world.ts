@@ -36,6 +36,8 @@ export interface AwsWorld {
   /** `interruption_received_messages_total spot_interrupted` → how often. */
   readonly counts: ReadonlyMap<string, number>;
   readonly lines: string[];
+  /** The same with their fields as JSON. */
+  readonly said: readonly string[];
   /** Time passes until the promise is settled. */
   settle<T>(promise: Promise<T>): Promise<T>;
   /** Data of every launch template made so far. */
@@ -50,8 +52,10 @@ export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<Aws
   const client = { ...kube, raw: async () => version };
   const random = new Random("aws");
   const lines: string[] = [];
-  const say = (message: string): void => {
+  const said: string[] = [];
+  const say = (message: string, fields: object = {}): void => {
     lines.push(message);
+    said.push(`${message} ${JSON.stringify(fields)}`);
   };
   const log = { debug: say, info: say, warn: say, error: say, with: () => log, named: () => log };
   const instances: InstanceEvent[] = [];
@@ -105,6 +109,7 @@ export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<Aws
     events,
     counts,
     lines,
+    said,
     settle: async (promise) => {
       let done = false;
       const end = (): void => {

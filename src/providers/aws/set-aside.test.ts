@@ -389,6 +389,40 @@ describe("instance status", () => {
   });
 });
 
+describe("throttling", () => {
+  it("of fleets for 43 seconds is waited out together: no launch fails, few calls are made", async () => {
+    await begin();
+    const undo = world.aws.faults.throttle("CreateFleet");
+    world.clock.after(43_000, undo);
+    const before = world.aws.journal.mark;
+    const claim = asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] });
+    const many = Array.from({ length: 78 }, () => world.cloud.create(claim));
+    const launched = await world.settle(Promise.all(many));
+    expect(new Set(launched.map((one) => one.status?.providerID)).size).toBe(78);
+    const calls = world.aws.journal.calls({ action: "CreateFleet", after: before });
+    expect(calls.length).toBeLessThan(10);
+  });
+});
+
+describe("what is told", () => {
+  it("holds no user data and no credential, whatever fails", async () => {
+    await begin({ userData: "#!/bin/bash\nexport TOKEN=hunter2\n" });
+    world.aws.faults.deny("CreateFleet");
+    await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] })).catch((error) => {
+      expect(`${error.stack} ${JSON.stringify(error.cause)}`).not.toContain("hunter2");
+    });
+    world.aws.faults.deny("CreateLaunchTemplate");
+    await launch(asking({ [TYPE]: ["m6g.large"], [CAPACITY]: ["on-demand"] })).catch((error) => {
+      expect(`${error.stack} ${JSON.stringify(error.cause)}`).not.toContain("hunter2");
+    });
+    await world.clock.advance(60_000);
+    const secret = Buffer.from("TOKEN=hunter2").toString("base64").slice(0, 12);
+    const told = JSON.stringify([world.said, world.events, nodeClass().status]);
+    expect(told).not.toContain("hunter2");
+    expect(told).not.toContain(secret);
+  });
+});
+
 describe("a rebalance recommendation", () => {
   it.each([
     [true, "ends the claim early"],

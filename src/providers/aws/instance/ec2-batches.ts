@@ -14,6 +14,7 @@ import {
   type Instance,
 } from "../api.ts";
 import { Batcher } from "../batch/batcher.ts";
+import { Pace } from "../batch/pace.ts";
 import { isNotFound } from "../errors.ts";
 
 /** One caller's share of a fleet. */
@@ -31,7 +32,8 @@ export class Ec2Batches {
   readonly #lookups: Batcher<string, Instance | undefined>;
   readonly #terminations: Batcher<string, undefined>;
 
-  constructor(ec2: Ec2Api, clock: Clock) {
+  constructor(unpaced: Ec2Api, clock: Clock) {
+    const ec2 = paced(unpaced, clock);
     this.#fleets = new Batcher<CreateFleetInput, FleetAnswer>({
       clock,
       idleMs: 35,
@@ -65,8 +67,20 @@ export class Ec2Batches {
   }
 }
 
+/** The batched calls, each at its own pace: a refusal is never fanned out to a whole batch. */
+type Batched = Pick<Ec2Api, "createFleet" | "describeInstances" | "terminateInstances">;
+
+function paced(ec2: Ec2Api, clock: Clock): Batched {
+  const [fleets, lookups, terminations] = [new Pace(clock), new Pace(clock), new Pace(clock)];
+  return {
+    createFleet: (input) => fleets.run(() => ec2.createFleet(input)),
+    describeInstances: (input) => lookups.run(() => ec2.describeInstances(input)),
+    terminateInstances: (input) => terminations.run(() => ec2.terminateInstances(input)),
+  };
+}
+
 async function createFleet(
-  ec2: Ec2Api,
+  ec2: Batched,
   inputs: readonly CreateFleetInput[],
 ): Promise<readonly FleetAnswer[]> {
   const [first] = inputs;
@@ -91,7 +105,7 @@ async function createFleet(
 }
 
 async function describe(
-  ec2: Ec2Api,
+  ec2: Batched,
   ids: readonly string[],
 ): Promise<readonly (Instance | undefined | Error)[]> {
   const unique = [...new Set(ids)].sort();
@@ -119,7 +133,7 @@ async function describe(
 }
 
 async function terminate(
-  ec2: Ec2Api,
+  ec2: Batched,
   ids: readonly string[],
 ): Promise<readonly (undefined | Error)[]> {
   const unique = [...new Set(ids)].sort();

@@ -1,0 +1,48 @@
+/**
+ * One call of AWS at its own pace: when AWS says "too often", everybody who wants this call waits together,
+ * longer each time, instead of each hearing of the refusal and coming back alone. Other calls go on.
+ * A minute of waiting is enough; then the refusal is told. upstream's want of this: its issue 9175.
+ */
+import type { Clock } from "../../../base/clock.ts";
+import { AwsError } from "../api.ts";
+
+const FIRST_MS = 1_000;
+const LONGEST_MS = 16_000;
+const ENOUGH_MS = 60_000;
+const TOO_OFTEN: ReadonlySet<string> = new Set([
+  "RequestLimitExceeded",
+  "Throttling",
+  "ThrottlingException",
+]);
+
+export class Pace {
+  readonly #clock: Clock;
+  #pauseMs = 0;
+  #untilMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    const startMs = this.#clock.now();
+    for (;;) {
+      const leftMs = this.#untilMs - this.#clock.now();
+      if (leftMs > 0) await this.#clock.sleep(leftMs);
+      try {
+        const answer = await call();
+        this.#pauseMs = 0;
+        return answer;
+      } catch (error) {
+        if (!(error instanceof AwsError) || !TOO_OFTEN.has(error.code)) throw error;
+        const nowMs = this.#clock.now();
+        if (nowMs - startMs >= ENOUGH_MS) throw error;
+        // Those who were refused at the same moment lengthen the pause once.
+        if (nowMs >= this.#untilMs) {
+          this.#pauseMs = Math.min(LONGEST_MS, Math.max(FIRST_MS, this.#pauseMs * 2));
+          this.#untilMs = nowMs + this.#pauseMs;
+        }
+      }
+    }
+  }
+}
