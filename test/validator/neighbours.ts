@@ -117,6 +117,7 @@ function togetherFaults(placed: readonly Placed[], facts: Facts): string[] {
 /** Where this batch put pods, no domain is ahead of the emptiest by more than the skew. */
 function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults = new Set<string>();
+  const mixed = new Set<string>();
   for (const { pod, isNew, place } of placed) {
     if (!isNew) continue;
     for (const rule of pod.spec.topologySpreadConstraints ?? []) {
@@ -128,6 +129,15 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
           (key: string) => other.metadata.labels?.[key] === pod.metadata.labels?.[key],
         );
       if (!counted(pod)) continue;
+      const group = JSON.stringify([
+        rule,
+        namespaceOf(pod),
+        pod.metadata.labels,
+        pod.spec.nodeSelector,
+        pod.spec.affinity?.nodeAffinity,
+        pod.spec.tolerations,
+      ]);
+      if (mixed.has(group)) continue;
       // Pods that are counted and spread by another rule, or by none, may come after and unbalance it.
       const everyone = placed.filter((one) => counted(one.pod));
       const text = JSON.stringify([
@@ -146,7 +156,10 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
               other.spec.tolerations,
             ]) === text,
         );
-      if (!everyone.every((one) => !one.isNew || alike(one.pod))) continue;
+      if (!everyone.every((one) => !one.isNew || alike(one.pod))) {
+        mixed.add(group);
+        continue;
+      }
       const where = (one: Placed) => domainsOf(one.place, rule.topologyKey);
       if (where({ pod, place, isNew }).size !== 1) {
         if (rule.topologyKey !== HOSTNAME)

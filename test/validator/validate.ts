@@ -58,17 +58,25 @@ export function validate({ manifests, instanceTypes }: Scenario, plan: Json): st
     if (place === undefined) faults.push(`there is no node ${node}`);
     else place.pods.push(...named(names, pods, faults));
   }
+  /** Claims that are alike may become the same. */
+  const known = new Map<string, Place["outcomes"]>();
   plan.newNodeClaims.forEach((claim: Json, index: number) => {
     const pool = pools.find(({ metadata }) => metadata.name === claim.nodePool);
     if (pool === undefined) {
       faults.push(`claim ${index}: there is no NodePool ${claim.nodePool}`);
       return;
     }
-    const offered = claim.instanceTypes.map((name: string) => types.get(name));
+    const text = JSON.stringify([claim.nodePool, claim.requirements, claim.instanceTypes]);
+    let outcomes = known.get(text);
+    if (outcomes === undefined) {
+      const offered = claim.instanceTypes.map((name: string) => types.get(name));
+      outcomes = outcomesOf(pool, claim.requirements, offered.filter(Boolean));
+      known.set(text, outcomes);
+    }
     places.push({
       name: `claim ${index}`,
       taints: pool.spec.template.spec.taints ?? [],
-      outcomes: outcomesOf(pool, claim.requirements, offered.filter(Boolean)),
+      outcomes,
       running: [],
       pods: named(claim.pods, pods, faults),
       claim,
@@ -135,6 +143,7 @@ function placeFaults(place: Place, { daemonSets }: Facts): string[] {
     const taint = repelledBy(place.taints, pod.spec);
     if (taint !== undefined)
       faults.push(`${keyOf(pod)} on ${place.name}: does not tolerate ${taint.key}`);
+    if (pod.spec.nodeSelector === undefined && pod.spec.affinity === undefined) continue;
     const unwanted = place.outcomes.find(({ labels }) => !wantsNode(pod.spec, labels));
     if (unwanted !== undefined) {
       faults.push(
@@ -144,6 +153,7 @@ function placeFaults(place: Place, { daemonSets }: Facts): string[] {
   }
   const everyone = [...place.running, ...place.pods];
   const asked = everyone.reduce((sum: Amounts, pod) => plus(sum, podAmounts(pod)), {});
+  if (portsCollide(everyone)) faults.push(`${place.name}: host ports collide`);
   const reported = new Set<string>();
   for (const { labels, allocatable, instanceType } of place.outcomes) {
     const daemons = daemonPods(daemonSets, place.taints, labels).filter(
@@ -157,7 +167,9 @@ function placeFaults(place: Place, { daemonSets }: Facts): string[] {
         `${place.name}: ${instanceType} has ${allocatable[name] ?? 0} of ${name} (in thousandths), wanted ${wanted[name]}`,
       );
     }
-    if (portsCollide([...everyone, ...daemons])) faults.push(`${place.name}: host ports collide`);
+    if (daemons.length > 0 && portsCollide([...everyone, ...daemons])) {
+      faults.push(`${place.name}: host ports collide`);
+    }
   }
   return faults;
 }

@@ -43,6 +43,7 @@ function packFirst(
   let rest = inOrder(queued);
   if (pass.nodes.length > 0) rest = rest.filter((item) => !fitsExisting(pass, item));
   for (let round = 0; round < ROUNDS && rest.length > 0; round++) {
+    budget.units = Math.max(budget.units, options.baseWork / ROUNDS);
     const demand = demandOf(pass, rest, options);
     const uses = demand.rows.length === 0 ? undefined : pack(demand, budget, options);
     if (uses === undefined) break;
