@@ -8,11 +8,13 @@ import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { type Clock, fromRfc3339, toRfc3339Micro } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { KubeClient } from "./client.ts";
-import { ConnectionError, isAlreadyExists, isConflict, isNotFound } from "./errors.ts";
+import { ConnectionError, isAlreadyExists, isConflict, isForbidden, isNotFound } from "./errors.ts";
 
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
+const REMEDY =
+  "grant create, get, update and patch on leases.coordination.k8s.io in the namespace of the controller";
 /** A request that hangs is left to itself after this, so that the next try comes in time. */
 const TRY_LIMIT_MS = 5_000;
 
@@ -65,10 +67,16 @@ class Election implements Leadership {
 
   async run(): Promise<void> {
     const { clock, log } = this.#deps;
+    let refused = false;
     while (!this.#stopped) {
       const askedMs = clock.now();
       const held = await this.#inTime(this.#tryHold()).catch((error: unknown) => {
-        log.debug("leader election attempt failed", { error: String(error) });
+        const told = { lease: this.#deps.name, error: String(error) };
+        if (!isForbidden(error)) log.debug("leader election attempt failed", told);
+        // Said once: without the right this replica never leads, and looks idle.
+        else if (!refused)
+          log.error("not allowed to lead, waiting for the right", { ...told, remedy: REMEDY });
+        refused ||= isForbidden(error);
         return false;
       });
       if (this.#stopped) return;

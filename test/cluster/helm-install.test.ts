@@ -355,6 +355,11 @@ describe("a release on a real control plane", () => {
         "grant list and watch on nodepools.karpenter.sh to the controller's service account",
       ),
     );
+    await cluster.until("why it does not lead is told", async () =>
+      readFileSync(logs("poor.log"), "utf8").includes(
+        '"message":"not allowed to lead, waiting for the right"',
+      ),
+    );
     await endContainer(child);
     // The witness of the test above does see refusals.
     const poorly = auditedRequests(cluster.directory).filter(({ user }) => user !== ACCOUNT);
