@@ -110,12 +110,12 @@ function podBlockage(
   pdbs: readonly PodDisruptionBudget[],
   nowMs: number,
 ): string | undefined {
-  for (const pod of node.pods) {
-    if (isActive(pod) && hasDoNotDisrupt(pod, nowMs))
+  const { annotated, movable } = podFacts(node);
+  for (const pod of annotated) {
+    if (hasDoNotDisrupt(pod, nowMs))
       return `pod has "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation (Pod=${keyOf(pod)})`;
   }
-  for (const pod of node.pods) {
-    if (!isReschedulable(pod) || !isActive(pod)) continue;
+  for (const pod of pdbs.length === 0 ? [] : movable) {
     const block = pdbBlock(pod, pdbs);
     if (block === undefined) continue;
     const names = block.pdbs.join(", ");
@@ -124,6 +124,33 @@ function podBlockage(
       : `pdb prevents pod evictions (PodDisruptionBudget=[${names}])`;
   }
   return undefined;
+}
+
+/** What does not change while the node's view does not: sweeps look at each node many times a second. */
+interface PodFacts {
+  readonly reschedulable: readonly Pod[];
+  /** 1 + what moving those costs. */
+  readonly cost: number;
+  /** Reschedulable and active. */
+  readonly movable: readonly Pod[];
+  /** Active, with annotations that may hold the node. */
+  readonly annotated: readonly Pod[];
+}
+
+const factsByView = new WeakMap<NodeView, PodFacts>();
+
+function podFacts(node: NodeView): PodFacts {
+  const known = factsByView.get(node);
+  if (known !== undefined) return known;
+  const reschedulable = node.pods.filter(isReschedulable);
+  const facts: PodFacts = {
+    reschedulable,
+    cost: reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
+    movable: reschedulable.filter(isActive),
+    annotated: node.pods.filter((pod) => pod.metadata.annotations !== undefined && isActive(pod)),
+  };
+  factsByView.set(node, facts);
+  return facts;
 }
 
 function poolName(node: NodeView): string {
@@ -141,7 +168,7 @@ export function candidateOf(
   const instanceType = instanceTypes.find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY]);
   const zone = labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
   const capacityType = labels[CAPACITY_TYPE_LABEL_KEY] ?? "";
-  const reschedulablePods = node.pods.filter(isReschedulable);
+  const { reschedulable, cost } = podFacts(node);
   const key = DO_NOT_CONSOLIDATE_ANNOTATION_KEY;
   const generation = claimGeneration(claim);
   return {
@@ -153,9 +180,9 @@ export function candidateOf(
     zone,
     capacityType,
     pods: node.pods,
-    reschedulablePods,
+    reschedulablePods: reschedulable,
     priceMicroUsd: priceOf(labels, instanceTypes),
-    rescheduleCost: reschedulablePods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
+    rescheduleCost: cost,
     doNotConsolidate: generation !== "v1" && node.node?.metadata.annotations?.[key] === "true",
   };
 }

@@ -73,7 +73,7 @@ export function nodeView(facts: NodeFacts): NodeView {
   const managed = claim !== undefined;
   const initialized = isInitialized(node, claim);
   const registered = initialized || isRegistered(node, claim);
-  const pods = [...facts.pods].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+  const pods = byKey(facts.pods);
   const allocatable = amounts("allocatable", node, claim, initialized);
   let requests = NO_RESOURCES;
   let daemonRequests = NO_RESOURCES;
@@ -101,6 +101,14 @@ export function nodeView(facts: NodeFacts): NodeView {
     deleting: facts.marked || isLeaving(node, claim),
     nominatedUntilMs: facts.nominatedUntilMs,
   };
+}
+
+/** Keys are made once a pod, not once a comparison. */
+function byKey(pods: readonly Pod[]): readonly Pod[] {
+  return pods
+    .map((pod) => [keyOf(pod), pod] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, pod]) => pod);
 }
 
 function isRegistered(node: Node | undefined, claim: NodeClaim | undefined): boolean {
