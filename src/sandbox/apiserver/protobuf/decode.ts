@@ -13,7 +13,6 @@ import { type Field, MAGIC, messageNamed, messageOf, PROTOBUF } from "./fields.t
  * any other (replicas) was meant.
  */
 const ZERO_IS_ABSENT: ReadonlySet<string> = new Set([
-  "deletionGracePeriodSeconds",
   "generation",
   "observedGeneration",
   "hostIPC",
