@@ -117,10 +117,13 @@ describe("one broken object does not stop the rest", () => {
   it("a NodeClaim whose status another writer emptied", async () => {
     await scale(1);
     await cluster.until("a pod runs", async () => (await pods()).length === 1, 90_000);
-    const claims = (await cluster.list("NodeClaim", V1)).filter(
-      (one) => (one as { status?: { nodeName?: string } }).status?.nodeName,
-    );
-    const name = claims[0]?.metadata.name ?? "";
+    let name = "";
+    await cluster.until("its claim is initialized", async () => {
+      const found = await cluster.list("NodeClaim", V1);
+      name =
+        found.find((one) => condition(one, "Initialized")?.status === "True")?.metadata.name ?? "";
+      return name !== "";
+    });
     await cluster.client.patch(
       {
         group: "karpenter.sh",
