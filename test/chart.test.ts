@@ -51,13 +51,7 @@ describe("the chart", () => {
 
   it("uses no value that it does not describe", () => {
     const known = values.map(({ name }) => name);
-    const resolved = [
-      "notes",
-      "defaultInstanceProfile",
-      "alphaDrift",
-      "awsTags",
-      "eniLimitedPodDensity",
-    ];
+    const resolved = ["notes", ...OLDER_VALUES.filter(({ now }) => now === "").map(({ to }) => to)];
     const older = OLDER_VALUES.map(({ name }) => name);
     const unknown = usesOf(everything).filter(
       (use) =>

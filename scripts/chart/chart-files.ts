@@ -126,6 +126,8 @@ function olderTemplate(): string {
   "defaultInstanceProfile" ""
   "alphaDrift" false
   "awsTags" dict
+  "logEncoding" "json"
+  "webhookLogLevel" ""
   "eniLimitedPodDensity" true
 }}
 ${OLDER_VALUES.map(olderStep).join("")}{{- $_ := set $out "affinity" (include "karpenter.affinity" (dict "affinity" $out.affinity "root" .) | fromYaml) }}

@@ -61,10 +61,10 @@ export const OLDER_VALUES: readonly OlderValue[] = [
   renamed("logConfig.logLevel.controller", "logLevel"),
   renamed("logConfig.outputPaths", "logOutputPaths", "array"),
   renamed("logConfig.errorOutputPaths", "logErrorOutputPaths", "array"),
-  ignored("logConfig.logLevel.webhook", "string", "webhooks log with the controller"),
-  ignored("logConfig.logEncoding", "string", "logs are JSON lines"),
-  ignored("logEncoding", "string", "logs are JSON lines"),
-  ignored("webhook.logLevel", "string", "webhooks log with the controller"),
+  kept("logConfig.logLevel.webhook", "webhookLogLevel"),
+  kept("logConfig.logEncoding", "logEncoding"),
+  kept("logEncoding", "logEncoding"),
+  kept("webhook.logLevel", "webhookLogLevel"),
   ignored("webhook.metrics.port", "integer", "webhooks have no metrics of their own"),
 ];
 

@@ -105,6 +105,7 @@ const V0_31 = {
     featureGates: { driftEnabled: true },
   },
   logEncoding: "console",
+  webhook: { logLevel: "error" },
   controller: { logLevel: "debug" },
 };
 
@@ -276,6 +277,13 @@ describe("the charts, by the real helm on a real control plane", () => {
         AWS_DEFAULT_INSTANCE_PROFILE: "KarpenterNodeInstanceProfile-demo",
         VM_MEMORY_OVERHEAD_PERCENT: "0.05",
         ALPHA_DRIFT: "true",
+      });
+      const [logging] = ofKind(await rendered([], V0_31), "ConfigMap");
+      const data = logging?.["data"] as Readonly<Record<string, string>>;
+      expect(data["loglevel.webhook"]).toBe("error");
+      expect(JSON.parse(data["zap-logger-config"] ?? "")).toEqual({
+        level: "debug",
+        encoding: "console",
       });
       const off = [
         "--set",

@@ -13,6 +13,8 @@
   "defaultInstanceProfile" ""
   "alphaDrift" false
   "awsTags" dict
+  "logEncoding" "json"
+  "webhookLogLevel" ""
   "eniLimitedPodDensity" true
 }}
 {{- $given := dig "clusterName" nil (default dict .Values.controller) }}
@@ -176,19 +178,19 @@
 {{- end }}
 {{- $given := dig "logLevel" "webhook" nil (default dict .Values.logConfig) }}
 {{- if not (kindIs "invalid" $given) }}
-{{- $notes = append $notes "logConfig.logLevel.webhook: no effect, webhooks log with the controller." }}
+{{- $_ := set $out "webhookLogLevel" $given }}
 {{- end }}
 {{- $given := dig "logEncoding" nil (default dict .Values.logConfig) }}
 {{- if not (kindIs "invalid" $given) }}
-{{- $notes = append $notes "logConfig.logEncoding: no effect, logs are JSON lines." }}
+{{- $_ := set $out "logEncoding" $given }}
 {{- end }}
 {{- $given := .Values.logEncoding }}
 {{- if not (kindIs "invalid" $given) }}
-{{- $notes = append $notes "logEncoding: no effect, logs are JSON lines." }}
+{{- $_ := set $out "logEncoding" $given }}
 {{- end }}
 {{- $given := dig "logLevel" nil (default dict .Values.webhook) }}
 {{- if not (kindIs "invalid" $given) }}
-{{- $notes = append $notes "webhook.logLevel: no effect, webhooks log with the controller." }}
+{{- $_ := set $out "webhookLogLevel" $given }}
 {{- end }}
 {{- $given := dig "metrics" "port" nil (default dict .Values.webhook) }}
 {{- if not (kindIs "invalid" $given) }}
