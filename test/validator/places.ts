@@ -49,12 +49,13 @@ export function outcomesOf(
   const template = pool.spec.template;
   const all = [...(template.spec.requirements ?? []), ...requirements];
   const fixed = { ...template.metadata?.labels, [NODE_POOL]: pool.metadata.name };
+  const asked = new Set(all.map(({ key }) => key as string));
   return types.flatMap((type) => {
     const own = labelsOf(type);
     return (type.offerings ?? [])
       .filter((one: Json) => one.available !== false)
       .flatMap((offering: Json) =>
-        combinations(own).flatMap((typeLabels) => {
+        combinations(own, asked).flatMap((typeLabels) => {
           const labels: Record<string, string> = {
             ...fixed,
             ...typeLabels,
@@ -81,6 +82,9 @@ export function outcomesOf(
   });
 }
 
+/** These are the offering's, not the type's. */
+const OFFERED: ReadonlySet<string> = new Set([ZONE, CAPACITY_TYPE, INSTANCE_TYPE]);
+
 /** A type may come with one of several values of a label (an image's operating system). */
 function labelsOf(type: Json): Record<string, readonly string[]> {
   const own: Record<string, readonly string[]> = {};
@@ -90,11 +94,16 @@ function labelsOf(type: Json): Record<string, readonly string[]> {
   return own;
 }
 
-function combinations(own: Record<string, readonly string[]>): Record<string, string>[] {
+function combinations(
+  own: Record<string, readonly string[]>,
+  asked: ReadonlySet<string>,
+): Record<string, string>[] {
   let found: Record<string, string>[] = [{}];
   for (const [key, values] of Object.entries(own)) {
-    if (values.length === 0) continue;
-    found = found.flatMap((one) => values.map((value) => ({ ...one, [key]: value })));
+    if (values.length === 0 || OFFERED.has(key)) continue;
+    // Of what nobody asks about one value stands for all.
+    const some = asked.has(key) ? values : values.slice(0, 1);
+    found = found.flatMap((one) => some.map((value) => ({ ...one, [key]: value })));
   }
   return found;
 }
