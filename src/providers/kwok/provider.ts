@@ -215,7 +215,7 @@ function adopt(claim: NodeClaim, node: Node, chosen: InstanceType): NodeClaim {
 
 /** Always the same for one claim, so that launching it twice gives one Node. */
 function suffixOf({ metadata }: NodeClaim): string {
-  return new Random(metadata.uid ?? metadata.name).suffix(10);
+  return new Random(`${metadata.name} ${metadata.creationTimestamp}`).suffix(10);
 }
 
 function hydrate(claim: NodeClaim, node: Node, type: InstanceType): NodeClaim {
