@@ -9,7 +9,7 @@ const SELECTOR = { matchLabels: { app: "a" } };
 
 interface NamedObject {
   readonly kind: string;
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly annotations?: object };
   readonly [field: string]: unknown;
 }
 

@@ -7,6 +7,7 @@ import {
   BINDING_RULES,
   BUDGET_RULES,
   CSI_DRIVER_RULES,
+  CSI_NODE_RULES,
   LEASE_RULES,
   NAMESPACE_RULES,
   PRIORITY_CLASS_RULES,
@@ -67,5 +68,6 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "rbac.authorization.k8s.io/RoleBinding": BINDING_RULES,
   "scheduling.k8s.io/PriorityClass": PRIORITY_CLASS_RULES,
   "storage.k8s.io/CSIDriver": CSI_DRIVER_RULES,
+  "storage.k8s.io/CSINode": CSI_NODE_RULES,
   "storage.k8s.io/StorageClass": STORAGE_CLASS_RULES,
 };

@@ -208,6 +208,12 @@ export const AUTOSCALER_RULES: KindRules = {
   },
 };
 
+export const CSI_NODE_RULES: KindRules = {
+  defaults({ spec = {} }) {
+    for (const driver of spec.drivers ?? []) fallback(driver, "topologyKeys", null);
+  },
+};
+
 export const CSI_DRIVER_RULES: KindRules = {
   defaults({ spec = {} }) {
     fallback(spec, "attachRequired", true);
