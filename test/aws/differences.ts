@@ -51,6 +51,10 @@ export const DIFFERENCES: readonly KnownDifference[] = [
     why: "nobody reads them from an instance",
   },
   {
+    where: /the fleet's instance: BlockDeviceMappings\[0\]\.Ebs\.Status: ours absent/,
+    why: "volumes are attached as long as the instance is there",
+  },
+  {
     where: /the fleet's instance: NetworkInterfaces\[0\]\.\w+: ours absent/,
     why: "the instance tells its address, host name, network and groups itself",
   },
