@@ -99,7 +99,7 @@ export const LIST_CHECKS: readonly Check[] = [
     "a version that is not there yet",
     get(`${MAPS}?resourceVersion=999999999`),
     get(`${MAPS}/a?resourceVersion=999999999`),
-    get(`${MAPS}?watch=true&resourceVersion=999999999`),
+    get(`${MAPS}?watch=true&timeoutSeconds=1&resourceVersion=999999999`),
   ),
   check(
     "LI-05",
@@ -167,7 +167,7 @@ export const LIST_CHECKS: readonly Check[] = [
     "a version that nobody remembers",
     ...THREE,
     get(`${MAPS}?watch=true&resourceVersion=1`, { frames: 1 }),
-    get(`${MAPS}?watch=true&timeoutSeconds=5&resourceVersion=0`, { frames: 4 }),
+    get(`${MAPS}?watch=true&timeoutSeconds=5&resourceVersion=0`, { frames: 3 }),
     get(`${MAPS}?watch=true&timeoutSeconds=1&resourceVersion=<<c.metadata.resourceVersion>>`, {
       frames: 1,
     }),
@@ -176,11 +176,11 @@ export const LIST_CHECKS: readonly Check[] = [
     "WA-04",
     "a bookmark comes before a watch ends",
     ...THREE,
-    get(`${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion=0`, {
+    get(`${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=0`, {
       frames: 5,
     }),
     get(
-      `${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=3&resourceVersion=<<c.metadata.resourceVersion>>`,
+      `${MAPS}?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=<<c.metadata.resourceVersion>>`,
       { frames: 1, headers: AS_METADATA },
     ),
   ),
@@ -192,7 +192,7 @@ export const LIST_CHECKS: readonly Check[] = [
     post(PODS, pod("slow", "wa-05-node")),
     del(`${PODS}/slow`),
     del(`${PODS}/slow?gracePeriodSeconds=0`),
-    get(`${PODS}?watch=true&timeoutSeconds=5&resourceVersion=<<quick.metadata.resourceVersion>>`, {
+    get(`${PODS}?watch=true&timeoutSeconds=1&resourceVersion=<<quick.metadata.resourceVersion>>`, {
       frames: 6,
     }),
   ),
