@@ -1,6 +1,5 @@
 /** The text that a user reads on a pod that fits nowhere, in kube-scheduler's shape and order. */
 import type { Feasible } from "./feasible.ts";
-import type { Preemption } from "./preemption.ts";
 
 /** What the real scheduler says of an empty cluster. */
 export const NO_NODES = "no nodes available to schedule pods";
@@ -14,7 +13,7 @@ export const NO_PREEMPTION_HELPS = "Preemption is not helpful for scheduling";
 export function unschedulableMessage(
   result: Feasible,
   nodeCount: number,
-  preemption: Preemption,
+  preemption: { readonly kind: "preempt" } | { readonly kind: "none"; readonly message: string },
 ): string {
   if (nodeCount === 0) return NO_NODES;
   const reasons = [...result.rejections.values()].flatMap((rejection) => rejection.reasons);

@@ -48,26 +48,13 @@ export function revisionsOf<T extends RevisedSet>(
   }
 
   async function create(set: T, revision: number, collisions: number): Promise<ControllerRevision> {
-    const hash = templateHash(set.spec.template, collisions);
-    const { namespace, name, annotations } = set.metadata;
-    const made: ControllerRevision = {
-      apiVersion: "apps/v1",
-      kind: "ControllerRevision",
-      metadata: {
-        name: `${name}-${hash}`,
-        ...(namespace === undefined ? {} : { namespace }),
-        labels: { ...set.spec.template.metadata?.labels, [hashLabel]: hash },
-        ...(annotations === undefined ? {} : { annotations }),
-        ownerReferences: [ownerReference(kind, set)],
-      },
-      data: dataOf(set),
-      revision,
-    };
+    const made = revisionObject(kind, set, hashLabel, { revision, collisions });
     try {
       return await deps.kube.create(CONTROLLER_REVISION, made);
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
-      const ref = { name: made.metadata.name, namespace };
+      const { name, namespace } = made.metadata;
+      const ref = { name, namespace };
       const existing = await deps.kube.get(CONTROLLER_REVISION, ref);
       if (controllerOf(existing)?.uid === set.metadata.uid && isOf(set, existing)) return existing;
       return create(set, revision, collisions + 1);
@@ -104,6 +91,29 @@ export function revisionsOf<T extends RevisedSet>(
         }
       }
     },
+  };
+}
+
+function revisionObject<T extends RevisedSet>(
+  kind: Kind<T>,
+  set: T,
+  hashLabel: string,
+  { revision, collisions }: { readonly revision: number; readonly collisions: number },
+): ControllerRevision {
+  const hash = templateHash(set.spec.template, collisions);
+  const { namespace, name, annotations } = set.metadata;
+  return {
+    apiVersion: "apps/v1",
+    kind: "ControllerRevision",
+    metadata: {
+      name: `${name}-${hash}`,
+      ...(namespace === undefined ? {} : { namespace }),
+      labels: { ...set.spec.template.metadata?.labels, [hashLabel]: hash },
+      ...(annotations === undefined ? {} : { annotations }),
+      ownerReferences: [ownerReference(kind, set)],
+    },
+    data: dataOf(set),
+    revision,
   };
 }
 

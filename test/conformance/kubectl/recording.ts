@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { withoutChance } from "./run.ts";
 import { SCRIPT } from "./script.ts";
 
 export interface Transcripts {
@@ -40,7 +41,7 @@ export function readTranscripts(): Transcripts {
     throw new Error("the script has changed: npm run cluster:record-kubectl");
   const said = stored.versions.map((version, at) => [
     version,
-    stored.lines.map(({ texts, said }) => texts[said[at] ?? 0] ?? ""),
+    stored.lines.map(({ texts, said }) => withoutChance(texts[said[at] ?? 0] ?? "")),
   ]);
   return { kubernetes: stored.kubernetes, said: Object.fromEntries(said) };
 }

@@ -20,12 +20,18 @@ export interface Session {
 export interface Pace {
   /** How long controllers get between a change and a look at it. */
   readonly settleMs: number;
+  /** Leaves out lines that only look. */
+  skips?(at: number): boolean;
   /** Looks again a few times when a line that only looks says something else than line `at` should. */
   isRight?(at: number, text: string): boolean;
 }
 
+/** In place of what a skipped line would have printed. */
+export const SKIPPED = "(skipped)";
+
 /** Lines that change nothing and need not wait for each other. */
-const ONLY_LOOKS = /^(get|describe|explain|api-resources|version|logs|exec|top|auth) /;
+const ONLY_LOOKS =
+  /^(get|describe|explain|api-resources|version|logs|exec|top|auth|rollout history) /;
 const LOOKS_AT_ONCE = 4;
 const LOOKS = 4;
 
@@ -53,6 +59,7 @@ export async function transcript(session: Session, pace: Pace): Promise<readonly
 }
 
 async function look(session: Session, pace: Pace, line: string, at: number): Promise<string> {
+  if (pace.skips?.(at) === true) return SKIPPED;
   for (let attempt = 1; ; attempt++) {
     const text = await say(session, line);
     if (attempt === LOOKS || pace.isRight?.(at, text) !== false) return text;
@@ -104,6 +111,7 @@ function execute(
 }
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/[ \t]+/g, " "],
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, "TIME"],
   [/(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [-+]\d{4}/g, "TIME"],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "UID"],
@@ -118,7 +126,8 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(?<=[ (])(\d+[smh])+(?= |$|\))/gm, "AGE"],
   [/<(invalid|unknown)>(?=\s)/g, "AGE"],
   [/AGE \(x\d+ over AGE\)/g, "AGE"],
-  [/[ \t]+/g, " "],
+  // How a server was built.
+  [/(Server Version: version\.Info\{.*?GitVersion:"[^"]*").*/g, "$1…"],
   [/ $/gm, ""],
 ];
 
@@ -126,6 +135,13 @@ function normalise(text: string, { namespace, folder }: Session): string {
   return withoutChance(text.replaceAll(folder, "HOME").replaceAll(namespace, "NS"));
 }
 
-function withoutChance(text: string): string {
-  return PATTERNS.reduce((plain, [pattern, by]) => plain.replace(pattern, by), text);
+export function withoutChance(text: string): string {
+  const plain = PATTERNS.reduce((result, [pattern, by]) => result.replace(pattern, by), text);
+  // Pods are evicted side by side.
+  return plain.replace(/(^pod\/.* evicted\n)+/gm, (lines) =>
+    [...lines.matchAll(/.*\n/g)]
+      .map(([line]) => line)
+      .sort()
+      .join(""),
+  );
 }
