@@ -2,23 +2,19 @@
  * What the disruption methods may know at one moment: pools with what they offer, what provisioning would
  * plan with, candidates, budgets. Looking with `report` also tells people what is blocked, and why.
  */
-import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import { isTrue } from "../../apis/karpenter/conditions.ts";
-import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
-import { balancedTotals } from "../../core/disruption/balanced.ts";
-import { allowances, brokenBudget } from "../../core/disruption/budgets.ts";
-import { type Blocked, type Candidate, findCandidates } from "../../core/disruption/candidates.ts";
+import { brokenBudget } from "../../core/disruption/budgets.ts";
+import type { Blocked, Candidate } from "../../core/disruption/candidates.ts";
 import type { Ledger } from "../../core/disruption/ledger.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
+import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
+import { survey } from "../../core/disruption/survey.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
-import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
-import type { NodeView } from "../../core/state/node-view.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";
@@ -123,70 +119,24 @@ export function look(
   { examined, ledger }: { examined: ReadonlySet<string>; ledger: Ledger },
   mode: "report" | "quiet",
 ): MethodInput {
-  const nowMs = world.clock.now();
-  const nodes = world.cluster.nodes();
-  const pdbs = disruptionBudgets(world).list();
-  const found = findCandidates({
-    nowMs,
-    nodes,
+  const picture = {
+    nowMs: world.clock.now(),
+    nodes: world.cluster.nodes(),
     pools,
-    pdbs,
-    queued: queue.nodeNames,
-    paused: (pool) => pauseOf(world, pool),
-    disruptionClass: method.disruptionClass,
-  });
-  const allowed = allowances(
-    pools.map(({ pool }) => pool),
-    nodes,
-    method.reason,
-    nowMs,
-  );
-  const input: MethodInput = {
-    nowMs,
-    candidates: found.candidates,
-    nodes,
-    planStatic: (id, count) => {
-      const own = staticPools.find(({ pool }) => pool.id === id);
-      return own === undefined ? undefined : planStaticNodes(scheduling, own, count);
-    },
-    allowances: allowed,
-    pdbs,
+    scheduling,
     simulator,
-    objection: (command) => ledger.objection(command, () => nodes, nowMs),
-    balancedTotals: once(() => balancedTotals(nodes, pools)),
+    staticPools,
+    pdbs: disruptionBudgets(world).list(),
+    queued: queue.nodeNames,
+    backingOff: queue.backingOff(world.clock.now()),
+    paused: (pool: Pool) =>
+      pauseOf(poolById(world, pool.id)?.native, world.settings.pauseDisruption),
+    ledger,
     spotToSpot: world.settings.gates.spotToSpot,
-    alphaBusy: nodes.some((node) => isAlphaReplacement(node, queue)),
-    backingOff: queue.backingOff(nowMs),
-    examined,
   };
-  if (mode === "report") report(world, method, input, found.blocked);
+  const { input, blocked: held } = survey(picture, method, examined);
+  if (mode === "report") report(world, method, input, held);
   return input;
-}
-
-/** Why nothing of this pool is to be disrupted now, if so. */
-function pauseOf(world: World, pool: Pool): string | undefined {
-  const key = DISRUPTION_PAUSED_ANNOTATION_KEY;
-  if (world.settings.pauseDisruption)
-    return "voluntary disruption is paused by the setting pause-disruption";
-  const native = poolById(world, pool.id)?.native;
-  if (native?.metadata.annotations?.[key] !== "true") return undefined;
-  return `voluntary disruption is paused through the "${key}" annotation (${native.kind}=${pool.name})`;
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
-}
-
-/** A used alpha node that a command of ours takes away and that is not gone yet. */
-function isAlphaReplacement(node: NodeView, queue: CommandQueue): boolean {
-  if (node.claim === undefined || claimGeneration(node.claim) !== "alpha") return false;
-  if (!node.pods.some(isReschedulable)) return false;
-  if (queue.nodeNames.has(node.name)) return true;
-  return node.deleting && isTrue(node.claim, "DisruptionReason");
 }
 
 /** What an event about a candidate is about. */

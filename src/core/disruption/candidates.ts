@@ -3,7 +3,7 @@
  * what it costs, and what moving its pods costs. upstream: pkg/controllers/disruption/types.go
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
-import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { doNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -43,10 +43,38 @@ export interface Candidate {
   readonly doNotConsolidate: boolean;
 }
 
-/** One of our nodes that may not be disrupted now; `message` is upstream's, first letter small. */
-export interface Blocked {
-  readonly node: NodeView;
+/** What it is that keeps a node from being disrupted. */
+export type BlockKind =
+  | "noNode"
+  | "notInitialized"
+  | "leaving"
+  | "nominated"
+  | "annotation"
+  | "noPool"
+  | "paused"
+  | "pod"
+  | "pdb";
+
+/** An object that a person can look up. */
+export interface ObjectName {
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+/** Why a node may not be disrupted now; `message` is upstream's, first letter small. */
+export interface Block {
+  readonly kind: BlockKind;
   readonly message: string;
+  /** The object that causes it; absent: the node or its claim itself. */
+  readonly by?: ObjectName;
+  /** When it ends by itself, if that is known. */
+  readonly untilMs?: number;
+}
+
+/** One of our nodes that may not be disrupted now: the first thing that keeps it. */
+export interface Blocked extends Block {
+  readonly node: NodeView;
 }
 
 export interface CandidatesInput {
@@ -58,7 +86,7 @@ export interface CandidatesInput {
   readonly queued: ReadonlySet<string>;
   readonly disruptionClass: DisruptionClass;
   /** Why a pool's nodes are left alone for now; absent: none is. */
-  readonly paused?: (pool: Pool) => string | undefined;
+  readonly paused?: (pool: Pool) => Block | undefined;
 }
 
 /** Both by ascending node name. Nodes that are not ours are in neither. */
@@ -72,31 +100,63 @@ export function findCandidates(input: CandidatesInput): {
   for (const node of input.nodes) {
     if (!node.managed || node.claim === undefined || input.queued.has(node.name)) continue;
     const owner = node.poolId === undefined ? undefined : pools.get(node.poolId);
-    const message = blockage(input, node, node.claim, owner?.pool);
-    if (message !== undefined) blocked.push({ node, message });
+    const [block] = blocksOf(input, node, node.claim, owner?.pool, 1);
+    if (block !== undefined) blocked.push({ node, ...block });
     else if (owner !== undefined) candidates.push(candidateOf(node, node.claim, owner));
   }
   return { candidates, blocked };
 }
 
-function blockage(
-  { nowMs, pdbs, disruptionClass, paused }: CandidatesInput,
+/** Everything that keeps one node of ours, in the order it is looked at; at most `most`. */
+export function blocksOf(
+  input: Pick<CandidatesInput, "nowMs" | "pdbs" | "disruptionClass" | "paused">,
   node: NodeView,
   claim: NodeClaim,
   pool: Pool | undefined,
-): string | undefined {
-  if (node.node === undefined) return "nodeclaim does not have an associated node";
-  if (!node.initialized) return "node isn't initialized";
-  if (node.deleting) return "node is deleting or marked for deletion";
-  if (node.nominatedUntilMs > nowMs) return "node is nominated for a pending pod";
-  if (isAnnotated(node, claim))
-    return `disruption is blocked through the "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation`;
-  if (pool === undefined) return `NodePool not found (NodePool=${poolName(node)})`;
-  const pause = paused?.(pool);
-  if (pause !== undefined) return pause;
-  const passes = disruptionClass === "eventual" && claim.spec.terminationGracePeriod !== undefined;
-  return passes ? undefined : podBlockage(node, pdbs, nowMs);
+  most: number,
+): readonly Block[] {
+  const found: Block[] = [];
+  for (const check of CHECKS) {
+    const block = check(node, claim, input.nowMs);
+    if (block !== undefined && found.push(block) >= most) return found;
+  }
+  if (pool === undefined)
+    found.push({ kind: "noPool", message: `NodePool not found (NodePool=${poolName(node)})` });
+  const pause = pool === undefined ? undefined : input.paused?.(pool);
+  if (pause !== undefined) found.push(pause);
+  const passes =
+    input.disruptionClass === "eventual" && claim.spec.terminationGracePeriod !== undefined;
+  if (found.length >= most || passes) return found;
+  return addPodBlocks(found, node, input, most);
 }
+
+type Check = (node: NodeView, claim: NodeClaim, nowMs: number) => Block | undefined;
+
+const CHECKS: readonly Check[] = [
+  ({ node }) =>
+    node === undefined
+      ? { kind: "noNode", message: "nodeclaim does not have an associated node" }
+      : undefined,
+  ({ initialized }) =>
+    initialized ? undefined : { kind: "notInitialized", message: "node isn't initialized" },
+  ({ deleting }) =>
+    deleting ? { kind: "leaving", message: "node is deleting or marked for deletion" } : undefined,
+  ({ nominatedUntilMs }, _, nowMs) =>
+    nominatedUntilMs > nowMs
+      ? {
+          kind: "nominated",
+          message: "node is nominated for a pending pod",
+          untilMs: nominatedUntilMs,
+        }
+      : undefined,
+  (node, claim) =>
+    isAnnotated(node, claim)
+      ? {
+          kind: "annotation",
+          message: `disruption is blocked through the "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation`,
+        }
+      : undefined,
+];
 
 /** v1 heeds `true` only; older generations any value. */
 function isAnnotated(node: NodeView, claim: NodeClaim): boolean {
@@ -105,25 +165,44 @@ function isAnnotated(node: NodeView, claim: NodeClaim): boolean {
   return claimGeneration(claim) === "v1" ? value === "true" : value !== undefined;
 }
 
-function podBlockage(
+function addPodBlocks(
+  found: Block[],
   node: NodeView,
-  pdbs: readonly PodDisruptionBudget[],
-  nowMs: number,
-): string | undefined {
+  { pdbs, nowMs }: Pick<CandidatesInput, "pdbs" | "nowMs">,
+  most: number,
+): readonly Block[] {
   const { annotated, movable } = podFacts(node);
   for (const pod of annotated) {
-    if (hasDoNotDisrupt(pod, nowMs))
-      return `pod has "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation (Pod=${keyOf(pod)})`;
+    const verdict = doNotDisrupt(pod, nowMs);
+    if (verdict.kind !== "always" && verdict.kind !== "until") continue;
+    found.push({
+      kind: "pod",
+      message: `pod has "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation (Pod=${keyOf(pod)})`,
+      by: objectName("Pod", keyOf(pod)),
+      ...(verdict.kind === "until" ? { untilMs: verdict.untilMs } : {}),
+    });
+    if (found.length >= most) return found;
   }
   for (const pod of pdbs.length === 0 ? [] : movable) {
     const block = pdbBlock(pod, pdbs);
     if (block === undefined) continue;
     const names = block.pdbs.join(", ");
-    return block.reason === "multiple"
-      ? `eviction does not support multiple PDBs (PodDisruptionBudget=[${names}])`
-      : `pdb prevents pod evictions (PodDisruptionBudget=[${names}])`;
+    const message =
+      block.reason === "multiple"
+        ? `eviction does not support multiple PDBs (PodDisruptionBudget=[${names}])`
+        : `pdb prevents pod evictions (PodDisruptionBudget=[${names}])`;
+    // Pods of one workload have one guard.
+    if (found.some((one) => one.message === message)) continue;
+    const by = objectName("PodDisruptionBudget", block.pdbs[0] ?? "");
+    if (found.push({ kind: "pdb", message, by }) >= most) return found;
   }
-  return undefined;
+  return found;
+}
+
+/** Of `namespace/name`. */
+function objectName(kind: string, key: string): ObjectName {
+  const at = key.indexOf("/");
+  return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
 /** What does not change while the node's view does not: sweeps look at each node many times a second. */

@@ -1,0 +1,91 @@
+/**
+ * From a picture of the cluster to what one disruption method may know of it. The live loop and those who
+ * only ask (`karpenter explain`, `karpenter simulate`) come this way, so that they cannot disagree.
+ */
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
+import { planStaticNodes } from "../provisioning/static-nodes.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { balancedTotals } from "./balanced.ts";
+import { allowances } from "./budgets.ts";
+import { type Block, type Blocked, findCandidates } from "./candidates.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Method, MethodInput } from "./methods/method.ts";
+import type { Simulator } from "./simulate.ts";
+
+export interface Picture {
+  readonly nowMs: number;
+  /** The whole cluster, by name. */
+  readonly nodes: readonly NodeView[];
+  /** Pools that own nodes, usable or not. */
+  readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
+  /** What provisioning would plan with: pools that may be used, pods to place. */
+  readonly scheduling: SchedulingInput;
+  /** Of that scheduling input. */
+  readonly simulator: Simulator;
+  /** Ready pools with `replicas`; none while the gate is off. */
+  readonly staticPools: readonly PoolInput[];
+  readonly pdbs: readonly PodDisruptionBudget[];
+  /** Names of nodes that commands are about. */
+  readonly queued: ReadonlySet<string>;
+  /** Pools (by id) whose replacements failed of late. */
+  readonly backingOff: ReadonlySet<string>;
+  readonly paused: (pool: Pool) => Block | undefined;
+  readonly ledger: Ledger;
+  readonly spotToSpot: boolean;
+}
+
+/** `examined`: nodes that earlier slices of the method's sweep have looked at. */
+export function survey(
+  picture: Picture,
+  method: Pick<Method, "reason" | "disruptionClass">,
+  examined: ReadonlySet<string>,
+): { readonly input: MethodInput; readonly blocked: readonly Blocked[] } {
+  const { nowMs, nodes, pools, pdbs, queued, paused, ledger, simulator } = picture;
+  const { disruptionClass, reason } = method;
+  const found = findCandidates({ nowMs, nodes, pools, pdbs, queued, paused, disruptionClass });
+  const input: MethodInput = {
+    nowMs,
+    candidates: found.candidates,
+    nodes,
+    planStatic: (id, count) => {
+      const own = picture.staticPools.find(({ pool }) => pool.id === id);
+      return own === undefined ? undefined : planStaticNodes(picture.scheduling, own, count);
+    },
+    allowances: allowances(
+      pools.map(({ pool }) => pool),
+      nodes,
+      reason,
+      nowMs,
+    ),
+    pdbs,
+    simulator,
+    objection: (command) => ledger.objection(command, () => nodes, nowMs),
+    balancedTotals: once(() => balancedTotals(nodes, pools)),
+    spotToSpot: picture.spotToSpot,
+    alphaBusy: nodes.some((node) => isAlphaReplacement(node, queued)),
+    backingOff: picture.backingOff,
+    examined,
+  };
+  return { input, blocked: found.blocked };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** A used alpha node that a command of ours takes away and that is not gone yet. */
+function isAlphaReplacement(node: NodeView, queued: ReadonlySet<string>): boolean {
+  if (node.claim === undefined || claimGeneration(node.claim) !== "alpha") return false;
+  if (!node.pods.some(isReschedulable)) return false;
+  if (queued.has(node.name)) return true;
+  return node.deleting && isTrue(node.claim, "DisruptionReason");
+}
