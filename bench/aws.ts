@@ -102,7 +102,7 @@ async function queueHere(count: number): Promise<FullQueue> {
 }
 
 async function launchPath(count: number): Promise<void> {
-  const world = await awsWorld();
+  const world = await awsWorld({}, { everyType: true });
   await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
   await world.clock.advance(1_000);
   for (const id of world.aws.state.subnets.keys()) world.aws.controls.setFreeAddresses(id, 1_000_000);
@@ -136,7 +136,7 @@ async function launchPath(count: number): Promise<void> {
 }
 
 async function types(): Promise<void> {
-  const world = await awsWorld();
+  const world = await awsWorld({}, { everyType: true });
   const { zones } = world.aws.state;
   while (zones.length < 6) {
     const letter = "abcdef"[zones.length] as string;
@@ -171,7 +171,7 @@ async function types(): Promise<void> {
 }
 
 async function pools(): Promise<void> {
-  const world = await awsWorld();
+  const world = await awsWorld({}, { everyType: true });
   await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
   await world.clock.advance(1_000);
   const ask = (n: number): Promise<readonly unknown[]> => world.cloud.getInstanceTypes(pool({ name: `p-${n}`, classRef: CLASS } as never));

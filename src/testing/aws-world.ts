@@ -25,6 +25,8 @@ import { type FakeKube, fakeKube } from "./fake-kube.ts";
 export const REGION = "us-east-1";
 export const CLUSTER = "karpenter-demo";
 
+const FEW = /^(t3|t4g|c5n?|c6g|m5|m5d|m6g|r5|g4dn|g5|p3|inf2|p5|trn1)\./;
+
 export interface AwsWorld {
   readonly clock: VirtualClock;
   readonly kube: FakeKube;
@@ -45,7 +47,11 @@ export interface AwsWorld {
   stop(): Promise<void>;
 }
 
-export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<AwsWorld> {
+/** The region sells some families, so that a world costs little; `everyType` makes it a whole region. */
+export async function awsWorld(
+  settings: Partial<AwsSettings> = {},
+  region: { readonly everyType?: boolean } = {},
+): Promise<AwsWorld> {
   const clock = new VirtualClock();
   const kube = fakeKube(clock);
   const version = { status: 200, headers: {}, body: { major: "1", minor: "34" } };
@@ -68,6 +74,7 @@ export async function awsWorld(settings: Partial<AwsSettings> = {}): Promise<Aws
     clusterName: CLUSTER,
     kubernetesVersion: "1.34",
     onInstance: (event) => instances.push(event),
+    ...(region.everyType === true ? {} : { sells: (type: string) => FEW.test(type) }),
   });
   const mirrors = new LiveMirrors({ client, clock, random, log });
   const { cloud, controllers } = createAwsProvider({

@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Random } from "../../base/random.ts";
 import type { AvailabilityZone, EksCluster, Tag } from "../../providers/aws/api.ts";
 import type { Trace } from "../trace.ts";
-import { embeddedCatalogue } from "./catalogue.ts";
+import { catalogueOf, embeddedCatalogue } from "./catalogue.ts";
 import { installRules } from "./event-bus.ts";
 import { Faults } from "./faults.ts";
 import { publishStockImages } from "./images.ts";
@@ -33,6 +33,8 @@ export interface BaseOptions {
   readonly clusterCaBundle?: string;
   readonly timings?: Partial<InstanceTimings>;
   readonly trace?: Trace;
+  /** Whether the region sells a type; absent: it sells all. */
+  readonly sells?: (instanceType: string) => boolean;
 }
 
 const TIMINGS: InstanceTimings = {
@@ -53,7 +55,7 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
     timings: { ...TIMINGS, ...options.timings },
     notify,
     trace: options.trace,
-    catalogue: embeddedCatalogue(),
+    catalogue: options.sells === undefined ? embeddedCatalogue() : catalogueOf(options.sells),
     faults: new Faults(),
     region: options.region,
     accountId: options.accountId ?? "123456789012",

@@ -78,6 +78,17 @@ export function embeddedCatalogue(): Catalogue {
   return embedded;
 }
 
+/** The part of the embedded catalogue whose types `sells` picks. */
+export function catalogueOf(sells: (type: string) => boolean): Catalogue {
+  const { names, facts, info } = embeddedCatalogue();
+  const sold = names.filter(sells);
+  return {
+    names: sold,
+    facts: new Map([...facts].filter(([name]) => sells(name))),
+    info: (name) => (sells(name) ? info(name) : undefined),
+  };
+}
+
 function createCatalogue(rows: Readonly<Record<string, Row>>): Catalogue {
   const names = Object.keys(rows).sort();
   const facts = new Map<string, TypeFacts>();
