@@ -49,8 +49,18 @@ export function isConsolidatable(candidate: Candidate): boolean {
   return generation !== "v1" || isTrue(claim, "Consolidatable");
 }
 
+/** What it is that speaks against a move. `noGain`: nothing that could come instead is cheaper enough. */
+export type StayingKind =
+  | "noPlace"
+  | "noGain"
+  | "tooMany"
+  | "backingOff"
+  | "restraint"
+  | "balanced";
+
 /** Why nodes stay; `verdicts` where it was their pools' policy that had the last word. */
 export interface Staying {
+  readonly kind: StayingKind;
   readonly message: string;
   readonly verdicts?: readonly Verdict[];
 }
@@ -63,11 +73,12 @@ export function consolidate(
   const found = cheapestMove(candidates, input);
   if ("message" in found) return found;
   const objection = input.objection(found);
-  if (objection !== undefined) return { message: objection };
+  if (objection !== undefined) return { kind: "restraint", message: objection };
   const verdicts = weigh(found, input.balancedTotals());
   const refused = verdicts.find(({ approved }) => !approved);
   if (refused === undefined) return { ...found, verdicts };
   return {
+    kind: "balanced",
     message: `NodePool "${refused.pool.name}" has consolidation policy Balanced, ${describeVerdict(refused)}`,
     verdicts,
   };
@@ -94,12 +105,13 @@ function asPlanned(
   { spotToSpot, backingOff }: MethodInput,
 ): Command | Staying {
   if (homeless.length > 0)
-    return { message: `Not all pods would schedule, ${homeless.join("; ")}` };
+    return { kind: "noPlace", message: `Not all pods would schedule, ${homeless.join("; ")}` };
   const { generation } = candidates[0] as Candidate;
-  const tooMany = { message: `Can't remove without creating ${replacements.length} candidates` };
+  const message = `Can't remove without creating ${replacements.length} candidates`;
+  const tooMany: Staying = { kind: "tooMany", message };
   if (replacements.length > (generation === "v1" ? MOST_REPLACEMENTS : 1)) return tooMany;
   if (replacements.some(({ pool }) => backingOff.has(pool.id)))
-    return { message: "Can't replace now, the last replacement failed" };
+    return { kind: "backingOff", message: "Can't replace now, the last replacement failed" };
   const before = priceOfAll(candidates);
   const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
   if (replacements.length > 1 && after >= before) return tooMany;
@@ -111,9 +123,9 @@ function asPlanned(
         ? before
         : Math.floor((before * plan.cheapest.priceMicroUsd) / after);
     const cheaper = cheaperPlan(plan, candidates, share, spotToSpot);
-    if ("message" in cheaper) return cheaper;
+    if ("message" in cheaper) return { kind: "noGain", ...cheaper };
     const fresh = candidates.length > 1 ? withoutSameTypes(cheaper.plan, candidates) : cheaper;
-    if ("message" in fresh) return fresh;
+    if ("message" in fresh) return { kind: "noGain", ...fresh };
     plans.push(fresh.plan);
   }
   return {

@@ -4,6 +4,7 @@
  * Upstream takes any saving at any time; people then see nodes replaced by their like for hours.
  */
 import type { Pod } from "../../apis/core/pod.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
@@ -55,6 +56,13 @@ export class Ledger {
     );
   }
 
+  /** Until when a node that came in place of others is not replaced; undefined for any other. */
+  restEndsMs(claim: NodeClaim): number | undefined {
+    const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
+    if (madeFor(claim) === undefined || bornMs === undefined) return undefined;
+    return bornMs + this.#restraint.replacementRestMs;
+  }
+
   #tooSmall(command: Command): string | undefined {
     if (command.replacements.length === 0) return undefined;
     const before = command.candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
@@ -66,11 +74,8 @@ export class Ledger {
 
   #tooSoon({ candidates, replacements }: Command, nowMs: number): string | undefined {
     if (replacements.length === 0) return undefined;
-    const { replacementRestMs } = this.#restraint;
     for (const { claim, node } of candidates) {
-      const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
-      if (madeFor(claim) === undefined || bornMs === undefined) continue;
-      const leftMs = bornMs + replacementRestMs - nowMs;
+      const leftMs = (this.restEndsMs(claim) ?? nowMs) - nowMs;
       if (leftMs <= 0) continue;
       const minutes = Math.ceil(leftMs / 60_000);
       return `Node "${node.name}" came in place of another a while ago, it is not replaced for ${minutes} more minute(s)`;

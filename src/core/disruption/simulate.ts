@@ -4,6 +4,7 @@
  * what they need beyond that is not held against the candidates.
  * upstream: pkg/controllers/disruption/helpers.go (SimulateScheduling)
  */
+import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -18,6 +19,8 @@ export interface Simulation {
   readonly replacements: readonly PlannedClaim[];
   /** Names of the nodes that would take pods of the candidates. */
   readonly targets: readonly string[];
+  /** Which pods those nodes would take. */
+  readonly placements: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
   /** `ns/name => why`, at most five; empty: every pod has a place. */
   readonly homeless: readonly string[];
 }
@@ -81,6 +84,7 @@ function simulate(
   return {
     replacements: result.newClaims,
     targets: result.existing.map(({ nodeName }) => nodeName),
+    placements: result.existing,
     homeless: homeless.sort().slice(0, MAX_SHOWN),
   };
 }

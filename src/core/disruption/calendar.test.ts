@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import type { Budget } from "../../apis/karpenter/nodepool.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { pool } from "../../testing/builders.ts";
+import { nextAllowed, windowOf } from "./calendar.ts";
+
+const at = (text: string) => fromRfc3339(text) as number;
+
+function window(budget: Partial<Budget>, now: string) {
+  const found = windowOf({ nodes: "0", ...budget }, at(now));
+  return found?.changesAtMs === undefined
+    ? found
+    : `${found.active ? "closes" : "opens"} ${toRfc3339(found.changesAtMs)}`;
+}
+
+describe("a budget's window", () => {
+  const nights = { schedule: "0 22 * * *", duration: "8h" };
+
+  it.each([
+    ["2026-01-05T12:00:00Z", nights, "opens 2026-01-05T22:00:00Z"],
+    ["2026-01-05T22:00:00Z", nights, "closes 2026-01-06T06:00:00Z"],
+    ["2026-01-06T05:59:59Z", nights, "closes 2026-01-06T06:00:00Z"],
+    ["2026-01-06T06:00:00Z", nights, "opens 2026-01-06T22:00:00Z"],
+    // Clocks go back on 25 October: the night is an hour longer in UTC.
+    [
+      "2026-10-24T12:00:00Z",
+      { schedule: "CRON_TZ=Europe/Zurich 0 22 * * *", duration: "8h" },
+      "opens 2026-10-24T20:00:00Z",
+    ],
+    // Two windows that overlap are one.
+    [
+      "2026-01-05T00:30:00Z",
+      { schedule: "0 0,1 * * *", duration: "90m" },
+      "closes 2026-01-05T02:30:00Z",
+    ],
+  ])("at %s of %j: %s", (now, budget, expected) => {
+    expect(window(budget, now)).toBe(expected);
+  });
+
+  it("never closes when its hits leave no gap, and says nothing when it cannot be read", () => {
+    expect(window({ schedule: "@hourly", duration: "1h" }, "2026-01-05T00:30:00Z")).toEqual({
+      active: true,
+    });
+    expect(window({ schedule: "often", duration: "1h" }, "2026-01-05T00:30:00Z")).toBeUndefined();
+  });
+});
+
+describe("the next allowed disruption", () => {
+  const next = (budgets: readonly Budget[], nodes = 10, disrupting = 0) => {
+    const found = nextAllowed(
+      pool({ disruption: { ...pool().disruption, budgets } }),
+      "Underutilized",
+      { nodes, disrupting },
+      at("2026-01-05T12:00:00Z"),
+    );
+    return found.when === "at" ? toRfc3339(found.atMs) : found.when;
+  };
+
+  it.each([
+    ["no budget", [], 0, "now"],
+    ["a share", [{ nodes: "10%" }], 0, "now"],
+    ["a share that is used up", [{ nodes: "10%" }], 1, "busy"],
+    ["nothing at all", [{ nodes: "0" }], 0, "never"],
+    ["nothing for another reason", [{ nodes: "0", reasons: ["Drifted" as const] }], 0, "now"],
+    [
+      "nothing by day",
+      [{ nodes: "0", schedule: "0 9 * * *", duration: "8h" }],
+      0,
+      "2026-01-05T17:00:00Z",
+    ],
+    [
+      "nothing by day, and two nodes are not ready",
+      [{ nodes: "0", schedule: "0 9 * * *", duration: "8h" }, { nodes: "1" }],
+      2,
+      "2026-01-05T17:00:00Z",
+    ],
+    ["a budget that cannot be read", [{ nodes: "few" }], 0, "broken"],
+  ])("with %s", (_, budgets, disrupting, expected) => {
+    expect(next(budgets, 10, disrupting)).toBe(expected);
+  });
+});

@@ -1,0 +1,71 @@
+/**
+ * Budgets over time: when a window opens or closes, and when a pool may next lose a node. For answers to
+ * people; decisions only ask what holds now (budgets.ts).
+ */
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { Budget } from "../../apis/karpenter/nodepool.ts";
+import { nextAfter, parseCron } from "../../base/cron.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { allowedDisruptions } from "./budgets.ts";
+import type { CommandReason } from "./command.ts";
+
+export interface Window {
+  readonly active: boolean;
+  /** When it closes, or opens next; absent: never, as far as can be seen. */
+  readonly changesAtMs?: number;
+}
+
+/** Windows that follow each other without a gap are taken together up to this many. */
+const MOST_WINDOWS = 1_000;
+const HORIZON_MS = 366 * 24 * 60 * 60_000;
+
+/** Where a budget stands in its schedule; undefined when that cannot be read. */
+export function windowOf({ schedule, duration }: Budget, nowMs: number): Window | undefined {
+  if (schedule === undefined && duration === undefined) return { active: true };
+  const cron = parseCron(schedule ?? "");
+  const durationMs = parseDuration(duration ?? "");
+  if (cron === undefined || durationMs === undefined) return undefined;
+  let hitMs = nextAfter(cron, nowMs - durationMs);
+  if (hitMs === undefined) return { active: false };
+  if (hitMs > nowMs) return { active: false, changesAtMs: hitMs };
+  for (let count = 0; count < MOST_WINDOWS; count++) {
+    const endMs: number = hitMs + durationMs;
+    const next = nextAfter(cron, hitMs);
+    if (next === undefined || next > endMs) return { active: true, changesAtMs: endMs };
+    hitMs = next;
+  }
+  return { active: true };
+}
+
+/** `busy`: once nodes that are down or leaving now are done. `broken`: a budget cannot be read. */
+export type NextAllowed =
+  | { readonly when: "now" | "busy" | "never" | "broken" }
+  | { readonly when: "at"; readonly atMs: number };
+
+/** When the pool's budgets next let a node go for this reason. */
+export function nextAllowed(
+  pool: Pool,
+  reason: CommandReason,
+  { nodes, disrupting }: { readonly nodes: number; readonly disrupting: number },
+  nowMs: number,
+): NextAllowed {
+  const now = allowedDisruptions(pool, reason, nodes, nowMs);
+  if (now === undefined) return { when: "broken" };
+  if (now > disrupting) return { when: "now" };
+  if (now > 0) return { when: "busy" };
+  let someMs: number | undefined;
+  let atMs: number | undefined = nowMs;
+  for (let count = 0; count < MOST_WINDOWS; count++) {
+    atMs = nextChange(pool.disruption.budgets, atMs);
+    if (atMs === undefined || atMs > nowMs + HORIZON_MS) break;
+    const allowed = allowedDisruptions(pool, reason, nodes, atMs) ?? 0;
+    if (allowed > disrupting) return { when: "at", atMs };
+    if (allowed > 0) someMs ??= atMs;
+  }
+  return someMs === undefined ? { when: "never" } : { when: "at", atMs: someMs };
+}
+
+function nextChange(budgets: readonly Budget[], nowMs: number): number | undefined {
+  const changes = budgets.flatMap((budget) => windowOf(budget, nowMs)?.changesAtMs ?? []);
+  return changes.length === 0 ? undefined : Math.min(...changes);
+}
