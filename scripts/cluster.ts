@@ -1,25 +1,35 @@
 /**
- * `npm run cluster -- up|down|status [--data DIR]`: a real control plane with kwok on this machine's
- * loopback, its kubeconfig in DIR (default .karpenter/cluster). It runs until `down`. `build` only builds.
+ * `npm run cluster -- up|down|status [--ports api=6443,etcd=2379,…] [--data DIR]`: a real control plane with
+ * kwok on this machine's loopback, its kubeconfig in DIR (default .karpenter/cluster). It runs until `down`.
+ * Ports that are not named are free ones. `build` only builds.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { binaries, NoGoError } from "../test/cluster/binaries.ts";
-import { startControlPlane, status, stopControlPlane } from "../test/cluster/control-plane.ts";
+import { binaries } from "../test/cluster/binaries.ts";
+import {
+  PORT_NAMES,
+  type Ports,
+  startControlPlane,
+  status,
+  stopControlPlane,
+} from "../test/cluster/control-plane.ts";
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { data: { type: "string", default: ".karpenter/cluster" } },
+  options: {
+    data: { type: "string", default: ".karpenter/cluster" },
+    ports: { type: "string", default: "" },
+  },
 });
 const directory = resolve(values.data);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 switch (positionals[0]) {
   case "up":
-    await withGo(up);
+    await orSay(up);
     break;
   case "build":
-    await withGo(() => binaries(say));
+    await orSay(() => binaries(say));
     break;
   case "down":
     await stopControlPlane(directory);
@@ -34,11 +44,15 @@ switch (positionals[0]) {
     break;
   }
   default:
-    process.stderr.write("usage: npm run cluster -- build|up|down|status [--data DIR]\n");
+    process.stderr.write(
+      "usage: npm run cluster -- build|up|down|status [--ports …] [--data DIR]\n",
+    );
     process.exitCode = 2;
 }
 
 async function up(): Promise<void> {
+  const ports = portsIn(values.ports);
+  if (ports === undefined) return;
   // Interrupted on the way up, nothing stays.
   for (const name of ["SIGINT", "SIGTERM"] as const) {
     process.once(name, () => {
@@ -46,19 +60,35 @@ async function up(): Promise<void> {
     });
   }
   const startedMs = performance.now();
-  const plane = await startControlPlane({ directory, stays: true, tell: say });
+  const plane = await startControlPlane({ directory, ports, stays: true, tell: say });
   plane.transport.close();
   say(`ready after ${((performance.now() - startedMs) / 1000).toFixed(1)} s: ${plane.url}`);
   say(`export KUBECONFIG=${plane.kubeconfig}`);
 }
 
-/** Without Go there is one line, no stack. */
-async function withGo(run: () => Promise<unknown>): Promise<void> {
+/** `api=6443,etcd=2379`; undefined, and said, when it is not of that form. */
+function portsIn(text: string): Partial<Ports> | undefined {
+  const ports: Partial<Record<keyof Ports, number>> = {};
+  for (const part of text === "" ? [] : text.split(",")) {
+    const [, given, number] = /^([a-z]+)=(\d+)$/.exec(part) ?? [];
+    const name = PORT_NAMES.find((one) => one === given);
+    if (name === undefined || Number(number) < 1 || Number(number) > 65_535) {
+      const wanted = `name=port with a name of ${PORT_NAMES.join(", ")}, joined by commas`;
+      process.stderr.write(`--ports: "${part}" is not understood; wanted is ${wanted}\n`);
+      process.exitCode = 2;
+      return undefined;
+    }
+    ports[name] = Number(number);
+  }
+  return ports;
+}
+
+/** What cannot be done here is said in one line, without a stack. */
+async function orSay(run: () => Promise<unknown>): Promise<void> {
   try {
     await run();
   } catch (error) {
-    if (!(error instanceof NoGoError)) throw error;
-    process.stderr.write(`${error.message}\n`);
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
     process.exitCode = 1;
   }
 }

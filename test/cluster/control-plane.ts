@@ -15,7 +15,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHttpTransport } from "../../src/kube/http-transport.ts";
@@ -28,6 +28,8 @@ export interface ControlPlaneOptions {
   readonly directory: string;
   /** Goes on when this process ends. Default false. */
   readonly stays?: boolean;
+  /** Those not named are chosen among the free ones. */
+  readonly ports?: Partial<Ports>;
   /** Default: all. etcd and kube-apiserver are always there. */
   readonly programs?: readonly Program[];
   /** Put after our own. */
@@ -52,13 +54,9 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-interface Ports {
-  readonly etcd: number;
-  readonly peer: number;
-  readonly api: number;
-  readonly manager: number;
-  readonly scheduler: number;
-}
+/** Who listens on what, on loopback; `peer` is etcd's second. */
+export const PORT_NAMES = ["api", "etcd", "peer", "manager", "scheduler"] as const;
+export type Ports = Readonly<Record<(typeof PORT_NAMES)[number], number>>;
 
 const READY_LIMIT_MS = 120_000;
 
@@ -74,7 +72,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   for (const folder of ["logs", "pids", "certs"])
     mkdirSync(join(directory, folder), { recursive: true, mode: 0o700 });
   const identity = await identityIn(join(directory, "identity"));
-  const ports = await freePorts();
+  const ports = await portsFor(options.ports ?? {});
   const url = `https://127.0.0.1:${ports.api}`;
   const kubeconfig = writeFiles(directory, url, identity);
   const children: ChildProcess[] = [];
@@ -286,19 +284,28 @@ function writeFiles(directory: string, url: string, identity: Identity): string 
   return kubeconfig;
 }
 
-/** Ports that nobody listens on, held together so that they differ. */
-async function freePorts(): Promise<Ports> {
-  const servers = await Promise.all(
-    Array.from({ length: 5 }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  const [etcd = 0, peer = 0, api = 0, manager = 0, scheduler = 0] = ports;
-  return { etcd, peer, api, manager, scheduler };
+/** Held together, so that they differ; throws when somebody listens on one that was asked for. */
+async function portsFor(asked: Partial<Ports>): Promise<Ports> {
+  const servers: [keyof Ports, Server][] = [];
+  try {
+    // What was asked for comes first: none of the others may be given its number.
+    for (const name of PORT_NAMES.toSorted((a, b) => (asked[b] ?? 0) - (asked[a] ?? 0)))
+      servers.push([name, await listenOn(name, asked[name] ?? 0)]);
+    const ports = servers.map(([name, server]) => [name, (server.address() as AddressInfo).port]);
+    return Object.fromEntries(ports) as Ports;
+  } finally {
+    await Promise.all(servers.map(([, server]) => new Promise((resolve) => server.close(resolve))));
+  }
+}
+
+function listenOn(name: keyof Ports, port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", (error: Error) =>
+      reject(new Error(`port ${port} for ${name} is not free: ${error.message}`)),
+    );
+    server.listen(port, "127.0.0.1", () => resolve(server));
+  });
 }
 
 async function answers(transport: Transport, path: string): Promise<boolean> {
