@@ -3,28 +3,19 @@
  * anywhere.
  */
 import { stringify } from "yaml";
-import { KWOK_NODE_CLASS } from "../apis/kwok/kwoknodeclass.ts";
-import type { Clock } from "../base/clock.ts";
 import { SystemClock } from "../base/system-clock.ts";
 import { leastPriceMicroUsd } from "../core/planner/least-price.ts";
 import { planBatch } from "../core/planner/plan-batch.ts";
 import { plannerOptions } from "../core/planner/planner-options.ts";
 import { remedies } from "../core/provisioning/remedy.ts";
-import { createHttpTransport } from "../kube/http-transport.ts";
-import { createKubeClient } from "../kube/kube-client.ts";
-import { clusterAccess, KubeconfigError } from "../kube/kubeconfig.ts";
-import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../providers/kwok/instance-types.ts";
-import { BUILD } from "./build.ts";
 import { CliError } from "./cli-error.ts";
-import { awsCatalogue, type Cloud } from "./plan/aws-catalogue.ts";
 import { readDocuments, readText } from "./plan/documents.ts";
-import { parseInstanceTypes } from "./plan/instance-type-file.ts";
-import { readCluster } from "./plan/live-cluster.ts";
-import { type Manifests, sortManifests } from "./plan/manifests.ts";
+import { sortManifests } from "./plan/manifests.ts";
 import { planOf } from "./plan/plan.ts";
 import { planText } from "./plan/plan-text.ts";
-import { planningInput, regionOf } from "./plan/planning-input.ts";
+import { planningInput } from "./plan/planning-input.ts";
 import { parseSchedulerConfig } from "./plan/scheduler-config.ts";
+import { cloudOf, liveObjects } from "./plan/sources.ts";
 
 export interface PlanFlags {
   readonly filename?: readonly string[];
@@ -97,38 +88,6 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD): Promis
     out(flags.output === "json" ? `${JSON.stringify(found, null, 2)}\n` : stringify(found));
   }
   return found.unschedulable.length === 0 ? 0 : 2;
-}
-
-/** From the cluster that KUBECONFIG names, or the one this runs in. */
-async function liveObjects(clock: Clock): ReturnType<typeof readCluster> {
-  try {
-    const access = clusterAccess(process.env["KUBECONFIG"], process.env, clock);
-    const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
-    return await readCluster(createKubeClient(transport));
-  } catch (error) {
-    if (error instanceof KubeconfigError) throw new CliError(`--cluster: ${error.message}`);
-    throw error;
-  }
-}
-
-async function cloudOf(flags: PlanFlags, manifests: Manifests): Promise<Cloud> {
-  if (flags.instanceTypes === undefined) {
-    const region = flags.region ?? regionOf(manifests) ?? "us-east-1";
-    return withKwok(await awsCatalogue(region, manifests));
-  }
-  const path = flags.instanceTypes;
-  const { instanceTypes, wellKnownLabels } = parseInstanceTypes(path, readText(path));
-  return { wellKnownLabels, typesOf: async () => instanceTypes, notes: [] };
-}
-
-/** NodePools of the kwok provider get its catalogue. */
-function withKwok(aws: Cloud): Cloud {
-  return {
-    wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],
-    notes: aws.notes,
-    typesOf: async (pool) =>
-      pool.classRef.group === KWOK_NODE_CLASS.group ? kwokInstanceTypes() : aws.typesOf(pool),
-  };
 }
 
 /** Milliseconds with one decimal. */

@@ -175,7 +175,8 @@ export function createOperator(deps: OperatorDeps): Operator {
   };
 }
 
-function settingsOf(options: Options): Settings {
+/** What the table of options means to the controllers. */
+export function settingsOf(options: Options): Settings {
   return {
     batchIdleMs: options.batchIdleDuration,
     batchMaxMs: options.batchMaxDuration,

@@ -18,6 +18,7 @@ import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
 import { applyOverlays } from "../../core/cloudprovider/overlays.ts";
+import { recordOf } from "../../core/disruption/record.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
   PoolInput,
@@ -43,25 +44,33 @@ export interface PlanSettings {
 /** upstream: MaxInstanceTypes */
 const MAX_INSTANCE_TYPES = 600;
 
+export interface PlanningInput {
+  readonly input: SchedulingInput;
+  readonly notes: readonly string[];
+  /** Pools that may be used, and others that have nodes. */
+  readonly pools: readonly PoolInput[];
+}
+
 export async function planningInput(
   manifests: Manifests,
   cloud: Cloud,
   settings: PlanSettings,
   nowMs: number,
-): Promise<{ readonly input: SchedulingInput; readonly notes: readonly string[] }> {
+): Promise<PlanningInput> {
   const { pods, volumeClaims } = expandWorkloads(manifests);
   const { services, workloads } = manifests;
   const cluster = clusterOf(manifests, pods);
   const notes: string[] = [];
-  const bare = await usablePools(manifests, cluster, cloud, settings.poolNames, notes);
-  const pools = withOverlays(bare, manifests, notes);
+  const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
+  const pools = withOverlays(bare.pools, manifests, notes);
   notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
   return {
     notes,
+    pools,
     input: {
       nowMs,
       pods: [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)],
-      pools,
+      pools: pools.filter(({ pool }) => bare.usable.has(pool.id)),
       nodes: cluster.nodes(),
       daemonPods: cluster.daemonPods(),
       namespaces: namespacesOf(manifests, pods),
@@ -106,6 +115,11 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
   for (const limitRange of manifests.limitRanges) cluster.updateLimitRange(limitRange);
   for (const daemonSet of manifests.daemonSets) cluster.updateDaemonSet(daemonSet);
   for (const pod of pods) cluster.updatePod(pod);
+  // A disruption command under way takes them.
+  for (const claim of manifests.claims) {
+    const { providerID } = claim.status ?? {};
+    if (providerID && recordOf(claim) !== undefined) cluster.markForDeletion(providerID);
+  }
   return cluster;
 }
 
@@ -139,13 +153,13 @@ function leavingPods(manifests: Manifests, cluster: ClusterState, nowMs: number)
     );
 }
 
-async function usablePools(
+async function poolInputs(
   manifests: Manifests,
   cluster: ClusterState,
   cloud: Cloud,
   names: readonly string[],
   notes: string[],
-): Promise<PoolInput[]> {
+): Promise<{ readonly pools: readonly PoolInput[]; readonly usable: ReadonlySet<string> }> {
   const all = manifests.pools.map((native) => ({ native, pool: toPool(native) }));
   for (const name of names) {
     if (!all.some(({ pool }) => isNamed(pool, name))) {
@@ -153,20 +167,21 @@ async function usablePools(
       throw new CliError(`--nodepool-only: no NodePool ${name} in the input; there: ${known}`);
     }
   }
-  const inputs: PoolInput[] = [];
+  const owners = new Set(cluster.nodes().map(({ poolId }) => poolId));
+  const pools: PoolInput[] = [];
+  const usable = new Set<string>();
   for (const { native, pool } of all) {
-    if (names.length > 0 && !names.some((name) => isNamed(pool, name))) continue;
+    const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
     const why = unusable(pool, condition(native, "Ready")?.status === "False");
-    if (why !== undefined) {
-      notes.push(`${pool.id}: passed over, ${why}`);
-      continue;
-    }
+    if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
+    if (isChosen && why === undefined) usable.add(pool.id);
+    else if (!owners.has(pool.id)) continue;
     const instanceTypes = await cloud.typesOf(pool);
-    inputs.push({ pool, instanceTypes, usage: cluster.poolUsage(pool.id) });
+    pools.push({ pool, instanceTypes, usage: cluster.poolUsage(pool.id) });
   }
   if (all.length === 0)
     notes.push("no NodePool or Provisioner in the input: nothing can be launched");
-  return inputs;
+  return { pools, usable };
 }
 
 /** Prices and resources that NodeOverlays lay over the catalogue. */

@@ -1,0 +1,50 @@
+/** Where a plan gets its facts: the objects of a cluster, and what its NodePools can launch. */
+import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import type { Clock } from "../../base/clock.ts";
+import { createHttpTransport } from "../../kube/http-transport.ts";
+import { createKubeClient } from "../../kube/kube-client.ts";
+import { clusterAccess, KubeconfigError } from "../../kube/kubeconfig.ts";
+import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../../providers/kwok/instance-types.ts";
+import { BUILD } from "../build.ts";
+import { CliError } from "../cli-error.ts";
+import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
+import { readText } from "./documents.ts";
+import { parseInstanceTypes } from "./instance-type-file.ts";
+import { readCluster } from "./live-cluster.ts";
+import type { Manifests } from "./manifests.ts";
+import { regionOf } from "./planning-input.ts";
+
+/** From the cluster that KUBECONFIG names, or the one this runs in. */
+export async function liveObjects(clock: Clock): ReturnType<typeof readCluster> {
+  try {
+    const access = clusterAccess(process.env["KUBECONFIG"], process.env, clock);
+    const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
+    return await readCluster(createKubeClient(transport));
+  } catch (error) {
+    if (error instanceof KubeconfigError) throw new CliError(`--cluster: ${error.message}`);
+    throw error;
+  }
+}
+
+export async function cloudOf(
+  flags: { readonly instanceTypes?: string; readonly region?: string },
+  manifests: Manifests,
+): Promise<Cloud> {
+  if (flags.instanceTypes === undefined) {
+    const region = flags.region ?? regionOf(manifests) ?? "us-east-1";
+    return withKwok(await awsCatalogue(region, manifests));
+  }
+  const path = flags.instanceTypes;
+  const { instanceTypes, wellKnownLabels } = parseInstanceTypes(path, readText(path));
+  return { wellKnownLabels, typesOf: async () => instanceTypes, notes: [] };
+}
+
+/** NodePools of the kwok provider get its catalogue. */
+function withKwok(aws: Cloud): Cloud {
+  return {
+    wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],
+    notes: aws.notes,
+    typesOf: async (pool) =>
+      pool.classRef.group === KWOK_NODE_CLASS.group ? kwokInstanceTypes() : aws.typesOf(pool),
+  };
+}
