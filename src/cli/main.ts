@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import { BUILD } from "./build.ts";
 import { controllerCommand } from "./commands/controller.ts";
+import { explainCommand } from "./commands/explain.ts";
 import { interruptCommand } from "./commands/interrupt.ts";
 import { planCommand } from "./commands/plan.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
@@ -15,6 +16,7 @@ const program = new Command("karpenter")
 program.addCommand(sandboxCommand());
 program.addCommand(controllerCommand());
 program.addCommand(planCommand());
+program.addCommand(explainCommand());
 program.addCommand(interruptCommand());
 
 await runProgram(program);

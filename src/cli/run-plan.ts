@@ -43,13 +43,13 @@ export interface PlanStreams {
   readonly err: (text: string) => void;
 }
 
-const STANDARD: PlanStreams = {
+export const STANDARD_STREAMS: PlanStreams = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
 };
 
 /** Prints the plan; the exit code as the command tells it. Throws CliError for bad input. */
-export async function runPlan(flags: PlanFlags, { out, err } = STANDARD): Promise<number> {
+export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS): Promise<number> {
   if (flags.filename === undefined && flags.cluster !== true) {
     throw new CliError("missing the manifests: use -f FILE, or --cluster");
   }

@@ -1,0 +1,216 @@
+/** Answers for people: the essence in the first line, then what stands behind it, one fact a line. */
+import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
+import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
+import type { Hold } from "../../core/answers/holds.ts";
+import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
+import type { NodeAnswer } from "../../core/answers/node-answer.ts";
+import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
+import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
+import type { Answer, WaitingPodAnswer } from "./explain.ts";
+
+const NAMED = 5;
+
+/** Ends with a newline. */
+export function explainText(answer: Answer, notes: readonly string[]): string {
+  const lines =
+    answer.kind === "Node"
+      ? nodeLines(answer)
+      : answer.kind === "Pod"
+        ? podLines(answer)
+        : poolLines(answer);
+  return `${[answer.says, ...lines, ...notes.map((note) => `note: ${note}`)].join("\n")}\n`;
+}
+
+function nodeLines(answer: NodeAnswer): readonly string[] {
+  const { origin, type, marks = [], expires, holds = [], removal, alone, pods = [] } = answer;
+  return [
+    ...section("Why it is here", [
+      ...(origin === undefined
+        ? []
+        : [
+            `NodeClaim ${answer.nodeClaim}, made ${origin.createdAt} from ${answer.nodePool ?? "?"}: ${origin.says}`,
+            ...(origin.pods.length === 0 ? [] : [`waited for it: ${named(origin.pods)}`]),
+          ]),
+      ...(answer.managed
+        ? [`runs now: ${pods.length === 0 ? "nothing that would move" : named(pods)}`]
+        : []),
+    ]),
+    ...(type === undefined ? [] : section("Why this type", typeLines(type))),
+    ...(answer.managed
+      ? section("Why it is not removed", [
+          ...holds.map(holdLine),
+          ...(holds.length === 0 ? ["nothing keeps it"] : []),
+          ...marks.map(
+            ({ type: mark, since, reason }) =>
+              `marked ${mark} since ${since}${reason === mark ? "" : ` (${reason})`}`,
+          ),
+          ...(expires === undefined ? [] : [`expires ${expires.at} (${expires.mode})`]),
+        ])
+      : []),
+    ...(removal === undefined ? [] : section("It would be removed next", commandLines(removal))),
+    ...(alone === undefined ? [] : section("By itself it could go", commandLines(alone))),
+    ...(removal === undefined ? nextLines(answer.next) : []),
+  ];
+}
+
+function typeLines(type: LaunchChoice): readonly string[] {
+  const counts = Object.entries(type.cheaper).map(([by, count]) => `${count} by ${by}`);
+  return [
+    `${type.instanceType}, ${type.capacityType}, ${type.zone}: ${usd(type.priceMicroUsdPerHour)} an hour; the claim asked for ${type.askedFor} type(s)`,
+    counts.length === 0
+      ? "no type of its pool is cheaper"
+      : `cheaper types of its pool that fell: ${counts.join(", ")}`,
+    ...type.nearest.map(
+      (one) =>
+        `${one.instanceType} (${one.capacityType}, ${one.zone}, ${usd(one.priceMicroUsdPerHour)}): ${one.says}`,
+    ),
+  ];
+}
+
+function holdLine({ says, by, until, against }: Hold): string {
+  const whose =
+    by === undefined
+      ? ""
+      : ` [${by.kind} ${by.namespace === undefined ? "" : `${by.namespace}/`}${by.name}]`;
+  return `${against.join(", ")}: ${says}${whose}${until === undefined ? "" : `, until ${until}`}`;
+}
+
+function commandLines(command: CommandAnswer): readonly string[] {
+  const wait = command.validateAfterSeconds;
+  return [
+    command.says,
+    ...command.nodes.map(
+      (one) =>
+        `- ${one.node} (${one.instanceType}, ${one.capacityType}, ${usd(one.priceMicroUsdPerHour)}), pods: ${named(one.pods)}`,
+    ),
+    ...command.replacements.map(
+      (one) =>
+        `+ ${one.instanceType} of ${one.nodePool} (${one.capacityType}, ${one.zone}, ${usd(one.priceMicroUsdPerHour)}) or ${one.instanceTypes - 1} others, pods: ${named(one.pods)}`,
+    ),
+    ...(command.targets.length === 0 ? [] : [`pods go to: ${named(command.targets)}`]),
+    `by ${command.method}${wait === 0 ? "" : `, looked at again after ${wait} s`}`,
+  ];
+}
+
+function nextLines(next: readonly CommandAnswer[]): readonly string[] {
+  return next.length === 0
+    ? section("Next in the cluster", ["nothing would be disrupted now"])
+    : section("Next in the cluster", next.flatMap(commandLines));
+}
+
+function poolLines(answer: PoolAnswer): readonly string[] {
+  const { policy, nodes } = answer;
+  const wanted = nodes.wanted === undefined ? "" : ` of ${nodes.wanted} wanted`;
+  return [
+    ...section("Use", [
+      `${nodes.total} node(s)${wanted}, ${nodes.leaving} leaving, ${usd(answer.priceMicroUsdPerHour)} an hour`,
+      ...answer.limits.map(
+        ({ resource, used, limit, percent }) => `${resource}: ${used} of ${limit} (${percent}%)`,
+      ),
+      ...(answer.limits.length === 0 ? ["no limits"] : []),
+    ]),
+    ...section("Disruption", [
+      `${policy.consolidationPolicy}, consolidateAfter ${policy.consolidateAfter}, expireAfter ${policy.expireAfter}`,
+      ...answer.budgets.map(budgetLine),
+      ...(answer.paused === undefined ? [] : [answer.paused]),
+      ...answer.disruptions.map(({ reason, says }: Allowed) => `${reason}: ${says}`),
+      `next allowed disruption: ${answer.nextAllowedDisruption ?? "not by itself"}`,
+    ]),
+    ...section(
+      "What keeps its nodes",
+      answer.held.map(
+        ({ block, count, nodes: names }) =>
+          `${count} by ${block}: ${names.join(", ")}${count > names.length ? ", …" : ""}`,
+      ),
+    ),
+    ...section(
+      "Next of this pool",
+      answer.next.length === 0
+        ? ["nothing would be disrupted now"]
+        : answer.next.flatMap(commandLines),
+    ),
+  ];
+}
+
+function budgetLine({
+  nodes,
+  reasons,
+  schedule,
+  duration,
+  active,
+  changesAt,
+}: BudgetAnswer): string {
+  const when = schedule === undefined ? "always" : `${schedule} for ${duration ?? ""}`;
+  const change = changesAt === undefined ? "" : `, ${active ? "until" : "next"} ${changesAt}`;
+  const what = reasons === undefined ? "all reasons" : reasons.join(", ");
+  return `budget ${nodes} (${what}; ${when}): ${active ? "active" : "not active"}${change}`;
+}
+
+function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] {
+  const about = section("What it wants", [
+    Object.entries(answer.requests)
+      .map(([name, amount]) => `${name} ${amount}`)
+      .join(", "),
+    ...answer.ties,
+  ]);
+  if (answer.state !== "running") return [...about, ...planLines(answer.plan)];
+  const { elsewhere } = answer;
+  const where =
+    elsewhere === undefined
+      ? []
+      : elsewhere.to === "node"
+        ? [`node ${elsewhere.node} would take it`]
+        : elsewhere.to === "nowhere"
+          ? [`nowhere: ${elsewhere.why}`]
+          : [
+              `a new ${elsewhere.launch.instanceType} of ${elsewhere.launch.nodePool} for ${usd(elsewhere.launch.priceMicroUsdPerHour)} an hour`,
+            ];
+  return [
+    ...about,
+    ...section("Guarded by", [
+      ...answer.guards.map(
+        ({ name, disruptionsAllowed }) =>
+          `PodDisruptionBudget ${name}: ${disruptionsAllowed} disruption(s) allowed now`,
+      ),
+      ...answer.holds.map(({ says, until }) =>
+        until === undefined ? says : `${says}, until ${until}`,
+      ),
+    ]),
+    ...section(`Why ${answer.node} stays`, answer.nodeHolds.map(holdLine)),
+    ...section("If its node went", where),
+  ];
+}
+
+function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
+  if (plan === undefined) return [];
+  if (plan.to === "node") return section("Place", [`room on ${plan.node}`]);
+  if (plan.to === "launch") {
+    const { cheapest, nodePool, instanceTypes, pods } = plan.launch;
+    return section("Place", [
+      `a new node of ${nodePool}: ${cheapest.instanceType} (${cheapest.capacityType}, ${cheapest.zone}, ${usd(cheapest.priceMicroUsdPerHour)}) or ${instanceTypes.length - 1} others`,
+      `together with: ${named(pods)}`,
+    ]);
+  }
+  const { nodePools, nearest, fix } = plan;
+  return section("Why there is no place", [
+    ...nodePools.map(({ nodePool, rejected }) => {
+      const fell = Object.entries(rejected).map(([reason, count]) => `${count} by ${reason}`);
+      return `${nodePool}: instance types that fell: ${fell.join(", ")}`;
+    }),
+    ...(nearest === undefined
+      ? []
+      : [
+          `nearest: ${nearest.instanceType ?? ""} of ${nearest.nodePool}: ${nearest.missing.join("; ")}`,
+        ]),
+    ...(fix === undefined ? [] : [`fix: ${fix.text}`]),
+  ]);
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
+}
+
+function named(names: readonly string[]): string {
+  const shown = names.slice(0, NAMED).join(", ");
+  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown || "none";
+}

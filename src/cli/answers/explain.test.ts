@@ -1,0 +1,264 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { NodeAnswer } from "../../core/answers/node-answer.ts";
+import {
+  SNAPSHOT_AT,
+  SNAPSHOT_TYPES,
+  snapshotNode,
+  snapshotPdb,
+  snapshotPod,
+  snapshotPool,
+} from "../../testing/snapshots.ts";
+import { runExplain } from "../run-explain.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "karpenter-explain-"));
+  writeFileSync(join(folder, "types.json"), SNAPSHOT_TYPES);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function ask(
+  question: string,
+  objects: readonly KubeObject[],
+  { output = "text", setting = [] as readonly string[], at = SNAPSHOT_AT } = {},
+): Promise<string> {
+  const path = join(folder, "cluster.json");
+  writeFileSync(path, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+  const said: string[] = [];
+  await runExplain(
+    question.split(" "),
+    {
+      filename: [path],
+      instanceTypes: join(folder, "types.json"),
+      namespace: "shop",
+      output: output as "text",
+      setting,
+      at,
+    },
+    { out: (text) => said.push(text), err: () => undefined },
+  );
+  return said.join("");
+}
+
+async function nodeAnswer(name: string, objects: readonly KubeObject[]): Promise<NodeAnswer> {
+  return JSON.parse(await ask(`node ${name}`, objects, { output: "json" }));
+}
+
+/** `a` with one pod, and `b` with room for it. */
+const movable = (options: Parameters<typeof snapshotNode>[1] = {}) => [
+  ...snapshotNode("a", options),
+  ...snapshotNode("b", { cpu: 8 }),
+  snapshotPod("a-0", { node: "a" }),
+  snapshotPod("b-0", { node: "b", cpu: "5", app: "other" }),
+];
+
+const holdsOf = async (objects: readonly KubeObject[]) =>
+  (await nodeAnswer("a", objects)).holds?.map(({ block, by, until, against }) =>
+    [
+      block,
+      by === undefined ? "" : `${by.kind} ${by.name}`,
+      until === undefined ? "" : `until ${until}`,
+      `(${against.join()})`,
+    ]
+      .filter((part) => part !== "")
+      .join(" "),
+  );
+
+describe("karpenter explain node", () => {
+  it("says of a node whose pods fit elsewhere that it goes next, and what that saves", async () => {
+    const text = await ask("node a", [snapshotPool(), ...movable()]);
+    expect(text).toMatchInlineSnapshot(`
+      "a (m-4, on-demand, a, $0.2000 an hour) of default runs 1 pod(s); next: delete a (Underutilized): saves $0.2000 an hour
+
+      Why it is here
+        NodeClaim a, made 2026-01-02T00:00:00Z from default: made for pods that waited; of those are here: 1
+        waited for it: shop/a-0
+        runs now: shop/a-0
+
+      Why this type
+        m-4, on-demand, a: $0.2000 an hour; the claim asked for 3 type(s)
+        cheaper types of its pool that fell: 2 by nodePool, 1 by later
+        m-8 (spot, a, $0.1600): not cheaper under karpenter.sh/capacity-type In [on-demand]
+        m-2 (on-demand, a, $0.1000): nothing speaks against it now; at the launch it was not asked for
+        m-4 (spot, a, $0.0800): not cheaper under karpenter.sh/capacity-type In [on-demand]
+
+      Why it is not removed
+        nothing keeps it
+        marked Consolidatable since 2026-01-02T00:00:00Z
+        expires 2026-02-01T00:00:00Z (forceful)
+
+      It would be removed next
+        delete a (Underutilized): saves $0.2000 an hour
+        - a (m-4, on-demand, $0.2000), pods: shop/a-0
+        pods go to: b
+        by single-node consolidation, looked at again after 15 s
+      "
+    `);
+  });
+
+  it("names each thing that keeps a node, its object and when it ends", async () => {
+    const day = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
+    const objects = [
+      snapshotPool({ disruption: { budgets: [day], consolidateAfter: "10m" } }),
+      ...snapshotNode("a", {
+        annotations: { "karpenter.sh/do-not-disrupt": "true" },
+        conditions: {},
+        lastPodEventAt: "2026-01-05T11:55:00Z",
+      }),
+      ...snapshotNode("b", { cpu: 8 }),
+      snapshotPod("a-0", { node: "a" }),
+      snapshotPod("a-1", {
+        node: "a",
+        app: "batch",
+        annotations: { "karpenter.sh/do-not-disrupt": "2h" },
+        createdAt: "2026-01-05T11:00:00Z",
+      }),
+      snapshotPdb("web", 0),
+    ];
+    expect(await holdsOf(objects)).toEqual([
+      "annotation (Underutilized)",
+      "pod Pod a-1 until 2026-01-05T13:00:00Z (Underutilized)",
+      "pdb PodDisruptionBudget web (Underutilized)",
+      "consolidateAfter NodePool default until 2026-01-05T12:05:00Z (Underutilized)",
+      "budget NodePool default until 2026-01-05T17:00:00Z (Underutilized)",
+    ]);
+  });
+
+  it.each([
+    ["a pause", { annotations: { "karpenter.sh/disruption-paused": "true" } }, "paused"],
+    ["a policy", { disruption: { consolidationPolicy: "WhenEmpty" } }, "policy"],
+    ["consolidation that is off", { disruption: { consolidateAfter: "Never" } }, "policy"],
+    ["a budget of none", { disruption: { budgets: [{ nodes: "0" }] } }, "budget"],
+  ])("names the NodePool behind %s", async (_, pool, block) => {
+    expect(await holdsOf([snapshotPool(pool), ...movable()])).toEqual([
+      `${block} NodePool default (Underutilized)`,
+    ]);
+  });
+
+  it("says until when a node that came in place of others rests", async () => {
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("a", {
+        cpu: 16,
+        createdAt: "2026-01-05T11:30:00Z",
+        claimAnnotations: { "karpenter.sh/replacement-for-command": "c-1" },
+      }),
+      snapshotPod("a-0", { node: "a" }),
+    ];
+    const answer = await nodeAnswer("a", objects);
+    expect(answer.origin).toMatchObject({ reason: "replacement", command: "c-1" });
+    expect(answer.holds).toMatchObject([{ block: "restraint", until: "2026-01-05T12:30:00Z" }]);
+    expect(answer.next).toEqual([]);
+  });
+
+  it("says what ruled out each cheaper type", async () => {
+    const { type } = await nodeAnswer("a", [
+      snapshotPool(),
+      ...snapshotNode("a", { cpu: 16, requests: { cpu: "3", pods: "2" }, asked: [8, 16] }),
+      snapshotPod("a-0", { node: "a", cpu: "5" }),
+    ]);
+    expect(type).toMatchObject({
+      instanceType: "m-16",
+      priceMicroUsdPerHour: 800_000,
+      askedFor: 2,
+      cheaper: { nodePool: 1, other: 1, pods: 1, resources: 1 },
+    });
+    expect(type?.nearest.map(({ instanceType, says }) => `${instanceType}: ${says}`)).toEqual([
+      "m-8: it was asked for too; the cloud launched this one",
+      "m-16: not cheaper under karpenter.sh/capacity-type In [on-demand]",
+      "m-4: what runs there now takes 5 of cpu, of which it has 3900m",
+      "m-2: it was made for 3 of cpu, of which it has 1900m",
+    ]);
+  });
+
+  it("tells a node of somebody else's, and lists what there is when there is no such node", async () => {
+    const [, node] = snapshotNode("own");
+    const objects = [snapshotPool(), node as KubeObject];
+    expect(await ask("node own", objects)).toContain("own is not Karpenter's");
+    await expect(ask("node nowhere", objects)).rejects.toThrow(
+      "no Node nowhere in the input; there: own",
+    );
+    await expect(ask("service x", objects)).rejects.toThrow("wanted one of node, nodeclaim");
+    await expect(ask("node a", objects, { setting: ["no-such=1"] })).rejects.toThrow(
+      "the controller has no flag --no-such",
+    );
+  });
+
+  it("takes the controller's settings into account", async () => {
+    const objects = [snapshotPool(), ...movable()];
+    const text = await ask("nodeclaim/a", objects, { setting: ["pause-disruption=true"] });
+    expect(text).toContain("voluntary disruption is paused by the setting pause-disruption");
+  });
+});
+
+describe("karpenter explain nodepool", () => {
+  it("tells use, budgets, when a disruption is next allowed, and the next command", async () => {
+    const night = {
+      nodes: "0",
+      schedule: "CRON_TZ=Europe/Zurich 0 8 * * *",
+      duration: "10h",
+      reasons: ["Underutilized"],
+    };
+    const objects = [
+      snapshotPool({ disruption: { budgets: [night, { nodes: "50%" }] }, limits: { cpu: "40" } }),
+      ...movable(),
+    ];
+    expect(await ask("nodepool default", objects)).toMatchInlineSnapshot(`
+      "NodePool default has 2 node(s) for $0.6000 an hour; a disruption is allowed now
+
+      Use
+        2 node(s), 0 leaving, $0.6000 an hour
+        cpu: 12 of 40 (30%)
+
+      Disruption
+        WhenEmptyOrUnderutilized, consolidateAfter 0s, expireAfter 720h0m0s
+        budget 0 (Underutilized; CRON_TZ=Europe/Zurich 0 8 * * * for 10h): active, until 2026-01-05T17:00:00Z
+        budget 50% (all reasons; always): active
+        Empty: 1 of 2 node(s) may be disrupted now
+        Drifted: 1 of 2 node(s) may be disrupted now
+        Underutilized: budgets allow none until 2026-01-05T17:00:00Z
+        next allowed disruption: 2026-01-05T12:00:00Z
+
+      What keeps its nodes
+        2 by budget: a, b
+
+      Next of this pool
+        nothing would be disrupted now
+      "
+    `);
+    expect(await ask("nodepool default", objects, { at: "2026-01-05T18:00:00Z" })).toContain(
+      "delete a (Underutilized): saves $0.2000 an hour",
+    );
+  });
+});
+
+describe("karpenter explain pod", () => {
+  it("tells what keeps a running pod, and where it would go", async () => {
+    const objects = [snapshotPool(), ...movable()];
+    expect(await ask("pod a-0", objects)).toContain(
+      "shop/a-0 runs on a; if that went, b would take it",
+    );
+    expect(await ask("pod a-0", [...objects, snapshotPdb("web", 0)])).toContain(
+      "its PodDisruptionBudget allows no disruption now (PodDisruptionBudget shop/web)",
+    );
+    expect(await ask("pod b-0", objects)).toContain(
+      "a new node would be launched (m-8, on-demand)",
+    );
+  });
+
+  it("tells of a waiting pod what falls by what, and the smallest fix", async () => {
+    const waiting = snapshotPod("big", { cpu: "20" });
+    const objects = [snapshotPool(), ...movable(), waiting, snapshotPod("small")];
+    const text = await ask("po/big", objects);
+    expect(text).toContain("shop/big has no place");
+    expect(text).toContain("fix: ");
+    expect(await ask("pod small", objects)).toContain("there is room for it on");
+    expect(await ask("pod new", [snapshotPool(), snapshotPod("new")])).toContain(
+      "shop/new waits for a node of default (m-2, on-demand, a)",
+    );
+  });
+});

@@ -1,0 +1,163 @@
+/**
+ * Finds what a question is about, and answers it: a node or its claim, a pod, a pool. Described, with the
+ * JSON schema of the answers, in docs/reference/explain.md.
+ */
+import { isOwnedByDaemonSet, isTerminal, type Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { formatResources } from "../../apis/resources.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
+import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/pod-answer.ts";
+import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
+import { nextCommands } from "../../core/disruption/round.ts";
+import { planBatch } from "../../core/planner/plan-batch.ts";
+import { remedies } from "../../core/provisioning/remedy.ts";
+import { CliError } from "../cli-error.ts";
+import { type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
+import type { ReadPicture } from "./read-picture.ts";
+
+/** A pod that is bound nowhere, or has ended. */
+export interface WaitingPodAnswer {
+  readonly kind: "Pod";
+  readonly name: string;
+  readonly at: string;
+  readonly says: string;
+  readonly state: "pending" | "finished";
+  readonly requests: Readonly<Record<string, string>>;
+  readonly ties: readonly string[];
+  /** What planning makes of it now; absent when it is not planned for. */
+  readonly plan?:
+    | { readonly to: "node"; readonly node: string }
+    | { readonly to: "launch"; readonly launch: PlannedNode }
+    | ({ readonly to: "nowhere" } & Unplaced);
+}
+
+export type Answer = NodeAnswer | PoolAnswer | BoundPodAnswer | WaitingPodAnswer;
+
+export type Subject = "node" | "nodeclaim" | "pod" | "nodepool";
+
+const WORDS: Readonly<Record<string, Subject>> = {
+  node: "node",
+  nodes: "node",
+  no: "node",
+  nodeclaim: "nodeclaim",
+  nodeclaims: "nodeclaim",
+  machine: "nodeclaim",
+  machines: "nodeclaim",
+  pod: "pod",
+  pods: "pod",
+  po: "pod",
+  nodepool: "nodepool",
+  nodepools: "nodepool",
+  provisioner: "nodepool",
+  provisioners: "nodepool",
+};
+
+/** `node web-1`, `node/web-1`, kinds as kubectl takes them. */
+export function subjectOf(words: readonly string[]): {
+  readonly subject: Subject;
+  readonly name: string;
+} {
+  const [kind = "", name] =
+    words.length === 1 ? (words[0] as string).split("/") : (words as [string, string]);
+  const subject = WORDS[kind.toLowerCase()];
+  if (subject === undefined)
+    throw new CliError(`"${kind}": wanted one of node, nodeclaim, pod, nodepool`);
+  if (name === undefined || name === "" || words.length > 2)
+    throw new CliError(`which ${subject}? Say its name: karpenter explain ${subject} NAME`);
+  return { subject, name };
+}
+
+/** Throws CliError when there is no such object. */
+export function explain(
+  read: ReadPicture,
+  { subject, name }: ReturnType<typeof subjectOf>,
+  namespace: string,
+): Answer {
+  const { picture } = read;
+  if (subject === "pod") return explainPod(read, `${namespace}/${name}`);
+  if (subject === "nodepool") {
+    const found = read.planning.pools.find(({ pool }) => pool.name === name || pool.id === name);
+    if (found === undefined) {
+      const known = read.manifests.pools.map(({ metadata }) => metadata.name);
+      throw new CliError(unknown("NodePool", name, known));
+    }
+    return poolAnswer(picture, found.pool, nextCommands(picture));
+  }
+  const node = picture.nodes.find((one) =>
+    subject === "node" ? one.name === name : one.claim?.metadata.name === name,
+  );
+  if (node === undefined) {
+    const known = picture.nodes.flatMap((one) =>
+      subject === "node" ? one.name : (one.claim?.metadata.name ?? []),
+    );
+    throw new CliError(unknown(subject === "node" ? "Node" : "NodeClaim", name, known));
+  }
+  return nodeAnswer(picture, node, nextCommands(picture));
+}
+
+function unknown(kind: string, name: string, known: readonly string[]): string {
+  const shown = known.toSorted().slice(0, 5).join(", ");
+  const more = known.length > 5 ? ` and ${known.length - 5} more` : "";
+  return `no ${kind} ${name} in the input; there: ${shown === "" ? "none" : `${shown}${more}`}`;
+}
+
+function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPodAnswer {
+  const { picture, manifests, planning } = read;
+  for (const node of picture.nodes) {
+    const pod = node.pods.find((one) => keyOf(one) === key);
+    if (pod !== undefined) return boundPodAnswer(picture, pod, node);
+  }
+  const pods = [...planning.input.pods, ...manifests.pods];
+  const pod = pods.find((one) => keyOf(one) === key);
+  if (pod === undefined) throw new CliError(unknown("Pod", key, pods.map(keyOf)));
+  const head = {
+    kind: "Pod" as const,
+    name: key,
+    at: toRfc3339(picture.nowMs),
+    requests: formatResources(podRequests(pod)),
+    ties: tiesOf(pod),
+  };
+  if (isTerminal(pod)) {
+    const says = `${key} has ended (${pod.status?.phase ?? ""}); it holds nothing`;
+    return { ...head, state: "finished", says };
+  }
+  if (!planning.input.pods.some((one) => keyOf(one) === key))
+    return { ...head, state: "pending", says: `${key} is not planned for: ${leftOut(pod)}` };
+  return { ...head, state: "pending", ...planFor(read, key) };
+}
+
+function leftOut(pod: Pod): string {
+  if (pod.spec.nodeName) return `its node ${pod.spec.nodeName} is not in the input`;
+  if (isOwnedByDaemonSet(pod)) return "DaemonSets get their room with each node, never a node";
+  if ((pod.spec.schedulingGates ?? []).length > 0) return "scheduling gates hold it";
+  if (pod.status?.nominatedNodeName) return "the scheduler has nominated a node for it";
+  return "it is being deleted";
+}
+
+function planFor(
+  { planning: { input }, settings }: ReadPicture,
+  key: string,
+): Pick<WaitingPodAnswer, "says" | "plan"> {
+  const result = planBatch(input, settings.planner);
+  const known = remedies(input, result);
+  const timings = { parseMs: 0, solveMs: 0 };
+  const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known });
+  const host = plan.existingNodes.find(({ pods }) => pods.includes(key));
+  if (host !== undefined) {
+    const says = `${key} waits for kube-scheduler: there is room for it on ${host.node}`;
+    return { says, plan: { to: "node", node: host.node } };
+  }
+  const launch = plan.newNodeClaims.find(({ pods }) => pods.includes(key));
+  if (launch !== undefined) {
+    const { instanceType, capacityType, zone } = launch.cheapest;
+    const says = `${key} waits for a node of ${launch.nodePool} (${instanceType}, ${capacityType}, ${zone})`;
+    return { says, plan: { to: "launch", launch } };
+  }
+  const unplaced = plan.unschedulable.find(({ pod }) => pod === key);
+  if (unplaced === undefined) return { says: `${key} waits for a later pass` };
+  const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
+  const says = `${key} has no place: ${unplaced.reason}${fix}`;
+  return { says, plan: { to: "nowhere", ...unplaced } };
+}

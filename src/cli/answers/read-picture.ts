@@ -1,0 +1,143 @@
+/**
+ * From files or a cluster to the picture that the disruption loop would have of it, for those who ask
+ * about it: `karpenter explain` and `karpenter simulate`. What only the running controller knows is said
+ * in a note.
+ */
+import { poolKind, toPool } from "../../apis/hub/to-pool.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import type { Settings } from "../../controllers/world.ts";
+import { Ledger } from "../../core/disruption/ledger.ts";
+import { pauseOf } from "../../core/disruption/pause.ts";
+import { recordOf } from "../../core/disruption/record.ts";
+import { createSimulator } from "../../core/disruption/simulate.ts";
+import type { Picture } from "../../core/disruption/survey.ts";
+import { settingsOf } from "../../operator/create-operator.ts";
+import { ConfigError, OPTIONS, parseOptions } from "../../operator/options.ts";
+import { CliError } from "../cli-error.ts";
+import { type Found, readDocuments } from "../plan/documents.ts";
+import { type Manifests, sortManifests } from "../plan/manifests.ts";
+import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
+import { cloudOf, liveObjects } from "../plan/sources.ts";
+
+/** The flags that say what to look at; the same for all who ask. */
+export interface PictureFlags {
+  readonly filename?: readonly string[];
+  readonly cluster?: true;
+  readonly instanceTypes?: string;
+  readonly region?: string;
+  /** `name=value` of the controller's settings. */
+  readonly setting?: readonly string[];
+  /** RFC 3339: as if it were then. */
+  readonly at?: string;
+}
+
+export interface ReadPicture {
+  readonly picture: Picture;
+  readonly manifests: Manifests;
+  readonly planning: PlanningInput;
+  readonly settings: Settings;
+  readonly notes: readonly string[];
+}
+
+/** Throws CliError for bad input. */
+export async function readPicture(
+  flags: PictureFlags,
+  further: readonly Found[] = [],
+): Promise<ReadPicture> {
+  if (flags.filename === undefined && flags.cluster !== true)
+    throw new CliError("missing the objects to look at: use -f FILE, or --cluster");
+  const clock = new SystemClock();
+  const settings = readSettings(flags.setting ?? []);
+  const nowMs = flags.at === undefined ? clock.now() : instant(flags.at);
+  const live = flags.cluster === true ? await liveObjects(clock) : { found: [], notes: [] };
+  const manifests = sortManifests([
+    ...live.found,
+    ...readDocuments(flags.filename ?? []),
+    ...further,
+  ]);
+  const planning = await planningOf(manifests, flags, settings, nowMs);
+  const picture = pictureOf(manifests, planning, settings);
+  const notes = [...live.notes, ...planning.notes];
+  if (flags.cluster === true)
+    notes.push(
+      "known to the running controller only: nominations, how often pods were moved within the hour",
+    );
+  return { picture, manifests, planning, settings, notes };
+}
+
+async function planningOf(
+  manifests: Manifests,
+  flags: PictureFlags,
+  settings: Settings,
+  nowMs: number,
+): Promise<PlanningInput> {
+  const cloud = await cloudOf(flags, manifests);
+  const { preferencePolicy, minValuesPolicy, defaultSpread = [] } = settings;
+  const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, poolNames: [] };
+  return planningInput(manifests, cloud, wanted, nowMs);
+}
+
+/** The same picture as the controller's `look` makes from its mirrors. */
+export function pictureOf(
+  { pools: natives, budgets, claims }: Pick<Manifests, "pools" | "budgets" | "claims">,
+  { input, pools }: Pick<PlanningInput, "input" | "pools">,
+  settings: Settings,
+): Picture {
+  const stored = new Map(natives.map((native) => [toPool(native).id, native]));
+  const underWay = new Set(
+    claims.filter((claim) => recordOf(claim) !== undefined).map(({ status }) => status?.providerID),
+  );
+  const owners = new Set(input.nodes.map(({ poolId }) => poolId));
+  return {
+    nowMs: input.nowMs,
+    nodes: input.nodes,
+    pools: pools.filter(({ pool }) => owners.has(pool.id)),
+    scheduling: input,
+    simulator: createSimulator(input),
+    staticPools: pools
+      .filter(({ pool }) => pool.replicas !== undefined && !pool.deleting)
+      .filter(() => settings.gates.staticCapacity),
+    pdbs: budgets,
+    queued: new Set(
+      input.nodes
+        .filter(({ providerId }) => providerId !== undefined && underWay.has(providerId))
+        .map(({ name }) => name),
+    ),
+    backingOff: new Set(),
+    paused: (pool) => {
+      const native = stored.get(pool.id);
+      const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
+      return pauseOf(named, settings.pauseDisruption);
+    },
+    ledger: new Ledger(settings.restraint),
+    spotToSpot: settings.gates.spotToSpot,
+  };
+}
+
+/** `--setting consolidation-min-savings=10`, as the controller's flag of that name takes it. */
+export function readSettings(given: readonly string[]): Settings {
+  const flags: Record<string, string> = {};
+  for (const one of given) {
+    const at = one.indexOf("=");
+    if (at <= 0)
+      throw new CliError(`--setting ${one}: wanted name=value, a flag of the controller`);
+    const name = one.slice(0, at);
+    if (!Object.values(OPTIONS).some(({ flag }) => flag === name))
+      throw new CliError(`--setting ${one}: the controller has no flag --${name}`);
+    flags[name] = one.slice(at + 1);
+  }
+  try {
+    return settingsOf(parseOptions(flags, {}));
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CliError(`--setting: ${error.message}`);
+    throw error;
+  }
+}
+
+function instant(text: string): number {
+  const ms = fromRfc3339(text);
+  if (ms === undefined)
+    throw new CliError(`--at: wanted a time such as 2026-01-31T08:00:00Z, got "${text}"`);
+  return ms;
+}

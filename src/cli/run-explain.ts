@@ -1,0 +1,28 @@
+/** What `karpenter explain` does: one question about what is read, one answer out. Nothing is changed. */
+import { stringify } from "yaml";
+import { explain, subjectOf } from "./answers/explain.ts";
+import { explainText } from "./answers/explain-text.ts";
+import { type PictureFlags, readPicture } from "./answers/read-picture.ts";
+import { type PlanStreams, STANDARD_STREAMS } from "./run-plan.ts";
+
+export interface ExplainFlags extends PictureFlags {
+  readonly namespace: string;
+  readonly output: "text" | "json" | "yaml";
+}
+
+/** Throws CliError for bad input, and when there is no such object. */
+export async function runExplain(
+  words: readonly string[],
+  flags: ExplainFlags,
+  { out, err }: PlanStreams = STANDARD_STREAMS,
+): Promise<void> {
+  const subject = subjectOf(words);
+  const read = await readPicture(flags);
+  const answer = explain(read, subject, flags.namespace);
+  if (flags.output === "text") {
+    out(explainText(answer, read.notes));
+    return;
+  }
+  for (const note of read.notes) err(`karpenter: note: ${note}\n`);
+  out(flags.output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : stringify(answer));
+}

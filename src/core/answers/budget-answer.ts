@@ -1,0 +1,102 @@
+/** What a pool's budgets allow, for which reason, and when they next will. */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { allowances, brokenBudget } from "../disruption/budgets.ts";
+import { nextAllowed, windowOf } from "../disruption/calendar.ts";
+import type { CommandReason } from "../disruption/command.ts";
+import type { Picture } from "../disruption/survey.ts";
+import type { Hold } from "./holds.ts";
+import { poolObject } from "./objects.ts";
+
+export interface BudgetAnswer {
+  readonly nodes: string;
+  readonly reasons?: readonly string[];
+  readonly schedule?: string;
+  readonly duration?: string;
+  /** False also when it cannot be read. */
+  readonly active: boolean;
+  /** RFC 3339: when its window closes, or opens next. */
+  readonly changesAt?: string;
+}
+
+export interface Allowed {
+  readonly reason: CommandReason;
+  readonly says: string;
+  /** Nodes that may be disrupted now. */
+  readonly allowed: number;
+  /** Nodes that are not ready or on their way out: they use budgets up. */
+  readonly disrupting: number;
+  /** RFC 3339; now if it may be now; absent: not by itself. */
+  readonly nextAllowedDisruption?: string;
+}
+
+export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[] {
+  return pool.disruption.budgets.map((budget) => {
+    const window = windowOf(budget, nowMs);
+    const { changesAtMs } = window ?? {};
+    const { nodes, reasons, schedule, duration } = budget;
+    return {
+      nodes,
+      ...(reasons === undefined ? {} : { reasons }),
+      ...(schedule === undefined ? {} : { schedule }),
+      ...(duration === undefined ? {} : { duration }),
+      active: window?.active ?? false,
+      ...(changesAtMs === undefined ? {} : { changesAt: toRfc3339(changesAtMs) }),
+    };
+  });
+}
+
+const known = new WeakMap<Picture, Map<string, Allowed>>();
+
+/** Worked out once a picture: each node of a pool asks. */
+export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
+  const ofPicture = known.get(picture) ?? new Map<string, Allowed>();
+  known.set(picture, ofPicture);
+  const key = `${pool.id} ${reason}`;
+  const found = ofPicture.get(key) ?? workOut(picture, pool, reason);
+  ofPicture.set(key, found);
+  return found;
+}
+
+function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
+  const { nowMs, nodes } = picture;
+  const allowance = allowances([pool], nodes, reason, nowMs).get(pool.id);
+  const { allowed = 0, disrupting = 0, nodes: count = 0 } = allowance ?? {};
+  const head = { reason, allowed, disrupting };
+  const pause = picture.paused(pool);
+  if (pause !== undefined) return { ...head, allowed: 0, says: pause.message };
+  const next = nextAllowed(pool, reason, { nodes: count, disrupting }, nowMs);
+  switch (next.when) {
+    case "now": {
+      const says = `${allowed} of ${count} node(s) may be disrupted now`;
+      return { ...head, says, nextAllowedDisruption: toRfc3339(nowMs) };
+    }
+    case "busy": {
+      const says = `budgets are used up by ${disrupting} node(s) that are not ready or on their way out`;
+      return { ...head, says };
+    }
+    case "at": {
+      const at = toRfc3339(next.atMs);
+      return { ...head, says: `budgets allow none until ${at}`, nextAllowedDisruption: at };
+    }
+    case "never":
+      return { ...head, says: "budgets allow none, and no window of theirs ends that" };
+    case "broken":
+      return { ...head, says: brokenBudget(pool, nowMs) ?? "a budget cannot be read" };
+  }
+}
+
+/** Undefined when a node of the pool may go for this reason as far as budgets say. */
+export function budgetHold(picture: Picture, pool: Pool, reason: CommandReason): Hold | undefined {
+  // A pause is said of each node by itself.
+  if (picture.paused(pool) !== undefined) return undefined;
+  const { allowed, says, nextAllowedDisruption } = allowedNow(picture, pool, reason);
+  if (allowed > 0) return undefined;
+  return {
+    block: "budget",
+    says,
+    by: poolObject(pool),
+    ...(nextAllowedDisruption === undefined ? {} : { until: nextAllowedDisruption }),
+    against: [reason],
+  };
+}

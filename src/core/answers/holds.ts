@@ -1,0 +1,212 @@
+/**
+ * Everything that keeps a node where it is, not only the first thing: what, by which object, until when,
+ * and which reasons for disruption it holds up. The checks are those of the disruption methods.
+ */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { formatDuration } from "../../base/duration.ts";
+import {
+  type BlockKind,
+  blocksOf,
+  type Candidate,
+  candidateOf,
+  type ObjectName,
+} from "../disruption/candidates.ts";
+import type { CommandReason } from "../disruption/command.ts";
+import {
+  consolidate,
+  isConsolidatable,
+  type StayingKind,
+  unconsolidatable,
+} from "../disruption/consolidation.ts";
+import { METHODS } from "../disruption/methods/all.ts";
+import type { MethodInput } from "../disruption/methods/method.ts";
+import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
+import { recordOf } from "../disruption/record.ts";
+import { type Picture, survey } from "../disruption/survey.ts";
+import { consolidatable } from "../nodeclaim/empty.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { budgetHold } from "./budget-answer.ts";
+import { poolObject } from "./objects.ts";
+
+export type HoldKind =
+  | BlockKind
+  | StayingKind
+  | "command"
+  | "static"
+  | "policy"
+  | "consolidateAfter"
+  | "budget";
+
+export interface Hold {
+  readonly block: HoldKind;
+  readonly says: string;
+  /** The object that causes it; absent: the node or its claim itself. */
+  readonly by?: ObjectName;
+  /** RFC 3339; absent: it does not end by itself, or nobody can say when. */
+  readonly until?: string;
+  /** What it keeps from happening. */
+  readonly against: readonly CommandReason[];
+}
+
+/** A node of ours with its pool; the candidate it is, or would be if nothing kept it. */
+export interface Owned {
+  readonly node: NodeView;
+  readonly claim: NodeClaim;
+  readonly pool: Pool | undefined;
+  readonly candidate: Candidate | undefined;
+}
+
+export function ownedNode(picture: Picture, node: NodeView): Owned | undefined {
+  const { claim } = node;
+  if (claim === undefined) return undefined;
+  const owner = picture.pools.find(({ pool }) => pool.id === node.poolId);
+  const candidate = owner === undefined ? undefined : candidateOf(node, claim, owner);
+  return { node, claim, pool: owner?.pool, candidate };
+}
+
+/** Most telling first: a command under way, blocks of the node, then what its pool and prices say. */
+export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
+  const { pool, candidate, claim } = owned;
+  const record = recordOf(claim);
+  if (record !== undefined) {
+    const says = `the command ${record.id} (${record.reason}) of ${record.startedAt} is under way`;
+    return [{ block: "command", says, against: reasonsOf(candidate) }];
+  }
+  const holds = blockHolds(picture, owned);
+  if (pool === undefined || candidate === undefined) return holds;
+  return [
+    ...holds,
+    ...policyHolds(candidate),
+    ...waitHolds(candidate, picture.nowMs),
+    ...reasonsOf(candidate).flatMap((reason) => budgetHold(picture, pool, reason) ?? []),
+    ...priceHolds(picture, candidate),
+  ];
+}
+
+/** What could happen to the node at all. */
+export function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
+  if (candidate === undefined) return ["Empty", "Underutilized"];
+  const { claim, reschedulablePods, pool } = candidate;
+  const marked = (["Expired", "Drifted"] as const).filter((one) => isTrue(claim, one));
+  if (pool.replicas !== undefined) return marked;
+  return [...marked, reschedulablePods.length === 0 ? "Empty" : "Underutilized"];
+}
+
+/** Methods that pass pods by do not mind all of them. */
+function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): readonly Hold[] {
+  const found = new Map<string, Hold>();
+  for (const reason of reasonsOf(candidate)) {
+    const disruptionClass =
+      METHODS.find((method) => method.reason === reason)?.disruptionClass ?? "graceful";
+    const blocks = blocksOf({ ...picture, disruptionClass }, node, claim, pool, 100);
+    for (const { kind, message, by, untilMs } of blocks) {
+      const before = found.get(message);
+      found.set(message, {
+        block: kind,
+        says: message,
+        ...(by === undefined ? {} : { by }),
+        ...(untilMs === undefined ? {} : { until: toRfc3339(untilMs) }),
+        against: [...(before?.against ?? []), reason],
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+function policyHolds(candidate: Candidate): readonly Hold[] {
+  const { pool, reschedulablePods } = candidate;
+  const by = poolObject(pool);
+  if (pool.replicas !== undefined) {
+    const says = `${by.kind} "${pool.name}" keeps ${pool.replicas} node(s), whatever runs on them`;
+    return [{ block: "static", says, by, against: ["Empty", "Underutilized"] }];
+  }
+  const says = unconsolidatable(candidate);
+  if (says === undefined) return [];
+  if (reschedulablePods.length > 0) return [policyHold(candidate, says, "Underutilized")];
+  const { policy, consolidateAfter } = pool.disruption;
+  const isOff = policy === "none" || consolidateAfter === "Never";
+  return isOff ? [policyHold(candidate, says, "Empty")] : [];
+}
+
+function policyHold(candidate: Candidate, says: string, reason: CommandReason): Hold {
+  const { doNotConsolidate, instanceType, pool } = candidate;
+  const isOwn = doNotConsolidate || instanceType === undefined;
+  return {
+    block: "policy",
+    says,
+    ...(isOwn ? {} : { by: poolObject(pool) }),
+    against: [reason],
+  };
+}
+
+/** `consolidateAfter`, as each generation counts it. */
+function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
+  const { pool, claim, generation, reschedulablePods } = candidate;
+  const { consolidateAfter, policy } = pool.disruption;
+  if (consolidateAfter === "Never" || policy === "none" || pool.replicas !== undefined) return [];
+  const isEmpty = reschedulablePods.length === 0;
+  const wait = formatDuration(consolidateAfter);
+  const by = poolObject(pool);
+  if (generation === "v1") {
+    if (isTrue(claim, "Consolidatable") || (policy === "WhenEmpty" && !isEmpty)) return [];
+    const verdict = consolidatable(claim, pool, nowMs);
+    const untilMs = verdict.state === "set" ? nowMs : nowMs + (verdict.checkAfterMs ?? 0);
+    return [
+      {
+        block: "consolidateAfter",
+        says: `pods came or went less than consolidateAfter=${wait} ago`,
+        by,
+        ...(verdict.state === "clear" && verdict.checkAfterMs === undefined
+          ? {}
+          : { until: toRfc3339(untilMs) }),
+        against: [isEmpty ? "Empty" : "Underutilized"],
+      },
+    ];
+  }
+  if (policy !== "WhenEmpty" || !isEmpty) return [];
+  const sinceMs = fromRfc3339(condition(claim, "Empty")?.lastTransitionTime) ?? nowMs;
+  const untilMs = sinceMs + consolidateAfter;
+  if (untilMs <= nowMs) return [];
+  const says = `it has been empty for less than ${wait}`;
+  return [{ block: "consolidateAfter", says, by, until: toRfc3339(untilMs), against: ["Empty"] }];
+}
+
+/** What consolidation says of the node alone, once nothing else keeps it. */
+function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
+  if (candidate.reschedulablePods.length === 0 || candidate.pool.replicas !== undefined) return [];
+  if (unconsolidatable(candidate) !== undefined) return [];
+  const found = consolidate([candidate], inputOf(picture));
+  if (!("message" in found)) return [];
+  const restMs = picture.ledger.restEndsMs(candidate.claim) ?? 0;
+  const rests = found.kind === "restraint" && restMs > picture.nowMs;
+  return [
+    {
+      block: found.kind,
+      says: found.message,
+      ...(found.kind === "balanced" ? { by: poolObject(candidate.pool) } : {}),
+      ...(rests ? { until: toRfc3339(restMs) } : {}),
+      against: ["Underutilized"],
+    },
+  ];
+}
+
+/** Whether the node alone could go, or be replaced, with nothing against it. */
+export function aloneCommand(picture: Picture, candidate: Candidate) {
+  if (!isConsolidatable(candidate)) return undefined;
+  const found = consolidate([candidate], inputOf(picture));
+  return "message" in found ? undefined : found;
+}
+
+const inputs = new WeakMap<Picture, MethodInput>();
+
+/** What consolidation may know; worked out once a picture, for a pool asks about each of its nodes. */
+function inputOf(picture: Picture): MethodInput {
+  const known = inputs.get(picture);
+  if (known !== undefined) return known;
+  const { input } = survey(picture, singleNodeConsolidation, new Set());
+  inputs.set(picture, input);
+  return input;
+}

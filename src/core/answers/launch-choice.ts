@@ -1,0 +1,184 @@
+/**
+ * Why a node is of the type that it is: which of its pool's types are cheaper than what it costs now, and
+ * what ruled each of them out. What was known at the launch stands in the claim: its requirements, the
+ * amounts it was made for, the types that were asked for.
+ */
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import {
+  formatResource,
+  parseResources,
+  type Resources,
+  subtractResources,
+} from "../../apis/resources.ts";
+import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
+import { isCompatible } from "../cloudprovider/offerings.ts";
+import type { Candidate } from "../disruption/candidates.ts";
+import { allows, allowsAbsence, formatRequirement } from "../scheduling/requirement.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+
+/** `other`: asked for, but the cloud launched another; `later`: nothing speaks against it now. */
+export type RuledOutBy =
+  | "nodePool"
+  | "requirements"
+  | "resources"
+  | "pods"
+  | "offerings"
+  | "other"
+  | "later";
+
+export interface CheaperType {
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly capacityType: string;
+  readonly priceMicroUsdPerHour: number;
+  readonly ruledOutBy: RuledOutBy;
+  readonly says: string;
+}
+
+export interface LaunchChoice {
+  readonly instanceType: string;
+  readonly zone: string;
+  readonly capacityType: string;
+  /** 0: its pool no longer offers the like. */
+  readonly priceMicroUsdPerHour: number;
+  /** How many instance types the claim asked for. */
+  readonly askedFor: number;
+  /** Types of the pool that cost less: how many fell by what. */
+  readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
+  /** The dearest of those, at most five: the nearest choices. */
+  readonly nearest: readonly CheaperType[];
+}
+
+const MOST_NEAREST = 5;
+
+export function launchChoice(
+  { claim, node, pool, zone, capacityType, priceMicroUsd }: Candidate,
+  types: readonly InstanceType[],
+): LaunchChoice {
+  const required = Requirements.fromSpecs(claim.spec.requirements);
+  const asked = required.get(INSTANCE_TYPE_LABEL_KEY);
+  const facts: Facts = {
+    pool: Requirements.fromSpecs(pool.requirements),
+    claim: required.without(new Set([INSTANCE_TYPE_LABEL_KEY])),
+    asked: new Set(asked.complement ? [] : asked.values),
+    requested: requestsOf(claim),
+    used: subtractResources(node.allocatable, node.available),
+  };
+  const cheaper = types
+    .flatMap((type) => {
+      const less = type.offerings.filter((one) => one.priceMicroUsd < priceMicroUsd);
+      if (less.length === 0) return [];
+      const likely = fitting(less, facts);
+      const first = cheapest(likely.length === 0 ? less : likely);
+      return [{ type, first, ...ruledOut(type, less, facts) }];
+    })
+    .sort(
+      (a, b) =>
+        b.first.priceMicroUsd - a.first.priceMicroUsd || (a.type.name < b.type.name ? -1 : 1),
+    );
+  const counts: Partial<Record<RuledOutBy, number>> = {};
+  for (const { by } of cheaper) counts[by] = (counts[by] ?? 0) + 1;
+  return {
+    instanceType: node.labels[INSTANCE_TYPE_LABEL_KEY] ?? "",
+    zone,
+    capacityType,
+    priceMicroUsdPerHour: priceMicroUsd,
+    askedFor: facts.asked.size,
+    cheaper: counts,
+    nearest: cheaper.slice(0, MOST_NEAREST).map(({ type, first, by, says }) => ({
+      instanceType: type.name,
+      zone: first.zone,
+      capacityType: first.capacityType,
+      priceMicroUsdPerHour: first.priceMicroUsd,
+      ruledOutBy: by,
+      says,
+    })),
+  };
+}
+
+interface Facts {
+  readonly pool: Requirements;
+  readonly claim: Requirements;
+  readonly asked: ReadonlySet<string>;
+  /** What the node was made for. */
+  readonly requested: Resources;
+  /** What runs there now. */
+  readonly used: Resources;
+}
+
+function requestsOf({ spec }: NodeClaim): Resources {
+  const { resources } = spec as { resources?: { requests?: Record<string, string> } };
+  return parseResources(resources?.requests);
+}
+
+/** The first that speaks against a type's offerings, in the order in which planning tests. */
+function ruledOut(
+  type: InstanceType,
+  offerings: readonly Offering[],
+  facts: Facts,
+): { readonly by: RuledOutBy; readonly says: string } {
+  const { pool, claim, asked, requested, used } = facts;
+  const unlike = typeConflict(type, pool);
+  if (unlike !== undefined) return { by: "nodePool", says: `the pool wants ${unlike}` };
+  const unasked = typeConflict(type, claim);
+  if (unasked !== undefined) return { by: "requirements", says: `its pods wanted ${unasked}` };
+  const allocatable = subtractResources(type.capacity, type.overhead);
+  const small = lacking(requested, allocatable);
+  if (small !== undefined) return { by: "resources", says: `it was made for ${small}` };
+  const full = lacking(used, allocatable);
+  if (full !== undefined) return { by: "pods", says: `what runs there now takes ${full}` };
+  if (!offerings.some((one) => isCompatible(one, pool)))
+    return { by: "nodePool", says: `not cheaper under ${placesOf(pool)}` };
+  const likely = fitting(offerings, facts);
+  if (likely.length === 0)
+    return { by: "requirements", says: `not cheaper under ${placesOf(claim)}` };
+  if (!likely.some(({ available }) => available))
+    return { by: "offerings", says: "the cloud has none to give at the moment" };
+  return asked.has(type.name)
+    ? { by: "other", says: "it was asked for too; the cloud launched this one" }
+    : { by: "later", says: "nothing speaks against it now; at the launch it was not asked for" };
+}
+
+function fitting(offerings: readonly Offering[], { pool, claim }: Facts): readonly Offering[] {
+  return offerings.filter((one) => isCompatible(one, pool) && isCompatible(one, claim));
+}
+
+function cheapest(offerings: readonly Offering[]): Offering {
+  return offerings.reduce((best, one) => (one.priceMicroUsd < best.priceMicroUsd ? one : best));
+}
+
+function placesOf(requirements: Requirements): string {
+  const keys = [TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY];
+  const said = keys.filter((key) => requirements.has(key));
+  return said.map((key) => formatRequirement(requirements.get(key))).join(", ");
+}
+
+/** The first requirement that no node of the type can meet. */
+function typeConflict(type: InstanceType, requirements: Requirements): string | undefined {
+  for (const requirement of requirements.all()) {
+    const { key } = requirement;
+    const values = type.labels[key];
+    if (values === undefined) continue;
+    const met =
+      values.length === 0
+        ? allowsAbsence(requirement)
+        : values.some((value) => allows(requirement, value));
+    if (!met) return formatRequirement(requirement);
+  }
+  return undefined;
+}
+
+/** `3 of cpu, of which it has 1.9`. */
+function lacking(wanted: Resources, has: Resources): string | undefined {
+  for (const name of Object.keys(wanted).sort()) {
+    const [amount, room] = [wanted[name] ?? 0, has[name] ?? 0];
+    if (amount <= room) continue;
+    return `${formatResource(name, amount)} of ${name}, of which it has ${formatResource(name, room)}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,166 @@
+/**
+ * One node of ours, explained: why it is here, why of this type, why it is not removed, and what would be
+ * removed next. The next command is the one that the disruption loop would propose on the same picture.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { savingsMicroUsd } from "../disruption/command.ts";
+import { madeFor } from "../disruption/record.ts";
+import type { Found } from "../disruption/round.ts";
+import type { Picture } from "../disruption/survey.ts";
+import { expiry } from "../nodeclaim/expired.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { type CommandAnswer, commandAnswer, usd } from "./command-answer.ts";
+import { aloneCommand, type Hold, holdsOf, type Owned, ownedNode } from "./holds.ts";
+import { type LaunchChoice, launchChoice } from "./launch-choice.ts";
+
+export interface NodeAnswer {
+  readonly kind: "Node";
+  readonly name: string;
+  /** RFC 3339: what follows held then. */
+  readonly at: string;
+  readonly says: string;
+  /** False: no claim of Karpenter stands behind it, and nothing more is said. */
+  readonly managed: boolean;
+  readonly nodeClaim?: string;
+  readonly nodePool?: string;
+  readonly origin?: Origin;
+  readonly type?: LaunchChoice;
+  /** Pods that would want another place; daemons and mirror pods are not named. */
+  readonly pods?: readonly string[];
+  /** Conditions that mark it for disruption. */
+  readonly marks?: readonly Mark[];
+  readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
+  /** Each thing that keeps it, most telling first. Empty: it would go. */
+  readonly holds?: readonly Hold[];
+  /** The command that takes it away, if that is what comes next. */
+  readonly removal?: CommandAnswer;
+  /** What taking away this node alone would come to, when something else comes first. */
+  readonly alone?: CommandAnswer;
+  /** What the loop would do next in the whole cluster. */
+  readonly next: readonly CommandAnswer[];
+}
+
+export interface Origin {
+  readonly createdAt: string;
+  readonly reason: "pods" | "replacement" | "capacity";
+  readonly says: string;
+  /** Id of the disruption command that it was made for. */
+  readonly command?: string;
+  /** Pods here that were already waiting when it was made. */
+  readonly pods: readonly string[];
+}
+
+export interface Mark {
+  readonly type: string;
+  readonly since: string;
+  readonly reason: string;
+}
+
+/** `next`: of `nextCommands` on the same picture. */
+export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undefined): NodeAnswer {
+  const at = toRfc3339(picture.nowMs);
+  const commands = commandAnswers(next);
+  const owned = ownedNode(picture, node);
+  if (owned === undefined) {
+    const says = `${node.name} is not Karpenter's: no NodeClaim stands behind it, so it is never removed`;
+    return { kind: "Node", name: node.name, at, says, managed: false, next: commands };
+  }
+  const { claim, pool, candidate } = owned;
+  const holds = holdsOf(picture, owned);
+  const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
+  const alone =
+    removal !== undefined || candidate === undefined || holds.length > 0
+      ? undefined
+      : aloneCommand(picture, candidate);
+  const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
+  const end = expiry(claim, pool);
+  const type = candidate === undefined ? undefined : launchChoice(candidate, types);
+  return {
+    kind: "Node",
+    name: node.name,
+    at,
+    says: sentence(owned, type, holds, removal),
+    managed: true,
+    nodeClaim: claim.metadata.name,
+    ...(pool === undefined ? {} : { nodePool: pool.name }),
+    origin: originOf(node, claim, owned),
+    ...(type === undefined ? {} : { type }),
+    pods: node.pods.filter(isReschedulable).map(keyOf),
+    marks: marksOf(claim),
+    ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),
+    holds,
+    ...(removal === undefined ? {} : { removal }),
+    ...(alone === undefined ? {} : { alone: commandAnswer(alone, "single-node consolidation") }),
+    next: commands,
+  };
+}
+
+/** What the loop would do next; empty: nothing. */
+export function commandAnswers(next: Found | undefined): readonly CommandAnswer[] {
+  if (next === undefined) return [];
+  return next.commands
+    .toSorted((a, b) => savingsMicroUsd(b) - savingsMicroUsd(a))
+    .map((command) => commandAnswer(command, next.method.name));
+}
+
+function originOf(node: NodeView, claim: NodeClaim, { pool }: Owned): Origin {
+  const { creationTimestamp: createdAt = "" } = claim.metadata;
+  const pods = node.pods
+    .filter(isReschedulable)
+    .filter((pod) => isOlder(pod, claim))
+    .map(keyOf);
+  const command = madeFor(claim);
+  if (command !== undefined) {
+    const says = `made to take the place of other nodes, by the disruption command ${command}`;
+    return { createdAt, reason: "replacement", says, command, pods };
+  }
+  if (pool?.replicas !== undefined) {
+    const says = `made to keep ${pool.replicas} node(s) of its pool, whatever runs on them`;
+    return { createdAt, reason: "capacity", says, pods };
+  }
+  const which =
+    pods.length === 0 ? "none of them is here any more" : `of those are here: ${pods.length}`;
+  return { createdAt, reason: "pods", says: `made for pods that waited; ${which}`, pods };
+}
+
+function isOlder(pod: Pod, claim: NodeClaim): boolean {
+  const born = fromRfc3339(pod.metadata.creationTimestamp);
+  const made = fromRfc3339(claim.metadata.creationTimestamp);
+  return born !== undefined && made !== undefined && born <= made;
+}
+
+const MARKS = ["Consolidatable", "Empty", "Drifted", "Expired", "DisruptionReason"];
+
+function marksOf(claim: NodeClaim): readonly Mark[] {
+  return MARKS.flatMap((type) => {
+    const found = condition(claim, type);
+    if (found?.status !== "True") return [];
+    return [{ type, since: found.lastTransitionTime ?? "", reason: found.reason ?? type }];
+  });
+}
+
+function sentence(
+  { node, pool }: Owned,
+  type: LaunchChoice | undefined,
+  holds: readonly Hold[],
+  removal: CommandAnswer | undefined,
+): string {
+  const pods = node.pods.filter(isReschedulable).length;
+  const what =
+    type === undefined
+      ? node.name
+      : `${node.name} (${type.instanceType}, ${type.capacityType}, ${type.zone}, ${usd(type.priceMicroUsdPerHour)} an hour)`;
+  const whose = pool === undefined ? "" : ` of ${pool.name}`;
+  const head = `${what}${whose} runs ${pods} pod(s)`;
+  if (removal !== undefined) return `${head}; next: ${removal.says}`;
+  const [first, ...others] = holds;
+  if (first === undefined) return `${head}; nothing keeps it, other nodes come first`;
+  const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+  const until = first.until === undefined ? "" : `, until ${first.until}`;
+  return `${head}; it stays: ${first.says}${until}${more}`;
+}

@@ -1,0 +1,160 @@
+/**
+ * One pod, explained: where it runs, what ties it there, what keeps its node from being removed on its
+ * account, and where it would go. Why a waiting pod waits is told by the plan (`karpenter plan`).
+ */
+import { isActive, type Pod } from "../../apis/core/pod.ts";
+import {
+  doNotDisrupt,
+  isOwnedByDaemonSet,
+  isOwnedByNode,
+  isReschedulable,
+} from "../../apis/core/pod-predicates.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { budgetsOf, pdbBlock } from "../../apis/policy/pdb.ts";
+import { formatResources } from "../../apis/resources.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import type { ObjectName } from "../disruption/candidates.ts";
+import type { Picture } from "../disruption/survey.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { type LaunchFacts, launchFacts } from "./command-answer.ts";
+import { type Hold, holdsOf, ownedNode } from "./holds.ts";
+
+export interface BoundPodAnswer {
+  readonly kind: "Pod";
+  /** `namespace/name`. */
+  readonly name: string;
+  readonly at: string;
+  readonly says: string;
+  readonly state: "running";
+  readonly node: string;
+  readonly nodePool?: string;
+  readonly requests: Readonly<Record<string, string>>;
+  /** Whether it would want another place if its node went. */
+  readonly movable: boolean;
+  /** What of the pod itself says where it may run. */
+  readonly ties: readonly string[];
+  /** What keeps its node on this pod's account. */
+  readonly holds: readonly Pick<Hold, "block" | "says" | "by" | "until">[];
+  /** PodDisruptionBudgets that guard it. */
+  readonly guards: readonly { readonly name: string; readonly disruptionsAllowed: number }[];
+  /** What keeps its node, by whatever. */
+  readonly nodeHolds: readonly Hold[];
+  /** If its node went now. */
+  readonly elsewhere?:
+    | { readonly to: "node"; readonly node: string }
+    | { readonly to: "launch"; readonly launch: LaunchFacts }
+    | { readonly to: "nowhere"; readonly why: string };
+}
+
+export function boundPodAnswer(picture: Picture, pod: Pod, node: NodeView): BoundPodAnswer {
+  const owned = ownedNode(picture, node);
+  const elsewhere = elsewhereOf(picture, pod, owned?.candidate);
+  const own = holdsOfPod(picture, pod);
+  return {
+    kind: "Pod",
+    name: keyOf(pod),
+    at: toRfc3339(picture.nowMs),
+    says: sentence(pod, node, own, elsewhere),
+    state: "running",
+    node: node.name,
+    ...(owned?.pool === undefined ? {} : { nodePool: owned.pool.name }),
+    requests: formatResources(podRequests(pod)),
+    movable: isReschedulable(pod),
+    ties: tiesOf(pod),
+    holds: own,
+    guards: budgetsOf(pod, picture.pdbs).map((pdb) => ({
+      name: keyOf(pdb),
+      disruptionsAllowed: pdb.status?.disruptionsAllowed ?? 0,
+    })),
+    nodeHolds: owned === undefined ? [] : holdsOf(picture, owned),
+    ...(elsewhere === undefined ? {} : { elsewhere }),
+  };
+}
+
+function holdsOfPod({ nowMs, pdbs }: Picture, pod: Pod): BoundPodAnswer["holds"] {
+  const holds: Pick<Hold, "block" | "says" | "by" | "until">[] = [];
+  const verdict = isActive(pod) ? doNotDisrupt(pod, nowMs) : { kind: "none" as const };
+  if (verdict.kind === "always")
+    holds.push({ block: "pod", says: "its annotation forbids disruption of its node" });
+  if (verdict.kind === "until") {
+    const until = toRfc3339(verdict.untilMs);
+    holds.push({ block: "pod", says: "its annotation forbids disruption of its node", until });
+  }
+  const block = isReschedulable(pod) && isActive(pod) ? pdbBlock(pod, pdbs) : undefined;
+  if (block !== undefined) {
+    const [first = ""] = block.pdbs;
+    const at = first.indexOf("/");
+    const by: ObjectName = {
+      kind: "PodDisruptionBudget",
+      namespace: first.slice(0, at),
+      name: first.slice(at + 1),
+    };
+    const says =
+      block.reason === "multiple"
+        ? "more than one PodDisruptionBudget guards it: the API server evicts no such pod"
+        : "its PodDisruptionBudget allows no disruption now";
+    holds.push({ block: "pdb", says, by });
+  }
+  return holds;
+}
+
+/** What of a pod itself says where it may run. */
+export function tiesOf({ spec }: Pod): readonly string[] {
+  const ties: string[] = [];
+  for (const [key, value] of Object.entries(spec.nodeSelector ?? {}))
+    ties.push(`nodeSelector ${key}=${value}`);
+  const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
+  if (nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution !== undefined)
+    ties.push("required node affinity");
+  for (const [name, terms] of [
+    ["pod affinity", podAffinity?.requiredDuringSchedulingIgnoredDuringExecution],
+    ["pod anti-affinity", podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution],
+  ] as const) {
+    for (const { topologyKey } of terms ?? []) ties.push(`required ${name} by ${topologyKey}`);
+  }
+  for (const { topologyKey, whenUnsatisfiable } of spec.topologySpreadConstraints ?? [])
+    if (whenUnsatisfiable === "DoNotSchedule") ties.push(`spread over ${topologyKey}`);
+  for (const { persistentVolumeClaim } of spec.volumes ?? [])
+    if (persistentVolumeClaim !== undefined)
+      ties.push(`volume claim ${persistentVolumeClaim.claimName}`);
+  return ties;
+}
+
+function elsewhereOf(
+  { simulator }: Picture,
+  pod: Pod,
+  candidate: Parameters<Picture["simulator"]["without"]>[0][number] | undefined,
+): BoundPodAnswer["elsewhere"] {
+  if (candidate === undefined || !isReschedulable(pod)) return undefined;
+  const key = keyOf(pod);
+  const { placements, replacements, homeless } = simulator.without([candidate]);
+  const host = placements.find(({ pods }) => pods.some((one) => keyOf(one) === key));
+  if (host !== undefined) return { to: "node", node: host.nodeName };
+  const launch = replacements.find(({ pods }) => pods.some((one) => keyOf(one) === key));
+  if (launch !== undefined) return { to: "launch", launch: launchFacts(launch) };
+  const why = homeless.find((text) => text.startsWith(`${key} => `)) ?? homeless[0];
+  return { to: "nowhere", why: why ?? "no place was found for it" };
+}
+
+function sentence(
+  pod: Pod,
+  node: NodeView,
+  [hold]: BoundPodAnswer["holds"],
+  elsewhere: BoundPodAnswer["elsewhere"],
+): string {
+  const head = `${keyOf(pod)} runs on ${node.name}`;
+  if (isOwnedByDaemonSet(pod)) return `${head}; a DaemonSet keeps it there, it holds no node`;
+  if (isOwnedByNode(pod)) return `${head}; it is a mirror of a static pod, it holds no node`;
+  if (hold !== undefined) {
+    const by =
+      hold.by === undefined ? "" : ` (${hold.by.kind} ${hold.by.namespace}/${hold.by.name})`;
+    const until = hold.until === undefined ? "" : `, until ${hold.until}`;
+    return `${head} and keeps it: ${hold.says}${by}${until}`;
+  }
+  if (elsewhere === undefined) return `${head}, a node that is not Karpenter's`;
+  if (elsewhere.to === "node") return `${head}; if that went, ${elsewhere.node} would take it`;
+  if (elsewhere.to === "nowhere") return `${head}; if that went, it would have no place`;
+  const { instanceType, capacityType } = elsewhere.launch;
+  return `${head}; if that went, a new node would be launched (${instanceType}, ${capacityType})`;
+}

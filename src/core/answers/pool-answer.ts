@@ -1,0 +1,155 @@
+/** One pool, explained: what it holds and may hold, what its budgets allow and when, what goes next. */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { formatResource, formatResources } from "../../apis/resources.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { formatDuration } from "../../base/duration.ts";
+import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
+import { type Found, nextCommands } from "../disruption/round.ts";
+import type { Picture } from "../disruption/survey.ts";
+import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
+import { type CommandAnswer, usd } from "./command-answer.ts";
+import { type HoldKind, holdsOf, ownedNode } from "./holds.ts";
+import { commandAnswers } from "./node-answer.ts";
+import { poolObject } from "./objects.ts";
+import { usageOf } from "./usage.ts";
+
+export interface PoolAnswer {
+  readonly kind: "NodePool" | "Provisioner";
+  readonly name: string;
+  readonly at: string;
+  readonly says: string;
+  readonly ready: boolean;
+  /** Why nothing of it is disrupted voluntarily now. */
+  readonly paused?: string;
+  readonly nodes: { readonly total: number; readonly leaving: number; readonly wanted?: number };
+  readonly priceMicroUsdPerHour: number;
+  /** By resource, as Kubernetes quantities. */
+  readonly limits: readonly {
+    readonly resource: string;
+    readonly used: string;
+    readonly limit: string;
+    readonly percent: number;
+  }[];
+  readonly usage: Readonly<Record<string, string>>;
+  readonly policy: {
+    readonly consolidationPolicy: string;
+    readonly consolidateAfter: string;
+    readonly expireAfter: string;
+  };
+  readonly budgets: readonly BudgetAnswer[];
+  readonly disruptions: readonly Allowed[];
+  /** RFC 3339: the soonest of `disruptions`; absent: not by itself. */
+  readonly nextAllowedDisruption?: string;
+  /** What keeps its nodes: how many by what comes first, with at most five names. */
+  readonly held: readonly {
+    readonly block: HoldKind;
+    readonly count: number;
+    readonly nodes: readonly string[];
+  }[];
+  /** What the loop would do next with nodes of this pool, by method and budget; else in the cluster. */
+  readonly next: readonly CommandAnswer[];
+}
+
+const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
+const MOST_NAMED = 5;
+
+export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined): PoolAnswer {
+  const { nowMs } = picture;
+  const own = picture.nodes.filter(({ poolId }) => poolId === pool.id);
+  const owned = own.flatMap((node) => ownedNode(picture, node) ?? []);
+  const price = owned.reduce((sum, { candidate }) => sum + (candidate?.priceMicroUsd ?? 0), 0);
+  const pause = picture.paused(pool);
+  const reasons =
+    pool.disruption.expireMode === "voluntary" ? [...REASONS, "Expired" as const] : REASONS;
+  const disruptions = reasons.map((reason) => allowedNow(picture, pool, reason));
+  const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
+  const usage = usageOf(picture.nodes, pool.id);
+  const { policy, consolidateAfter, expireAfter } = pool.disruption;
+  return {
+    kind: pool.generation === "alpha" ? "Provisioner" : "NodePool",
+    name: pool.name,
+    at: toRfc3339(nowMs),
+    says: sentence(pool, own.length, price, pause?.message, disruptions, soonest, nowMs),
+    ready: pool.ready,
+    ...(pause === undefined ? {} : { paused: pause.message }),
+    nodes: {
+      total: own.length,
+      leaving: own.filter(({ deleting }) => deleting).length,
+      ...(pool.replicas === undefined ? {} : { wanted: pool.replicas }),
+    },
+    priceMicroUsdPerHour: price,
+    limits: Object.keys(pool.limits)
+      .sort()
+      .map((resource) => {
+        const [used, limit] = [usage[resource] ?? 0, pool.limits[resource] as number];
+        return {
+          resource,
+          used: formatResource(resource, used),
+          limit: formatResource(resource, limit),
+          percent: limit === 0 ? 100 : Math.round((100 * used) / limit),
+        };
+      }),
+    usage: formatResources(usage),
+    policy: {
+      consolidationPolicy: policy,
+      consolidateAfter: consolidateAfter === "Never" ? "Never" : formatDuration(consolidateAfter),
+      expireAfter: expireAfter === "Never" ? "Never" : formatDuration(expireAfter),
+    },
+    budgets: budgetAnswers(pool, nowMs),
+    disruptions,
+    ...(soonest === undefined ? {} : { nextAllowedDisruption: soonest }),
+    held: heldBy(picture, owned),
+    next: nextOf(picture, pool, next),
+  };
+}
+
+function heldBy(
+  picture: Picture,
+  owned: readonly NonNullable<ReturnType<typeof ownedNode>>[],
+): PoolAnswer["held"] {
+  const byBlock = new Map<HoldKind, string[]>();
+  for (const one of owned) {
+    const [first] = holdsOf(picture, one);
+    if (first === undefined) continue;
+    byBlock.set(first.block, [...(byBlock.get(first.block) ?? []), one.node.name]);
+  }
+  return [...byBlock]
+    .map(([block, nodes]) => ({ block, count: nodes.length, nodes: nodes.slice(0, MOST_NAMED) }))
+    .sort((a, b) => b.count - a.count || (a.block < b.block ? -1 : 1));
+}
+
+/** The command that comes next; if that is about other pools, the one that this pool would have. */
+function nextOf(picture: Picture, pool: Pool, next: Found | undefined): readonly CommandAnswer[] {
+  const isOurs = (found: Found | undefined) =>
+    found?.commands.some(({ candidates }) => candidates.some((one) => one.pool.id === pool.id));
+  if (next === undefined || isOurs(next)) return ours(next, pool);
+  const others = picture.nodes.filter(({ poolId }) => poolId !== pool.id).map(({ name }) => name);
+  const queued = new Set([...picture.queued, ...others]);
+  return ours(nextCommands({ ...picture, queued }), pool);
+}
+
+function ours(found: Found | undefined, pool: Pool): readonly CommandAnswer[] {
+  if (found === undefined) return [];
+  const commands = found.commands
+    .filter(({ candidates }) => candidates.some((one) => one.pool.id === pool.id))
+    .toSorted((a, b) => savingsMicroUsd(b) - savingsMicroUsd(a));
+  return commandAnswers({ ...found, commands });
+}
+
+function sentence(
+  pool: Pool,
+  nodes: number,
+  price: number,
+  pause: string | undefined,
+  disruptions: readonly Allowed[],
+  soonest: string | undefined,
+  nowMs: number,
+): string {
+  const { kind, name } = poolObject(pool);
+  const head = `${kind} ${name} has ${nodes} node(s) for ${usd(price)} an hour`;
+  if (pause !== undefined) return `${head}; ${pause}`;
+  if (soonest === undefined) return `${head}; ${disruptions[0]?.says ?? "nothing is allowed"}`;
+  return soonest === toRfc3339(nowMs)
+    ? `${head}; a disruption is allowed now`
+    : `${head}; next allowed disruption: ${soonest}`;
+}

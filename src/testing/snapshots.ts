@@ -1,0 +1,237 @@
+/**
+ * Clusters as files, for tests of what is asked about them: a pool, its nodes with their claims, pods, all
+ * as an API server would give them. Equal calls give equal objects.
+ */
+import type { KubeObject } from "../apis/meta.ts";
+
+export const SNAPSHOT_AT = "2026-01-05T12:00:00Z";
+
+/** 2, 4, 8 and 16 cpu, on-demand at 0.05 dollars a cpu and spot at 0.02, in two zones. */
+export const SNAPSHOT_TYPES: string = JSON.stringify(
+  [2, 4, 8, 16].map((cpu) => ({
+    name: `m-${cpu}`,
+    labels: { "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux" },
+    capacity: { cpu: String(cpu), memory: `${4 * cpu}Gi`, pods: "110" },
+    overhead: { cpu: "100m", memory: "200Mi" },
+    offerings: ["a", "b"].flatMap((zone) => [
+      { zone, capacityType: "on-demand", priceMicroUsdPerHour: cpu * 50_000 },
+      { zone, capacityType: "spot", priceMicroUsdPerHour: cpu * 20_000 },
+    ]),
+  })),
+);
+
+export interface SnapshotPoolOptions {
+  readonly name?: string;
+  readonly disruption?: Readonly<Record<string, unknown>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly limits?: Readonly<Record<string, string>>;
+  readonly capacityTypes?: readonly string[];
+  readonly replicas?: number;
+}
+
+export function snapshotPool(options: SnapshotPoolOptions = {}): KubeObject {
+  const { name = "default", disruption = {}, annotations, limits, replicas } = options;
+  return {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodePool",
+    metadata: { name, uid: `uid-${name}`, ...(annotations === undefined ? {} : { annotations }) },
+    spec: {
+      template: {
+        spec: {
+          nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
+          requirements: [
+            {
+              key: "karpenter.sh/capacity-type",
+              operator: "In",
+              values: options.capacityTypes ?? ["on-demand"],
+            },
+          ],
+          expireAfter: "720h",
+        },
+      },
+      disruption: {
+        consolidationPolicy: "WhenEmptyOrUnderutilized",
+        consolidateAfter: "0s",
+        budgets: [{ nodes: "100%" }],
+        ...disruption,
+      },
+      ...(limits === undefined ? {} : { limits }),
+      ...(replicas === undefined ? {} : { replicas }),
+    },
+    status: { conditions: [ready("2026-01-01T00:00:00Z")] },
+  } as KubeObject;
+}
+
+export interface SnapshotNodeOptions {
+  readonly pool?: string;
+  readonly cpu?: number;
+  readonly zone?: string;
+  readonly capacityType?: string;
+  /** Types that the claim asked for, by cpu; default: this one and all larger ones. */
+  readonly asked?: readonly number[];
+  /** What it was made for. */
+  readonly requests?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly claimAnnotations?: Readonly<Record<string, string>>;
+  readonly createdAt?: string;
+  /** Conditions that are True, and since when; default: Consolidatable. */
+  readonly conditions?: Readonly<Record<string, string>>;
+  readonly lastPodEventAt?: string;
+}
+
+/** A Node that is Ready, and its claim. */
+export function snapshotNode(name: string, options: SnapshotNodeOptions = {}): KubeObject[] {
+  const { pool = "default", cpu = 4, zone = "a", capacityType = "on-demand" } = options;
+  const { createdAt = "2026-01-02T00:00:00Z" } = options;
+  const labels = {
+    "karpenter.sh/nodepool": pool,
+    "karpenter.sh/capacity-type": capacityType,
+    "node.kubernetes.io/instance-type": `m-${cpu}`,
+    "topology.kubernetes.io/zone": zone,
+    "kubernetes.io/arch": "amd64",
+    "kubernetes.io/os": "linux",
+  };
+  const conditions = {
+    Launched: createdAt,
+    Registered: createdAt,
+    Initialized: createdAt,
+    ...(options.conditions ?? { Consolidatable: createdAt }),
+    Ready: createdAt,
+  };
+  const asked = options.asked ?? [2, 4, 8, 16].filter((one) => one >= cpu);
+  const capacity = { cpu: String(cpu), memory: `${4 * cpu}Gi`, pods: "110" };
+  const allocatable = { ...capacity, cpu: `${cpu * 1000 - 100}m`, memory: `${4096 * cpu - 200}Mi` };
+  return [
+    {
+      apiVersion: "karpenter.sh/v1",
+      kind: "NodeClaim",
+      metadata: {
+        name,
+        uid: `uid-claim-${name}`,
+        labels,
+        creationTimestamp: createdAt,
+        ...(options.claimAnnotations === undefined
+          ? {}
+          : { annotations: options.claimAnnotations }),
+      },
+      spec: {
+        requirements: [
+          {
+            key: "node.kubernetes.io/instance-type",
+            operator: "In",
+            values: asked.map((one) => `m-${one}`),
+          },
+          { key: "karpenter.sh/capacity-type", operator: "In", values: [capacityType] },
+        ],
+        resources: { requests: options.requests ?? { cpu: "1", pods: "1" } },
+        nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
+        expireAfter: "720h",
+      },
+      status: {
+        providerID: `test://${name}`,
+        nodeName: name,
+        capacity,
+        allocatable,
+        ...(options.lastPodEventAt === undefined
+          ? {}
+          : { lastPodEventTime: options.lastPodEventAt }),
+        conditions: Object.entries(conditions).map(([type, at]) => ({
+          type,
+          status: "True",
+          reason: type,
+          message: "",
+          lastTransitionTime: at,
+        })),
+      },
+    } as KubeObject,
+    {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: {
+        name,
+        uid: `uid-node-${name}`,
+        creationTimestamp: createdAt,
+        labels: {
+          ...labels,
+          "kubernetes.io/hostname": name,
+          "karpenter.sh/registered": "true",
+          "karpenter.sh/initialized": "true",
+        },
+        ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+      },
+      spec: { providerID: `test://${name}` },
+      status: { capacity, allocatable, conditions: [ready(createdAt)] },
+    } as KubeObject,
+  ];
+}
+
+export interface SnapshotPodOptions {
+  readonly node?: string;
+  readonly cpu?: string;
+  readonly app?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly createdAt?: string;
+}
+
+/** Of a ReplicaSet named after `app`; waits, found unschedulable, unless it has a node. */
+export function snapshotPod(name: string, options: SnapshotPodOptions = {}): KubeObject {
+  const { node, cpu = "500m", app = "web", createdAt = "2026-01-01T23:00:00Z" } = options;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace: "shop",
+      uid: `uid-${name}`,
+      labels: { app },
+      creationTimestamp: createdAt,
+      ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+      ownerReferences: [
+        {
+          apiVersion: "apps/v1",
+          kind: "ReplicaSet",
+          name: app,
+          uid: `uid-${app}`,
+          controller: true,
+        },
+      ],
+    },
+    spec: {
+      containers: [{ name: "main", image: "pause", resources: { requests: { cpu } } }],
+      ...(node === undefined ? {} : { nodeName: node }),
+      ...options.spec,
+    },
+    status:
+      node === undefined
+        ? {
+            phase: "Pending",
+            conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
+          }
+        : {
+            phase: "Running",
+            startTime: createdAt,
+            conditions: [{ type: "PodScheduled", status: "True" }, ready(createdAt)],
+          },
+  } as KubeObject;
+}
+
+/** A PodDisruptionBudget for `app`, with so many disruptions left. */
+export function snapshotPdb(app: string, disruptionsAllowed: number): KubeObject {
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: app, namespace: "shop", uid: `uid-pdb-${app}` },
+    spec: { maxUnavailable: 1, selector: { matchLabels: { app } } },
+    status: {
+      disruptionsAllowed,
+      currentHealthy: 1,
+      desiredHealthy: 1,
+      expectedPods: 1,
+    },
+  } as KubeObject;
+}
+
+function ready(at: string) {
+  return { type: "Ready", status: "True", reason: "Ready", message: "", lastTransitionTime: at };
+}
