@@ -2,11 +2,12 @@
  * `npm run fuzz -- [--count N] [--seed N] [--upstream]`: random scenarios against what must hold of
  * every plan (properties.ts). The first failure of each seed is made small, written to a file, and
  * printed with the command that replays it. `--upstream` plans the same scenarios with
- * sigs.k8s.io/karpenter and compares (upstream.ts).
+ * sigs.k8s.io/karpenter and compares (upstream.ts). `npm run fuzz -- calm`: see test/calm/run.ts.
  */
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { calm } from "../calm/run.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
 import { faultsOf } from "./properties.ts";
@@ -19,7 +20,9 @@ const MAX_REPORTS = 5;
 const args = process.argv.slice(2);
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
-if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
+if (args.includes("calm"))
+  process.exitCode = await calm({ first: seed, count, verbose: args.includes("--verbose") });
+else if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
 else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT : 1));
 
 function fuzz(first = 0, scenarios: number): number {

@@ -48,12 +48,26 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
   for (const order of ORDERS) {
     const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
     refused = bindAll(
-      pods.toSorted((a, b) => order(b) - order(a)),
+      pods.toSorted((a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1)),
       goal,
       snapshot,
     );
     if (refused.length === 0) return [];
   }
+  // Or the new nodes come up one after the other, as planned.
+  const there = nodes.filter(({ metadata }) => !metadata.name.startsWith("new-"));
+  let waiting = pods;
+  for (let count = there.length; count <= nodes.length && waiting.length > 0; count++) {
+    const known = new Set(nodes.slice(0, count).map(({ metadata }) => metadata.name));
+    const bound = pods.filter((pod) => !waiting.includes(pod));
+    const running = [
+      ...placed.filter(({ spec }) => known.has(spec.nodeName)),
+      ...bound.map((pod) => ({ ...pod, spec: { ...pod.spec, nodeName: goal.get(keyOf(pod)) } })),
+    ];
+    const some = nodes.slice(0, count) as Node[];
+    waiting = [...bindAll(waiting, goal, snapshotOf(some, running as Pod[], surroundings))];
+  }
+  if (waiting.length < refused.length) refused = waiting;
   return refused
     .filter((pod) => !countsTheUnsettled(pod, pods, goal, plan))
     .map((pod) => `the scheduler refuses ${keyOf(pod)} on ${goal.get(keyOf(pod))}`);

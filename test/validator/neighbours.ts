@@ -195,7 +195,7 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   return [...faults];
 }
 
-/** Domains a new node for the pod could be in, and those of nodes that are there. */
+/** Domains a new node for the pod could be in, and those of nodes that are there and count. */
 function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<string> {
   const found = new Set<string>();
   if (rule.topologyKey === HOSTNAME) return found;
@@ -204,11 +204,7 @@ function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<s
     if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) continue;
     for (const { labels } of outcomesOf(pool, [], [...types.values()])) {
       const domain = labels[rule.topologyKey];
-      if (
-        domain !== undefined &&
-        (rule.nodeAffinityPolicy === "Ignore" || wantsNode(pod.spec, labels))
-      )
-        found.add(domain);
+      if (domain !== undefined && wantsNode(pod.spec, labels)) found.add(domain);
     }
   }
   for (const place of places) {

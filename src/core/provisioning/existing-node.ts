@@ -23,7 +23,8 @@ import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
 import type { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
-import { isPermanent, type Place, type Topology } from "./topology.ts";
+import type { Topology } from "./topology.ts";
+import { isPermanent, type Place } from "./topology-group.ts";
 
 /** `never`: also no other pod of this variant, for the rest of the pass. */
 export type Verdict = "yes" | "notNow" | "never";

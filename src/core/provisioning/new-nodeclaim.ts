@@ -19,13 +19,8 @@ import type { Verdict } from "./existing-node.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import { dropPortConflicts, type Template } from "./pool-template.ts";
 import type { Reservations } from "./reservations.ts";
-import {
-  isPermanent,
-  type Narrowing,
-  type Place,
-  type Topology,
-  type TopologyGroup,
-} from "./topology.ts";
+import type { Topology } from "./topology.ts";
+import { isPermanent, type Narrowing, type Place, type TopologyGroup } from "./topology-group.ts";
 
 /** A way the planned node could be once the pod is on it. */
 export interface Fit {
@@ -147,6 +142,7 @@ export class NewNodeClaim implements Place {
   /** Puts the pod here, as found by {@link accepts}. */
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
+    const settles = this.pods.length === 0 || this.set !== fit.set;
     this.pods.push(pod);
     this.set = fit.set;
     this.types = fit.types;
@@ -161,8 +157,10 @@ export class NewNodeClaim implements Place {
       const usage = this.#context.volumes.usage(pod);
       this.#attached = attachedTogether(this.#attached, usage);
     }
+    const { topology } = this.#context;
+    if (settles) topology.arrive(this);
     const waiting = this.#uncounted.concat(podClass.countedBy);
-    this.#uncounted = waiting.filter((group) => !this.#context.topology.count(group, this));
+    this.#uncounted = waiting.filter((group) => !topology.count(group, this));
   }
 
   #isTolerated({ tolerations }: Variant): boolean {

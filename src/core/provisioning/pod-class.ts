@@ -14,7 +14,8 @@ import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { VolumeIndex } from "../scheduling/volumes.ts";
 import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
-import { closesHosts, type Topology, type TopologyGroup } from "./topology.ts";
+import type { Topology } from "./topology.ts";
+import { closesHosts, type TopologyGroup } from "./topology-group.ts";
 
 /** One topology rule for the class; `self`: the class is among those the group counts. */
 export interface Rule {

@@ -60,6 +60,21 @@ describe("topology spread", () => {
     ]);
   });
 
+  it("counts a zone its pods may not use once a node stands there, if it looks at all nodes", () => {
+    const pinned = spread({ nodeAffinityPolicy: "Ignore" });
+    const options = { ...pinned, spec: { ...pinned.spec, nodeSelector: { [ZONE]: "zone-a" } } };
+    expect(placed({ pods: pods(2, options) })).toEqual(["zone-a: pod-0 pod-1"]);
+    const nodes = [full("n", "zone-b", [])];
+    expect(placed({ pods: pods(2, options), nodes })).toEqual(["left: pod-1", "zone-a: pod-0"]);
+    // A node that the same batch puts there counts too.
+    const other = pod({ name: "other", cpu: "2", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
+    expect(placed({ pods: [other, ...pods(2, options)] })).toEqual([
+      "left: pod-1",
+      "zone-a: pod-0",
+      "zone-b: other",
+    ]);
+  });
+
   it("gives a ScheduleAnyway spread up when it cannot be kept", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", topologyKey: "rack" });
     expect(placed({ pods: [pod(soft)] })).toEqual(["?: pod"]);
@@ -207,5 +222,17 @@ describe("pod anti-affinity", () => {
     const hermit = pod({ name: "hermit", cpu: "1", spec: apart(HOSTNAME) });
     const web = pod({ name: "web", labels: { app: "web" } });
     expect(placed({ pods: [hermit, web] })).toEqual(["?: hermit", "?: web"]);
+  });
+});
+
+describe("affinity with one's own kind", () => {
+  it("lets no pod be the first where another is already, though it may not go there", () => {
+    const term = { topologyKey: ZONE, ...WEB };
+    const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+    const labels = { app: "web" };
+    const spec = { affinity, nodeSelector: { [ZONE]: "zone-b" } };
+    expect(placed({ pods: [pod({ labels, spec })] })).toEqual(["zone-b: pod"]);
+    const nodes = [full("n", "zone-a", [running("old", "n")])];
+    expect(placed({ pods: [pod({ labels, spec })], nodes })).toEqual(["left: pod"]);
   });
 });

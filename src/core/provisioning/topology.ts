@@ -2,13 +2,11 @@
  * Spread, affinity and anti-affinity: which domains (zones, hosts, …) a pod may go to, given who is
  * where. A group is one constraint of one shape with a count per domain; pods that ask for the same
  * share it. Anti-affinity is counted both ways: an inverse group says where those are who want to
- * be left alone. upstream: pkg/controllers/provisioning/scheduling/topology.go, topologygroup.go
+ * be left alone. upstream: pkg/controllers/provisioning/scheduling/topology.go
  */
 import type { Namespace } from "../../apis/core/kinds.ts";
-import type { Taint } from "../../apis/core/node.ts";
 import type { PodAffinityTerm, Toleration, TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
-import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../apis/meta.ts";
 import { canonicalJson } from "../../base/json.ts";
@@ -17,76 +15,38 @@ import { allows, formatRequirement, type Requirement } from "../scheduling/requi
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { Template } from "./pool-template.ts";
+import {
+  ANY_NODE,
+  anyCounted,
+  closesHosts,
+  eligible,
+  keepsAway,
+  type Labels,
+  looksBeyond,
+  type Narrowing,
+  type NodeFilter,
+  type Place,
+  reachable,
+  type Shape,
+  selects,
+  spreadOptions,
+  type TopologyGroup,
+} from "./topology-group.ts";
 
-type Labels = Readonly<Record<string, string>>;
-
-/** Which nodes a spread looks at. */
-interface NodeFilter {
-  /** Any of these (nodeAffinityPolicy Honor); undefined = every node. */
-  readonly requirements: readonly Requirements[] | undefined;
-  /** What the pod tolerates (nodeTaintsPolicy Honor); undefined = taints do not matter. */
-  readonly tolerations: readonly Toleration[] | undefined;
-}
-
-export interface TopologyGroup {
-  readonly index: number;
-  readonly type: "spread" | "affinity" | "antiAffinity";
-  /** Counts the pods that hold an anti-affinity term, not those it selects. */
-  readonly inverse: boolean;
-  readonly key: string;
-  /** Undefined = every namespace. */
-  readonly namespaces: ReadonlySet<string> | undefined;
-  readonly selector: LabelSelector | undefined;
-  readonly maxSkew: number;
-  readonly minDomains: number;
-  readonly filter: NodeFilter;
-  /** Pods by domain; a domain without pods is there with 0. */
-  readonly counts: Map<string, number>;
-  /** Planned nodes that an anti-affinity between hosts closes to whoever it concerns: their ids. */
-  readonly closed: Marks;
-  /** Grows with each change of the counts. */
-  revision: number;
-}
-
-type Shape = Omit<TopologyGroup, "index" | "counts" | "closed" | "revision">;
-
-/** Where a pod would go: an existing node or a planned one. */
-export interface Place {
-  readonly hostname: string;
-  /** Of a planned node. */
-  readonly id?: number;
-  readonly taints: readonly Taint[];
-  /** What the label can still be there; undefined = the node does not have it and never will. */
-  domains(key: string): Requirement | undefined;
-  /** Whether the node is, or can become, one that meets the requirements. */
-  canMeet(requirements: Requirements): boolean;
-}
-
-/** Values to narrow a planned node to; undefined = as it is. */
-export type Narrowing = readonly string[] | undefined;
-
-const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
-
-/** Rejections by such a group stay true for the rest of the pass: a host only gets fuller. */
-export function isPermanent(group: TopologyGroup): boolean {
-  return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";
-}
-
-/** One pod that counts shuts the host to all whom the group concerns. */
-export function closesHosts(group: TopologyGroup): boolean {
-  return group.key === HOSTNAME_LABEL_KEY && group.type === "antiAffinity";
-}
-
-/** A count as it was before, or a planned node that was closed. */
+/** A count as it was before, a planned node that was closed, or a host that came or left. */
 interface Change {
   readonly group: TopologyGroup;
   readonly domain?: string;
   readonly before?: number | undefined;
   readonly closed?: number | undefined;
+  readonly came?: readonly [domain: string, hostname: string];
+  readonly left?: readonly [domain: string, hostname: string];
 }
 
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
+  /** Those with `hosts`. */
+  readonly #overHosts: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
   readonly #selected = new Map<string, readonly TopologyGroup[]>();
@@ -194,6 +154,52 @@ export class Topology {
         if (!group.counts.has(domain)) group.counts.set(domain, 0);
       }
     }
+    this.arrive(place);
+  }
+
+  /** The place is a node there, or will be: told again, of a planned one, as it settles. */
+  arrive(place: Place): void {
+    for (const group of this.#overHosts) {
+      const domain = this.#standsIn(group, place);
+      if (domain === undefined || group.hosts?.get(domain)?.has(place.hostname)) continue;
+      this.#come(group, domain, place.hostname);
+      this.#journal?.push({ group, came: [domain, place.hostname] });
+    }
+  }
+
+  /** The node is no more. */
+  leave(place: Place): void {
+    for (const group of this.#overHosts) {
+      const domain = this.#standsIn(group, place);
+      if (domain === undefined || !group.hosts?.get(domain)?.has(place.hostname)) continue;
+      this.#go(group, domain, place.hostname);
+      this.#journal?.push({ group, left: [domain, place.hostname] });
+    }
+  }
+
+  #standsIn(group: TopologyGroup, place: Place): string | undefined {
+    if (!eligible(group.filter, place)) return undefined;
+    const domains = this.#possible(group, place);
+    return domains.length === 1 ? domains[0] : undefined;
+  }
+
+  #come(group: TopologyGroup, domain: string, hostname: string): void {
+    const hosts = group.hosts?.get(domain);
+    if (hosts === undefined) group.hosts?.set(domain, new Set([hostname]));
+    else hosts.add(hostname);
+    this.#changed(group);
+  }
+
+  #go(group: TopologyGroup, domain: string, hostname: string): void {
+    const hosts = group.hosts?.get(domain);
+    hosts?.delete(hostname);
+    if (hosts?.size === 0) group.hosts?.delete(domain);
+    this.#changed(group);
+  }
+
+  #changed(group: TopologyGroup): void {
+    group.revision++;
+    this.#revision++;
   }
 
   /**
@@ -237,7 +243,9 @@ export class Topology {
     const journal = this.#journal ?? [];
     this.#journal = undefined;
     while (journal.length > changes) {
-      const { group, domain, before, closed } = journal.pop() as Change;
+      const { group, domain, before, closed, came, left } = journal.pop() as Change;
+      if (came !== undefined) this.#go(group, ...came);
+      if (left !== undefined) this.#come(group, ...left);
       if (closed !== undefined) group.closed.delete(closed);
       if (domain !== undefined) this.#set(group, domain, before);
     }
@@ -254,8 +262,7 @@ export class Topology {
     this.#journal?.push({ group, domain, before: group.counts.get(domain) });
     if (count === undefined) group.counts.delete(domain);
     else group.counts.set(domain, count);
-    group.revision++;
-    this.#revision++;
+    this.#changed(group);
   }
 
   /**
@@ -269,7 +276,7 @@ export class Topology {
     podDomains: Requirement,
   ): readonly Narrowing[] {
     if (group.key === HOSTNAME_LABEL_KEY) {
-      return this.#hostAllows(group, place.hostname, self, podDomains) ? [undefined] : [];
+      return this.#hostAllows(group, place.hostname, self) ? [undefined] : [];
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
@@ -277,7 +284,7 @@ export class Topology {
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
       if (taken.length > 0) return [taken];
-      const first = self && !anyCounted(group, podDomains);
+      const first = self && !anyCounted(group);
       return first ? empty.map((domain) => [domain]) : [];
     }
     if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
@@ -303,16 +310,11 @@ export class Topology {
     );
   }
 
-  #hostAllows(
-    group: TopologyGroup,
-    hostname: string,
-    self: boolean,
-    podDomains: Requirement,
-  ): boolean {
+  #hostAllows(group: TopologyGroup, hostname: string, self: boolean): boolean {
     const here = group.counts.get(hostname) ?? 0;
     if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
     if (group.type === "antiAffinity") return here === 0;
-    return here > 0 || (self && !anyCounted(group, podDomains));
+    return here > 0 || (self && !anyCounted(group));
   }
 
   #possible(group: TopologyGroup, place: Place): readonly string[] {
@@ -343,9 +345,16 @@ export class Topology {
     });
     let group = this.#byText.get(text);
     if (group === undefined) {
-      const counts = this.#universe(shape.key, shape.filter);
-      group = { ...shape, index: this.#groups.length, counts, closed: new Marks(), revision: 0 };
+      group = {
+        ...shape,
+        index: this.#groups.length,
+        counts: this.#universe(shape.key, shape.filter),
+        closed: new Marks(),
+        hosts: looksBeyond(shape) ? new Map() : undefined,
+        revision: 0,
+      };
       this.#groups.push(group);
+      if (group.hosts !== undefined) this.#overHosts.push(group);
       this.#byText.set(text, group);
     }
     return group;
@@ -400,76 +409,6 @@ function textOf(labels: Labels): string {
     labelTexts.set(labels, text);
   }
   return text;
-}
-
-/** Whether the group's selector picks a pod with these labels. */
-export function selects(group: TopologyGroup, namespace: string, labels: Labels): boolean {
-  if (group.namespaces !== undefined && !group.namespaces.has(namespace)) return false;
-  return matchesLabelSelector(group.selector, labels);
-}
-
-/** Domains both sides allow, by name: those with pods and those without. */
-function reachable(
-  group: TopologyGroup,
-  podDomains: Requirement,
-  node: Requirement,
-): [taken: string[], empty: string[]] {
-  const taken: string[] = [];
-  const empty: string[] = [];
-  for (const [domain, count] of group.counts) {
-    if (!allows(node, domain) || !allows(podDomains, domain)) continue;
-    (count > 0 ? taken : empty).push(domain);
-  }
-  return [taken.sort(), empty.sort()];
-}
-
-/**
- * Domains that keep the skew, the emptiest first. A new node may always be made, so the smallest
- * count is over all domains the pod may use, not only those this node can be in.
- */
-function spreadOptions(
-  group: TopologyGroup,
-  self: boolean,
-  podDomains: Requirement,
-  node: Requirement,
-): readonly Narrowing[] {
-  let least = Number.POSITIVE_INFINITY;
-  let usable = 0;
-  for (const [domain, count] of group.counts) {
-    if (!allows(podDomains, domain)) continue;
-    usable++;
-    if (count < least) least = count;
-  }
-  if (usable < group.minDomains) least = 0;
-  const most = least + group.maxSkew - (self ? 1 : 0);
-  const domains: string[] = [];
-  for (const [domain, count] of group.counts) {
-    if (count <= most && allows(node, domain) && allows(podDomains, domain)) domains.push(domain);
-  }
-  if (domains.length > 1) {
-    const count = (domain: string) => group.counts.get(domain) as number;
-    domains.sort((a, b) => count(a) - count(b) || (a < b ? -1 : 1));
-  }
-  return domains.map((domain) => [domain]);
-}
-
-function anyCounted(group: TopologyGroup, podDomains: Requirement): boolean {
-  for (const [domain, count] of group.counts) {
-    if (count > 0 && allows(podDomains, domain)) return true;
-  }
-  return false;
-}
-
-/** nodeTaintsPolicy looks at taints that forbid, not at those that only discourage. */
-function keepsAway(taints: readonly Taint[], tolerations: readonly Toleration[]): boolean {
-  const forbidding = taints.filter(({ effect }) => effect !== "PreferNoSchedule");
-  return firstUntolerated(tolerations, forbidding) !== undefined;
-}
-
-function eligible(filter: NodeFilter, place: Place): boolean {
-  const { requirements, tolerations } = filter;
-  if (tolerations !== undefined && keepsAway(place.taints, tolerations)) return false;
-  return requirements === undefined || requirements.some((one) => place.canMeet(one));
 }
 
 /** matchLabelKeys: the pod's own values of these labels become part of the selector. */

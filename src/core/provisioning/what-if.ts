@@ -35,7 +35,7 @@ import { Queue, type QueuedPod } from "./queue.ts";
 import type { PlannedClaim, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { createPass, heldTerms, type Pass, place } from "./solve.ts";
-import type { TopologyGroup } from "./topology.ts";
+import type { TopologyGroup } from "./topology-group.ts";
 
 export interface Without {
   /** New nodes that the pods would need. */
@@ -331,6 +331,7 @@ export class WhatIf {
       for (const group of counted) topology.uncount(group, node);
       for (const pod of node.pods)
         for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
+      topology.leave(node);
     }
     this.#forgetDomains(gone);
   }

@@ -19,6 +19,12 @@ export interface Requirement {
   readonly lte: number | undefined;
   /** Least number of distinct values that must stay possible among instance types. */
   readonly minValues: number | undefined;
+  /**
+   * The label must be there, though NotIn or DoesNotExist alone would do without: one joined with what
+   * needs a value. With no values left nothing will do. Upstream forgets this, and launches nodes on
+   * which the scheduler refuses the pod.
+   */
+  readonly mustExist?: true;
 }
 
 const INTEGER = /^[+-]?\d+$/;
@@ -78,8 +84,19 @@ export function forbidsAll(requirement: Requirement): boolean {
   return !requirement.complement && requirement.values.length === 0;
 }
 
+/** Neither a value nor absence will do. */
+export function isImpossible(requirement: Requirement): boolean {
+  return forbidsAll(requirement) && requirement.mustExist === true;
+}
+
 /** What both allow. Keeps the larger minValues. */
 export function intersect(a: Requirement, b: Requirement): Requirement {
+  const common = commonValues(a, b);
+  if (!allowsAbsence(common) || (allowsAbsence(a) && allowsAbsence(b))) return common;
+  return { ...common, mustExist: true };
+}
+
+function commonValues(a: Requirement, b: Requirement): Requirement {
   const gte = larger(a.gte, b.gte);
   const lte = smaller(a.lte, b.lte);
   const minValues = larger(a.minValues, b.minValues);
@@ -114,6 +131,7 @@ export function operatorOf(requirement: Requirement): "In" | "NotIn" | "Exists" 
 
 /** NotIn and DoesNotExist hold for an object without the label; the others need it. */
 export function allowsAbsence(requirement: Requirement): boolean {
+  if (requirement.mustExist) return false;
   const operator = operatorOf(requirement);
   return (operator === "NotIn" && !hasBound(requirement)) || operator === "DoesNotExist";
 }
@@ -128,6 +146,7 @@ export function toSpecs(requirement: Requirement): RequirementSpec[] {
   const operator = operatorOf(requirement);
   if (operator === "In" || operator === "NotIn") specs.push({ key, operator, values, ...rest });
   else if (specs.length === 0) specs.push({ key, operator, ...rest });
+  if (requirement.mustExist) specs.push({ key, operator: "Exists", ...rest });
   return specs;
 }
 

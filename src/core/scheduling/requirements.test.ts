@@ -63,4 +63,29 @@ describe("Requirements", () => {
     expect(Requirements.NONE.accepts(other, new Set())).toBe(true);
     expect(formatRequirement(toRequirement({ key: "k", operator: "Exists" }))).toBe("k Exists");
   });
+
+  it("takes what excludes itself for impossible, not for a label that must be absent", () => {
+    const both = [
+      { key: "k", operator: "In" as const, values: ["a"] },
+      { key: "k", operator: "DoesNotExist" as const },
+    ];
+    const wanted = Requirements.fromSpecs(both);
+    expect(Requirements.NONE.accepts(wanted, new Set(["k"]))).toBe(false);
+    expect(Requirements.fromSpecs(both.slice(1)).accepts(wanted, new Set())).toBe(false);
+    expect(Requirements.NONE.conflicts(wanted, new Set())).toEqual([
+      "key k, what is asked of it excludes each other",
+    ]);
+  });
+
+  it("does not forget that a label must be there when some of its values may not be", () => {
+    const set = Requirements.fromSpecs([
+      { key: "k", operator: "NotIn", values: ["a"] },
+      { key: "k", operator: "Exists" },
+    ]);
+    expect(Requirements.NONE.accepts(set, new Set())).toBe(false);
+    expect(set.specs()).toEqual([
+      { key: "k", operator: "NotIn", values: ["a"] },
+      { key: "k", operator: "Exists" },
+    ]);
+  });
 });

@@ -15,6 +15,7 @@ import {
   formatRequirement,
   intersect,
   intersects,
+  isImpossible,
   oneOf,
   type Requirement,
   toRequirement,
@@ -121,6 +122,8 @@ export class Requirements {
         if (meets(own, wanted)) continue;
         const [has, asks] = [formatRequirement(own), formatRequirement(wanted)];
         reasons.push(`key ${wanted.key}, ${asks} not in ${has}`);
+      } else if (isImpossible(wanted)) {
+        reasons.push(`key ${wanted.key}, what is asked of it excludes each other`);
       } else if (!mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted)) {
         const hint = typoHint(wanted.key, [...this.keys(), ...mayBeUndefined]);
         reasons.push(`label "${wanted.key}" does not have known values${hint}`);
@@ -135,7 +138,7 @@ export class Requirements {
       const own = this.#byKey.get(wanted.key);
       if (
         own === undefined
-          ? !mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted)
+          ? isImpossible(wanted) || (!mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted))
           : !meets(own, wanted)
       )
         return false;
@@ -157,7 +160,15 @@ export class Requirements {
   /** Canonical text with every value: equal sets, equal text. */
   get id(): string {
     this.#id ??= JSON.stringify(
-      [...this.all()].map((r) => [r.key, r.complement, r.values, r.gte, r.lte, r.minValues]),
+      [...this.all()].map((r) => [
+        r.key,
+        r.complement,
+        r.values,
+        r.gte,
+        r.lte,
+        r.minValues,
+        ...(r.mustExist ? [true] : []),
+      ]),
     );
     return this.#id;
   }

@@ -1,0 +1,160 @@
+/**
+ * One topology constraint of one shape with a count per domain, and what it allows: which domains keep
+ * a spread, which nodes count for it, when a pod may be the first of its kind. upstream:
+ * pkg/controllers/provisioning/scheduling/topologygroup.go
+ */
+import type { Taint } from "../../apis/core/node.ts";
+import type { Toleration } from "../../apis/core/pod.ts";
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { LabelSelector } from "../../apis/meta.ts";
+import type { Marks } from "../scheduling/bits.ts";
+import { allows, type Requirement } from "../scheduling/requirement.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Which nodes a spread looks at. */
+export interface NodeFilter {
+  /** Any of these (nodeAffinityPolicy Honor); undefined = every node. */
+  readonly requirements: readonly Requirements[] | undefined;
+  /** What the pod tolerates (nodeTaintsPolicy Honor); undefined = taints do not matter. */
+  readonly tolerations: readonly Toleration[] | undefined;
+}
+
+export interface TopologyGroup {
+  readonly index: number;
+  readonly type: "spread" | "affinity" | "antiAffinity";
+  /** Counts the pods that hold an anti-affinity term, not those it selects. */
+  readonly inverse: boolean;
+  readonly key: string;
+  /** Undefined = every namespace. */
+  readonly namespaces: ReadonlySet<string> | undefined;
+  readonly selector: LabelSelector | undefined;
+  readonly maxSkew: number;
+  readonly minDomains: number;
+  readonly filter: NodeFilter;
+  /** Pods by domain; a domain without pods is there with 0. */
+  readonly counts: Map<string, number>;
+  /** Planned nodes that an anti-affinity between hosts closes to whoever it concerns: their ids. */
+  readonly closed: Marks;
+  /**
+   * Domain → hosts that stand there, for a spread that looks at nodes its pods may not use: the
+   * scheduler counts such a domain once it has a node. Undefined: there are none.
+   */
+  readonly hosts: Map<string, Set<string>> | undefined;
+  /** Grows with each change of the counts. */
+  revision: number;
+}
+
+export type Shape = Omit<TopologyGroup, "index" | "counts" | "closed" | "hosts" | "revision">;
+
+/** Where a pod would go: an existing node or a planned one. */
+export interface Place {
+  readonly hostname: string;
+  /** Of a planned node. */
+  readonly id?: number;
+  readonly taints: readonly Taint[];
+  /** What the label can still be there; undefined = the node does not have it and never will. */
+  domains(key: string): Requirement | undefined;
+  /** Whether the node is, or can become, one that meets the requirements. */
+  canMeet(requirements: Requirements): boolean;
+}
+
+/** Values to narrow a planned node to; undefined = as it is. */
+export type Narrowing = readonly string[] | undefined;
+
+export const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
+
+/** Rejections by such a group stay true for the rest of the pass: a host only gets fuller. */
+export function isPermanent(group: TopologyGroup): boolean {
+  return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";
+}
+
+/** One pod that counts shuts the host to all whom the group concerns. */
+export function closesHosts(group: TopologyGroup): boolean {
+  return group.key === HOSTNAME_LABEL_KEY && group.type === "antiAffinity";
+}
+
+/** Whether the group's selector picks a pod with these labels. */
+export function selects(group: TopologyGroup, namespace: string, labels: Labels): boolean {
+  if (group.namespaces !== undefined && !group.namespaces.has(namespace)) return false;
+  return matchesLabelSelector(group.selector, labels);
+}
+
+/** Domains both sides allow, by name: those with pods and those without. */
+export function reachable(
+  group: TopologyGroup,
+  podDomains: Requirement,
+  node: Requirement,
+): [taken: string[], empty: string[]] {
+  const taken: string[] = [];
+  const empty: string[] = [];
+  for (const [domain, count] of group.counts) {
+    if (!allows(node, domain) || !allows(podDomains, domain)) continue;
+    (count > 0 ? taken : empty).push(domain);
+  }
+  return [taken.sort(), empty.sort()];
+}
+
+/**
+ * Domains that keep the skew, the emptiest first. A new node may always be made, so the smallest
+ * count is over all domains the pod may use, not only those this node can be in; and over those with a
+ * node that the rule looks at, though the pod may not use it.
+ */
+export function spreadOptions(
+  group: TopologyGroup,
+  self: boolean,
+  podDomains: Requirement,
+  node: Requirement,
+): readonly Narrowing[] {
+  let least = Number.POSITIVE_INFINITY;
+  let usable = 0;
+  for (const [domain, count] of group.counts) {
+    if (!allows(podDomains, domain) && !group.hosts?.has(domain)) continue;
+    usable++;
+    if (count < least) least = count;
+  }
+  if (usable < group.minDomains) least = 0;
+  const most = least + group.maxSkew - (self ? 1 : 0);
+  const domains: string[] = [];
+  for (const [domain, count] of group.counts) {
+    if (count <= most && allows(node, domain) && allows(podDomains, domain)) domains.push(domain);
+  }
+  if (domains.length > 1) {
+    const count = (domain: string) => group.counts.get(domain) as number;
+    domains.sort((a, b) => count(a) - count(b) || (a < b ? -1 : 1));
+  }
+  return domains.map((domain) => [domain]);
+}
+
+/**
+ * As the scheduler looks at it: one pod of the kind anywhere, and no other is the first. Upstream asks
+ * only where the pod may go, and launches nodes on which such a pod stays pending.
+ */
+export function anyCounted(group: TopologyGroup): boolean {
+  for (const count of group.counts.values()) if (count > 0) return true;
+  return false;
+}
+
+/** Whether the spread counts over nodes that not every one of its pods may use. */
+export function looksBeyond({ type, key, filter: { requirements } }: Shape): boolean {
+  return (
+    type === "spread" &&
+    key !== HOSTNAME_LABEL_KEY &&
+    (requirements === undefined || requirements.length > 1)
+  );
+}
+
+/** nodeTaintsPolicy looks at taints that forbid, not at those that only discourage. */
+export function keepsAway(taints: readonly Taint[], tolerations: readonly Toleration[]): boolean {
+  const forbidding = taints.filter(({ effect }) => effect !== "PreferNoSchedule");
+  return firstUntolerated(tolerations, forbidding) !== undefined;
+}
+
+export function eligible(filter: NodeFilter, place: Place): boolean {
+  const { requirements, tolerations } = filter;
+  if (tolerations !== undefined && keepsAway(place.taints, tolerations)) return false;
+  return requirements === undefined || requirements.some((one) => place.canMeet(one));
+}
