@@ -50,6 +50,15 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   provisioning: ["scheduling", "cloudprovider", "state", "nodepool"],
   planner: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
   disruption: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
+  answers: [
+    "scheduling",
+    "cloudprovider",
+    "state",
+    "nodepool",
+    "provisioning",
+    "disruption",
+    "nodeclaim",
+  ],
   nodeclaim: ["scheduling", "cloudprovider", "state"],
   termination: ["scheduling", "cloudprovider", "state"],
 };

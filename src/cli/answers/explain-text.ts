@@ -1,7 +1,7 @@
 /** Answers for people: the essence in the first line, then what stands behind it, one fact a line. */
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
-import type { Hold } from "../../core/answers/holds.ts";
+import type { Hold } from "../../core/answers/hold.ts";
 import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
@@ -48,7 +48,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
         ])
       : []),
     ...(removal === undefined ? [] : section("It would be removed next", commandLines(removal))),
-    ...(alone === undefined ? [] : section("By itself it could go", commandLines(alone))),
+    ...(alone === undefined ? [] : section("If nothing kept it", commandLines(alone))),
     ...(removal === undefined ? nextLines(answer.next) : []),
   ];
 }

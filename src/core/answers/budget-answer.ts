@@ -5,7 +5,7 @@ import { allowances, brokenBudget } from "../disruption/budgets.ts";
 import { nextAllowed, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/survey.ts";
-import type { Hold } from "./holds.ts";
+import type { Hold } from "./hold.ts";
 import { poolObject } from "./objects.ts";
 
 export interface BudgetAnswer {

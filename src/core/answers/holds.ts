@@ -7,20 +7,9 @@ import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
-import {
-  type BlockKind,
-  blocksOf,
-  type Candidate,
-  candidateOf,
-  type ObjectName,
-} from "../disruption/candidates.ts";
-import type { CommandReason } from "../disruption/command.ts";
-import {
-  consolidate,
-  isConsolidatable,
-  type StayingKind,
-  unconsolidatable,
-} from "../disruption/consolidation.ts";
+import { blocksOf, type Candidate, candidateOf } from "../disruption/candidates.ts";
+import type { Command, CommandReason } from "../disruption/command.ts";
+import { consolidate, unconsolidatable } from "../disruption/consolidation.ts";
 import { METHODS } from "../disruption/methods/all.ts";
 import type { MethodInput } from "../disruption/methods/method.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
@@ -29,27 +18,8 @@ import { type Picture, survey } from "../disruption/survey.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { budgetHold } from "./budget-answer.ts";
+import type { Hold } from "./hold.ts";
 import { poolObject } from "./objects.ts";
-
-export type HoldKind =
-  | BlockKind
-  | StayingKind
-  | "command"
-  | "static"
-  | "policy"
-  | "consolidateAfter"
-  | "budget";
-
-export interface Hold {
-  readonly block: HoldKind;
-  readonly says: string;
-  /** The object that causes it; absent: the node or its claim itself. */
-  readonly by?: ObjectName;
-  /** RFC 3339; absent: it does not end by itself, or nobody can say when. */
-  readonly until?: string;
-  /** What it keeps from happening. */
-  readonly against: readonly CommandReason[];
-}
 
 /** A node of ours with its pool; the candidate it is, or would be if nothing kept it. */
 export interface Owned {
@@ -193,9 +163,22 @@ function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   ];
 }
 
-/** Whether the node alone could go, or be replaced, with nothing against it. */
-export function aloneCommand(picture: Picture, candidate: Candidate) {
-  if (!isConsolidatable(candidate)) return undefined;
+/** What taking away this node alone would come to if nothing kept it; undefined: nothing is to be had. */
+export function aloneCommand(picture: Picture, candidate: Candidate): Command | undefined {
+  const { pool, reschedulablePods, generation } = candidate;
+  if (pool.replicas !== undefined || candidate.instanceType === undefined) return undefined;
+  if (reschedulablePods.length === 0) {
+    return {
+      reason: "Empty",
+      consolidationType: "empty",
+      via: "emptiness",
+      generation,
+      candidates: [candidate],
+      replacements: [],
+      targets: [],
+      validateAfterMs: 15_000,
+    };
+  }
   const found = consolidate([candidate], inputOf(picture));
   return "message" in found ? undefined : found;
 }

@@ -15,7 +15,8 @@ import type { Picture } from "../disruption/survey.ts";
 import { expiry } from "../nodeclaim/expired.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type CommandAnswer, commandAnswer, usd } from "./command-answer.ts";
-import { aloneCommand, type Hold, holdsOf, type Owned, ownedNode } from "./holds.ts";
+import type { Hold } from "./hold.ts";
+import { aloneCommand, holdsOf, type Owned, ownedNode } from "./holds.ts";
 import { type LaunchChoice, launchChoice } from "./launch-choice.ts";
 
 export interface NodeAnswer {
@@ -39,7 +40,7 @@ export interface NodeAnswer {
   readonly holds?: readonly Hold[];
   /** The command that takes it away, if that is what comes next. */
   readonly removal?: CommandAnswer;
-  /** What taking away this node alone would come to, when something else comes first. */
+  /** What taking away this node alone would come to, if nothing kept it and nothing came first. */
   readonly alone?: CommandAnswer;
   /** What the loop would do next in the whole cluster. */
   readonly next: readonly CommandAnswer[];
@@ -74,9 +75,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
   const holds = holdsOf(picture, owned);
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
   const alone =
-    removal !== undefined || candidate === undefined || holds.length > 0
-      ? undefined
-      : aloneCommand(picture, candidate);
+    removal !== undefined || candidate === undefined ? undefined : aloneCommand(picture, candidate);
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
   const end = expiry(claim, pool);
   const type = candidate === undefined ? undefined : launchChoice(candidate, types);
@@ -95,7 +94,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
     ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),
     holds,
     ...(removal === undefined ? {} : { removal }),
-    ...(alone === undefined ? {} : { alone: commandAnswer(alone, "single-node consolidation") }),
+    ...(alone === undefined ? {} : { alone: commandAnswer(alone, alone.via) }),
     next: commands,
   };
 }

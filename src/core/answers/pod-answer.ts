@@ -18,7 +18,8 @@ import type { ObjectName } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/survey.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type LaunchFacts, launchFacts } from "./command-answer.ts";
-import { type Hold, holdsOf, ownedNode } from "./holds.ts";
+import type { Hold } from "./hold.ts";
+import { holdsOf, ownedNode } from "./holds.ts";
 
 export interface BoundPodAnswer {
   readonly kind: "Pod";
