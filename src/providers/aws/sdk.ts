@@ -27,6 +27,18 @@ export interface SdkOptions {
   readonly version?: string;
 }
 
+/** What keeps a flood of interruptions cheap: thousands of calls in seconds. */
+const QUEUE_CONFIG = {
+  // Queue URLs name AWS's own hosts: an endpoint that was set must win over them.
+  useQueueUrlAsEndpoint: false,
+  // The chain of middleware is put together once for each command, not for each call.
+  cacheMiddleware: true,
+  // The SDK copies all input and output for a logger that listens to `info`, even one that drops it.
+  logger: { warn: ignore, error: ignore } as unknown as NonNullable<sqs.SQSClientConfig["logger"]>,
+};
+
+function ignore(): void {}
+
 /** Anything with `send`: each of the SDK's clients. */
 interface Sender {
   // biome-ignore lint/suspicious/noExplicitAny: the SDK's command types differ per client
@@ -53,8 +65,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     eks: eksCalls(new eks.EKSClient(config)),
     pricing: pricingCalls(new pricing.PricingClient(pricingConfig)),
     sts: stsCalls(new sts.STSClient(config)),
-    // Queue URLs name AWS's own hosts: an endpoint that was set must win over them.
-    sqs: sqsCalls(new sqs.SQSClient({ ...config, useQueueUrlAsEndpoint: false })),
+    sqs: sqsCalls(new sqs.SQSClient({ ...config, ...QUEUE_CONFIG })),
   };
 }
 
@@ -178,7 +189,9 @@ async function call<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   try {
-    const sent = client.send(command, signal === undefined ? {} : { abortSignal: signal });
+    // Options, even empty ones, keep the SDK from its cache of middleware.
+    const sent =
+      signal === undefined ? client.send(command) : client.send(command, { abortSignal: signal });
     const output = plain(await sent) as Record<string, unknown>;
     delete output["$metadata"];
     for (const path of lists) fillLists(output, path.split("."));

@@ -1,6 +1,7 @@
 /**
- * Follows the interruption queue: one long poll after the other, several at once during a flood, up to
- * ten messages each, all handled at once. What was handled, and what nobody can handle, is deleted; what failed comes again when its
+ * Follows the interruption queue: one long poll after the other, up to ten messages each, all handled at
+ * once. A full answer tells of a flood: then many receive, handle and delete side by side until the queue
+ * is empty. What was handled, and what nobody can handle, is deleted; what failed comes again when its
  * visibility runs out. A queue that is missing or closed to us is an error in the log, tried again with
  * growing delay, and nothing else stops for it.
  * upstream: pkg/controllers/interruption/controller.go
@@ -13,8 +14,8 @@ import { type Act, createActor } from "./act.ts";
 import { parseMessage } from "./messages.ts";
 import { BATCH, InterruptionQueue, LONG_POLL_S } from "./queue.ts";
 
-/** Polls at once while all batches come back full: a flood must not wait for one answer after another. */
-const FLOOD_POLLS = 8;
+/** Batches at once in a flood: calls to SQS and Kubernetes take tens of milliseconds, mostly waiting. */
+const FLOOD_WORKERS = 24;
 
 /** `queueName` is not empty. */
 export function interruptionController(
@@ -28,7 +29,6 @@ export function interruptionController(
   const act = createActor({ ...deps, log }, parts);
   /** Ends the wait for messages when the program stops. */
   const stopping = new AbortController();
-  let polls = 1;
 
   /** Receives, handles and deletes one batch; resolves how many messages it had. */
   async function workOff(waitS: number): Promise<number> {
@@ -44,6 +44,20 @@ export function interruptionController(
     return messages.length;
   }
 
+  /** Until nothing comes any more or a call fails, whose error it rejects with when all have ended. */
+  async function workOffFlood(): Promise<void> {
+    let open = true;
+    const worker = async (): Promise<void> => {
+      try {
+        while (open && !stopping.signal.aborted && (await workOff(0)) > 0);
+      } finally {
+        open = false;
+      }
+    };
+    const ended = await Promise.allSettled(Array.from({ length: FLOOD_WORKERS }, worker));
+    for (const one of ended) if (one.status === "rejected") throw one.reason;
+  }
+
   return {
     name,
     concurrency: 1,
@@ -51,9 +65,8 @@ export function interruptionController(
     initialRequests: [{ kind: "Singleton", name }],
     listen: () => () => stopping.abort(),
     reconcile: async () => {
-      const waits = Array.from({ length: polls }, (_, index) => (index === 0 ? LONG_POLL_S : 0));
-      const sizes = await Promise.all(waits.map(workOff));
-      polls = sizes.every((size) => size === BATCH) ? FLOOD_POLLS : 1;
+      const size = await workOff(LONG_POLL_S);
+      if (size === BATCH) await workOffFlood();
       return stopping.signal.aborted ? AWAIT_CHANGE : requeueAfter(0);
     },
   };

@@ -40,7 +40,8 @@ export class InterruptionQueue {
           MessageSystemAttributeNames: ["SentTimestamp"],
           MessageAttributeNames: ["All"],
         },
-        { signal },
+        // A call that does not wait need not be ended.
+        waitS === 0 ? {} : { signal },
       );
       return Messages ?? [];
     } catch (error) {
