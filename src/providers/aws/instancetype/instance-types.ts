@@ -1,7 +1,7 @@
 /**
  * The types a class can launch, with offerings as of now. What changes seldom (labels, capacity) is kept
  * apart from what changes often (prices, availability), and while nothing changed callers get the very
- * same objects: the planner interns them. upstream: pkg/providers/instancetype
+ * same objects: the planner interns them. Lists are made in slices, once for all who ask. upstream: pkg/providers/instancetype
  */
 import {
   LABEL_CAPACITY_RESERVATION_ID,
@@ -25,6 +25,7 @@ import type { CapacityReservations, Reservation } from "../reservation/reservati
 import { type CapacitySettings, capacityOf, overheadOf } from "./capacity.ts";
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
+import { mapInSlices } from "./slices.ts";
 
 /** upstream: providers.instancetype controller */
 const REFRESH_MS = 12 * 3_600_000;
@@ -80,10 +81,10 @@ interface MadeWith extends Pick<Selected, "reservations" | "placementGroup"> {
 
 interface Kept {
   readonly region: Region;
-  readonly bare: readonly Bare[];
+  readonly bare: Promise<readonly Bare[]>;
   /** Of the list below: prices, marks and images it was made with. */
   version: string;
-  list: readonly InstanceType[];
+  list: Promise<readonly InstanceType[]>;
 }
 
 export class InstanceTypes {
@@ -121,13 +122,27 @@ export class InstanceTypes {
     const counted = reservations.length === 0 ? 0 : this.#deps.reservations.version;
     const version = `${prices.version}/${unavailable.version}/${counted}/${imageKey}`;
     if (kept.version !== version) {
-      const before = new Map(kept.list.map((type) => [type.name, type]));
-      kept.list = kept.bare.map((bare) =>
-        this.#withOfferings(bare, zones, amis, before.get(bare.type.name)),
-      );
       kept.version = version;
+      kept.list = this.#offered(kept, zones, amis);
     }
-    return kept.list;
+    try {
+      return await kept.list;
+    } catch (error) {
+      this.#kept.delete(key);
+      throw error;
+    }
+  }
+
+  /** The list with offerings as of now; types whose offerings did not change stay the same objects. */
+  async #offered(
+    { bare, list }: Kept,
+    zones: ReadonlyMap<string, string>,
+    amis: readonly Ami[],
+  ): Promise<readonly InstanceType[]> {
+    const before = new Map((await list).map((type) => [type.name, type]));
+    return mapInSlices(this.#deps.clock, await bare, (one) =>
+      this.#withOfferings(one, zones, amis, before.get(one.type.name)),
+    );
   }
 
   #settings(nodeClass: AwsClass, kubelet: KubeletConfiguration | undefined): CapacitySettings {
@@ -146,10 +161,10 @@ export class InstanceTypes {
     };
   }
 
-  #keep(key: string, region: Region, make: () => readonly Bare[]): Kept {
+  #keep(key: string, region: Region, make: () => Kept["bare"]): Kept {
     let kept = this.#kept.get(key);
     if (kept === undefined || kept.region !== region) {
-      kept = { region, bare: make(), version: "", list: [] };
+      kept = { region, bare: make(), version: "", list: Promise.resolve([]) };
     }
     this.#kept.delete(key);
     this.#kept.set(key, kept);
@@ -159,9 +174,9 @@ export class InstanceTypes {
     return kept;
   }
 
-  #bare(made: MadeWith): readonly Bare[] {
+  #bare(made: MadeWith): Promise<readonly Bare[]> {
     const { region, settings, zones, generation, placementGroup } = made;
-    return region.infos.map((info) => {
+    return mapInSlices(this.#deps.clock, region.infos, (info) => {
       const row = this.#catalogue.types[info.InstanceType];
       const offeredZones = region.zones.get(info.InstanceType) ?? [];
       const reachable = offeredZones.filter((zone) => zones.has(zone));

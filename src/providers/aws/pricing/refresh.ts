@@ -76,15 +76,22 @@ async function readOnDemand({
       match("productFamily", "Compute Instance (bare metal)"),
     ],
   ];
-  const answers = await Promise.all(
-    queries.map((Filters) =>
-      allPages((token) =>
-        api.pricing.getProducts({ ServiceCode: "AmazonEC2", Filters, MaxResults: 100, ...token }),
-      ),
-    ),
-  );
-  const documents = answers.flat().flatMap((page) => page.PriceList);
-  return prices.setOnDemand(onDemandPrices(documents, region.startsWith("cn-") ? "CNY" : "USD"));
+  const currency = region.startsWith("cn-") ? "CNY" : "USD";
+  let changed = 0;
+  const read = (Filters: PricingFilter[]): Promise<unknown> =>
+    allPages(async (token) => {
+      const page = await api.pricing.getProducts({
+        ServiceCode: "AmazonEC2",
+        Filters,
+        MaxResults: 100,
+        ...token,
+      });
+      // Page by page: to read all documents in one go would hold up everything else.
+      changed += prices.setOnDemand(onDemandPrices(page.PriceList, currency));
+      return { ...page, PriceList: [] };
+    });
+  await Promise.all(queries.map(read));
+  return changed;
 }
 
 async function readSpot({ api, prices, clock }: PricingDeps): Promise<number> {
