@@ -21,6 +21,13 @@ export const PROGRAMS = [
   "kwok",
 ] as const;
 export type Program = (typeof PROGRAMS)[number];
+/** Folders of every Go module that tests build. */
+export const MODULES: readonly string[] = [
+  MODULE,
+  ...["kwok", "helm", "clients"].map((name) => join(MODULE, name)),
+];
+export const NO_GO =
+  "it is built with Go, which is not on PATH; install Go 1.26 or newer (https://go.dev/dl)";
 
 /** There is no Go here, and nothing built yet; `message` says what to do. */
 export class NoGoError extends Error {
@@ -41,21 +48,41 @@ function versionIn(module: string, dependency: string): string {
 
 /** The folder with all programs; builds them when they are not there (minutes on a cold machine). */
 export async function binaries(tell: (line: string) => void = () => undefined): Promise<string> {
-  const version = kubernetesVersion();
-  return built(`${version}-${sourceKey(CONTROL_PLANE)}`, build, () =>
-    tell(`building Kubernetes ${version} and kwok (once; some minutes)`),
+  return built(controlPlaneName(), build, () =>
+    tell(`building Kubernetes ${kubernetesVersion()} and kwok (once; some minutes)`),
   );
+}
+
+/** All that tests need from Go is there. */
+export function isBuilt(): boolean {
+  const names = [controlPlaneName(), helmName(), clientsName()];
+  return names.every((name) => existsSync(join(cacheFolder(), name)));
+}
+
+function controlPlaneName(): string {
+  return `${kubernetesVersion()}-${sourceKey(CONTROL_PLANE)}`;
+}
+
+function helmName(): string {
+  return `helm-${helmVersion()}-${sourceKey(["helm"])}`;
+}
+
+function helmVersion(): string {
+  return versionIn(join(MODULE, "helm"), "helm.sh/helm/v3");
+}
+
+function clientsName(): string {
+  return `clients-${sourceKey(["clients", "parent"])}`;
 }
 
 /** The path of the real helm; builds it when it is not there. */
 export async function helmBinary(tell: (line: string) => void = () => undefined): Promise<string> {
-  const module = join(MODULE, "helm");
-  const version = versionIn(module, "helm.sh/helm/v3");
+  const version = helmVersion();
   const folder = await built(
-    `helm-${version}-${sourceKey(["helm"])}`,
+    helmName(),
     async (into) => {
       const stamps = [`helm.sh/helm/v3/internal/version.version=${version}`];
-      await goBuild(module, into, "helm.sh/helm/v3/cmd/helm", stamps);
+      await goBuild(join(MODULE, "helm"), into, "helm.sh/helm/v3/cmd/helm", stamps);
     },
     () => tell(`building helm ${version} (once; some minutes)`),
   );
@@ -68,7 +95,7 @@ export async function clientsBinary(
 ): Promise<string> {
   const module = join(MODULE, "clients");
   const folder = await built(
-    `clients-${sourceKey(["clients", "parent"])}`,
+    clientsName(),
     (into) => goBuild(module, into, ".", []),
     () => tell("building a program with client-go and controller-runtime (once; two minutes)"),
   );
@@ -84,9 +111,7 @@ async function built(
   const folder = join(cacheFolder(), name);
   if (existsSync(folder)) return folder;
   if (spawnSync("go", ["version"]).status !== 0) {
-    throw new NoGoError(
-      "the real control plane is built with Go, which is not on PATH: install Go 1.26 or newer (https://go.dev/dl)",
-    );
+    throw new NoGoError(`no real control plane here: ${NO_GO}`);
   }
   onBuild();
   const half = `${folder}.${process.pid}`;

@@ -13,6 +13,7 @@ import { SystemClock } from "../../src/base/system-clock.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { clientsBinary } from "./binaries.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
+import { END_WITH_STDIN } from "./tied.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const READY_LIMIT_MS = 60_000;
@@ -34,7 +35,8 @@ describe("a program written with client-go and controller-runtime", () => {
     });
     await installCustomKinds(plane.transport, new SystemClock());
     const flags = ["--port", "0", "--kubeconfig", sandboxConfig];
-    sandbox = spawn(process.execPath, [MAIN, "sandbox", ...flags], { stdio: "ignore" });
+    const args = ["--import", END_WITH_STDIN, MAIN, "sandbox", ...flags];
+    sandbox = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "ignore"] });
     const deadlineMs = performance.now() + READY_LIMIT_MS;
     while (!existsSync(sandboxConfig)) {
       if (performance.now() > deadlineMs) throw new Error("the sandbox never came up");

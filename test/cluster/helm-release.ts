@@ -10,10 +10,10 @@ import { fileURLToPath } from "node:url";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { LiveCluster } from "./live-cluster.ts";
+import { END_WITH_STDIN } from "./tied.ts";
 
 const CHARTS = fileURLToPath(new URL("../../deploy/charts/", import.meta.url));
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=>process.exit());";
 
 export interface Ran {
   readonly code: number;

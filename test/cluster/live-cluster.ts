@@ -18,11 +18,10 @@ import { createKubeClient } from "../../src/kube/kube-client.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { startControlPlane } from "./control-plane.ts";
+import { END_WITH_STDIN } from "./tied.ts";
 
 const UPSTREAM_VERSION = "v1.14.1";
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-/** Ends a Node program with its standard input: the twin of parent/parent.go. */
-const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=>process.exit());";
 
 export interface LiveCluster {
   readonly client: KubeClient;

@@ -2,10 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { END_WITH_STDIN } from "./tied.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-/** Ends a Node program with its standard input: the twin of parent/parent.go. */
-const END_WITH_STDIN = "data:text/javascript,process.stdin.resume().on('end',()=>process.exit());";
 
 export interface ReplicaProcess {
   readonly name: string;

@@ -1,0 +1,125 @@
+/**
+ * `npm run test:cluster [-- --where-possible] [name …]`: builds the real control plane where that has not been
+ * done, and runs the tests of test/cluster whose path has a name in it; all without names. However it ends, an
+ * interrupt or a kill included, nothing that it started goes on: each step is a process group that hangs on our
+ * standard input, and its temporary files lie in one folder. `--where-possible` is for machines that nobody
+ * prepared: without Go, or without a way to its modules, it says so in one line and is content.
+ */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isBuilt, MODULES, NO_GO } from "../test/cluster/binaries.ts";
+import { END_WITH_STDIN } from "../test/cluster/tied.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const MINUTE_MS = 60_000;
+/** Of each step. Two cores need four minutes for the longest build, and twenty for all tests. */
+const DOWNLOAD_LIMIT_MS = 10 * MINUTE_MS;
+const BUILD_LIMIT_MS = 30 * MINUTE_MS;
+const TEST_LIMIT_MS = Number(process.env["CLUSTER_LIMIT_MINUTES"] ?? 40) * MINUTE_MS;
+/** What was asked to end has so long. */
+const PATIENCE_MS = 10_000;
+
+const asked = process.argv.slice(2);
+const wherePossible = asked.includes("--where-possible");
+const names = asked.filter((one) => one !== "--where-possible");
+const temporary = mkdtempSync(join(tmpdir(), "karpenter-test-cluster-"));
+const env = { ...process.env, TMPDIR: temporary };
+let step: ChildProcess | undefined;
+let interrupted = false;
+
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, interrupt);
+// npm, killed, says nothing to us.
+const parent = process.ppid;
+setInterval(() => process.ppid !== parent && interrupt(), 500).unref();
+
+try {
+  process.exitCode = await all();
+} finally {
+  rmSync(temporary, { recursive: true, force: true });
+}
+
+async function all(): Promise<number> {
+  const missing = await whyNotBuilt();
+  if (missing !== undefined) {
+    process.stderr.write(`no real control plane here: ${missing}\n`);
+    return wherePossible ? 0 : 1;
+  }
+  const steps: readonly (readonly [readonly string[], number])[] = [
+    [["--import", "tsx", join(ROOT, "scripts", "cluster.ts"), "build"], BUILD_LIMIT_MS],
+    [[join(ROOT, "node_modules", "typescript", "bin", "tsc"), "-b"], BUILD_LIMIT_MS],
+    [[join(ROOT, "node_modules", "vitest", "vitest.mjs"), ...vitestArguments()], TEST_LIMIT_MS],
+  ];
+  for (const [args, limitMs] of steps) {
+    const code = await run(process.execPath, ["--import", END_WITH_STDIN, ...args], limitMs);
+    if (code !== 0) return code;
+  }
+  return 0;
+}
+
+function vitestArguments(): readonly string[] {
+  return ["run", "--config", join(ROOT, "test", "cluster", "vitest.config.ts"), ...names];
+}
+
+/** Undefined where all is built already or can be: there is Go, and its modules are here now. */
+async function whyNotBuilt(): Promise<string | undefined> {
+  if (isBuilt()) return undefined;
+  if (spawnSync("go", ["version"]).status !== 0) return NO_GO;
+  for (const module of MODULES) {
+    const code = await run("go", ["mod", "download"], DOWNLOAD_LIMIT_MS, module);
+    if (code !== 0) return "its Go modules cannot be had; GOPROXY names a place to get them from";
+  }
+  return undefined;
+}
+
+/** The exit code; 124 when it took too long and was ended. */
+function run(program: string, args: readonly string[], limitMs: number, cwd = ROOT) {
+  if (interrupted) return Promise.resolve(130);
+  return new Promise<number>((resolve, reject) => {
+    const child = spawn(program, args, {
+      cwd,
+      env,
+      detached: true,
+      stdio: ["pipe", "inherit", "inherit"],
+    });
+    step = child;
+    let late = false;
+    const limit = setTimeout(() => {
+      late = true;
+      process.stderr.write(
+        `${program} ${args.join(" ")}: ended after ${limitMs / MINUTE_MS} min\n`,
+      );
+      end(child);
+    }, limitMs);
+    child.once("error", reject);
+    child.once("exit", (code) => {
+      clearTimeout(limit);
+      // Whoever it started and did not wait for.
+      signal(child, "SIGKILL");
+      step = undefined;
+      if (interrupted) resolve(130);
+      else resolve(late ? 124 : (code ?? 1));
+    });
+  });
+}
+
+function interrupt(): void {
+  interrupted = true;
+  if (step !== undefined) end(step);
+}
+
+function end(child: ChildProcess): void {
+  signal(child, "SIGTERM");
+  setTimeout(() => signal(child, "SIGKILL"), PATIENCE_MS).unref();
+}
+
+/** To the whole group. */
+function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, name);
+  } catch {
+    // Nobody of it is left.
+  }
+}
