@@ -1,6 +1,7 @@
 /**
  * A simulated AWS with a queue full of spot warnings. As a program (`aws-queue.ts COUNT`) it serves them on
  * the loopback and tells its address: the queue of `bench -- aws interruption` in a process of its own.
+ * When it is ended it tells how much cpu the serving took.
  */
 import { Random } from "../src/base/random.ts";
 import { SystemClock } from "../src/base/system-clock.ts";
@@ -35,5 +36,10 @@ export async function fullQueue(count: number): Promise<SimulatedAws> {
 const count = Number(process.argv[2]);
 if (process.argv[1]?.endsWith("aws-queue.ts") && count > 0) {
   const { url } = await startAwsEndpoint(await fullQueue(count), { port: 0 });
+  const before = process.cpuUsage();
+  process.on("SIGTERM", () => {
+    const { user, system } = process.cpuUsage(before);
+    process.stdout.write(`${Math.round((user + system) / 1_000)}\n`, () => process.exit(0));
+  });
   process.stdout.write(`${url}\n`);
 }

@@ -4,8 +4,8 @@
  */
 import type { Clock } from "../../../base/clock.ts";
 
-/** About five milliseconds' worth of instance types on a slow machine. */
-const SLICE = 128;
+/** A few milliseconds' worth of instance types on a slow machine. */
+const SLICE = 64;
 
 /** `make` of each item, in order. Lists of one slice are done at once. */
 export async function mapInSlices<T, R>(
