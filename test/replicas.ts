@@ -3,6 +3,7 @@
  * `kill -9` at its n-th write (what was sent may have arrived, no answer is heard, nothing is sent any more),
  * or made to meet a server that misbehaves. All on virtual time.
  */
+import type { Clock } from "../src/base/clock.ts";
 import { Random } from "../src/base/random.ts";
 import { awsProviderOf } from "../src/cli/providers.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../src/kube/transport.ts";
@@ -33,14 +34,21 @@ export interface Replica {
   cut(): void;
   /** Streams of a plural (`pods`) bring nothing more and do not end; new ones work. */
   silence(plural: string): void;
+  /** What streams bring from now on comes so much later; 0 again: at once. */
+  lag(ms: number): void;
 }
 
-export function startReplica(world: TestWorld, identity: string): Replica {
+/** `flags`: further settings by name. */
+export function startReplica(
+  world: TestWorld,
+  identity: string,
+  flags: Readonly<Record<string, string>> = {},
+): Replica {
   const { clock, box } = world;
   const lines: string[] = [];
-  const wire = new Wire(box.sandbox.transport);
+  const wire = new Wire(box.sandbox.transport, clock);
   const settings = parseOptions(
-    { "cluster-name": CLUSTER, "interruption-queue": CLUSTER, "log-level": "debug" },
+    { "cluster-name": CLUSTER, "interruption-queue": CLUSTER, "log-level": "debug", ...flags },
     {},
   );
   const operator = createOperator({
@@ -80,6 +88,9 @@ export function startReplica(world: TestWorld, identity: string): Replica {
     },
     cut: () => wire.cut(),
     silence: (plural) => wire.silence(plural),
+    lag: (ms) => {
+      wire.lagMs = ms;
+    },
   };
 }
 
@@ -87,15 +98,18 @@ const NEVER = new Promise<never>(() => undefined);
 
 class Wire implements Transport {
   readonly #server: Transport;
+  readonly #clock: Clock;
   readonly #streams = new Set<CutStream>();
   #dieAt = Number.POSITIVE_INFINITY;
   #lastArrives = true;
   fault: Fault | undefined;
+  lagMs = 0;
   writes = 0;
   dead = false;
 
-  constructor(server: Transport) {
+  constructor(server: Transport, clock: Clock) {
     this.#server = server;
+    this.#clock = clock;
   }
 
   killAtWrite(n: number, arrives: boolean): void {
@@ -149,7 +163,10 @@ class Wire implements Transport {
     const instead = await this.fault?.(request);
     const answer = instead ?? (await this.#server.send(request));
     if (answer.stream === undefined) return answer;
-    const stream = new CutStream(request.path, answer.stream, () => this.#streams.delete(stream));
+    const stream = new CutStream(request.path, answer.stream, {
+      gone: () => this.#streams.delete(stream),
+      late: () => (this.lagMs === 0 ? undefined : this.#clock.sleep(this.lagMs)),
+    });
     this.#streams.add(stream);
     return { ...answer, stream };
   }
@@ -171,22 +188,28 @@ class Wire implements Transport {
   }
 }
 
-/** A stream that can be broken from here, or fall silent. */
+interface StreamWays {
+  readonly gone: () => void;
+  /** To be waited for before each frame. */
+  readonly late: () => Promise<void> | undefined;
+}
+
+/** A stream that can be broken from here, fall silent or run late. */
 class CutStream implements KubeStream {
   readonly path: string;
   readonly #inner: KubeStream;
-  readonly #gone: () => void;
+  readonly #ways: StreamWays;
   #failed = false;
   #silent = false;
 
-  constructor(path: string, inner: KubeStream, gone: () => void) {
+  constructor(path: string, inner: KubeStream, ways: StreamWays) {
     this.path = path;
     this.#inner = inner;
-    this.#gone = gone;
+    this.#ways = ways;
   }
 
   close(): void {
-    this.#gone();
+    this.#ways.gone();
     this.#inner.close();
   }
 
@@ -200,7 +223,11 @@ class CutStream implements KubeStream {
   }
 
   async *[Symbol.asyncIterator]() {
-    for await (const frame of this.#inner) if (!this.#silent) yield frame;
+    for await (const frame of this.#inner) {
+      if (this.#silent) continue;
+      await this.#ways.late();
+      yield frame;
+    }
     if (this.#failed) throw new Error("connection reset");
   }
 }

@@ -51,8 +51,12 @@ export interface TestWorld {
   close(): Promise<void>;
 }
 
-export async function openWorld(options: Partial<BoxOptions> = {}): Promise<TestWorld> {
-  const clock = new VirtualClock();
+/** `startMs`: when its clock begins; every simulation's usual morning by default. */
+export async function openWorld({
+  startMs,
+  ...options
+}: Partial<BoxOptions> & { readonly startMs?: number } = {}): Promise<TestWorld> {
+  const clock = new VirtualClock(startMs);
   const trace: string[] = [];
   const clusterName = options.clusterName ?? "karpenter-demo";
   const box = await openBox({

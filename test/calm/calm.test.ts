@@ -1,0 +1,168 @@
+/**
+ * The first days of `npm run fuzz -- calm`, and proof that the witness sees what it is there for: a hand that
+ * does what Karpenter must not do, on a cluster where Karpenter is away.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { toRfc3339 } from "../../src/base/clock.ts";
+import { openWorld, type TestWorld } from "../world.ts";
+import { play } from "./play.ts";
+import type { PoolFacts } from "./pools.ts";
+import { drawStory } from "./story.ts";
+import { allowedNodes, isOpen } from "./windows.ts";
+import { Witness } from "./witness.ts";
+
+const QUICK = [1];
+
+describe("random days of random clusters", () => {
+  it.each(QUICK)("seed %i: nothing is wrong", { timeout: 120_000 }, async (seed) => {
+    const { faults, steps } = await play(drawStory(seed));
+    expect({ faults, again: `npm run fuzz -- calm --seed ${seed}` }).toMatchObject({ faults: [] });
+    expect(steps).toBeGreaterThan(300);
+  });
+});
+
+describe("windows of budgets, by the clocks on the wall", () => {
+  const at = (text: string) => Date.parse(text);
+
+  it.each([
+    // Zurich is an hour ahead of UTC in winter, two in summer.
+    ["CRON_TZ=Europe/Zurich 0 9 * * *", "1h0m", "2026-01-05T08:30:00Z", true],
+    ["CRON_TZ=Europe/Zurich 0 9 * * *", "1h0m", "2026-07-06T08:30:00Z", false],
+    // 02:30 does not come on the night when clocks go forward, and comes twice when they go back.
+    ["CRON_TZ=Europe/Zurich 30 2 * * *", "10m0s", "2026-03-29T01:35:00Z", false],
+    ["CRON_TZ=Europe/Zurich 30 2 * * *", "10m0s", "2026-10-25T00:35:00Z", true],
+    ["CRON_TZ=Europe/Zurich 30 2 * * *", "10m0s", "2026-10-25T01:35:00Z", true],
+    ["TZ=Asia/Kolkata 0 */2 * * *", "30m0s", "2026-01-05T08:45:00Z", true],
+    ["15 1-3 * * *", "10m0s", "2026-01-05T04:16:00Z", false],
+    // As long as its length, no longer.
+    ["0 8 * * *", "30m0s", "2026-01-05T08:29:59Z", true],
+    ["0 8 * * *", "30m0s", "2026-01-05T08:30:00Z", false],
+  ])("%s for %s is at %s open: %s", (schedule, duration, time, open) => {
+    expect(isOpen({ nodes: "0", schedule, duration }, at(time))).toBe(open);
+  });
+
+  it("the strictest budget about the reason counts, and one in ten without any", () => {
+    const budgets = [{ nodes: "50%" }, { nodes: "2", reasons: ["Drifted"] }];
+    expect(allowedNodes(budgets, "Drifted", 10, 0)).toBe(2);
+    expect(allowedNodes(budgets, "Empty", 9, 0)).toBe(5);
+    expect(allowedNodes([], "Empty", 11, 0)).toBe(2);
+  });
+});
+
+const POOL: PoolFacts = {
+  name: "pool-0",
+  generation: "v1",
+  kind: { apiVersion: "karpenter.sh/v1", kind: "NodePool" },
+  manifests: [],
+  budgets: [{ nodes: "1" }],
+  cpuLimit: 10,
+  expires: false,
+};
+
+describe("the witness", () => {
+  let world: TestWorld;
+  let witness: Witness;
+
+  beforeAll(async () => {
+    world = await openWorld({ logLevel: "error" });
+    await world.box.operator.stop();
+    for (const name of ["one", "two"]) {
+      await world.apply(node(name));
+      await world.apply(claim(name));
+      await world.apply(pod(name));
+    }
+  });
+  afterAll(() => world.close());
+
+  beforeEach(async () => {
+    witness?.close();
+    for (const name of ["one", "two"]) await status(name, { conditions: conditions() });
+    witness = new Witness({ world, pools: [POOL], troubled: () => false, restarts: () => 0 });
+    await witness.synced();
+  });
+
+  const key = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+  const claim = (name: string) =>
+    ({
+      apiVersion: "karpenter.sh/v1",
+      kind: "NodeClaim",
+      metadata: { name, labels: { "karpenter.sh/nodepool": "pool-0" } },
+      spec: { nodeClassRef: key, requirements: [] },
+    }) as unknown as KubeObject;
+  const node = (name: string) =>
+    ({ apiVersion: "v1", kind: "Node", metadata: { name } }) as unknown as KubeObject;
+  const pod = (name: string) =>
+    ({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: "default" },
+      spec: { nodeName: name, containers: [{ name: "c", image: "pause" }] },
+    }) as unknown as KubeObject;
+  const conditions = (...types: readonly string[]) =>
+    ["Launched", "Registered", "Initialized", ...types].map((type) => ({
+      type,
+      status: "True",
+      reason: type === "DisruptionReason" ? "Drifted" : type,
+      message: "",
+      lastTransitionTime: toRfc3339(world.clock.now()),
+    }));
+
+  async function write(path: string, status: object): Promise<void> {
+    await world.box.sandbox.transport.send({
+      method: "PATCH",
+      path,
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { status },
+    });
+    await world.clock.settle();
+  }
+  const status = (name: string, body: object) =>
+    write(`/apis/karpenter.sh/v1/nodeclaims/${name}/status`, {
+      nodeName: name,
+      capacity: { cpu: "4" },
+      ...body,
+    });
+  const send = (method: "POST" | "DELETE", path: string) => witness.sees({ method, path });
+
+  it("is content with one node of a budget of one, and sees the second", async () => {
+    await status("one", { conditions: conditions("DisruptionReason") });
+    expect(witness.faults).toEqual([]);
+    await status("two", { conditions: conditions("DisruptionReason") });
+    expect(witness.faults.join()).toMatch(/2 nodes of pool-0 .* its budgets allow 1/);
+  });
+
+  it("sees a node disrupted under a pod that may not be", async () => {
+    await world.apply({
+      ...pod("one"),
+      metadata: {
+        name: "one",
+        namespace: "default",
+        annotations: { "karpenter.sh/do-not-disrupt": "true" },
+      },
+    });
+    const startTime = toRfc3339(world.clock.now() - 60_000);
+    await write("/api/v1/namespaces/default/pods/one/status", { startTime, phase: "Running" });
+    await status("one", { conditions: conditions("DisruptionReason") });
+    expect(witness.faults.join()).toContain("though one on it may not be");
+    send("POST", "/api/v1/namespaces/default/pods/one/eviction");
+    expect(witness.faults.join()).toContain("one is evicted, though it may not be disrupted");
+  });
+
+  it("sees pods evicted from a node that stays, and pods deleted past their budgets", () => {
+    send("POST", "/api/v1/namespaces/default/pods/two/eviction");
+    expect(witness.faults.join()).toContain("two is evicted from two, which does not leave");
+    send("DELETE", "/api/v1/namespaces/default/pods/two");
+    expect(witness.faults.join()).toContain("two is deleted past its budgets");
+  });
+
+  it("sees a claim deleted for nothing, and a limit overrun", async () => {
+    send("DELETE", "/apis/karpenter.sh/v1/nodeclaims/two");
+    expect(witness.faults.join()).toContain("two is deleted, and nothing says why");
+    witness.look();
+    expect(witness.faults).toHaveLength(1);
+    await status("one", { conditions: conditions(), capacity: { cpu: "8" } });
+    witness.look();
+    expect(witness.faults.join()).toContain("pool-0 has 12 CPUs, its limit is 10");
+  });
+});

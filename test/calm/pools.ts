@@ -1,0 +1,203 @@
+/**
+ * Pools of calm runs, of each generation, as the manifests that a user of it would write, with what the
+ * checks need to know about them. Each has a class of its own and puts its name on its nodes (`team`).
+ */
+import type { KubeObject } from "../../src/apis/meta.ts";
+import type { Random } from "../../src/base/random.ts";
+
+export interface BudgetFacts {
+  readonly nodes: string;
+  readonly reasons?: readonly string[];
+  /** With the place whose clocks count: `CRON_TZ=Europe/Zurich 0 9 * * *`. */
+  readonly schedule?: string;
+  /** As Kubernetes writes it: `2h0m`. */
+  readonly duration?: string;
+}
+
+export interface PoolFacts {
+  readonly name: string;
+  readonly generation: "v1" | "v1beta1" | "v1alpha5";
+  readonly kind: { readonly apiVersion: string; readonly kind: string };
+  readonly manifests: readonly KubeObject[];
+  /** Undefined: the generation knows none. */
+  readonly budgets: readonly BudgetFacts[] | undefined;
+  readonly cpuLimit: number | undefined;
+  /** Nodes end at this age, and others come: such a cluster is never quite still. */
+  readonly expires: boolean;
+}
+
+const CLUSTER = "karpenter-demo";
+const DISCOVERED = [{ tags: { "karpenter.sh/discovery": CLUSTER } }];
+const IN_CLUSTER = [{ tags: { "alpha.eksctl.io/cluster-name": CLUSTER } }];
+
+export function drawPool(random: Random, at: number): PoolFacts {
+  const generation = random.pick(["v1", "v1", "v1", "v1", "v1beta1", "v1alpha5"] as const);
+  const expires = random.int(5) === 0;
+  const facts = {
+    name: `pool-${at}`,
+    generation,
+    budgets: generation === "v1alpha5" ? undefined : drawBudgets(random, generation),
+    cpuLimit: random.int(5) === 0 ? 40 : undefined,
+    expires,
+    kind:
+      generation === "v1alpha5"
+        ? { apiVersion: "karpenter.sh/v1alpha5", kind: "Provisioner" }
+        : { apiVersion: `karpenter.sh/${generation}`, kind: "NodePool" },
+  };
+  const manifests =
+    generation === "v1"
+      ? v1(random, facts)
+      : generation === "v1beta1"
+        ? v1beta1(random, facts)
+        : v1alpha5(random, facts);
+  return { ...facts, manifests: manifests as unknown as KubeObject[] };
+}
+
+type Facts = Omit<PoolFacts, "manifests">;
+
+function requirements(random: Random): readonly object[] {
+  const key = "karpenter.sh/capacity-type";
+  const values = random.pick([["on-demand"], ["spot"], ["spot", "on-demand"]]);
+  return [
+    { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
+    // Few enough for hundreds of days in an hour, many enough to choose from.
+    {
+      key: "karpenter.k8s.aws/instance-family",
+      operator: "In",
+      values: ["c5", "m5", "r5", "m6i", "c6i"],
+    },
+    { key: "karpenter.k8s.aws/instance-cpu", operator: "Lt", values: ["17"] },
+    { key, operator: "In", values },
+  ];
+}
+
+function v1(random: Random, { name, budgets, cpuLimit, expires }: Facts): readonly object[] {
+  const nodeClassRef = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name };
+  const nodeClass = {
+    apiVersion: "karpenter.k8s.aws/v1",
+    kind: "EC2NodeClass",
+    metadata: { name },
+    spec: {
+      role: `KarpenterNodeRole-${CLUSTER}`,
+      amiSelectorTerms: [{ alias: "al2023@latest" }],
+      subnetSelectorTerms: DISCOVERED,
+      securityGroupSelectorTerms: DISCOVERED,
+    },
+  };
+  const policies = [
+    "WhenEmpty",
+    "WhenEmptyOrUnderutilized",
+    "WhenEmptyOrUnderutilized",
+    "Balanced",
+  ];
+  const pool = {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { team: name } },
+        spec: {
+          requirements: requirements(random),
+          nodeClassRef,
+          expireAfter: expires ? "45m" : "720h",
+          ...(random.int(3) === 0 ? { terminationGracePeriod: "10m" } : {}),
+        },
+      },
+      ...(cpuLimit === undefined ? {} : { limits: { cpu: cpuLimit } }),
+      disruption: {
+        consolidationPolicy: random.pick(policies),
+        consolidateAfter: random.pick(["0s", "30s", "2m", "5m"]),
+        ...(budgets === undefined || budgets.length === 0 ? {} : { budgets }),
+      },
+    },
+  };
+  return [nodeClass, pool];
+}
+
+function v1beta1(random: Random, { name, budgets, cpuLimit, expires }: Facts): readonly object[] {
+  const nodeClass = {
+    apiVersion: "karpenter.k8s.aws/v1beta1",
+    kind: "EC2NodeClass",
+    metadata: { name },
+    spec: {
+      amiFamily: "AL2",
+      role: `KarpenterNodeRole-${CLUSTER}`,
+      subnetSelectorTerms: IN_CLUSTER,
+      securityGroupSelectorTerms: IN_CLUSTER,
+    },
+  };
+  const whenEmpty = { consolidationPolicy: "WhenEmpty", consolidateAfter: "30s" };
+  const pool = {
+    apiVersion: "karpenter.sh/v1beta1",
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { team: name } },
+        spec: { requirements: requirements(random), nodeClassRef: { name } },
+      },
+      ...(cpuLimit === undefined ? {} : { limits: { cpu: cpuLimit } }),
+      disruption: {
+        ...(random.int(3) === 0 ? whenEmpty : { consolidationPolicy: "WhenUnderutilized" }),
+        expireAfter: expires ? "45m" : "Never",
+        ...(budgets === undefined || budgets.length === 0 ? {} : { budgets }),
+      },
+    },
+  };
+  return [nodeClass, pool];
+}
+
+function v1alpha5(random: Random, { name, cpuLimit, expires }: Facts): readonly object[] {
+  const template = {
+    apiVersion: "karpenter.k8s.aws/v1alpha1",
+    kind: "AWSNodeTemplate",
+    metadata: { name },
+    spec: {
+      subnetSelector: { "alpha.eksctl.io/cluster-name": CLUSTER },
+      securityGroupSelector: { [`kubernetes.io/cluster/${CLUSTER}`]: "owned" },
+      instanceProfile: `KarpenterNodeInstanceProfile-${CLUSTER}`,
+      amiFamily: "AL2",
+    },
+  };
+  const pool = {
+    apiVersion: "karpenter.sh/v1alpha5",
+    kind: "Provisioner",
+    metadata: { name },
+    spec: {
+      providerRef: { name },
+      labels: { team: name },
+      requirements: requirements(random),
+      ...(random.int(3) === 0
+        ? { ttlSecondsAfterEmpty: 30 }
+        : { consolidation: { enabled: true } }),
+      ...(expires ? { ttlSecondsUntilExpired: 2_700 } : {}),
+      ...(cpuLimit === undefined ? {} : { limits: { resources: { cpu: String(cpuLimit) } } }),
+    },
+  };
+  return [template, pool];
+}
+
+function drawBudgets(random: Random, generation: string): readonly BudgetFacts[] {
+  const count = random.int(4);
+  const hour = random.int(24);
+  const minute = random.pick([0, 15, 30, 45]);
+  const place = random.pick([
+    "",
+    "CRON_TZ=Europe/Zurich ",
+    "CRON_TZ=America/New_York ",
+    "TZ=Asia/Kolkata ",
+  ]);
+  const drawn: BudgetFacts[] = [
+    { nodes: random.pick(["1", "2", "10%", "50%"]) },
+    {
+      nodes: random.pick(["0", "1"]),
+      schedule: `${place}${minute} ${random.pick(["*", `${hour}`, "1-3", "*/2"])} * * *`,
+      duration: random.pick(["10m0s", "30m0s", "1h0m"]),
+    },
+    generation === "v1"
+      ? { nodes: random.pick(["0", "1"]), reasons: [random.pick(["Drifted", "Underutilized"])] }
+      : { nodes: "30%" },
+  ];
+  return drawn.slice(0, count);
+}

@@ -1,0 +1,157 @@
+/**
+ * What a calm run is about: pools of every generation, workloads, and what a day brings them, all drawn
+ * from one seed. Plain data: a story can be printed and read.
+ */
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { Random } from "../../src/base/random.ts";
+import { type AppFacts, drawApp } from "./apps.ts";
+import { drawPool, type PoolFacts } from "./pools.ts";
+
+const MINUTE = 60_000;
+
+/** Something that happens at one instant. */
+export type Act =
+  | { readonly do: "scale"; readonly app: string; readonly replicas: number }
+  | { readonly do: "roll out"; readonly app: string }
+  | { readonly do: "change pool"; readonly pool: string }
+  | { readonly do: "pause"; readonly pool: string; readonly paused: boolean }
+  | { readonly do: "delete node"; readonly pick: number }
+  | { readonly do: "delete pod"; readonly pick: number }
+  | { readonly do: "reclaim spot"; readonly pick: number }
+  | { readonly do: "lose instance"; readonly pick: number }
+  | { readonly do: "stop instance"; readonly pick: number }
+  | { readonly do: "no capacity"; readonly zone?: string; readonly capacityType?: "spot" }
+  | { readonly do: "never join"; readonly times: number }
+  | { readonly do: "refuse calls"; readonly action: string; readonly times: number }
+  | { readonly do: "kill"; readonly write: number; readonly arrives: boolean }
+  | { readonly do: "cut" }
+  | { readonly do: "silence"; readonly plural: string }
+  /** Requests of Karpenter meet this, each with its chance in percent. */
+  | { readonly do: "errors"; readonly percent: number }
+  | { readonly do: "lost answers"; readonly percent: number }
+  | { readonly do: "conflicts"; readonly percent: number }
+  | { readonly do: "slow"; readonly upToMs: number }
+  | { readonly do: "lag"; readonly ms: number }
+  | { readonly do: "heal" };
+
+export interface Scene {
+  readonly atMs: number;
+  readonly act: Act;
+}
+
+export interface Story {
+  readonly seed: number;
+  readonly startMs: number;
+  readonly replicas: 1 | 2;
+  readonly flags: Readonly<Record<string, string>>;
+  readonly pools: readonly PoolFacts[];
+  readonly apps: readonly AppFacts[];
+  /** By time since the start, which is when everything was applied. */
+  readonly scenes: readonly Scene[];
+  /** When faults end; nothing happens from outside any more. */
+  readonly healMs: number;
+}
+
+/** A plain morning; clocks in Zurich and New York going forward, then back. */
+const STARTS = [
+  Date.UTC(2026, 0, 5, 8, 0),
+  Date.UTC(2026, 2, 29, 0, 15),
+  Date.UTC(2026, 2, 8, 6, 15),
+  Date.UTC(2026, 9, 25, 0, 15),
+  Date.UTC(2026, 10, 1, 5, 15),
+];
+
+export function drawStory(seed: number): Story {
+  const random = new Random(`calm/${seed}`);
+  const startMs = random.int(2) === 0 ? (STARTS[0] as number) : random.pick(STARTS);
+  const pools = Array.from({ length: 1 + random.int(3) }, (_, at) => drawPool(random, at));
+  const apps = Array.from({ length: 1 + random.int(3) }, (_, at) => drawApp(random, at, pools));
+  const healMs = (20 + random.int(30)) * MINUTE;
+  const scenes = [...growth(random, apps, healMs), ...ills(random, pools, healMs)];
+  return {
+    seed,
+    startMs,
+    replicas: random.int(2) === 0 ? 1 : 2,
+    flags: {
+      "feature-gates": `SpotToSpotConsolidation=${random.int(2) === 0},NodeRepair=${random.int(2) === 0}`,
+      ...(random.int(3) === 0 ? { "expiration-respects-budgets": "true" } : {}),
+    },
+    pools,
+    apps,
+    scenes: scenes.toSorted((a, b) => a.atMs - b.atMs),
+    healMs,
+  };
+}
+
+/** What users do. */
+function growth(random: Random, apps: readonly AppFacts[], untilMs: number): Scene[] {
+  const scenes: Scene[] = [];
+  for (const { name } of apps) {
+    let atMs = random.int(5) * MINUTE;
+    while (atMs < untilMs) {
+      const rollsOut = random.int(5) === 0;
+      scenes.push({
+        atMs,
+        act: rollsOut
+          ? { do: "roll out", app: name }
+          : { do: "scale", app: name, replicas: random.int(9) },
+      });
+      atMs += (3 + random.int(25)) * MINUTE + random.int(60_000);
+    }
+    scenes.push({
+      atMs: untilMs - 1,
+      act: { do: "scale", app: name, replicas: 1 + random.int(6) },
+    });
+  }
+  return scenes;
+}
+
+/** What the world does, and what fails. */
+function ills(random: Random, pools: readonly PoolFacts[], healMs: number): Scene[] {
+  const scenes: Scene[] = [];
+  const count = random.int(8);
+  for (let n = 0; n < count; n++) {
+    const atMs = 4 * MINUTE + random.int(healMs - 5 * MINUTE);
+    scenes.push({ atMs, act: drawIll(random, pools) });
+    if (random.int(2) === 0)
+      scenes.push({ atMs: atMs + MINUTE + random.int(10 * MINUTE), act: { do: "heal" } });
+  }
+  return scenes.filter(({ atMs }) => atMs < healMs);
+}
+
+const ZONES = ["us-west-2a", "us-west-2b", "us-west-2c"];
+const ACTIONS = ["CreateFleet", "TerminateInstances", "DescribeInstances", "CreateLaunchTemplate"];
+
+function drawIll(random: Random, pools: readonly PoolFacts[]): Act {
+  const pool = random.pick(pools).name;
+  const draws: readonly (() => Act)[] = [
+    () => ({ do: "change pool", pool }),
+    () => ({ do: "change pool", pool }),
+    () => ({ do: "pause", pool, paused: random.int(2) === 0 }),
+    () => ({ do: "delete node", pick: random.int(100) }),
+    () => ({ do: "delete pod", pick: random.int(100) }),
+    () => ({ do: "reclaim spot", pick: random.int(100) }),
+    () => ({ do: "reclaim spot", pick: random.int(100) }),
+    () => ({ do: "lose instance", pick: random.int(100) }),
+    () => ({ do: "stop instance", pick: random.int(100) }),
+    () => ({ do: "no capacity", zone: random.pick(ZONES) }),
+    () => ({ do: "no capacity", capacityType: "spot" }),
+    () => ({ do: "never join", times: 1 + random.int(3) }),
+    () => ({ do: "refuse calls", action: random.pick(ACTIONS), times: 1 + random.int(30) }),
+    () => ({ do: "kill", write: 1 + random.int(40), arrives: random.int(2) === 0 }),
+    () => ({ do: "kill", write: 1 + random.int(15), arrives: random.int(2) === 0 }),
+    () => ({ do: "cut" }),
+    () => ({ do: "silence", plural: random.pick(["pods", "nodes", "nodeclaims", "nodepools"]) }),
+    () => ({ do: "errors", percent: 5 + random.int(30) }),
+    () => ({ do: "lost answers", percent: 2 + random.int(10) }),
+    () => ({ do: "conflicts", percent: 5 + random.int(30) }),
+    () => ({ do: "slow", upToMs: 200 + random.int(3_000) }),
+    () => ({ do: "lag", ms: 200 + random.int(5_000) }),
+  ];
+  return random.pick(draws)();
+}
+
+/** Everything that is applied at the start, in order. */
+export function manifestsOf({ pools, apps }: Story): readonly KubeObject[] {
+  return [...pools.flatMap(({ manifests }) => manifests), ...apps.flatMap((app) => app.manifests)];
+}

@@ -1,0 +1,385 @@
+/**
+ * Watches a cluster from outside and says what must never be: at each change of a claim or pod, and at each
+ * write that Karpenter sends, before it arrives. Knows the API, the account and the story, and shares no code
+ * with what decides. Sentences are collected in `faults`; each begins with the time since the story's start.
+ */
+
+import { NODE, type Node } from "../../src/apis/core/node.ts";
+import { POD, type Pod } from "../../src/apis/core/pod.ts";
+import { CLAIM_KINDS, toClaim } from "../../src/apis/hub/claim.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
+import { SILENT } from "../../src/base/log.ts";
+import { Random } from "../../src/base/random.ts";
+import type { Mirror } from "../../src/kube/mirror.ts";
+import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import type { KubeRequest } from "../../src/kube/transport.ts";
+import type { TestWorld } from "../world.ts";
+import type { PoolFacts } from "./pools.ts";
+import { allowedNodes } from "./windows.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** A decision is carried out within seconds, unless requests fail or are slow. */
+const HASTE_MS = 5_000;
+const TROUBLED_HASTE_MS = 75_000;
+/** `--consolidation-max-pod-moves`, `--consolidation-replacement-rest`. */
+const MOVES_PER_POD_HOUR = 4;
+const REST_MS = HOUR;
+
+const COMMAND = "karpenter.sh/disruption-command";
+const REPLACES = "karpenter.sh/replacement-for-command";
+const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
+
+interface Moved {
+  readonly atMs: number;
+  readonly owner: string;
+}
+
+export interface WitnessOptions {
+  readonly world: TestWorld;
+  readonly pools: readonly PoolFacts[];
+  /** Requests of Karpenter fail, or are slow, or were a moment ago. */
+  readonly troubled: () => boolean;
+  /** Karpenter's memory was lost so many times. */
+  readonly restarts: () => number;
+}
+
+export class Witness {
+  readonly faults: string[] = [];
+  /** Changes and writes looked at. */
+  steps = 0;
+  /** Writes of Karpenter's that change the cluster; leases and events do not. */
+  writes: string[] = [];
+  readonly pods: Mirror<Pod>;
+  readonly nodes: Mirror<Node>;
+  readonly #claims: readonly Mirror<KubeObject>[];
+  readonly #pdbs: Mirror<PodDisruptionBudget>;
+  readonly #options: WitnessOptions;
+  readonly #mirrors: LiveMirrors;
+  readonly #startMs: number;
+  readonly #moved: Moved[] = [];
+  /** Most pods an owner had at once. */
+  readonly #owned = new Map<string, number>();
+  /** Pool → node counts of late. */
+  readonly #counts = new Map<string, { atMs: number; nodes: number }[]>();
+  /** Pods that went without Karpenter's doing, or were not ready: budgets may be short without its fault. */
+  #disturbedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: WitnessOptions) {
+    const { world } = options;
+    this.#options = options;
+    this.#startMs = world.clock.now();
+    this.#mirrors = new LiveMirrors({
+      client: world.client,
+      clock: world.clock,
+      random: new Random("witness"),
+      log: SILENT,
+    });
+    this.pods = this.#mirrors.of(POD, {
+      indexes: { node: ({ spec }) => (spec.nodeName === undefined ? [] : [spec.nodeName]) },
+    });
+    this.nodes = this.#mirrors.of(NODE);
+    this.#pdbs = this.#mirrors.of(POD_DISRUPTION_BUDGET);
+    this.#claims = CLAIM_KINDS.map((kind) => this.#mirrors.of(kind));
+    this.pods.on((event, pod, before) => this.#podChanged(event, pod, before));
+    for (const mirror of this.#claims)
+      mirror.on((event, claim, before) => {
+        if (event === "updated" && before !== undefined)
+          this.#claimChanged(toClaim(claim), toClaim(before));
+      });
+  }
+
+  synced(): Promise<void> {
+    return this.#mirrors.synced();
+  }
+
+  close(): void {
+    this.#mirrors.close();
+  }
+
+  /** In hub words, NodeClaims and Machines. */
+  claims(): readonly NodeClaim[] {
+    return this.#claims.flatMap((mirror) => mirror.list().map(toClaim));
+  }
+
+  accuse(sentence: string): void {
+    const seconds = ((this.#options.world.clock.now() - this.#startMs) / 1_000).toFixed(1);
+    this.faults.push(`${seconds} s: ${sentence}`);
+  }
+
+  /** A write of Karpenter's is about to arrive. */
+  sees({ method, path, body }: KubeRequest): void {
+    if (method === "GET" || path.includes("/leases")) return;
+    const [, resource = "", name = "", subresource = ""] =
+      /\/(pods|nodes|nodeclaims|machines|nodepools|provisioners|\w+)(?:\/([^/?]+))?(?:\/(\w+))?(?:\?|$)/.exec(
+        path.replace(/^\/apis?\/(?:[\w.-]+\/)?v\w+\/(?:namespaces\/[^/]+\/(?=\w))?/, "/"),
+      ) ?? [];
+    if (resource === "events") return;
+    this.steps++;
+    this.writes.push(
+      `${method} ${resource}/${name} ${subresource} ${JSON.stringify(body ?? {}).slice(0, 300)}`,
+    );
+    if (resource === "pods") this.#podWritten(method, path, name, subresource);
+    if (method === "DELETE" && (resource === "nodeclaims" || resource === "machines"))
+      this.#claimDeleted(name);
+  }
+
+  /** What must hold all the time, and is too dear to look at on each change. */
+  look(): void {
+    this.steps++;
+    const nowMs = this.#options.world.clock.now();
+    for (const pool of this.#options.pools) {
+      const own = this.#claimsOf(pool.name);
+      const counts = (this.#counts.get(pool.name) ?? []).filter(
+        ({ atMs }) => nowMs - atMs <= TROUBLED_HASTE_MS,
+      );
+      counts.push({ atMs: nowMs, nodes: own.filter(isInitialized).length });
+      this.#counts.set(pool.name, counts);
+      const lasting = own.filter((one) => !isLeaving(one) && reasonOf(one) === undefined);
+      const cpu = lasting.reduce((sum, { status }) => sum + cpus(status?.capacity?.["cpu"]), 0);
+      if (pool.cpuLimit !== undefined && cpu > pool.cpuLimit)
+        this.accuse(`${pool.name} has ${cpu} CPUs, its limit is ${pool.cpuLimit}`);
+    }
+  }
+
+  #claimsOf(pool: string): readonly NodeClaim[] {
+    return this.claims().filter(
+      ({ metadata: { labels = {} } }) => labels["karpenter.sh/nodepool"] === pool,
+    );
+  }
+
+  #claimChanged(claim: NodeClaim, before: NodeClaim): void {
+    this.steps++;
+    const reason = reasonOf(claim);
+    if (reason === undefined || reasonOf(before) !== undefined) return;
+    // Taken over with the mark by a new leader, or marked now: all marks are decisions of this moment.
+    this.#checkBudget(claim, reason);
+    this.#checkHolds(claim, reason);
+    this.#checkRest(claim, reason);
+  }
+
+  #checkBudget(claim: NodeClaim, reason: string): void {
+    const nowMs = this.#options.world.clock.now();
+    const name = claim.metadata.labels?.["karpenter.sh/nodepool"] ?? "";
+    const pool = this.#options.pools.find((one) => one.name === name);
+    if (pool?.budgets === undefined) return;
+    const own = this.#claimsOf(name);
+    const going = own.filter(
+      (one) => one.metadata.name === claim.metadata.name || reasonOf(one) !== undefined,
+    );
+    const counted = going.filter((one) => !isTrue(one, "InstanceTerminating"));
+    const counts = [
+      own.filter(isInitialized).length,
+      ...(this.#counts.get(name) ?? []).map(({ nodes }) => nodes),
+    ];
+    const nodes = Math.max(...counts);
+    const allowed = Math.max(
+      ...[0, 2_000, this.#hasteMs()].map((ago) =>
+        allowedNodes(pool.budgets ?? [], reason, nodes, nowMs - ago),
+      ),
+    );
+    if (counted.length > allowed)
+      this.accuse(
+        `${counted.length} nodes of ${name} (${counted.map((one) => one.metadata.name).join(", ")}) are disrupted at once, the last as ${reason}; of ${nodes} its budgets allow ${allowed}`,
+      );
+  }
+
+  #hasteMs(): number {
+    return this.#options.troubled() ? TROUBLED_HASTE_MS : HASTE_MS;
+  }
+
+  #checkHolds(claim: NodeClaim, reason: string): void {
+    const nowMs = this.#options.world.clock.now();
+    if (reason === "Drifted" && claim.spec.terminationGracePeriod !== undefined) return;
+    for (const pod of this.pods.byIndex("node", claim.status?.nodeName ?? "")) {
+      const startMs = Date.parse(pod.status?.startTime ?? "");
+      if (Number.isNaN(startMs) || nowMs - startMs < this.#hasteMs()) continue;
+      if (isHeld(pod, nowMs - this.#hasteMs()) && pod.metadata.deletionTimestamp === undefined)
+        this.accuse(
+          `${claim.metadata.name} is disrupted as ${reason}, though ${pod.metadata.name} on it may not be`,
+        );
+    }
+  }
+
+  /** No A→B→A: what came in place of another stays for a while. */
+  #checkRest({ metadata }: NodeClaim, reason: string): void {
+    const made = metadata.annotations?.[REPLACES] !== undefined;
+    const { replacements = 0 } = commandOf(metadata.annotations?.[COMMAND]);
+    const ageMs = this.#options.world.clock.now() - Date.parse(metadata.creationTimestamp ?? "");
+    if (made && reason === "Underutilized" && replacements > 0 && ageMs < REST_MS)
+      this.accuse(
+        `${metadata.name} came in place of another ${ageMs} ms ago and is replaced again`,
+      );
+  }
+
+  #claimDeleted(name: string): void {
+    const claim = this.claims().find(({ metadata }) => metadata.name === name);
+    if (claim === undefined || isLeaving(claim)) return;
+    const reason = reasonOf(claim);
+    if (reason === undefined) {
+      if (!this.#mayGo(claim)) this.accuse(`${name} is deleted, and nothing says why`);
+      return;
+    }
+    const { id, replacements = 0 } = commandOf(claim.metadata.annotations?.[COMMAND]);
+    const ready = this.claims().filter(
+      (one) => one.metadata.annotations?.[REPLACES] === id && isInitialized(one),
+    );
+    if (ready.length < replacements)
+      this.accuse(
+        `${name} (${reason}) is deleted with ${ready.length} of ${replacements} replacements ready`,
+      );
+  }
+
+  /** Whether there is a reason that is no decision about a healthy node. */
+  #mayGo(claim: NodeClaim): boolean {
+    const nowMs = this.#options.world.clock.now();
+    if (!isTrue(claim, "Registered")) return true;
+    const name = claim.metadata.labels?.["karpenter.sh/nodepool"];
+    const pool = this.#options.pools.find((one) => one.name === name);
+    const ageMs = nowMs - Date.parse(claim.metadata.creationTimestamp ?? "");
+    if (pool?.expires === true && ageMs >= 45 * MINUTE) return true;
+    const node = this.nodes.get(claim.status?.nodeName ?? "");
+    if (node === undefined || node.metadata.deletionTimestamp !== undefined) return true;
+    const id = claim.status?.providerID?.split("/").at(-1) ?? "";
+    return this.#wounded.has(id);
+  }
+
+  readonly #wounded = new Set<string>();
+
+  /** The cloud or a person took this instance: what follows is no decision. */
+  wounds(instanceId: string): void {
+    this.#wounded.add(instanceId);
+  }
+
+  #podWritten(method: string, path: string, name: string, subresource: string): void {
+    const namespace = /namespaces\/([^/]+)\//.exec(path)?.[1] ?? "default";
+    const pod = this.pods.get(`${namespace}/${name}`);
+    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return;
+    const nowMs = this.#options.world.clock.now();
+    const node = this.nodes.get(pod.spec.nodeName ?? "");
+    const claim = this.claims().find((one) => one.status?.nodeName === pod.spec.nodeName);
+    const deadline = Date.parse(claim?.metadata.annotations?.[DEADLINE] ?? "");
+    const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
+    if (subresource === "eviction") {
+      if (node !== undefined && node.metadata.deletionTimestamp === undefined)
+        this.accuse(`${name} is evicted from ${node.metadata.name}, which does not leave`);
+      if (isHeld(pod, nowMs)) this.accuse(`${name} is evicted, though it may not be disrupted`);
+    } else if (method === "DELETE" && !(nowMs >= deadline - graceMs)) {
+      this.accuse(`${name} is deleted past its budgets, before its node's time is up`);
+    }
+  }
+
+  #podChanged(event: string, pod: Pod, before: Pod | undefined): void {
+    this.steps++;
+    const nowMs = this.#options.world.clock.now();
+    const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+    if (owner?.kind === "ReplicaSet") {
+      const live = this.pods
+        .list()
+        .filter((one) => one.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid));
+      this.#owned.set(owner.uid, Math.max(this.#owned.get(owner.uid) ?? 0, live.length));
+    }
+    if (event !== "updated" || before === undefined) return;
+    if (isReady(before) && !isReady(pod) && before.metadata.deletionTimestamp === undefined)
+      this.#disturbedMs = nowMs;
+    const leaves =
+      before.metadata.deletionTimestamp === undefined &&
+      pod.metadata.deletionTimestamp !== undefined;
+    if (!leaves) return;
+    const target = pod.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
+    if (target?.reason !== "EvictionByEvictionAPI") {
+      this.#disturbedMs = nowMs;
+      return;
+    }
+    if (isReady(before)) this.#checkPdbs(pod, nowMs);
+    if (owner !== undefined) this.#countMove(pod, owner.uid, owner.name, nowMs);
+  }
+
+  #checkPdbs(pod: Pod, nowMs: number): void {
+    if (nowMs - this.#disturbedMs < 2_000) return;
+    for (const { metadata, spec } of this.#pdbs.list()) {
+      const wanted = spec.selector?.matchLabels?.["app"];
+      if (metadata.namespace !== pod.metadata.namespace) continue;
+      if (wanted === undefined || wanted !== pod.metadata.labels?.["app"]) continue;
+      const all = this.pods.list().filter((one) => one.metadata.labels?.["app"] === wanted);
+      const healthy = all.filter(
+        (one) => isReady(one) && one.metadata.deletionTimestamp === undefined,
+      ).length;
+      // Counted as the budget's controller does: of what the workload asks for.
+      const expected = this.expectedPods(wanted);
+      const desired =
+        spec.minAvailable !== undefined
+          ? share(spec.minAvailable, expected)
+          : expected - share(spec.maxUnavailable ?? 0, expected);
+      if (healthy < desired)
+        this.accuse(
+          `${pod.metadata.name} was evicted: ${healthy} healthy pods are left, ${metadata.name} wants ${desired}`,
+        );
+    }
+  }
+
+  /** Replicas that the story asked for last, by app; set by whoever plays it. */
+  expectedPods: (app: string) => number = () => 0;
+
+  #countMove(pod: Pod, owner: string, ownerName: string, nowMs: number): void {
+    const claim = this.claims().find((one) => one.status?.nodeName === pod.spec.nodeName);
+    if (claim === undefined || reasonOf(claim) !== "Underutilized") return;
+    this.#moved.push({ atMs: nowMs, owner });
+    const recent = this.#moved.filter(
+      (move) => move.owner === owner && nowMs - move.atMs < HOUR,
+    ).length;
+    const pods = this.#owned.get(owner) ?? 1;
+    const most = MOVES_PER_POD_HOUR * pods * (1 + this.#options.restarts());
+    if (recent > most)
+      this.accuse(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);
+  }
+}
+
+function reasonOf(claim: NodeClaim): string | undefined {
+  const found = claim.status?.conditions?.find(({ type }) => type === "DisruptionReason");
+  return found?.status === "True" ? found.reason : undefined;
+}
+
+function isTrue({ status }: NodeClaim, type: string): boolean {
+  return status?.conditions?.some((one) => one.type === type && one.status === "True") ?? false;
+}
+
+function isInitialized(claim: NodeClaim): boolean {
+  return isTrue(claim, "Initialized");
+}
+
+function isLeaving({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false;
+}
+
+/** `true`, or so many minutes (`10m`) from its start. */
+function isHeld({ metadata, status }: Pod, nowMs: number): boolean {
+  const text = metadata.annotations?.["karpenter.sh/do-not-disrupt"];
+  if (text === undefined) return false;
+  const phase = status?.phase;
+  if (phase === "Succeeded" || phase === "Failed") return false;
+  if (text === "true") return true;
+  const startMs = Date.parse(status?.startTime ?? "");
+  return !(nowMs >= startMs + Number.parseInt(text, 10) * MINUTE);
+}
+
+function commandOf(text: string | undefined): { id?: string; replacements?: number } {
+  return text === undefined ? {} : (JSON.parse(text) as { id: string; replacements: number });
+}
+
+/** Kubernetes rounds a budget's percentages up. */
+function share(value: string | number, of: number): number {
+  if (typeof value === "number") return value;
+  return Math.ceil((of * Number.parseInt(value, 10)) / 100);
+}
+
+function cpus(amount: unknown): number {
+  const text = String(amount ?? "0");
+  return text.endsWith("m") ? Number(text.slice(0, -1)) / 1_000 : Number(text);
+}
