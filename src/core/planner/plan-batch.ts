@@ -9,7 +9,7 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { inOrder, type QueuedPod } from "../provisioning/queue.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { onExistingNode, type Pass, solve } from "../provisioning/solve.ts";
+import { onExistingNode, type Pass, planOf, prepare } from "../provisioning/solve.ts";
 import { carryOut } from "./carry-out.ts";
 import { demandOf } from "./demand.ts";
 import { pack } from "./pack.ts";
@@ -17,12 +17,13 @@ import type { PlannerOptions } from "./planner-options.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
-  const byRules = solve(input);
+  const batch = prepare(input);
+  const byRules = planOf(batch);
   if (options.policy === "greedy" || input.pods.length < options.minPods) return byRules;
   // Each unit of a reservation can be promised once: the rules keep that count.
   if (input.pools.some(({ instanceTypes }) => instanceTypes.some(isReserved))) return byRules;
   if (byRules.newClaims.length === 0) return byRules;
-  const byPrice = solve(input, (pass, queued) => packFirst(pass, queued, options));
+  const byPrice = planOf(batch, (pass, queued) => packFirst(pass, queued, options));
   return isBetter(byPrice, byRules, options) ? byPrice : byRules;
 }
 
@@ -40,7 +41,7 @@ function packFirst(
   options: PlannerOptions,
 ): readonly QueuedPod[] {
   const budget = { units: options.baseWork + options.workPerPod * queued.length };
-  let rest = inOrder(queued);
+  let rest = queued;
   if (pass.nodes.length > 0) rest = rest.filter((item) => !fitsExisting(pass, item));
   for (let round = 0; round < ROUNDS && rest.length > 0; round++) {
     budget.units = Math.max(budget.units, options.baseWork / ROUNDS);

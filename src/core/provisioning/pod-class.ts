@@ -227,13 +227,20 @@ export function untried(variant: Variant, places: readonly number[]): Variant {
   };
 }
 
-/** Forgets what was tried with a variant that {@link untried} made. */
+/** Forgets what was tried with a variant. */
 export function forgetTrials(variant: Variant): void {
   variant.firstNode = 0;
   variant.deadNodes.clear();
   variant.deadClaims.clear();
   variant.deadTemplates.clear();
   variant.refusedSets.clear();
+}
+
+/** Forgets what a pass tried with the class, so that the next one starts anew. */
+export function forgetTries(podClass: PodClass): void {
+  podClass.failedAt = -1;
+  delete podClass.deferred;
+  for (const variant of podClass.variants) forgetTrials(variant);
 }
 
 const NO_LABELS: Readonly<Record<string, string>> = {};

@@ -31,9 +31,9 @@ export class Queue {
   #inVain = 0;
   #isOut = false;
 
-  /** `importantFirst`: by priority before all else. */
+  /** `pods`: {@link inOrder}. `importantFirst`: by priority before all else. */
   constructor(pods: readonly QueuedPod[], importantFirst = false) {
-    this.#items = importantFirst ? byPriority(pods).flatMap(inOrder) : inOrder(pods);
+    this.#items = importantFirst ? byPriority(pods).flat() : pods;
     this.#length = this.#items.length;
   }
 

@@ -22,7 +22,7 @@ import { applyEdits } from "./edits.ts";
 import { remedies } from "./remedy.ts";
 import type { PlannedClaim, SchedulingResult } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
-import { solve } from "./solve.ts";
+import { planOf, prepare, solve } from "./solve.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 const ARCH = "kubernetes.io/arch";
@@ -377,6 +377,20 @@ describe("solve, on random clusters", () => {
         expect(JSON.stringify(turned)).toBe(JSON.stringify(solve(input)));
       }),
       { seed: 2, numRuns: 50 },
+    );
+  });
+
+  it("makes several plans of one batch, each as if it were the only one", () => {
+    fc.assert(
+      fc.property(scenario, ({ input }) => {
+        const batch = prepare(input);
+        const first = planOf(batch);
+        expect(first).toEqual(solve(input));
+        // Half of the pods get no chance: what they would have done must not be felt afterwards.
+        planOf(batch, (_, queued) => queued.filter((_, index) => index % 2 === 0));
+        expect(planOf(batch)).toEqual(first);
+      }),
+      { seed: 5, numRuns: 100 },
     );
   });
 

@@ -26,10 +26,16 @@ import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
-import { planClaims } from "./planned-claim.ts";
-import { type PodClass, PodClasses, type Variant } from "./pod-class.ts";
-import { chargeLimits, createTemplate, type Template, withinLimits } from "./pool-template.ts";
-import { Queue, type QueuedPod } from "./queue.ts";
+import { type Kind, planClaims } from "./planned-claim.ts";
+import { forgetTries, type PodClass, PodClasses, type Variant } from "./pod-class.ts";
+import {
+  chargeLimits,
+  createTemplate,
+  creditLimits,
+  type Template,
+  withinLimits,
+} from "./pool-template.ts";
+import { inOrder, Queue, type QueuedPod } from "./queue.ts";
 import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./scarcity.ts";
@@ -57,31 +63,62 @@ type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => readonly QueuedPod[];
 
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
-export function solve(input: SchedulingInput, opening?: Opening): SchedulingResult {
-  const result = planned(input, opening);
-  if (!lesserPodsHaveItsRoom(result)) return result;
-  const other = planned(input, undefined, true);
-  return placesMoreImportantPods(other, result) ? other : result;
+export function solve(input: SchedulingInput): SchedulingResult {
+  return planOf(prepare(input));
 }
 
-function planned(
-  input: SchedulingInput,
-  opening: Opening | undefined,
-  importantFirst = false,
-): SchedulingResult {
-  const unschedulable: UnschedulablePod[] = [];
+/** A batch made ready. Any number of plans can be made of it, each as if it were the only one. */
+export interface Batch {
+  readonly input: SchedulingInput;
+  /** Nothing is placed yet. */
+  readonly base: ReturnType<typeof createPass>;
+  /** In the order in which they are to be placed. */
+  readonly queued: readonly QueuedPod[];
+  readonly refused: readonly UnschedulablePod[];
+  readonly excludedByLimits: SchedulingResult["excludedByLimits"];
+  /** What plans found out about kinds of nodes. */
+  readonly kinds: Map<string, Kind>;
+}
+
+/** Sorts out what cannot be planned for, and the rest into classes. */
+export function prepare(input: SchedulingInput): Batch {
+  const refused: UnschedulablePod[] = [];
   const volumes = new VolumeIndex(input.volumes);
   const pods: Pod[] = [];
   const ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
   for (const pod of input.pods) {
     const reason = refusal(pod, volumes, input.options.wellKnownLabels, ownerLabels);
     if (reason === undefined) pods.push(pod);
-    else unschedulable.push({ pod, message: reason, pools: [], ignored: true });
+    else refused.push({ pod, message: reason, pools: [], ignored: true });
   }
-  const pass = createPass(input, volumes, pods.length === 0);
-  // Of the limits as they are now: planned claims eat into them.
-  const excluded = excludedByLimits(pass.templates);
-  const queued = classify(pass, input, pods);
+  const base = createPass(input, volumes, pods.length === 0);
+  return {
+    input,
+    base,
+    queued: inOrder(classify(base, input, pods)),
+    refused,
+    // Of the limits as they are now: planned claims eat into them.
+    excludedByLimits: excludedByLimits(base.templates),
+    kinds: new Map(),
+  };
+}
+
+/** One plan for the batch; `opening` has its say first. */
+export function planOf(batch: Batch, opening?: Opening): SchedulingResult {
+  const result = planned(batch, opening);
+  if (!lesserPodsHaveItsRoom(result)) return result;
+  const other = planned(batch, undefined, true);
+  return placesMoreImportantPods(other, result) ? other : result;
+}
+
+function planned(
+  batch: Batch,
+  opening: Opening | undefined,
+  importantFirst = false,
+): SchedulingResult {
+  const { pass, takeBack } = tryOut(batch);
+  const { input, queued } = batch;
+  const unschedulable = [...batch.refused];
   const queue = new Queue(opening === undefined ? queued : opening(pass, queued), importantFirst);
   const failed: QueuedPod[] = [];
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
@@ -92,15 +129,42 @@ function planned(
     else if (outcome === "deferred") unschedulable.push(deferral(item));
   }
   failed.push(...queue.rest());
-  unschedulable.push(...explain(failed, pass));
-  return {
-    newClaims: planClaims(pass.claims.all, pass.context.space, input.options),
+  for (const one of explain(failed, pass)) unschedulable.push(one);
+  const result = {
+    newClaims: planClaims(pass.claims.all, pass.context.space, input.options, batch.kinds),
     existing: pass.nodes
       .filter((node) => node.pods.length > 0)
-      .map((node) => ({ nodeName: node.view.name, pods: node.pods })),
+      .map((node) => ({ nodeName: node.view.name, pods: [...node.pods] })),
     unschedulable: unschedulable.sort((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1)),
-    excludedByLimits: excluded,
+    excludedByLimits: batch.excludedByLimits,
   };
+  takeBack();
+  return result;
+}
+
+/** A pass over the batch, and how to undo all that it does. */
+function tryOut({ base, queued }: Batch): { readonly pass: Pass; readonly takeBack: () => void } {
+  const { context, templates } = base;
+  const { topology, reservations } = context;
+  topology.begin();
+  const undo = templates.map((template) => creditLimits(template, []));
+  const touched = new Set<ExistingNode>();
+  const pass: Pass = {
+    ...base,
+    context: { ...context, reservations: reservations.copy() },
+    claims: new OpenClaims(),
+    onTouch: (node) => {
+      if (touched.has(node)) return;
+      touched.add(node);
+      undo.push(node.remember());
+    },
+  };
+  const takeBack = () => {
+    topology.end();
+    for (const undoOne of undo) undoOne();
+    for (const podClass of new Set(queued.map((item) => item.podClass))) forgetTries(podClass);
+  };
+  return { pass, takeBack };
 }
 
 function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {

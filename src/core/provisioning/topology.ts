@@ -211,8 +211,10 @@ export class Topology {
     const domains = this.#possible(group, place);
     if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
     for (const domain of domains) this.#set(group, domain, (group.counts.get(domain) ?? 0) + 1);
-    if (place.id !== undefined && closesHosts(group)) group.closed.add(place.id);
-    this.#journal?.push({ group, closed: place.id });
+    if (place.id !== undefined && closesHosts(group)) {
+      group.closed.add(place.id);
+      this.#journal?.push({ group, closed: place.id });
+    }
     return true;
   }
 

@@ -31,7 +31,7 @@ import {
 } from "./pod-class.ts";
 import { creditLimits } from "./pool-template.ts";
 import { PriceFloor } from "./price-floor.ts";
-import { Queue, type QueuedPod } from "./queue.ts";
+import { inOrder, Queue, type QueuedPod } from "./queue.ts";
 import type { PlannedClaim, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { createPass, heldTerms, type Pass, place } from "./solve.ts";
@@ -174,7 +174,7 @@ export class WhatIf {
   }
 
   #queue(pods: readonly Pod[]): Queue {
-    return new Queue(pods.map((pod) => ({ pod, podClass: this.#trying.of(pod) })));
+    return new Queue(inOrder(pods.map((pod) => ({ pod, podClass: this.#trying.of(pod) }))));
   }
 
   #newTrying(): Trying {
