@@ -110,10 +110,13 @@ export class ExistingNode implements Place {
     if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port))))
       return "never";
     if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return "notNow";
-    for (const rule of variant.rules) {
+    // Hosts first: their refusal lasts.
+    for (const rule of variant.hostRules) {
       if (attempt.allows(rule, variant, this)) continue;
       return isPermanent(rule.group) ? "never" : "notNow";
     }
+    for (const rule of variant.narrowingRules)
+      if (!attempt.allows(rule, variant, this)) return "notNow";
     return "yes";
   }
 

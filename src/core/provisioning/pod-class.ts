@@ -4,7 +4,7 @@
  * step of giving up preferences, and remembers where it can never go.
  */
 import { type HostPort, hostPorts } from "../../apis/core/host-ports.ts";
-import type { ContainerStatus, Pod, Toleration } from "../../apis/core/pod.ts";
+import type { ContainerStatus, Pod, PodSpec, Toleration } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
@@ -37,10 +37,8 @@ export interface Variant {
   readonly hostRules: readonly Rule[];
   readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
-  /** The only existing nodes worth a look, ascending; absent: all. */
-  readonly places?: readonly number[];
-  /** All existing nodes before this index (of `places`, if there are) are dead. */
-  firstNode: number;
+  /** Existing nodes that refuse in every trial, not only in this one; absent: there is but one. */
+  readonly ruledOut?: Marks;
   /** Nodes whose labels and taints are known to do: those do not change within a pass. */
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
@@ -200,7 +198,6 @@ export class PodClasses {
       hostRules: rules.filter(({ group }) => group.key === HOSTNAME_LABEL_KEY),
       narrowingRules: rules.filter(({ group }) => group.key !== HOSTNAME_LABEL_KEY),
       wishes,
-      firstNode: 0,
       metNodes: new Marks(),
       deadNodes: new Marks(),
       deadClaims,
@@ -212,13 +209,12 @@ export class PodClasses {
 }
 
 /** The variant as if nothing had been tried yet; what depends on nodes and pods alone is kept. */
-export function untried(variant: Variant, places: readonly number[]): Variant {
+export function untried(variant: Variant): Variant {
   const deadClaims = new Marks();
   const [, ...closing] = variant.closed;
   return {
     ...variant,
-    places,
-    firstNode: 0,
+    ruledOut: new Marks(),
     deadNodes: new Marks(),
     deadClaims,
     closed: [deadClaims, ...closing],
@@ -229,7 +225,6 @@ export function untried(variant: Variant, places: readonly number[]): Variant {
 
 /** Forgets what was tried with a variant. */
 export function forgetTrials(variant: Variant): void {
-  variant.firstNode = 0;
   variant.deadNodes.clear();
   variant.deadClaims.clear();
   variant.deadTemplates.clear();
@@ -320,36 +315,50 @@ function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
 const wishTexts = new WeakMap<Pod, string>();
 
 function wishText(pod: Pod): string {
-  const { nodeSelector, affinity, tolerations, topologySpreadConstraints, volumes } = pod.spec;
-  const constrained = affinity !== undefined || topologySpreadConstraints !== undefined;
-  const text = JSON.stringify([
-    amountsOf(pod),
-    nodeSelector,
-    affinity,
-    tolerations,
-    topologySpreadConstraints,
-    constrained ? pod.metadata.namespace : undefined,
-    volumes?.some((one) => one.persistentVolumeClaim ?? one.ephemeral),
-  ]);
-  return text.includes("atchLabelKeys") ? `${text}${JSON.stringify(pod.metadata.labels)}` : text;
+  const { spec, metadata } = pod;
+  let text = specText(spec);
+  // A pod that is being resized: its status counts too.
+  if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
+  const { affinity, topologySpreadConstraints } = spec;
+  if (affinity === undefined && topologySpreadConstraints === undefined) return text;
+  text += metadata.namespace;
+  return text.includes("atchLabelKeys") ? text + JSON.stringify(metadata.labels) : text;
 }
 
-/**
- * What requests and host ports are worked out from, as written: pods of one template need not be
- * reckoned up one by one. A pod that is being resized is, since its status counts too.
- */
-function amountsOf(pod: Pod): unknown {
-  const { containers, initContainers, overhead, resources, hostNetwork } = pod.spec;
-  const isHeld = (one: ContainerStatus) =>
-    one.allocatedResources !== undefined || one.resources !== undefined;
-  const isResized = pod.status?.containerStatuses?.some(isHeld);
-  const sidecarsResized = pod.status?.initContainerStatuses?.some(isHeld);
-  if (isResized || sidecarsResized) return [podRequests(pod), hostPorts(pod)];
-  return [
+/** Of specs that are frozen: pods of one template share theirs, and it is written out once. */
+const specTexts = new WeakMap<PodSpec, string>();
+
+function specText(spec: PodSpec): string {
+  if (!Object.isFrozen(spec)) return writtenOut(spec);
+  let text = specTexts.get(spec);
+  if (text === undefined) {
+    text = writtenOut(spec);
+    specTexts.set(spec, text);
+  }
+  return text;
+}
+
+/** Amounts as they are written: pods of one template need not be reckoned up one by one. */
+function writtenOut(spec: PodSpec): string {
+  const { containers, initContainers, overhead, resources, hostNetwork } = spec;
+  const { nodeSelector, affinity, tolerations, topologySpreadConstraints, volumes } = spec;
+  return JSON.stringify([
     containers.map((one) => [one.resources, one.ports]),
     initContainers?.map((one) => [one.resources, one.ports, one.restartPolicy]),
     overhead,
     resources,
     hostNetwork,
-  ];
+    nodeSelector,
+    affinity,
+    tolerations,
+    topologySpreadConstraints,
+    volumes?.some((one) => one.persistentVolumeClaim ?? one.ephemeral),
+  ]);
+}
+
+function isResized({ status }: Pod): boolean {
+  const isHeld = (one: ContainerStatus) =>
+    one.allocatedResources !== undefined || one.resources !== undefined;
+  if (status?.containerStatuses?.some(isHeld) === true) return true;
+  return status?.initContainerStatuses?.some(isHeld) === true;
 }

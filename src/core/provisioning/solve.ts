@@ -52,6 +52,8 @@ export interface Pass {
   readonly claims: OpenClaims;
   /** Told of a node that there is before it gets a pod; absent: nobody wants to know. */
   readonly onTouch?: (node: ExistingNode) => void;
+  /** Whether the node is as it was before this trial, and all others; absent: there is but one. */
+  readonly isAsEver?: (node: ExistingNode) => boolean;
 }
 
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
@@ -300,19 +302,18 @@ export function onExistingNode(
   podClass: PodClass,
   variant: Variant,
 ): boolean {
-  const { nodes, volumes } = pass;
-  const attempt = new Attempt(pass.context, volumes);
-  const { places } = variant;
-  const count = places === undefined ? nodes.length : places.length;
-  const indexAt = (at: number) => (places === undefined ? at : (places[at] as number));
-  while (variant.firstNode < count && variant.deadNodes.has(indexAt(variant.firstNode)))
-    variant.firstNode++;
-  for (let at = variant.firstNode; at < count; at++) {
-    const index = indexAt(at);
-    if (variant.deadNodes.has(index)) continue;
+  const { nodes, volumes, isAsEver } = pass;
+  const { deadNodes, ruledOut = deadNodes } = variant;
+  let attempt: Attempt | undefined;
+  for (
+    let index = deadNodes.firstMissing(0, ruledOut);
+    index < nodes.length;
+    index = deadNodes.firstMissing(index + 1, ruledOut)
+  ) {
     const node = nodes[index] as ExistingNode;
+    attempt ??= new Attempt(pass.context, volumes);
     const verdict = node.accepts(pod, podClass, variant, attempt);
-    if (verdict === "never") variant.deadNodes.add(index);
+    if (verdict === "never") (isAsEver?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;
     pass.onTouch?.(node);
     node.add(pod, podClass, volumes);

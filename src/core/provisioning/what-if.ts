@@ -83,10 +83,10 @@ export class WhatIf {
   readonly #drafts = new Map<Pod, Draft>();
   readonly #classes = new Map<Pod, PodClass>();
   readonly #hosts = new Map<string, Host>();
+  /** Nodes by host name: who has one to itself is not concerned by what happens on others. */
+  readonly #perHostname = new Map<string, number>();
   /** Domains that only nodes make: how many do. */
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
-  /** Where a class could go at all, in every question. */
-  readonly #places = new Map<Variant, readonly number[]>();
   readonly #kinds = new Map<string, Kind>();
   #trying: Trying;
   #prices: PriceFloor | undefined;
@@ -178,11 +178,7 @@ export class WhatIf {
   }
 
   #newTrying(): Trying {
-    return new Trying(
-      this.#base.classes,
-      (pod) => this.#classOf(pod),
-      (podClass, variant) => this.#placesOf(podClass, variant),
-    );
+    return new Trying(this.#base.classes, (pod) => this.#classOf(pod));
   }
 
   #refusal(pod: Pod): string | undefined {
@@ -231,6 +227,7 @@ export class WhatIf {
       });
       for (const group of counted) topology.count(group, node);
       this.#hosts.set(node.view.name, { place: node, counted });
+      this.#perHostname.set(node.hostname, (this.#perHostname.get(node.hostname) ?? 0) + 1);
     }
   }
 
@@ -271,7 +268,6 @@ export class WhatIf {
       }
     }
     // Rooms have become smaller.
-    this.#places.clear();
     this.#trying = this.#newTrying();
   }
 
@@ -298,6 +294,7 @@ export class WhatIf {
       context: { ...context, reservations: context.reservations.copy(), strictReservations: false },
       classes: this.#trying,
       claims: new OpenClaims(),
+      isAsEver: (node) => !(node.gone || touched.has(node) || this.#sharesItsHost(node)),
       onTouch: (node) => {
         if (touched.has(node)) return;
         touched.set(node, node.pods.length);
@@ -352,6 +349,10 @@ export class WhatIf {
     return this.#prices;
   }
 
+  #sharesItsHost({ hostname }: ExistingNode): boolean {
+    return (this.#perHostname.get(hostname) ?? 0) > 1;
+  }
+
   #mark({ undo }: Supposed): Mark {
     return { undo: undo.length, changes: this.#base.context.topology.changes };
   }
@@ -379,38 +380,20 @@ export class WhatIf {
         if (counts.get(domain) === count) topology.forgetDomain(group, domain);
     }
   }
-
-  #placesOf(podClass: PodClass, variant: Variant): readonly number[] {
-    let places = this.#places.get(variant);
-    if (places === undefined) {
-      const { context, nodes } = this.#base;
-      places = nodes
-        .filter((node) => node.hasWhatItTakes(podClass, variant, context.space))
-        .map(({ index }) => index);
-      this.#places.set(variant, places);
-    }
-    return places;
-  }
 }
 
 /** The classes as questions use them: what one question tried, the next has forgotten. */
 class Trying {
   readonly #classes: PodClasses;
   readonly #classOf: (pod: Pod) => PodClass;
-  readonly #placesOf: (podClass: PodClass, variant: Variant) => readonly number[];
   readonly #copies = new Map<PodClass, PodClass>();
   readonly #originals = new Map<PodClass, PodClass>();
   /** Copies that this question is about. */
   readonly #used = new Set<PodClass>();
 
-  constructor(
-    classes: PodClasses,
-    classOf: (pod: Pod) => PodClass,
-    placesOf: (podClass: PodClass, variant: Variant) => readonly number[],
-  ) {
+  constructor(classes: PodClasses, classOf: (pod: Pod) => PodClass) {
     this.#classes = classes;
     this.#classOf = classOf;
-    this.#placesOf = placesOf;
   }
 
   of(pod: Pod): PodClass {
@@ -431,7 +414,7 @@ class Trying {
     const original = this.#originals.get(podClass) as PodClass;
     const variant = this.#classes.variant(original, step);
     if (variant === undefined) return undefined;
-    const fresh = untried(variant, this.#placesOf(original, variant));
+    const fresh = untried(variant);
     podClass.variants.push(fresh);
     return fresh;
   }

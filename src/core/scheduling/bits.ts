@@ -102,6 +102,19 @@ export class Marks {
     if (word < this.#full) this.#full = word;
   }
 
+  /** The first number from `start` on that neither this nor `other` has. */
+  firstMissing(start: number, other: Marks): number {
+    let word = start >>> 5;
+    let mask = -1 << (start & 31);
+    const full = Math.max(this.#fullBelow(), other.#fullBelow());
+    if (word < full) [word, mask] = [full, -1];
+    for (; ; word++) {
+      const free = ~((this.#words[word] ?? 0) | (other.#words[word] ?? 0)) & mask;
+      if (free !== 0) return word * 32 + 31 - Math.clz32(free & -free);
+      mask = -1;
+    }
+  }
+
   clear(): void {
     this.#words.fill(0, 0, this.#high);
     this.#low = 0;
