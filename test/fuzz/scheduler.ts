@@ -8,8 +8,8 @@ import type { Plan } from "../../src/cli/plan/plan.ts";
 import { feasibleNodes } from "../../src/sandbox/kube-scheduler/feasible.ts";
 import { podInfo } from "../../src/sandbox/kube-scheduler/pod-info.ts";
 import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/kube-scheduler/snapshot.ts";
-import { type Json, podAmounts, selects } from "../validator/kubernetes.ts";
-import { daemonPods, HOSTNAME, outcomesOf } from "../validator/places.ts";
+import { type Json, podAmounts, selects, wantsNode } from "../validator/kubernetes.ts";
+import { daemonPods, HOSTNAME, type Outcome, outcomesOf } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 
 export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Plan): string[] {
@@ -44,6 +44,14 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
     }),
   };
   const pods = of("Pod").filter((pod) => goal.has(keyOf(pod)));
+  const outcomes = plan.newNodeClaims.map(({ nodePool, requirements, instanceTypes: names }) =>
+    outcomesOf(
+      of("NodePool").find(({ metadata }) => metadata.name === nodePool),
+      requirements,
+      instanceTypes.filter(({ name }) => names.includes(name)),
+    ),
+  );
+  const isExempt = (pod: Json) => countsTheUnsettled(pod, pods, goal, outcomes);
   let refused: readonly Json[] = [];
   for (const order of ORDERS) {
     const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
@@ -51,6 +59,7 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
       pods.toSorted((a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1)),
       goal,
       snapshot,
+      isExempt,
     );
     if (refused.length === 0) return [];
   }
@@ -65,30 +74,42 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
       ...bound.map((pod) => ({ ...pod, spec: { ...pod.spec, nodeName: goal.get(keyOf(pod)) } })),
     ];
     const some = nodes.slice(0, count) as Node[];
-    waiting = [...bindAll(waiting, goal, snapshotOf(some, running as Pod[], surroundings))];
+    waiting = [
+      ...bindAll(waiting, goal, snapshotOf(some, running as Pod[], surroundings), isExempt),
+    ];
   }
   if (waiting.length < refused.length) refused = waiting;
-  return refused
-    .filter((pod) => !countsTheUnsettled(pod, pods, goal, plan))
-    .map((pod) => `the scheduler refuses ${keyOf(pod)} on ${goal.get(keyOf(pod))}`);
+  return refused.map((pod) => `the scheduler refuses ${keyOf(pod)} on ${goal.get(keyOf(pod))}`);
 }
 
-/** Binds what it can, again and again; returns what no round could. */
+/**
+ * Binds what it can, again and again; returns what no round could. One of those that are `exempt`
+ * is let in when nothing else moves: others may wait for it.
+ */
 function bindAll(
   pods: readonly Json[],
   goal: ReadonlyMap<string, string>,
   snapshot: ReturnType<typeof snapshotOf>,
+  isExempt: (pod: Json) => boolean,
 ): readonly Json[] {
   let waiting = pods;
   for (;;) {
-    const refused = waiting.filter((pod) => {
+    let refused = waiting.filter((pod) => {
       const info = podInfo(pod as Pod);
       const name = goal.get(keyOf(pod)) as string;
       if (!feasibleNodes(info, snapshot).nodes.some((node) => node.name === name)) return true;
       snapshot.setPod(info, name);
       return false;
     });
-    if (refused.length === 0 || refused.length === waiting.length) return refused;
+    if (refused.length === 0) return refused;
+    if (refused.length === waiting.length) {
+      const isThere = (pod: Json) =>
+        snapshot.nodes.some(({ name }) => name === goal.get(keyOf(pod)));
+      const exempt = refused.find((pod) => isThere(pod) && isExempt(pod));
+      if (exempt === undefined) return refused;
+      snapshot.setPod(podInfo(exempt as Pod), goal.get(keyOf(exempt)) as string);
+      refused = refused.filter((pod) => pod !== exempt);
+    }
     waiting = refused;
   }
 }
@@ -111,36 +132,35 @@ const ORDERS: readonly ((pod: Json) => number)[] = [
 ];
 
 /**
- * Whether a rule of the pod counts another that went to a node whose zone (or the like) the plan
- * leaves open: as upstream does, the engine counts it when the node is there, and not before.
+ * Whether a rule of the pod counts another on a node of which the plan leaves open what decides it: its
+ * zone (or the like), or whether the pod could use it. As upstream does, the engine counts such a pod
+ * when the node is there, and not before.
  */
 function countsTheUnsettled(
   pod: Json,
   pods: readonly Json[],
   goal: ReadonlyMap<string, string>,
-  plan: Plan,
+  outcomes: readonly (readonly Outcome[])[],
 ): boolean {
   const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
   const terms = [podAffinity, podAntiAffinity].flatMap(
     (one) => one?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
   );
-  const rules = [...terms, ...(pod.spec.topologySpreadConstraints ?? [])].filter(
-    ({ topologyKey }) => topologyKey !== HOSTNAME,
-  );
-  return rules.some(({ topologyKey, labelSelector }) =>
-    pods.some((other) => {
+  const spreads: readonly Json[] = pod.spec.topologySpreadConstraints ?? [];
+  return [...terms, ...spreads].some((rule) => {
+    const { topologyKey, labelSelector, whenUnsatisfiable, nodeAffinityPolicy } = rule;
+    if (topologyKey === HOSTNAME) return false;
+    const minds = whenUnsatisfiable !== undefined && nodeAffinityPolicy !== "Ignore";
+    return pods.some((other) => {
       if (other === pod || !selects(labelSelector, other.metadata.labels)) return false;
       const name = goal.get(keyOf(other)) as string;
       if (!name.startsWith("new-")) return false;
-      const { requirements } = plan.newNodeClaims[
-        Number(name.slice(4))
-      ] as Plan["newNodeClaims"][number];
-      return !requirements.some(
-        ({ key, operator, values }) =>
-          key === topologyKey && operator === "In" && values?.length === 1,
-      );
-    }),
-  );
+      const labels = (outcomes[Number(name.slice(4))] ?? []).map((one) => one.labels);
+      const welcome = labels.filter((one) => wantsNode(pod.spec, one)).length;
+      if (minds && welcome > 0 && welcome < labels.length) return true;
+      return new Set(labels.map((one) => one[topologyKey])).size !== 1;
+    });
+  });
 }
 
 /** As it comes up when the cheapest offering is launched. */

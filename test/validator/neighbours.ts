@@ -82,6 +82,17 @@ function apartFaults(
   });
 }
 
+/** Whether somebody, wherever it runs, keeps this pod off. */
+export function isKeptOff(pod: Json, facts: Facts): boolean {
+  return facts.places.some(({ running, pods }) =>
+    [...running, ...pods].some(
+      (other) =>
+        other !== pod &&
+        required("podAntiAffinity", other).some((term) => concerns(term, other, pod, facts)),
+    ),
+  );
+}
+
 /** Each pod is near one it wants to be near; who wants its own kind may be the first of them. */
 function togetherFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults: string[] = [];
@@ -93,15 +104,19 @@ function togetherFaults(placed: readonly Placed[], facts: Facts): string[] {
       const wanted = placed.filter(
         (other) => other.pod !== pod && concerns(term, pod, other.pod, facts),
       );
-      const near = wanted.some((other) => {
-        if (other.place === place) return true;
-        const theirs = domainsOf(other.place, term.topologyKey);
-        return (
-          theirs.size === 1 && domains.size === 1 && [...theirs].every((one) => domains.has(one))
-        );
-      });
+      // Wherever the node comes up, somebody is there.
+      const taken = new Set(
+        wanted.flatMap((other) => {
+          const theirs = domainsOf(other.place, term.topologyKey);
+          return theirs.size === 1 ? [...theirs] : [];
+        }),
+      );
+      const near =
+        wanted.some((other) => other.place === place) ||
+        (domains.size > 0 && [...domains].every((one) => taken.has(one)));
       if (near) continue;
-      const text = JSON.stringify([term, namespaceOf(pod)]);
+      const own = (term.matchLabelKeys ?? term.mismatchLabelKeys) ? pod.metadata.labels : undefined;
+      const text = JSON.stringify([term, namespaceOf(pod), own]);
       const isFirst =
         concerns(term, pod, pod, facts) && !firsts.has(text) && wanted.every((one) => one.isNew);
       if (isFirst) firsts.set(text, place.name);
@@ -199,7 +214,8 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
 function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<string> {
   const found = new Set<string>();
   if (rule.topologyKey === HOSTNAME) return found;
-  for (const pool of pools) {
+  // Of several terms the plan follows one; where the others lead, there need not be a node.
+  for (const pool of hasAlternatives(pod) ? [] : pools) {
     const taints: readonly Json[] = pool.spec.template.spec.taints ?? [];
     if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) continue;
     for (const { labels } of outcomesOf(pool, [], [...types.values()])) {
@@ -212,6 +228,11 @@ function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<s
     for (const domain of domainsOf(place, rule.topologyKey)) found.add(domain);
   }
   return found;
+}
+
+export function hasAlternatives({ spec }: Json): boolean {
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return (required?.nodeSelectorTerms ?? []).length > 1;
 }
 
 function isCountedOver(rule: Json, pod: Json, { outcomes, taints }: Place): boolean {

@@ -15,7 +15,7 @@ import {
   shortOf,
   wantsNode,
 } from "./kubernetes.ts";
-import { neighbourFaults } from "./neighbours.ts";
+import { hasAlternatives, isKeptOff, neighbourFaults } from "./neighbours.ts";
 import {
   daemonPods,
   domainsOf,
@@ -223,7 +223,8 @@ function limitFaults({ pools, places }: Facts): string[] {
 }
 
 /** A lighter pool's node is there for a pod that no heavier pool can take by itself. */
-function weightFaults({ pools, places, types, daemonSets }: Facts): string[] {
+function weightFaults(facts: Facts): string[] {
+  const { pools, places, types, daemonSets } = facts;
   const all = [...types.values()];
   const outcomes = new Map(pools.map((pool) => [pool, outcomesOf(pool, [], all)]));
   const couldTake = (pool: Json, pod: Json): boolean => {
@@ -242,7 +243,8 @@ function weightFaults({ pools, places, types, daemonSets }: Facts): string[] {
     });
   };
   return places.flatMap(({ name, pool, pods }) => {
-    if (pool === undefined || pods.some(hasNeighbourWishes)) return [];
+    if (pool === undefined || pods.some((pod) => hasNeighbourWishes(pod) || hasAlternatives(pod)))
+      return [];
     const heavier = pools.filter(
       (other) =>
         (other.spec.weight ?? 0) > (pool.spec.weight ?? 0) &&
@@ -252,7 +254,7 @@ function weightFaults({ pools, places, types, daemonSets }: Facts): string[] {
         ),
     );
     const better = heavier.find((other) => pods.every((pod) => couldTake(other, pod)));
-    return better === undefined
+    return better === undefined || pods.some((pod) => isKeptOff(pod, facts))
       ? []
       : [
           `${name}: of NodePool ${pool.metadata.name}, though the heavier ${better.metadata.name} could take each pod`,
