@@ -39,6 +39,8 @@ export interface CapacitySettings {
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
+  /** Whether interfaces that pods can have for themselves are told of. */
+  readonly podEni: boolean;
   /** Of the class; empty: one interface. */
   readonly networkInterfaces: readonly NetworkInterface[];
 }
@@ -53,7 +55,7 @@ export function capacityOf(
     memory: memoryBytes(info, settings.vmMemoryOverhead),
     "ephemeral-storage": storageBytes(info, settings),
     pods: podCount(info, settings),
-    "vpc.amazonaws.com/pod-eni": row?.branch ?? 0,
+    "vpc.amazonaws.com/pod-eni": settings.podEni ? (row?.branch ?? 0) : 0,
     "vpc.amazonaws.com/efa": efaInterfaces(info, settings.networkInterfaces),
     "nvidia.com/gpu": gpus(info, "NVIDIA"),
     "amd.com/gpu": gpus(info, "AMD"),

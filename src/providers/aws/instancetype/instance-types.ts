@@ -11,6 +11,7 @@ import {
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Generation } from "../../../apis/hub/generation.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import type { Resources } from "../../../apis/resources.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson, deepEqual } from "../../../base/json.ts";
 import type { InstanceType, Offering } from "../../../core/cloudprovider/instance-type.ts";
@@ -24,6 +25,7 @@ import type { Prices } from "../pricing/pricing.ts";
 import type { CapacityReservations, Reservation } from "../reservation/reservations.ts";
 import { type CapacitySettings, capacityOf, overheadOf } from "./capacity.ts";
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
+import { LearnedMemory } from "./learned-memory.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
 import { mapInSlices } from "./slices.ts";
 
@@ -42,6 +44,8 @@ export interface InstanceTypesDeps {
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
+  /** Alpha: whether interfaces for pods are told of. Absent: they are. */
+  readonly podEni?: boolean;
 }
 
 /** What EC2 says of the region, read together. */
@@ -61,6 +65,7 @@ interface Bare {
   readonly reservations: readonly Reservation[];
   /** It can do what the class asks of it. */
   readonly launchable: boolean;
+  overheadOf(capacity: Resources): Resources;
 }
 
 /** What a class selects, as far as types depend on it. */
@@ -88,6 +93,8 @@ interface Kept {
 }
 
 export class InstanceTypes {
+  /** What nodes were found to have. */
+  readonly memory: LearnedMemory;
   readonly #deps: InstanceTypesDeps;
   readonly #catalogue: Catalogue;
   readonly #region: TtlCache<Region>;
@@ -97,6 +104,7 @@ export class InstanceTypes {
 
   constructor(deps: InstanceTypesDeps, data: Catalogue = catalogue()) {
     this.#deps = deps;
+    this.memory = new LearnedMemory(deps.clock);
     this.#catalogue = data;
     this.#region = new TtlCache(deps.clock, REFRESH_MS);
   }
@@ -120,7 +128,7 @@ export class InstanceTypes {
     const { prices, unavailable } = this.#deps;
     const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
     const counted = reservations.length === 0 ? 0 : this.#deps.reservations.version;
-    const version = `${prices.version}/${unavailable.version}/${counted}/${imageKey}`;
+    const version = `${prices.version}/${unavailable.version}/${counted}/${this.memory.version}/${imageKey}`;
     if (kept.version !== version) {
       kept.version = version;
       kept.list = this.#offered(kept, zones, amis);
@@ -146,7 +154,7 @@ export class InstanceTypes {
   }
 
   #settings(nodeClass: AwsClass, kubelet: KubeletConfiguration | undefined): CapacitySettings {
-    const { vmMemoryOverhead, reservedEnis, eniLimitedPods } = this.#deps;
+    const { vmMemoryOverhead, reservedEnis, eniLimitedPods, podEni = true } = this.#deps;
     return {
       family: nodeClass.amiFamily,
       blockDeviceMappings: nodeClass.blockDeviceMappings,
@@ -157,6 +165,7 @@ export class InstanceTypes {
       reservedEnis,
       // Later generations count interfaces always.
       eniLimitedPods: nodeClass.generation === "alpha" ? eniLimitedPods : true,
+      podEni: nodeClass.generation === "alpha" ? podEni : true,
       networkInterfaces: nodeClass.networkInterfaces,
     };
   }
@@ -196,24 +205,37 @@ export class InstanceTypes {
           partitions: placementGroup?.partitions ?? [],
         },
       });
-      const overhead = overheadOf(info, capacity, settings);
+      const overheadWith = (amounts: Resources): Resources => overheadOf(info, amounts, settings);
+      const overhead = overheadWith(capacity);
       return {
         type: { name: info.InstanceType, labels, capacity, overhead },
         capacityTypes: capacityTypesOf(info),
         offeredZones,
         reservations: own,
         launchable: serves(info, made.needs),
+        overheadOf: overheadWith,
       };
     });
   }
 
+  /** The type with the memory that nodes of it were found to have. */
+  #asLearned({ type, overheadOf }: Bare, imageId: string): Bare["type"] {
+    const memory = this.memory.of(type.name, imageId);
+    if (memory === undefined || memory === type.capacity["memory"]) return type;
+    const capacity = Object.freeze({ ...type.capacity, memory });
+    return { ...type, capacity, overhead: overheadOf(capacity) };
+  }
+
   #withOfferings(
-    { type, capacityTypes, offeredZones, reservations, launchable: serving }: Bare,
+    bare: Bare,
     zones: ReadonlyMap<string, string>,
     amis: readonly Ami[],
     before: InstanceType | undefined,
   ): InstanceType {
-    const launchable = serving && amiFor({ ...type, offerings: [] }, amis) !== undefined;
+    const { capacityTypes, offeredZones, reservations } = bare;
+    const ami = amiFor({ ...bare.type, offerings: [] }, amis);
+    const type = ami === undefined ? bare.type : this.#asLearned(bare, ami.id);
+    const launchable = bare.launchable && ami !== undefined;
     const { prices, unavailable } = this.#deps;
     const offerings: Offering[] = [];
     for (const zone of offeredZones) {
@@ -256,7 +278,12 @@ export class InstanceTypes {
         },
       });
     }
-    if (before !== undefined && deepEqual(before.offerings, offerings)) return before;
+    if (
+      before !== undefined &&
+      deepEqual(before.offerings, offerings) &&
+      deepEqual(before.capacity, type.capacity)
+    )
+      return before;
     return { ...type, offerings };
   }
 

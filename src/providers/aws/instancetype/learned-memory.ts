@@ -1,0 +1,65 @@
+/**
+ * How much memory nodes really have. The hypervisor's share of an instance's memory is only known by
+ * guess until the first node of a type and image has joined; the least that any of them reported counts
+ * from then on, so that the planner fills nodes to what they hold and not past it.
+ * upstream: pkg/providers/instancetype (discovered capacity)
+ */
+import type { Clock } from "../../../base/clock.ts";
+
+const KEPT_MS = 60 * 24 * 3_600_000;
+
+interface Learned {
+  readonly bytes: number;
+  readonly untilMs: number;
+}
+
+export class LearnedMemory {
+  readonly #clock: Clock;
+  /** By `type/image`. */
+  readonly #learned = new Map<string, Learned>();
+  #nextEndMs = Number.POSITIVE_INFINITY;
+  #version = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Goes up with each change, also when something is forgotten: part of cache keys. */
+  get version(): number {
+    this.#forgetOld();
+    return this.#version;
+  }
+
+  of(type: string, imageId: string): number | undefined {
+    return this.#learned.get(`${type}/${imageId}`)?.bytes;
+  }
+
+  /**
+   * A node of this type and image reported `bytes`; `promisedBytes` is what its claim was launched for. A
+   * promise that was kept teaches nothing new. Answers whether the figure changed.
+   */
+  learn(type: string, imageId: string, bytes: number, promisedBytes: number): boolean {
+    const key = `${type}/${imageId}`;
+    const known = this.#learned.get(key)?.bytes;
+    if (known === undefined ? bytes === promisedBytes : bytes > known) return false;
+    const untilMs = this.#clock.now() + KEPT_MS;
+    this.#learned.set(key, { bytes, untilMs });
+    this.#nextEndMs = Math.min(this.#nextEndMs, untilMs);
+    if (bytes === known) return false;
+    this.#version++;
+    return true;
+  }
+
+  #forgetOld(): void {
+    const nowMs = this.#clock.now();
+    if (nowMs < this.#nextEndMs) return;
+    this.#nextEndMs = Number.POSITIVE_INFINITY;
+    for (const [key, { untilMs }] of this.#learned) {
+      if (untilMs > nowMs) this.#nextEndMs = Math.min(this.#nextEndMs, untilMs);
+      else {
+        this.#learned.delete(key);
+        this.#version++;
+      }
+    }
+  }
+}
