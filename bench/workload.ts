@@ -10,6 +10,7 @@ import { toPool } from "../src/apis/hub/to-pool.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import { formatResources } from "../src/apis/resources.ts";
 import { parseInstanceTypes } from "../src/cli/plan/instance-type-file.ts";
+import { createPodProjection } from "../src/controllers/pod-projection.ts";
 import type { InstanceType } from "../src/core/cloudprovider/instance-type.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 
@@ -54,18 +55,19 @@ export function inputOf(workload: Workload): SchedulingInput {
   };
 }
 
-/** Each pod is an object of its own, as if it had come over the wire. */
+/** As the operator holds them: read from the wire one by one, and kept by what its mirror keeps of them. */
 function podsOf({ name, count, template }: PodGroup): Pod[] {
   const text = JSON.stringify(template);
+  const project = createPodProjection();
   return Array.from({ length: count }, (_, index) => {
     const { metadata, spec } = JSON.parse(text) as PodTemplateSpec;
     const podName = `${name}-${index}`;
-    return {
+    return project({
       apiVersion: "v1",
       kind: "Pod",
       metadata: { ...metadata, name: podName, namespace: "default", uid: podName },
       spec,
-    };
+    });
   });
 }
 

@@ -27,13 +27,11 @@ export function createPodProjection(): (pod: Pod) => Pod {
 
   return ({ metadata, spec, status, ...rest }) => {
     const { nodeName, ...common } = spec;
+    const sharedSpec = shared(specOf(common));
     return Object.freeze({
       ...rest,
       metadata: Object.freeze(metadataOf(metadata, shared)),
-      spec: Object.freeze({
-        ...shared(specOf(common)),
-        ...(nodeName === undefined ? {} : { nodeName }),
-      }),
+      spec: nodeName === undefined ? sharedSpec : Object.freeze({ ...sharedSpec, nodeName }),
       ...(status === undefined ? {} : { status: Object.freeze(statusOf(status, shared)) }),
     });
   };
