@@ -44,6 +44,7 @@ export function awsProviderOf(
       reservedEnis: options.reservedEnis,
       tags: tagsOf(options.awsTags),
       eniLimitedPodDensity: options.eniLimitedPodDensity,
+      podEni: options.podEni,
       actOnRebalance: options.actOnRebalance,
       disableDryRun: options.disableDryRun,
       reservedCapacity: isGateOpen(options.featureGates, "ReservedCapacity"),

@@ -29,6 +29,7 @@ const KEYS: Readonly<Record<string, OptionName>> = {
   "aws.reservedENIs": "reservedEnis",
   "aws.tags": "awsTags",
   "aws.enableENILimitedPodDensity": "eniLimitedPodDensity",
+  "aws.enablePodENI": "podEni",
 };
 
 const RETRY_MS = 2_000;

@@ -306,6 +306,13 @@ export const OPTIONS = {
     "true",
     "Pods on a Machine by its network interfaces; false: 110.",
   ),
+  podEni: ours(
+    "pod-eni",
+    "POD_ENI",
+    "boolean",
+    "true",
+    "Count the interfaces that pods can have for themselves on a Machine.",
+  ),
   actOnRebalance: ours(
     "act-on-rebalance-recommendations",
     "ACT_ON_REBALANCE_RECOMMENDATIONS",

@@ -1,6 +1,7 @@
 /** The provider's own controllers, in the order a class and its instances live. */
 import { type Controller, requeueAfter } from "../../kube/controller.ts";
 import { taggingController } from "./instance/tagging.ts";
+import { capacityController } from "./instancetype/capacity-controller.ts";
 import { interruptionController } from "./interruption/controller.ts";
 import { instanceStatusController } from "./interruption/instance-status.ts";
 import { nodeClassController } from "./nodeclass/controller.ts";
@@ -24,6 +25,8 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     taggingController(deps, parts),
     /** On-demand and spot prices, every 12 hours. */
     pricing(deps, parts),
+    /** Remembers how much memory nodes turn out to have. */
+    capacityController(deps, parts),
     /** Deletes launch templates that nobody has used for a while. */
     launchTemplates(parts),
     /** Drains what EC2 is going to take away, if there is a queue that says so. */

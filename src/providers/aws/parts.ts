@@ -42,6 +42,8 @@ export interface AwsSettings {
   readonly reservedEnis?: number;
   /** `aws.enableENILimitedPodDensity` */
   readonly eniLimitedPodDensity?: boolean;
+  /** `aws.enablePodENI`: alpha nodes offer `vpc.amazonaws.com/pod-eni`. */
+  readonly podEni?: boolean;
   readonly isolatedVpc?: boolean;
   /** Core's gate ReservedCapacity: on by default. */
   readonly reservedCapacity?: boolean;
@@ -116,6 +118,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       vmMemoryOverhead: settings.vmMemoryOverheadPercent ?? 0.075,
       reservedEnis: settings.reservedEnis ?? 0,
       eniLimitedPods: settings.eniLimitedPodDensity ?? true,
+      podEni: settings.podEni ?? true,
     }),
     templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
     batches: new Ec2Batches(api.ec2, clock),
