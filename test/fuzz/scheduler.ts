@@ -8,8 +8,9 @@ import type { Plan } from "../../src/cli/plan/plan.ts";
 import { feasibleNodes } from "../../src/sandbox/kube-scheduler/feasible.ts";
 import { podInfo } from "../../src/sandbox/kube-scheduler/pod-info.ts";
 import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/kube-scheduler/snapshot.ts";
-import { type Json, podAmounts, selects, wantsNode } from "../validator/kubernetes.ts";
-import { daemonPods, HOSTNAME, type Outcome, outcomesOf } from "../validator/places.ts";
+import { type Json, type Labels, podAmounts, selects, wantsNode } from "../validator/kubernetes.ts";
+import { hasAlternatives } from "../validator/neighbours.ts";
+import { daemonPods, HOSTNAME, outcomesOf } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 
 export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Plan): string[] {
@@ -49,19 +50,22 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
       of("NodePool").find(({ metadata }) => metadata.name === nodePool),
       requirements,
       instanceTypes.filter(({ name }) => names.includes(name)),
-    ),
+    ).map(({ labels }) => labels),
   );
   const isExempt = (pod: Json) => countsTheUnsettled(pod, pods, goal, outcomes);
   let refused: readonly Json[] = [];
-  for (const order of ORDERS) {
-    const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
-    refused = bindAll(
-      pods.toSorted((a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1)),
-      goal,
-      snapshot,
-      isExempt,
-    );
-    if (refused.length === 0) return [];
+  for (const again of ["in rounds", "at once"] as const) {
+    for (const order of ORDERS) {
+      const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
+      refused = bindAll(
+        pods.toSorted((a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1)),
+        goal,
+        snapshot,
+        isExempt,
+        again,
+      );
+      if (refused.length === 0) return [];
+    }
   }
   // Or the new nodes come up one after the other, as planned.
   const there = nodes.filter(({ metadata }) => !metadata.name.startsWith("new-"));
@@ -83,7 +87,8 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
 }
 
 /**
- * Binds what it can, again and again; returns what no round could. One of those that are `exempt`
+ * Binds what it can, again and again; returns what no round could. Those that were refused try again
+ * when all have had their turn, or as soon as another is bound. One of those that are `exempt`
  * is let in when nothing else moves: others may wait for it.
  */
 function bindAll(
@@ -91,14 +96,18 @@ function bindAll(
   goal: ReadonlyMap<string, string>,
   snapshot: ReturnType<typeof snapshotOf>,
   isExempt: (pod: Json) => boolean,
+  again: "in rounds" | "at once" = "in rounds",
 ): readonly Json[] {
   let waiting = pods;
   for (;;) {
+    let bound = 0;
     let refused = waiting.filter((pod) => {
+      if (again === "at once" && bound > 0) return true;
       const info = podInfo(pod as Pod);
       const name = goal.get(keyOf(pod)) as string;
       if (!feasibleNodes(info, snapshot).nodes.some((node) => node.name === name)) return true;
       snapshot.setPod(info, name);
+      bound++;
       return false;
     });
     if (refused.length === 0) return refused;
@@ -140,7 +149,7 @@ function countsTheUnsettled(
   pod: Json,
   pods: readonly Json[],
   goal: ReadonlyMap<string, string>,
-  outcomes: readonly (readonly Outcome[])[],
+  nodes: readonly (readonly Labels[])[],
 ): boolean {
   const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
   const terms = [podAffinity, podAntiAffinity].flatMap(
@@ -151,14 +160,19 @@ function countsTheUnsettled(
     const { topologyKey, labelSelector, whenUnsatisfiable, nodeAffinityPolicy } = rule;
     if (topologyKey === HOSTNAME) return false;
     const minds = whenUnsatisfiable !== undefined && nodeAffinityPolicy !== "Ignore";
+    const isOpen = (labels: readonly Labels[]) =>
+      new Set(labels.map((one) => one[topologyKey])).size !== 1;
+    // It looks at nodes that the pod may not use: any that is open may become a domain without pods.
+    const looksBeyond = whenUnsatisfiable !== undefined && (!minds || hasAlternatives(pod));
+    if (looksBeyond && nodes.some(isOpen)) return true;
     return pods.some((other) => {
       if (other === pod || !selects(labelSelector, other.metadata.labels)) return false;
       const name = goal.get(keyOf(other)) as string;
       if (!name.startsWith("new-")) return false;
-      const labels = (outcomes[Number(name.slice(4))] ?? []).map((one) => one.labels);
+      const labels = nodes[Number(name.slice(4))] ?? [];
       const welcome = labels.filter((one) => wantsNode(pod.spec, one)).length;
       if (minds && welcome > 0 && welcome < labels.length) return true;
-      return new Set(labels.map((one) => one[topologyKey])).size !== 1;
+      return isOpen(labels);
     });
   });
 }
