@@ -6,10 +6,12 @@
 
 import { keyOf } from "../../apis/meta.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import type { PodClass } from "../provisioning/pod-class.ts";
+import { PriceFloor } from "../provisioning/price-floor.ts";
 import { inOrder, type QueuedPod } from "../provisioning/queue.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { onExistingNode, type Pass, planOf, prepare } from "../provisioning/solve.ts";
+import { type Batch, onExistingNode, type Pass, planOf, prepare } from "../provisioning/solve.ts";
 import { carryOut } from "./carry-out.ts";
 import { demandOf } from "./demand.ts";
 import { pack } from "./pack.ts";
@@ -23,8 +25,33 @@ export function planBatch(input: SchedulingInput, options: PlannerOptions): Sche
   // Each unit of a reservation can be promised once: the rules keep that count.
   if (input.pools.some(({ instanceTypes }) => instanceTypes.some(isReserved))) return byRules;
   if (byRules.newClaims.length === 0) return byRules;
+  if (leavesNothingToSave(batch, byRules, options)) return byRules;
   const byPrice = planOf(batch, (pass, queued) => packFirst(pass, queued, options));
   return isBetter(byPrice, byRules, options) ? byPrice : byRules;
+}
+
+/**
+ * Whether what the pods on new nodes ask for costs, at the least price of each resource, about as much
+ * as the rules' plan does: then no packing is looked for.
+ */
+function leavesNothingToSave(
+  { base, queued }: Batch,
+  byRules: SchedulingResult,
+  { nodeMicroUsdPerHour, minSaving }: PlannerOptions,
+): boolean {
+  const { newClaims, existing, unschedulable } = byRules;
+  const elsewhere = new Set(unschedulable.map(({ pod }) => pod));
+  for (const { pods } of existing) for (const pod of pods) elsewhere.add(pod);
+  const counts = new Map<PodClass, number>();
+  for (const { pod, podClass } of queued)
+    if (!elsewhere.has(pod)) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
+  const demand: Record<string, number> = {};
+  for (const [{ requests }, count] of counts)
+    for (const name in requests)
+      demand[name] = (demand[name] ?? 0) + (requests[name] as number) * count;
+  const least = new PriceFloor(base.templates, base.context.space).least(demand);
+  const fewerNodes = (newClaims.length - 1) * nodeMicroUsdPerHour;
+  return least - fewerNodes > priceMicroUsd(byRules) * (1 - minSaving);
 }
 
 function isReserved({ offerings }: InstanceType): boolean {
