@@ -42,6 +42,24 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof AwsError && NOT_FOUND.has(error.code);
 }
 
+const TOO_OFTEN: ReadonlySet<string> = new Set([
+  "RequestLimitExceeded",
+  "Throttling",
+  "ThrottlingException",
+  "RequestThrottled",
+  "TooManyRequestsException",
+]);
+
+export function isThrottled(error: unknown): boolean {
+  return error instanceof AwsError && TOO_OFTEN.has(error.code);
+}
+
+/** AWS is busy or away: the same question may have an answer in a while. */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof AwsError)) return false;
+  return isThrottled(error) || error.status === 0 || error.status >= 500;
+}
+
 export function isAlreadyExists(error: unknown): boolean {
   return (
     error instanceof AwsError &&
@@ -89,6 +107,11 @@ const REASONS: readonly (readonly [RegExp, string, string])[] = [
     /UnauthorizedOperation|AccessDenied|AuthFailure/,
     "Unauthorized",
     "User is not authorized to perform this operation because no identity-based policy allows it",
+  ],
+  [
+    /Expired ?Token|RequestExpired|InvalidClientTokenId|UnrecognizedClient|CredentialsProviderError/,
+    "CredentialsInvalid",
+    "AWS does not accept the controller's credentials: they have expired or are unknown; check the role of its service account",
   ],
   [
     /InvalidParameter.*belong to different networks/s,

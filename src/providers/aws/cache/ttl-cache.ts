@@ -1,13 +1,24 @@
 /**
  * Answers of AWS kept for a while by the world's clock. Equal questions asked at the same time share one
- * call; a failed call is not kept. Old entries go when new ones come, so the cache does not grow.
+ * call. While AWS is throttling or away, the last answer stands in for the next one, and nobody asks again
+ * before a pause that grows; a refusal that will not pass is told at once and not kept. Old entries go when
+ * new ones come, so the cache does not grow.
  */
 import type { Clock } from "../../../base/clock.ts";
+import { isPassing } from "../errors.ts";
+
+/** How long beyond its time an answer may stand in for one that does not come. */
+const STALE_MS = 3_600_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 16_000;
 
 interface Entry<V> {
   readonly value: Promise<V>;
   /** Infinite while the call is under way. */
   untilMs: number;
+  /** The last answer that came, and how long it may be used. */
+  last: { readonly value: V; readonly untilMs: number } | undefined;
+  pauseMs: number;
 }
 
 export class TtlCache<V> {
@@ -24,23 +35,42 @@ export class TtlCache<V> {
     const known = this.#entries.get(key);
     if (known !== undefined && this.#clock.now() < known.untilMs) return known.value;
     this.#sweep();
-    const entry: Entry<V> = { value: load(), untilMs: Number.POSITIVE_INFINITY };
+    const entry: Entry<V> = {
+      value: load().then(
+        (value) => this.#keep(entry, value),
+        (error) => this.#failed(key, entry, error),
+      ),
+      untilMs: Number.POSITIVE_INFINITY,
+      last: known?.last,
+      pauseMs: known?.pauseMs ?? 0,
+    };
     this.#entries.set(key, entry);
-    entry.value.then(
-      () => {
-        entry.untilMs = this.#clock.now() + this.#ttlMs;
-      },
-      () => {
-        if (this.#entries.get(key) === entry) this.#entries.delete(key);
-      },
-    );
     return entry.value;
+  }
+
+  #keep(entry: Entry<V>, value: V): V {
+    entry.untilMs = this.#clock.now() + this.#ttlMs;
+    entry.last = { value, untilMs: entry.untilMs + STALE_MS };
+    entry.pauseMs = 0;
+    return value;
+  }
+
+  #failed(key: string, entry: Entry<V>, error: unknown): V {
+    const nowMs = this.#clock.now();
+    if (!isPassing(error)) {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      throw error;
+    }
+    entry.pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, entry.pauseMs * 2));
+    entry.untilMs = nowMs + entry.pauseMs;
+    if (entry.last === undefined || nowMs >= entry.last.untilMs) throw error;
+    return entry.last.value;
   }
 
   #sweep(): void {
     const nowMs = this.#clock.now();
-    for (const [key, entry] of this.#entries) {
-      if (nowMs >= entry.untilMs) this.#entries.delete(key);
+    for (const [key, { untilMs, last }] of this.#entries) {
+      if (nowMs >= untilMs && nowMs >= (last?.untilMs ?? 0)) this.#entries.delete(key);
     }
   }
 }
