@@ -4,16 +4,11 @@
  * A minute of waiting is enough; then the refusal is told. upstream's want of this: its issue 9175.
  */
 import type { Clock } from "../../../base/clock.ts";
-import { AwsError } from "../api.ts";
+import { isThrottled } from "../errors.ts";
 
 const FIRST_MS = 1_000;
 const LONGEST_MS = 16_000;
 const ENOUGH_MS = 60_000;
-const TOO_OFTEN: ReadonlySet<string> = new Set([
-  "RequestLimitExceeded",
-  "Throttling",
-  "ThrottlingException",
-]);
 
 export class Pace {
   readonly #clock: Clock;
@@ -34,7 +29,7 @@ export class Pace {
         this.#pauseMs = 0;
         return answer;
       } catch (error) {
-        if (!(error instanceof AwsError) || !TOO_OFTEN.has(error.code)) throw error;
+        if (!isThrottled(error)) throw error;
         const nowMs = this.#clock.now();
         if (nowMs - startMs >= ENOUGH_MS) throw error;
         // Those who were refused at the same moment lengthen the pause once.
