@@ -46,6 +46,15 @@ describe("disruption budgets", () => {
     expect(at(5 * 24 * 60 * MINUTE)).toBe(false);
   });
 
+  it("says of an instant the same, whatever it was asked before", () => {
+    const fields = { nodes: "0", schedule: "CRON_TZ=Europe/Zurich 30 */5 * * *", duration: "50m" };
+    const asked = { ...fields };
+    for (let n = 0; n < 200; n++) {
+      const ms = MONDAY_9 + ((n * 7_919) % 4_000) * MINUTE;
+      expect(isActive(asked, ms)).toBe(isActive({ ...fields }, ms));
+    }
+  });
+
   it("counts nodes that leave already against what is allowed", () => {
     const nodes = [view("a", { deleting: true }), view("b"), view("c")];
     const owner = withBudgets({ nodes: "50%" });

@@ -6,7 +6,7 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
-import { nextAfter, parseCron } from "../../base/cron.ts";
+import { type Cron, nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
@@ -80,12 +80,44 @@ export function brokenBudget(pool: Pool, nowMs: number): string | undefined {
 /** Whether the budget's window is open; undefined when schedule or duration cannot be read. */
 export function isActive(budget: Budget, nowMs: number): boolean | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return true;
-  const cron = parseCron(budget.schedule ?? "");
-  const durationMs = parseDuration(budget.duration ?? "");
-  if (cron === undefined || durationMs === undefined) return undefined;
+  const window = windowOf(budget);
+  if (window === undefined) return undefined;
   // A hit exactly `duration` ago has just closed.
-  const hitMs = nextAfter(cron, nowMs - durationMs);
+  const hitMs = firstHit(window, nowMs - window.durationMs);
   return hitMs !== undefined && hitMs <= nowMs;
+}
+
+/** A budget's schedule, read once; budgets are asked about many times a minute. */
+interface Window {
+  readonly cron: Cron;
+  readonly durationMs: number;
+  /** The first hit after `sinceMs`, as found last: true of all instants from there to the hit. */
+  last: { readonly sinceMs: number; readonly hitMs: number | undefined } | undefined;
+}
+
+const windows = new WeakMap<Budget, Window | "unreadable">();
+
+function windowOf(budget: Budget): Window | undefined {
+  let known = windows.get(budget);
+  if (known === undefined) {
+    const cron = parseCron(budget.schedule ?? "");
+    const durationMs = parseDuration(budget.duration ?? "");
+    known =
+      cron === undefined || durationMs === undefined
+        ? "unreadable"
+        : { cron, durationMs, last: undefined };
+    windows.set(budget, known);
+  }
+  return known === "unreadable" ? undefined : known;
+}
+
+function firstHit(window: Window, afterMs: number): number | undefined {
+  const { last } = window;
+  const holds = last?.hitMs !== undefined && last.sinceMs <= afterMs && afterMs < last.hitMs;
+  if (holds) return last.hitMs;
+  const hitMs = nextAfter(window.cron, afterMs);
+  window.last = { sinceMs: afterMs, hitMs };
+  return hitMs;
 }
 
 /** `"10%"` of the nodes, rounded up, or a plain count. */
