@@ -5,8 +5,10 @@
  */
 
 export interface MetricSpec {
-  /** Without the prefix. */
+  /** Without the prefix, unless `unprefixed`. */
   readonly name: string;
+  /** The name is whole: others have metrics of this name too. */
+  readonly unprefixed?: true;
   readonly type: "counter" | "gauge" | "histogram" | "summary";
   readonly help: string;
   readonly labels: readonly string[];
@@ -26,6 +28,12 @@ export function doubling(from: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => from * 2 ** index);
 }
 
+/** One series of a metric that is read off the present. */
+export interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
 /** Moves counters, gauges and histograms that were declared. Names without the prefix. */
 export interface Metrics {
   count(name: string, labels: Readonly<Record<string, string>>, by?: number): void;
@@ -33,4 +41,9 @@ export interface Metrics {
   /** Forgets the series that carry all of `labels`. */
   forget(name: string, labels: Readonly<Record<string, string>>): void;
   observe(name: string, labels: Readonly<Record<string, string>>, value: number): void;
+  /**
+   * A gauge or counter that is read off whenever somebody looks: what stands for each of ten thousand pods
+   * is then kept nowhere and never old. Several readers of one name add up. Returns "stop".
+   */
+  read(name: string, series: () => Iterable<Sample>): () => void;
 }

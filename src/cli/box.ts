@@ -10,12 +10,18 @@ import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import { Random } from "../base/random.ts";
 import type { Transport } from "../kube/transport.ts";
-import { createOperator, type Operator, type OperatorDeps } from "../operator/create-operator.ts";
+import {
+  createOperator,
+  type Operator,
+  type OperatorDeps,
+  type ProviderDoors,
+} from "../operator/create-operator.ts";
 import { createLogger } from "../operator/logger.ts";
 import { LOGGING_CONFIG } from "../operator/logging-config.ts";
 import { type Options, parseOptions } from "../operator/options.ts";
 import { rightsOf, underRights } from "../operator/rights.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
+import { callObserver, observedCalls } from "../providers/aws/call-metrics.ts";
 import { webhookCaller } from "../sandbox/apiserver/webhook-http.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
@@ -98,7 +104,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     createProvider: (doors) =>
       options.provider === "kwok"
         ? kwokProvider(doors)
-        : awsProviderOf(doors, aws, settings, region),
+        : awsProviderOf(doors, observed(aws, doors), settings, region),
     ...KARPENTER,
   };
   let operator = createOperator({ ...deps, random: random.fork("operator") });
@@ -190,4 +196,9 @@ export function readManifests(text: string): KubeObject[] {
       return value === null ? [] : [value];
     },
   );
+}
+
+/** Each call is one try here, whatever wire it takes. */
+function observed(aws: AwsApi, { clock, metrics }: ProviderDoors): AwsApi {
+  return observedCalls(aws, clock, callObserver(metrics));
 }

@@ -3,6 +3,8 @@ import { isObject } from "../base/json.ts";
 import type { Provider, ProviderDoors } from "../operator/create-operator.ts";
 import type { Options } from "../operator/options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
+import { callObserver } from "../providers/aws/call-metrics.ts";
+import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import { createAwsProvider } from "../providers/aws/provider.ts";
 import { kwokNodeClass } from "../providers/kwok/node-class.ts";
 import { createKwokProvider } from "../providers/kwok/provider.ts";
@@ -19,8 +21,11 @@ export async function awsProvider(options: Options): Promise<(doors: ProviderDoo
     throw new CliError("missing the region: set AWS_REGION");
   const { createSdkApi } = await import("../providers/aws/sdk.ts");
   const endpoint = process.env["AWS_ENDPOINT_URL"];
-  const api = createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) });
-  return (doors) => awsProviderOf(doors, api, options, region);
+  return (doors) => {
+    const observed = { clock: doors.clock, observer: callObserver(doors.metrics) };
+    const where = { region, ...(endpoint === undefined ? {} : { endpoint }) };
+    return awsProviderOf(doors, createSdkApi({ ...where, observed }), options, region);
+  };
 }
 
 export function awsProviderOf(
@@ -29,7 +34,7 @@ export function awsProviderOf(
   options: Options,
   region: string,
 ): Provider {
-  return createAwsProvider({
+  const provider = createAwsProvider({
     ...doors,
     api,
     settings: {
@@ -50,6 +55,7 @@ export function awsProviderOf(
       reservedCapacity: isGateOpen(options.featureGates, "ReservedCapacity"),
     },
   });
+  return { ...provider, metrics: AWS_METRICS };
 }
 
 /** `aws.tags`: a JSON object of strings, as the ConfigMap had it. */

@@ -1,18 +1,30 @@
-/** Every metric that a controller moves: what the operator registers. */
-
+/** Every metric that a controller moves: what the operator registers. Some have the provider's labels. */
 import type { MetricSpec } from "../base/metrics.ts";
+import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import { DISRUPTION_METRICS } from "./disruption/metrics.ts";
-import { NODE_GAUGE_METRICS } from "./metrics/nodes.ts";
+import { CLOUD_METRICS } from "./metered-cloud.ts";
+import { nodeGaugeMetrics } from "./metrics/nodes.ts";
+import { POD_METRICS } from "./metrics/pods.ts";
+import { POOL_METRICS } from "./metrics/pools.ts";
+import { statusMetrics } from "./metrics/status.ts";
 import { NODE_METRICS } from "./node/metrics.ts";
 import { NODECLAIM_METRICS } from "./nodeclaim/metrics.ts";
-import { NODEPOOL_METRICS } from "./nodepool/metrics.ts";
 import { PROVISIONING_METRICS } from "./provisioning/metrics.ts";
+import { STATE_METRICS } from "./state/metrics.ts";
 
-export const ALL_METRICS: readonly MetricSpec[] = [
-  ...PROVISIONING_METRICS,
-  ...NODECLAIM_METRICS,
-  ...NODE_METRICS,
-  ...NODEPOOL_METRICS,
-  ...DISRUPTION_METRICS,
-  ...NODE_GAUGE_METRICS,
-];
+export function controllerMetrics(
+  provider: Pick<CloudProvider, "nodeClassKinds" | "wellKnownLabels">,
+): readonly MetricSpec[] {
+  return [
+    ...PROVISIONING_METRICS,
+    ...NODECLAIM_METRICS,
+    ...NODE_METRICS,
+    ...DISRUPTION_METRICS,
+    ...STATE_METRICS,
+    ...CLOUD_METRICS,
+    ...POOL_METRICS,
+    ...nodeGaugeMetrics(provider.wellKnownLabels),
+    ...POD_METRICS,
+    ...statusMetrics(provider),
+  ];
+}

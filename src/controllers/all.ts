@@ -5,7 +5,10 @@
 import type { Controller } from "../kube/controller.ts";
 import { createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
+import { type LastTypes, meteredCloud } from "./metered-cloud.ts";
 import { nodeMetrics } from "./metrics/nodes.ts";
+import { podMetrics } from "./metrics/pods.ts";
+import { poolMetrics } from "./metrics/pools.ts";
 import { STATUS_EVENT_KINDS, statusEvents } from "./metrics/status-events.ts";
 import { openMirrors } from "./mirrors.ts";
 import { createEvictionQueue } from "./node/eviction-queue.ts";
@@ -27,10 +30,12 @@ import { unusedFields } from "./nodepool/unused-fields.ts";
 import { nodePoolValidation } from "./nodepool/validation.ts";
 import { createBatcher } from "./provisioning/batcher.ts";
 import { createClaims } from "./provisioning/create-claims.ts";
+import { createPodTimes } from "./provisioning/pod-times.ts";
 import { provisioner } from "./provisioning/provisioner.ts";
 import { nodeTrigger, podTrigger } from "./provisioning/triggers.ts";
 import { createRegistrationTracker } from "./registration-tracker.ts";
 import { stateDaemonSet } from "./state/daemonsets.ts";
+import { stateMetrics } from "./state/metrics.ts";
 import { stateNodeClaim } from "./state/nodeclaims.ts";
 import { stateNode } from "./state/nodes.ts";
 import { statePod } from "./state/pods.ts";
@@ -40,6 +45,10 @@ import type { World } from "./world.ts";
 
 export function allControllers(world: World): readonly Controller[] {
   openMirrors(world);
+  const lastTypes: LastTypes = new Map();
+  /** The world as one controller sees it: what it asks of the cloud is measured under its name. */
+  const as = (name: string): World => ({ ...world, cloud: meteredCloud(world, name, lastTypes) });
+  const times = createPodTimes(world);
   const tracker = createRegistrationTracker();
   const batcher = createBatcher(world);
   const evictions = createEvictionQueue(world);
@@ -65,28 +74,34 @@ export function allControllers(world: World): readonly Controller[] {
     nodePoolCounter(world),
     unusedFields(world),
     /** Pods in, claims out. */
-    podTrigger(world, batcher),
+    podTrigger(world, batcher, times),
     nodeTrigger(world, batcher),
-    provisioner(world, batcher),
+    provisioner(as("provisioner"), batcher, times),
     ...(world.settings.gates.staticCapacity
-      ? [staticProvisioning(world), staticDeprovisioning(world)]
+      ? [
+          staticProvisioning(as("static.provisioning")),
+          staticDeprovisioning(as("static.deprovisioning")),
+        ]
       : []),
     /** Claims: launch, registration, initialization, end; and what else is written on them. */
-    lifecycle(world, tracker),
+    lifecycle(as("nodeclaim.lifecycle"), tracker),
     podEvents(world),
-    nodeClaimDisruption(world),
+    nodeClaimDisruption(as("nodeclaim.disruption")),
     expiration(world),
-    claimGarbageCollection(world),
-    instanceGarbageCollection(world),
+    claimGarbageCollection(as("nodeclaim.garbagecollection")),
+    instanceGarbageCollection(as("instance.garbagecollection")),
     /** Is a node worth it? */
-    disruption(world, commands),
+    disruption(as("disruption"), commands),
     commands.controller,
     /** Drain and end. */
-    termination(world, evictions),
+    termination(as("node.termination"), evictions),
     evictions.controller,
     ...(world.settings.gates.nodeRepair ? [nodeHealth(world)] : []),
-    /** What people see: gauges of nodes; conditions that change, finalizers that come off. */
+    /** What people see: gauges; conditions that change, finalizers that come off. */
+    stateMetrics(world),
     nodeMetrics(world),
+    podMetrics(world, times),
+    poolMetrics(world, lastTypes),
     ...[...STATUS_EVENT_KINDS, ...world.cloud.nodeClassKinds].map((kind) =>
       statusEvents(world, kind),
     ),

@@ -107,7 +107,7 @@ describe("the road of one pod", () => {
       cpu: "4",
       nodes: "1",
     });
-    const gauges = [...world.measured].filter(([key]) => key.includes(`node_name=${nodeName}`));
+    const gauges = [...world.shown()].filter(([key]) => key.includes(`node_name=${nodeName}`));
     const cpu = gauges.filter(([key]) => key.endsWith("resource_type=cpu}"));
     expect(cpu.map(([key, value]) => [key.slice(0, key.indexOf("{")), value])).toEqual([
       ["nodes_allocatable", 3.9],

@@ -33,6 +33,8 @@ export interface Leadership {
   readonly acquired: Promise<void>;
   /** Resolves when it led and no longer does: the process must stop deciding at once. */
   readonly lost: Promise<void>;
+  /** Whether it leads now. */
+  readonly leading: boolean;
   /** Hands the lease back and stops. */
   release(): Promise<void>;
 }
@@ -63,6 +65,10 @@ class Election implements Leadership {
     this.lost = new Promise((resolve) => {
       this.#onLost = resolve;
     });
+  }
+
+  get leading(): boolean {
+    return this.#leading;
   }
 
   async run(): Promise<void> {

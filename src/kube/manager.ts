@@ -3,8 +3,10 @@
  * taken in its first list, so that no decision is made on half a picture; and nothing while a vital one is
  * behind the server, so that none is made on an old one.
  */
+import { AssertionError } from "../base/assert.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
+import type { Metrics, Sample } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import type { Controller, Manager, Outcome, Request } from "./controller.ts";
 import { isConflict, TerminalError } from "./errors.ts";
@@ -17,30 +19,26 @@ const STALE_RETRY_MS = 250;
 const STALE_TOLD_MS = 5_000;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
-/** Told of each reconcile: feeds controller-runtime's metrics. */
-export type ReconcileObserver = (
-  controller: string,
-  result: "success" | "error" | "requeue_after",
-  durationMs: number,
-) => void;
-
 export interface ManagerDeps {
   readonly mirrors: LiveMirrors;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly onReconcile?: ReconcileObserver;
+  /** Moves `KUBE_METRICS`' part about controllers and queues. */
+  readonly metrics?: Metrics;
 }
 
 export function createManager(deps: ManagerDeps): Manager {
   const controllers: Controller[] = [];
   const queues: WorkQueue<Request>[] = [];
   const stops: (() => void)[] = [];
+  const byName = new Map<string, WorkQueue<Request>>();
   const mayWork = createGate(deps);
 
   function run(controller: Controller): void {
     const queue = queueOf(controller, deps, mayWork);
     queues.push(queue);
+    byName.set(controller.name, queue);
     for (const { kind, toRequests } of controller.watches) {
       const stop = deps.mirrors.of(kind).on((event, object, before) => {
         const requests = toRequests?.(object, event, before) ?? [
@@ -65,6 +63,8 @@ export function createManager(deps: ManagerDeps): Manager {
     start: async () => {
       await deps.mirrors.synced();
       for (const controller of controllers) run(controller);
+      if (deps.metrics !== undefined)
+        stops.push(...showQueues(deps.metrics, deps.clock, controllers, byName));
     },
     stop: async () => {
       for (const stop of stops.splice(0)) stop();
@@ -103,7 +103,9 @@ function queueOf(
   mayWork: () => boolean,
 ): WorkQueue<Request> {
   const log = deps.log.with({ controller: controller.name });
-  const { clock, onReconcile } = deps;
+  const { clock, metrics } = deps;
+  const own = { controller: controller.name };
+  const queue = { controller: controller.name, name: controller.name };
   return new WorkQueue<Request>({
     clock,
     concurrency: controller.concurrency,
@@ -114,18 +116,78 @@ function queueOf(
       const startMs = clock.now();
       const outcome: Outcome = await controller.reconcile(request);
       const result = outcome.requeueAfterMs === undefined ? "success" : "requeue_after";
-      onReconcile?.(controller.name, result, clock.now() - startMs);
+      metrics?.count("controller_runtime_reconcile_total", { ...own, result });
+      const seconds = (clock.now() - startMs) / 1_000;
+      metrics?.observe("controller_runtime_reconcile_time_seconds", own, seconds);
       return outcome;
     },
     onError: (request, error) => {
-      onReconcile?.(controller.name, "error", 0);
+      const terminal = error instanceof TerminalError;
+      metrics?.count("controller_runtime_reconcile_total", { ...own, result: "error" });
+      metrics?.count("controller_runtime_reconcile_errors_total", own);
+      if (terminal) metrics?.count("controller_runtime_terminal_reconcile_errors_total", own);
+      if (error instanceof AssertionError)
+        metrics?.count("controller_runtime_reconcile_panics_total", own);
       const fields = { ...request, error: describe(error) };
       // Losing a race is the normal way to learn of a change: look again, say little.
       if (isConflict(error)) log.debug("reconcile lost a race, trying again", fields);
       else log.error("Reconciler error", fields);
-      return !(error instanceof TerminalError);
+      return !terminal;
+    },
+    onDone: (waitedMs, workedMs) => {
+      metrics?.observe("workqueue_queue_duration_seconds", queue, waitedMs / 1_000);
+      metrics?.observe("workqueue_work_duration_seconds", queue, workedMs / 1_000);
     },
   });
+}
+
+/** What each queue holds, read off when somebody looks. Returns the "stop"s. */
+function showQueues(
+  metrics: Metrics,
+  clock: Clock,
+  controllers: readonly Controller[],
+  queues: ReadonlyMap<string, WorkQueue<Request>>,
+): readonly (() => void)[] {
+  type Value = (queue: WorkQueue<Request>) => number;
+  const perQueue = (value: Value, more: Readonly<Record<string, string>> = {}) =>
+    function* (): Iterable<Sample> {
+      for (const [name, queue] of queues)
+        yield { labels: { controller: name, name, ...more }, value: value(queue) };
+    };
+  const seconds = (queue: WorkQueue<Request>) =>
+    queue.runningSinceMs().map((sinceMs) => (clock.now() - sinceMs) / 1_000);
+  const perController = (value: (controller: Controller) => number) =>
+    function* (): Iterable<Sample> {
+      for (const one of controllers) yield { labels: { controller: one.name }, value: value(one) };
+    };
+  const active = ({ name }: Controller) => queues.get(name)?.runningSinceMs().length ?? 0;
+  return [
+    metrics.read(
+      "workqueue_depth",
+      perQueue(({ depth }) => depth, { priority: "0" }),
+    ),
+    metrics.read(
+      "workqueue_adds_total",
+      perQueue(({ adds }) => adds),
+    ),
+    metrics.read(
+      "workqueue_retries_total",
+      perQueue(({ retries }) => retries),
+    ),
+    metrics.read(
+      "workqueue_unfinished_work_seconds",
+      perQueue((queue) => seconds(queue).reduce((sum, one) => sum + one, 0)),
+    ),
+    metrics.read(
+      "workqueue_longest_running_processor_seconds",
+      perQueue((queue) => Math.max(0, ...seconds(queue))),
+    ),
+    metrics.read(
+      "controller_runtime_max_concurrent_reconciles",
+      perController(({ concurrency }) => concurrency),
+    ),
+    metrics.read("controller_runtime_active_workers", perController(active)),
+  ];
 }
 
 /** Of a class of its own: its message says all. Others are bugs or foreign. */

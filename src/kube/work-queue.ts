@@ -15,6 +15,8 @@ export interface WorkQueueOptions<T> {
   /** What to do about a failure; answers false to give the item up until it is asked for again. */
   readonly onError: (item: T, error: unknown) => boolean;
   readonly backoffMs: { readonly base: number; readonly max: number };
+  /** Told how long an item has waited and how long the work on it took. */
+  readonly onDone?: (waitedMs: number, workedMs: number) => void;
 }
 
 interface Entry<T> {
@@ -23,6 +25,8 @@ interface Entry<T> {
   failures: number;
   /** The one delayed call that counts; later ones replace it, sooner ones win. */
   dueMs: number | undefined;
+  /** Since when it waits, then since when it is worked on. */
+  sinceMs: number;
 }
 
 export class WorkQueue<T> {
@@ -33,7 +37,10 @@ export class WorkQueue<T> {
   );
   #ready: string[] = [];
   #readyAt = 0;
+  readonly #working = new Set<Entry<T>>();
   #running = 0;
+  #adds = 0;
+  #retries = 0;
   #sequence = 0;
   #armedForMs: number | undefined;
   #stopped = false;
@@ -48,6 +55,21 @@ export class WorkQueue<T> {
     return this.#ready.length - this.#readyAt;
   }
 
+  /** Items taken in so far; one that waits already is not taken in again. */
+  get adds(): number {
+    return this.#adds;
+  }
+
+  /** Items that failed and are to be tried again, so far. */
+  get retries(): number {
+    return this.#retries;
+  }
+
+  /** Since when each item under way is worked on. */
+  runningSinceMs(): readonly number[] {
+    return [...this.#working].map(({ sinceMs }) => sinceMs);
+  }
+
   add(item: T): void {
     if (this.#stopped) return;
     const key = this.#options.keyOf(item);
@@ -56,6 +78,8 @@ export class WorkQueue<T> {
     if (entry.state === "running") entry.state = "again";
     if (entry.state !== "idle") return;
     entry.state = "ready";
+    this.#adds++;
+    entry.sinceMs = this.#options.clock.now();
     this.#ready.push(key);
     this.#pump();
   }
@@ -89,7 +113,7 @@ export class WorkQueue<T> {
   #entry(key: string, item: T): Entry<T> {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = { item, state: "idle", failures: 0, dueMs: undefined };
+      entry = { item, state: "idle", failures: 0, dueMs: undefined, sinceMs: 0 };
       this.#entries.set(key, entry);
     }
     return entry;
@@ -112,7 +136,12 @@ export class WorkQueue<T> {
   async #run(key: string, entry: Entry<T>): Promise<void> {
     // A turn of its own: whoever added the item finishes what it was doing first.
     await Promise.resolve();
+    const { clock, onDone } = this.#options;
+    const startMs = clock.now();
+    const waitedMs = startMs - entry.sinceMs;
     entry.state = "running";
+    entry.sinceMs = startMs;
+    this.#working.add(entry);
     let retryMs: number | undefined;
     try {
       retryMs = (await this.#options.work(entry.item)).requeueAfterMs;
@@ -120,6 +149,8 @@ export class WorkQueue<T> {
     } catch (error) {
       if (this.#options.onError(entry.item, error)) retryMs = this.#backoff(entry);
     }
+    this.#working.delete(entry);
+    onDone?.(waitedMs, clock.now() - startMs);
     this.#running--;
     this.#finish(key, entry, retryMs);
     this.#pump();
@@ -140,6 +171,7 @@ export class WorkQueue<T> {
     const { base, max } = this.#options.backoffMs;
     const delayMs = Math.min(max, base * 2 ** Math.min(entry.failures, 30));
     entry.failures++;
+    this.#retries++;
     return delayMs;
   }
 

@@ -5,10 +5,10 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
-import type { Metrics } from "../base/metrics.ts";
+import type { MetricSpec, Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import { allControllers } from "../controllers/all.ts";
-import { ALL_METRICS } from "../controllers/all-metrics.ts";
+import { controllerMetrics } from "../controllers/all-metrics.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
@@ -20,11 +20,12 @@ import type { EventRecorder } from "../kube/events.ts";
 import { createKubeClient } from "../kube/kube-client.ts";
 import { electLeader, type Leadership } from "../kube/lease.ts";
 import { createManager } from "../kube/manager.ts";
+import { meteredTransport } from "../kube/metered-transport.ts";
+import { KUBE_METRICS } from "../kube/metrics.ts";
 import type { Mirrors } from "../kube/mirror.ts";
 import { LiveMirrors } from "../kube/mirrors.ts";
 import { createRecorder } from "../kube/recorder.ts";
 import type { Transport } from "../kube/transport.ts";
-import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import type { RootLogger } from "./logger.ts";
 import { loggingConfig } from "./logging-config.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
@@ -46,6 +47,8 @@ export interface Provider {
   readonly cloud: CloudProvider;
   /** Those of its node class. */
   readonly controllers: readonly Controller[];
+  /** What it moves beside what controllers do. */
+  readonly metrics?: readonly MetricSpec[];
 }
 
 export interface OperatorDeps {
@@ -82,13 +85,14 @@ const OBSERVER = /^(metrics|operatorpkg)\./;
 export function createOperator(deps: OperatorDeps): Operator {
   const { clock, random, log, options } = deps;
   warnOfSettings(options, log);
+  const metrics = createMetrics(KUBE_METRICS, deps.version, deps.commit);
+  const transport = meteredTransport(deps.transport, clock, metrics);
   const mirrors = new LiveMirrors({
-    client: createKubeClient(deps.transport),
+    client: createKubeClient(transport),
     clock,
     random: random.fork("operator/mirrors"),
     log,
   });
-  const metrics = createMetrics([...ALL_METRICS, ...AWS_METRICS], deps.version, deps.commit);
   const events = createRecorder({
     client: mirrors.client,
     clock,
@@ -107,7 +111,8 @@ export function createOperator(deps: OperatorDeps): Operator {
   };
   // Before the provider opens any: the first to ask sets a mirror's options.
   openMirrors(doors);
-  const { cloud, controllers } = deps.createProvider(doors);
+  const { cloud, controllers, metrics: more = [] } = deps.createProvider(doors);
+  metrics.declare([...controllerMetrics(cloud), ...more]);
   const world: World = {
     ...doors,
     random: random.fork("operator/world"),
@@ -121,7 +126,7 @@ export function createOperator(deps: OperatorDeps): Operator {
     clock,
     random: random.fork("operator/manager"),
     log,
-    onReconcile: metrics.reconciled,
+    metrics,
   });
   for (const controller of [...allControllers(world), ...controllers]) {
     if (options.disableClusterStateObservability && OBSERVER.test(controller.name)) continue;
@@ -150,7 +155,9 @@ export function createOperator(deps: OperatorDeps): Operator {
       });
       if (options.leaderElect && !options.disableLeaderElection) {
         leadership = electLeader({
-          client: createKubeClient(deps.leaseTransport ?? deps.transport),
+          client: createKubeClient(
+            meteredTransport(deps.leaseTransport ?? deps.transport, clock, metrics),
+          ),
           clock,
           log,
           name: options.leaderElectionName,
@@ -160,6 +167,10 @@ export function createOperator(deps: OperatorDeps): Operator {
               : options.leaderElectionNamespace,
           identity: deps.identity,
         });
+        const isLeading = () => leadership?.leading === true;
+        metrics.read("leader_election_master_status", () => [
+          { labels: { name: options.leaderElectionName }, value: isLeading() ? 1 : 0 },
+        ]);
         await leadership.acquired;
         void leadership.lost.then(onLost);
       }

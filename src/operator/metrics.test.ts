@@ -1,16 +1,24 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ALL_METRICS } from "../controllers/all-metrics.ts";
-import { createMetrics } from "./metrics.ts";
+import { EC2_NODE_CLASS } from "../apis/aws/ec2nodeclass.ts";
+import type { Kind } from "../apis/meta.ts";
+import type { MetricSpec } from "../base/metrics.ts";
+import { controllerMetrics } from "../controllers/all-metrics.ts";
+import { KUBE_METRICS } from "../kube/metrics.ts";
+import { AWS_METRICS } from "../providers/aws/metrics.ts";
+import { BUILD_INFO, createMetrics, fullName } from "./metrics.ts";
 
 /** What a running v1.14.1 was seen to show, without the prefix. */
 const OBSERVED = new Map<string, Observed>(
-  Object.entries(
-    JSON.parse(
-      readFileSync(new URL("../../test/fixtures/upstream-metrics.json", import.meta.url), "utf8"),
-    ),
-  ),
+  [...fixture("upstream-metrics.json")].map(([name, one]) => [`karpenter_${name}`, one]),
 );
+/** Its reference: core's and the AWS provider's, with the prefix. */
+const DOCUMENTED = fixture("upstream-metrics-documented.json");
+
+function fixture(file: string): ReadonlyMap<string, Observed> {
+  const text = readFileSync(new URL(`../../test/fixtures/${file}`, import.meta.url), "utf8");
+  return new Map(Object.entries(JSON.parse(text)));
+}
 
 /** Of that one's provider: each node gauge carries its provider's well-known labels. */
 const KWOK_LABELS = ["instance_cpu", "instance_family", "instance_memory", "instance_size"];
@@ -41,7 +49,6 @@ describe("metrics", () => {
     metrics.set("nodepools_usage", { nodepool: "a", resource_type: "cpu" }, 4);
     metrics.observe("wait_seconds", {}, 3);
     metrics.observe("end_seconds", { nodepool: "a" }, 7);
-    metrics.reconciled("provisioner", "success", 250);
     expect(await lines(metrics, "karpenter_pods_drained_total")).toEqual([
       'karpenter_pods_drained_total{reason="Empty"} 3',
     ]);
@@ -52,9 +59,6 @@ describe("metrics", () => {
     ]);
     expect(await lines(metrics, "karpenter_end_seconds_sum")).toEqual([
       'karpenter_end_seconds_sum{nodepool="a"} 7',
-    ]);
-    expect(await lines(metrics, "controller_runtime_reconcile_total")).toEqual([
-      'controller_runtime_reconcile_total{controller="provisioner",result="success"} 1',
     ]);
     const [build] = await lines(metrics, "karpenter_build_info");
     expect(build).toContain('version="1.2.3"');
@@ -85,10 +89,47 @@ describe("metrics", () => {
     expect(() => metrics.count("no_such_total", {})).toThrow("not declared");
   });
 
-  it("has upstream's type and labels wherever it has upstream's name", () => {
-    const ours = ALL_METRICS.filter(({ name }) => OBSERVED.has(name));
+  it("reads off the present what is not kept, from all its readers, until they stop", async () => {
+    const metrics = createMetrics(SPECS, "", "");
+    let nodes = 1;
+    const name = "nodepools_usage";
+    const stop = metrics.read(name, () => [
+      { labels: { nodepool: 'a"\n', resource_type: "nodes" }, value: nodes },
+    ]);
+    metrics.read(name, () => [{ labels: { nodepool: "b", resource_type: "cpu" }, value: 0.5 }]);
+    nodes = 2;
+    expect(await lines(metrics, "karpenter_nodepools_usage")).toEqual([
+      'karpenter_nodepools_usage{nodepool="a\\"\\n",resource_type="nodes"} 2',
+      'karpenter_nodepools_usage{nodepool="b",resource_type="cpu"} 0.5',
+    ]);
+    stop();
+    expect(await lines(metrics, "karpenter_nodepools_usage")).toHaveLength(1);
+    metrics.read(name, () => [{ labels: { nodepool: "b" }, value: 1 }]);
+    await expect(metrics.render()).rejects.toThrow("the label resource_type is not given");
+  });
+
+  it("shows no metric without series", async () => {
+    const metrics = createMetrics(SPECS, "", "");
+    expect(await metrics.render()).not.toContain("pods_drained_total");
+  });
+
+  it("declares every metric of upstream's reference, with its type and labels", () => {
+    const ours = new Map(declared(["karpenter.k8s.aws/instance-family"]));
+    expect([...DOCUMENTED.keys()].filter((name) => !ours.has(name))).toEqual([]);
+    for (const [name, { type, labels }] of DOCUMENTED) {
+      const own = ours.get(name)?.labels.filter((label) => label !== "instance_family");
+      expect({ name, type: ours.get(name)?.type, labels: own?.toSorted() }).toEqual({
+        name,
+        type,
+        labels,
+      });
+    }
+  });
+
+  it("has upstream's type and labels wherever it has a name that upstream was seen to show", () => {
+    const ours = declared([]).filter(([name]) => OBSERVED.has(name));
     expect(ours.length).toBeGreaterThan(25);
-    for (const { name, type, labels } of ours) {
+    for (const [name, { type, labels }] of ours) {
       const theirs = OBSERVED.get(name) as Observed;
       expect({ name, type }).toEqual({ name, type: theirs.type });
       for (const label of theirs.labels.filter((one) => !KWOK_LABELS.includes(one)))
@@ -96,3 +137,9 @@ describe("metrics", () => {
     }
   });
 });
+
+function declared(wellKnownLabels: readonly string[]): readonly (readonly [string, MetricSpec])[] {
+  const provider = { nodeClassKinds: [EC2_NODE_CLASS as Kind], wellKnownLabels };
+  const all = [...controllerMetrics(provider), ...AWS_METRICS, ...KUBE_METRICS, BUILD_INFO];
+  return all.map((spec) => [fullName(spec), spec] as const);
+}

@@ -1,51 +1,45 @@
 /**
- * The metrics door's real side: every metric that a controller declares, registered under upstream's
- * prefix and rendered in Prometheus' text form. Moving one that nobody declared is a bug.
+ * The metrics door's real side: every metric that somebody declares, under upstream's prefix unless the name
+ * is whole, in Prometheus' text form. What is counted and observed is kept by prom-client; what is read off
+ * the present is written out when asked for and kept nowhere. A metric without series is not shown, as in
+ * Go's client. Moving a metric that nobody declared, or with other labels, is a bug.
  */
 import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../base/assert.ts";
-import type { MetricSpec, Metrics } from "../base/metrics.ts";
+import type { MetricSpec, Metrics, Sample } from "../base/metrics.ts";
+import { exposition } from "./exposition.ts";
 
 export const METRICS_PREFIX = "karpenter_";
 /** upstream: pkg/metrics/constants.go SummaryObjectives */
 const QUANTILES = [0, 0.5, 0.9, 0.99, 1];
 
-/** controller-runtime's own, under their standard names. */
-export const RUNTIME_METRICS: readonly MetricSpec[] = [
-  {
-    name: "controller_runtime_reconcile_total",
-    type: "counter",
-    help: "Total number of reconciliations per controller",
-    labels: ["controller", "result"],
-  },
-  {
-    name: "controller_runtime_reconcile_errors_total",
-    type: "counter",
-    help: "Total number of reconciliation errors per controller",
-    labels: ["controller"],
-  },
-  {
-    name: "controller_runtime_reconcile_time_seconds",
-    type: "histogram",
-    help: "Length of time per reconciliation per controller",
-    labels: ["controller"],
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-  },
-];
+export const BUILD_INFO: MetricSpec = {
+  name: "build_info",
+  type: "gauge",
+  help: "A metric with a constant '1' value labeled by version from which karpenter was built.",
+  labels: ["version", "goversion", "goarch", "commit"],
+};
 
-type Series = Counter | Gauge | Histogram | Summary;
+type Kept = Counter | Gauge | Histogram | Summary;
 type Labels = Readonly<Record<string, string>>;
+type Reader = () => Iterable<Sample>;
+
+interface Declared {
+  readonly spec: MetricSpec;
+  readonly kept: Kept;
+  readonly readers: Set<Reader>;
+}
 
 export interface MetricsRegistry extends Metrics {
+  /** More metrics than those it was made with: a provider's. A name that is declared already stays. */
+  declare(specs: readonly MetricSpec[]): void;
   /** Prometheus' text exposition format. */
   render(): Promise<string>;
   readonly contentType: string;
-  /** For the manager: counts a reconcile. */
-  reconciled(
-    controller: string,
-    result: "success" | "error" | "requeue_after",
-    durationMs: number,
-  ): void;
+}
+
+export function fullName({ name, unprefixed }: MetricSpec): string {
+  return unprefixed === true ? name : METRICS_PREFIX + name;
 }
 
 export function createMetrics(
@@ -54,64 +48,68 @@ export function createMetrics(
   commit: string,
 ): MetricsRegistry {
   const registry = new Registry();
-  const series = new Map<string, Series>();
-  const kept = new Kept();
-  for (const spec of specs)
-    series.set(spec.name, seriesOf(spec, METRICS_PREFIX + spec.name, registry));
-  for (const spec of RUNTIME_METRICS) series.set(spec.name, seriesOf(spec, spec.name, registry));
-  const build = new Gauge({
-    name: `${METRICS_PREFIX}build_info`,
-    help: "A metric with a constant '1' value labeled by version from which karpenter was built.",
-    labelNames: ["version", "goversion", "goarch", "commit"],
-    registers: [registry],
-  });
-  // There is no Go here: the labels stay so that dashboards find them, with the runtime's words.
-  build.set(
-    { version, goversion: `node${process.versions.node}`, goarch: process.arch, commit },
-    1,
-  );
+  const declared = new Map<string, Declared>();
+  const series = new SeriesIndex();
 
-  function find(name: string): Series {
-    const found = series.get(name);
+  function declare(more: readonly MetricSpec[]): void {
+    for (const spec of more) {
+      if (declared.has(spec.name)) continue;
+      declared.set(spec.name, { spec, kept: keptOf(spec, registry), readers: new Set() });
+    }
+  }
+
+  function find(name: string): Declared {
+    const found = declared.get(name);
     assert(found !== undefined, `metric ${name} is not declared in any metrics.ts`);
     return found;
   }
 
+  async function renderOne({ spec, kept, readers }: Declared): Promise<string> {
+    if (readers.size > 0) return exposition(fullName(spec), spec, samplesOf(readers));
+    const { values } = await kept.get();
+    if (values.length === 0) return "";
+    return `${await registry.getSingleMetricAsString(fullName(spec))}\n`;
+  }
+
+  declare([BUILD_INFO, ...specs]);
+  // There is no Go here: the labels stay so that dashboards find them, with the runtime's words.
+  const goversion = `node${process.versions.node}`;
+  const build = find(BUILD_INFO.name).kept as Gauge;
+  build.set({ version, goversion, goarch: process.arch, commit }, 1);
+
   return {
     contentType: registry.contentType,
-    render: () => registry.metrics(),
-    count: (name, labels, by = 1) => {
-      (find(name) as Counter).inc(labels, by);
-      kept.add(name, labels);
+    declare,
+    render: async () => {
+      const parts: string[] = [];
+      for (const one of declared.values()) parts.push(await renderOne(one));
+      return parts.join("");
     },
+    count: (name, labels, by = 1) => (find(name).kept as Counter).inc(labels, by),
     set: (name, labels, value) => {
-      (find(name) as Gauge).set(labels, value);
-      kept.add(name, labels);
+      (find(name).kept as Gauge).set(labels, value);
+      series.add(name, labels);
     },
-    observe: (name, labels, value) => {
-      (find(name) as Histogram | Summary).observe(labels, value);
-      kept.add(name, labels);
-    },
+    observe: (name, labels, value) =>
+      (find(name).kept as Histogram | Summary).observe(labels, value),
     forget: (name, labels) => {
-      const one = find(name);
-      for (const own of kept.take(name, labels)) one.remove(own);
+      const { kept } = find(name);
+      for (const own of series.take(name, labels)) kept.remove(own);
     },
-    reconciled: (controller, result, durationMs) => {
-      (find("controller_runtime_reconcile_total") as Counter).inc({ controller, result });
-      if (result === "error") {
-        (find("controller_runtime_reconcile_errors_total") as Counter).inc({ controller });
-        return;
-      }
-      (find("controller_runtime_reconcile_time_seconds") as Histogram).observe(
-        { controller },
-        durationMs / 1_000,
-      );
+    read: (name, reader) => {
+      const { readers } = find(name);
+      readers.add(reader);
+      return () => readers.delete(reader);
     },
   };
 }
 
-/** Which series there are: prom-client removes one by all of its labels only. */
-class Kept {
+function* samplesOf(readers: ReadonlySet<Reader>): Iterable<Sample> {
+  for (const reader of readers) yield* reader();
+}
+
+/** Which series of gauges there are: prom-client removes one by all of its labels only. */
+class SeriesIndex {
   readonly #labels = new Map<string, Map<string, Labels>>();
 
   add(name: string, labels: Labels): void {
@@ -134,8 +132,13 @@ class Kept {
   }
 }
 
-function seriesOf(spec: MetricSpec, name: string, registry: Registry): Series {
-  const common = { name, help: spec.help, labelNames: [...spec.labels], registers: [registry] };
+function keptOf(spec: MetricSpec, registry: Registry): Kept {
+  const common = {
+    name: fullName(spec),
+    help: spec.help,
+    labelNames: [...spec.labels],
+    registers: [registry],
+  };
   switch (spec.type) {
     case "counter":
       return new Counter(common);

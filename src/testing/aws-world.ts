@@ -47,10 +47,13 @@ export interface AwsWorld {
   stop(): Promise<void>;
 }
 
-/** The region sells some families, so that a world costs little; `everyType` makes it a whole region. */
+/**
+ * The region sells some families, so that a world costs little; `everyType` makes it a whole region.
+ * `prepare` changes the account before the provider first looks at it.
+ */
 export async function awsWorld(
   settings: Partial<AwsSettings> = {},
-  region: { readonly everyType?: boolean } = {},
+  region: { readonly everyType?: boolean; readonly prepare?: (aws: SimulatedAws) => void } = {},
 ): Promise<AwsWorld> {
   const clock = new VirtualClock();
   const kube = fakeKube(clock);
@@ -76,6 +79,7 @@ export async function awsWorld(
     onInstance: (event) => instances.push(event),
     ...(region.everyType === true ? {} : { sells: (type: string) => FEW.test(type) }),
   });
+  region.prepare?.(aws);
   const mirrors = new LiveMirrors({ client, clock, random, log });
   const { cloud, controllers } = createAwsProvider({
     api: aws.api,
@@ -91,6 +95,7 @@ export async function awsWorld(
       },
       set: () => undefined,
       forget: () => undefined,
+      read: () => () => undefined,
       observe: () => undefined,
     },
     settings: {

@@ -5,9 +5,10 @@ import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import { assert } from "../base/assert.ts";
 import { deepEqual } from "../base/json.ts";
 import type { LogFields, Logger } from "../base/log.ts";
+import type { Sample } from "../base/metrics.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
-import { ALL_METRICS } from "../controllers/all-metrics.ts";
+import { controllerMetrics } from "../controllers/all-metrics.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import { DEFAULT_PLANNER } from "../core/planner/planner-options.ts";
@@ -28,6 +29,8 @@ export interface FakeWorld extends World {
   readonly published: EventToPublish[];
   /** `name{label=value}` → sum or value. */
   readonly measured: Map<string, number>;
+  /** What is read off the present, in the same form. */
+  shown(): ReadonlyMap<string, number>;
   /** Runs these controllers until `stop`. */
   run(...controllers: readonly Controller[]): Promise<void>;
   stop(): Promise<void>;
@@ -69,11 +72,13 @@ export function fakeWorld(
   const random = new Random("test");
   const log = recordingLog(lines, {});
   const mirrors = new LiveMirrors({ client: api, clock, random, log });
+  const declared = controllerMetrics(cloud);
+  const readers = new Set<readonly [string, () => Iterable<Sample>]>();
   const series = (name: string, labels: Readonly<Record<string, string>>): string => {
-    const declared = ALL_METRICS.find((one) => one.name === name)?.labels;
+    const known = declared.find((one) => one.name === name)?.labels;
     assert(
-      deepEqual(declared?.toSorted(), Object.keys(labels).sort()),
-      `metric ${name} is declared with the labels ${declared?.join(", ")}`,
+      deepEqual(known?.toSorted(), Object.keys(labels).sort()),
+      `metric ${name} is declared with the labels ${known?.join(", ")}`,
     );
     const values = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
     return `${name}{${values.join(",")}}`;
@@ -95,6 +100,11 @@ export function fakeWorld(
       count: add,
       observe: add,
       set: (name, labels, value) => measured.set(series(name, labels), value),
+      read: (name, read) => {
+        const reader = [name, read] as const;
+        readers.add(reader);
+        return () => readers.delete(reader);
+      },
       forget: (name, labels) => {
         const wanted = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
         for (const key of measured.keys()) {
@@ -109,6 +119,12 @@ export function fakeWorld(
     lines,
     published,
     measured,
+    shown: () => {
+      const values = new Map<string, number>();
+      for (const [name, read] of readers)
+        for (const { labels, value } of read()) values.set(series(name, labels), value);
+      return values;
+    },
     run: async (...controllers) => {
       openMirrors(world);
       manager = createManager({ mirrors, clock, random, log });

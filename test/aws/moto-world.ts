@@ -102,7 +102,7 @@ export async function startProvider(
     clock,
     log,
     events: { publish: (...published) => events.push(...published) },
-    metrics: { count: none, set: none, forget: none, observe: none },
+    metrics: { count: none, set: none, forget: none, observe: none, read: () => none },
     settings: { clusterName: CLUSTER, clusterEndpoint: "", region: REGION, ...settings },
   });
   const manager = createManager({ mirrors, clock, random, log });

@@ -128,7 +128,7 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
       );
       takeIn({ record, candidates, replacements });
       protect(world, command.targets);
-      world.metrics.count("voluntary_disruption_decisions_total", commandLabels(record));
+      countDecision(world, command, record);
     },
     resume: (one) => {
       log.info("resuming a disruption command that another process began", {
@@ -153,6 +153,16 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
       reconcile: advance,
     },
   };
+}
+
+function countDecision(world: World, { candidates }: Command, record: CommandRecord): void {
+  const labels = commandLabels(record);
+  world.metrics.count("voluntary_disruption_decisions_total", labels);
+  for (const nodepool of new Set(candidates.map(({ pool }) => pool.name)))
+    world.metrics.count("voluntary_disruption_decisions_by_nodepool_total", {
+      nodepool,
+      ...labels,
+    });
 }
 
 /** A replacement that goes is noticed at once: planning would else make up for it a second time. */

@@ -69,6 +69,13 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     ledger: new Ledger(world.settings.restraint),
     lastRoundMs: Number.NEGATIVE_INFINITY,
   };
+  // Shown from the start, as upstream does: alarms look for a change.
+  for (const type of ["multi", "single"])
+    world.metrics.count(
+      "voluntary_disruption_consolidation_timeouts_total",
+      { consolidation_type: type },
+      0,
+    );
   return {
     name: "disruption",
     watches: [],

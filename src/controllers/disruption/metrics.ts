@@ -16,6 +16,18 @@ export const DISRUPTION_METRICS: readonly MetricSpec[] = [
     labels: ["decision", "reason", "consolidation_type"],
   },
   {
+    name: "voluntary_disruption_decisions_by_nodepool_total",
+    type: "counter",
+    help: "Number of disruption commands carried out, by each nodepool whose nodes they are about.",
+    labels: ["nodepool", "decision", "reason", "consolidation_type"],
+  },
+  {
+    name: "voluntary_disruption_consolidation_timeouts_total",
+    type: "counter",
+    help: "Number of searches for a consolidation that were given up for lack of time. Long ones go on in slices here: 0.",
+    labels: ["consolidation_type"],
+  },
+  {
     name: "voluntary_disruption_eligible_nodes",
     type: "gauge",
     help: "Number of nodes a method could disrupt if budgets allowed.",

@@ -1,33 +1,28 @@
 /**
- * Tells people in `kubectl describe` of every condition that changes on pools, claims, Nodes and node
+ * Tells people in `kubectl describe`, and the metrics, of every condition that changes on pools, claims, Nodes and node
  * classes, and of finalizers that come off. The mapping of a change does the work; nothing is asked for.
  * upstream: operatorpkg/status/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
-import type { Condition, Kind, KubeObject } from "../../apis/meta.ts";
-import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { type Controller, source } from "../../kube/controller.ts";
 import type { EventToPublish } from "../../kube/events.ts";
 import type { World } from "../world.ts";
-
-type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
+import { observer } from "./observer.ts";
+import { type Conditioned, changes, countStatus, statusReaders } from "./status.ts";
 
 export function statusEvents(world: World, kind: Kind): Controller {
-  return {
-    name: `operatorpkg.${kind.kind.toLowerCase()}.status`,
-    watches: [
-      source(kind, (object, event, before) => {
-        if (before !== undefined) {
-          world.events.publish(...transitions(before, object));
-          world.events.publish(...finalized(before, event === "removed" ? undefined : object));
-        }
-        return [];
-      }),
-    ],
-    concurrency: 1,
-    reconcile: async () => AWAIT_CHANGE,
-  };
+  const watch = source(kind, (object, event, before) => {
+    if (before === undefined) return [];
+    const after = event === "removed" ? undefined : object;
+    world.events.publish(...transitions(before, object), ...finalized(before, after));
+    countStatus(world, kind, before, after);
+    return [];
+  });
+  const name = `operatorpkg.${kind.kind.toLowerCase()}.status`;
+  return observer(world.metrics, name, statusReaders(world, kind), [watch]);
 }
 
 /** The kinds whose conditions are told of, beside the provider's node classes. */
@@ -39,13 +34,10 @@ export const STATUS_EVENT_KINDS: readonly Kind[] = [
 
 /** One event a condition that was there before with another status. */
 export function transitions(before: Conditioned, after: Conditioned): readonly EventToPublish[] {
-  const known = new Map((before.status?.conditions ?? []).map((one) => [one.type, one]));
-  return (after.status?.conditions ?? []).flatMap((now) => {
-    const was = known.get(now.type);
-    if (was === undefined || was.status === now.status) return [];
+  return changes(before, after).map(({ was, now }) => {
     const why = now.message ? `, Message: ${now.message}` : "";
     const change = `Status: ${was.status} -> ${now.status}, Reason: ${now.reason ?? ""}${why}`;
-    return [normal(after, now.type, `Status condition transitioned, Type: ${now.type}, ${change}`)];
+    return normal(after, now.type, `Status condition transitioned, Type: ${now.type}, ${change}`);
   });
 }
 

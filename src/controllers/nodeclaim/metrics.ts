@@ -40,10 +40,4 @@ export const NODECLAIM_METRICS: readonly MetricSpec[] = [
     help: "Number of nodes that have registered, by owning nodepool.",
     labels: ["nodepool", "zone"],
   },
-  {
-    name: "cloudprovider_errors_total",
-    type: "counter",
-    help: "Number of errors the cloud has answered with.",
-    labels: ["controller", "method", "provider", "error"],
-  },
 ];

@@ -1,6 +1,6 @@
 /**
  * Writes what each pool's nodes have into its status, every five seconds: `kubectl get nodepools` and
- * people's limits read it. Zeros are written too. Moves the usage and limit gauges.
+ * people's limits read it. Zeros are written too.
  * upstream: pkg/controllers/nodepool/counter/controller.go
  */
 import type { KubeObject } from "../../apis/meta.ts";
@@ -36,14 +36,12 @@ export function nodePoolCounter(world: World): Controller {
 async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined) {
-    for (const gauge of ["nodepools_usage", "nodepools_limit", "nodepools_allowed_disruptions"])
+    for (const gauge of ["nodepools_allowed_disruptions", "nodepools_nodes_consuming_budgets"])
       world.metrics.forget(gauge, { nodepool: request.name });
     return AWAIT_CHANGE;
   }
   if (!isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
-  const { cluster, metrics } = world;
-  metrics.set("cluster_state_synced", {}, cluster.synced ? 1 : 0);
-  metrics.set("cluster_state_node_count", {}, cluster.nodes().length);
+  const { cluster } = world;
   if (!cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const { pool, kind } = stored;
   const native = stored.native as Counted;
@@ -52,15 +50,5 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const nodes = pool.generation === "alpha" ? {} : { nodes: usage["nodes"] ?? 0 };
   const status = { ...native.status, resources: formatResources(usage), ...nodes };
   await patchObject(world.kube, kind, native, { ...native, status } as Counted);
-  for (const [gauge, amounts] of [
-    ["nodepools_usage", usage],
-    ["nodepools_limit", pool.limits],
-  ] as const) {
-    for (const name of Object.keys(amounts)) {
-      const value = (amounts[name] ?? 0) / (name === "cpu" ? 1_000 : 1);
-      const labels = { resource_type: name.replaceAll("-", "_"), nodepool: pool.name };
-      metrics.set(gauge, labels, value);
-    }
-  }
   return requeueAfter(POLL_MS);
 }

@@ -1,6 +1,6 @@
 /**
  * Pods that ask for a place, and the provisioner waiting for them: core's batch window joined to the
- * clock. Also remembers when each pod was first seen, for the decision's duration.
+ * clock.
  */
 import { BatchWindow } from "../../core/provisioning/batch-window.ts";
 import type { World } from "../world.ts";

@@ -27,4 +27,29 @@ export const PROVISIONING_METRICS: readonly MetricSpec[] = [
     help: "Number of pods the last pass found no place for.",
     labels: ["controller"],
   },
+  {
+    name: "scheduler_queue_depth",
+    type: "gauge",
+    help: "Number of pods of the last pass that are not decided on yet.",
+    labels: ["controller", "scheduling_id"],
+  },
+  {
+    name: "scheduler_unfinished_work_seconds",
+    type: "gauge",
+    help: "How long the pass under way has taken so far.",
+    labels: ["controller", "scheduling_id"],
+  },
+  {
+    name: "scheduler_pending_pods_by_effective_zone_count",
+    type: "gauge",
+    help: "Number of pending pods by the zone that their own words and volumes leave; flexible: several, none: no zone.",
+    labels: ["controller", "zone"],
+  },
+  {
+    name: "pods_scheduling_decision_duration_seconds",
+    type: "histogram",
+    help: "Time from when a pod that waits was first seen until planning has decided on it.",
+    labels: [],
+    buckets: DURATION_BUCKETS,
+  },
 ];

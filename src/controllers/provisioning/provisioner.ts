@@ -9,9 +9,12 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
+import { countByZone } from "../../core/provisioning/effective-zone.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -19,6 +22,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/controller.ts";
+import { showAll } from "../metrics/observer.ts";
 import { mayDecide } from "../patience.ts";
 import { listPools } from "../pools.ts";
 import { poolFields } from "../words.ts";
@@ -28,6 +32,8 @@ import { createClaims } from "./create-claims.ts";
 import { failedScheduling, nominated } from "./events.ts";
 import { podsToPlace, schedulingInput, usablePools } from "./gather.ts";
 import { nominationMs } from "./nomination.ts";
+import type { PodTimes } from "./pod-times.ts";
+import { Progress } from "./progress.ts";
 import { type Pass, report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
@@ -35,18 +41,38 @@ const UNSYNCED_RETRY_MS = 1_000;
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
-export function provisioner(world: World, batcher: Batcher): Controller {
+export function provisioner(world: World, batcher: Batcher, times: PodTimes): Controller {
   const log = world.log.with({ controller: "provisioner" });
+  const progress = new Progress(world.clock);
   return {
     name: "provisioner",
     watches: [],
     concurrency: 1,
-    listen: (ask) => batcher.onOpen(() => ask(SELF)),
-    reconcile: () => reconcile(world, batcher, log),
+    listen: (ask) => {
+      const stopShowing = showAll(world.metrics, progress.readers());
+      const stopAsking = batcher.onOpen(() => ask(SELF));
+      return () => {
+        stopAsking();
+        stopShowing();
+      };
+    },
+    reconcile: () =>
+      reconcile(world, { batcher, times, progress }, log).finally(() => progress.end()),
   };
 }
 
-async function reconcile(world: World, batcher: Batcher, log: Logger): Promise<Outcome> {
+/** What one pass hands to the next. */
+interface Memory {
+  readonly batcher: Batcher;
+  readonly times: PodTimes;
+  readonly progress: Progress;
+}
+
+async function reconcile(
+  world: World,
+  { batcher, times, progress }: Memory,
+  log: Logger,
+): Promise<Outcome> {
   const { waitMs } = batcher;
   if (waitMs === undefined) return AWAIT_CHANGE;
   if (waitMs > 0) return requeueAfter(waitMs);
@@ -56,16 +82,39 @@ async function reconcile(world: World, batcher: Batcher, log: Logger): Promise<O
   batcher.close();
   const { pending, leaving } = podsToPlace(world);
   if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
+  progress.begin(pending.length + leaving.length);
   const pools = await usablePools(world, log);
   if (pools.length === 0) return withoutPools(world, log, pending);
   const pods = [...pending, ...leaving];
   const input = schedulingInput(world, pods, pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
   const result = planBatch({ ...input, options }, world.settings.planner);
+  progress.decided();
+  tellOfPods(world, times, pending, { input, result });
   const planned = pools.map(({ pool }) => pool);
   await apply(world, log, { result, pods, startMs, batchedMs, pools: planned });
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
+}
+
+/** The gauges and durations of pods that wait. */
+function tellOfPods(
+  { metrics }: World,
+  times: PodTimes,
+  pending: readonly Pod[],
+  { input, result }: { readonly input: SchedulingInput; readonly result: SchedulingResult },
+): void {
+  const unplaced = new Set(result.unschedulable.map(({ pod }) => keyOf(pod)));
+  for (const pod of pending) {
+    const waitedMs = times.decide(pod, !unplaced.has(keyOf(pod)));
+    if (waitedMs !== undefined)
+      metrics.observe("pods_scheduling_decision_duration_seconds", {}, waitedMs / 1_000);
+  }
+  const controller = "provisioner";
+  const name = "scheduler_pending_pods_by_effective_zone_count";
+  metrics.forget(name, { controller });
+  for (const [zone, count] of countByZone(pending, input))
+    metrics.set(name, { controller, zone }, count);
 }
 
 function withoutPools(world: World, log: Logger, pending: readonly Pod[]): Outcome {

@@ -18,20 +18,22 @@ import { claimOfNode, isDeleting, nodeGeneration } from "../claims.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import type { Batcher } from "./batcher.ts";
+import type { PodTimes } from "./pod-times.ts";
 
 /** How long a pod may stay without a place before a new pass is asked for. */
 const RETRY_MS = 10_000;
 
 /** `provisioner.trigger.pod` */
-export function podTrigger(world: World, batcher: Batcher): Controller {
+export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Controller {
   return {
     name: "provisioner.trigger.pod",
     watches: [
-      source(POD, (pod, event): readonly Request[] =>
-        event !== "removed" && isProvisionable(pod)
-          ? [{ kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name }]
-          : [],
-      ),
+      source(POD, (pod, event): readonly Request[] => {
+        if (event === "removed") times.forget(pod);
+        if (event === "removed" || !isProvisionable(pod)) return [];
+        times.acknowledge(pod);
+        return [{ kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name }];
+      }),
     ],
     concurrency: 10,
     reconcile: async ({ namespace, name }) => {

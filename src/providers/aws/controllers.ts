@@ -1,5 +1,5 @@
 /** The provider's own controllers, in the order a class and its instances live. */
-import { type Controller, requeueAfter } from "../../kube/controller.ts";
+import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../kube/controller.ts";
 import { taggingController } from "./instance/tagging.ts";
 import { capacityController } from "./instancetype/capacity-controller.ts";
 import { interruptionController } from "./interruption/controller.ts";
@@ -25,6 +25,8 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     taggingController(deps, parts),
     /** On-demand and spot prices, every 12 hours. */
     pricing(deps, parts),
+    /** Shows what can be launched, and at what price. */
+    typeGauges(deps, parts),
     /** Remembers how much memory nodes turn out to have. */
     capacityController(deps, parts),
     /** Deletes launch templates that nobody has used for a while. */
@@ -46,6 +48,28 @@ function pricing(deps: AwsDeps, { prices }: AwsParts): Controller {
     const whole = await refreshPrices({ api, prices, clock, log, region, isolatedVpc });
     return requeueAfter(whole ? PRICING_MS : PRICING_RETRY_MS);
   });
+}
+
+function typeGauges({ metrics, settings }: AwsDeps, { seen }: AwsParts): Controller {
+  const reserved = settings.reservedCapacity !== false;
+  return {
+    name: "cloudprovider.metrics",
+    concurrency: 1,
+    watches: [],
+    listen: () => {
+      const prefix = "cloudprovider_instance_type";
+      const stops = [
+        metrics.read(`${prefix}_offering_price_estimate`, () => seen.prices()),
+        metrics.read(`${prefix}_offering_available`, () => seen.availability(reserved)),
+        metrics.read(`${prefix}_cpu_cores`, () => seen.cores()),
+        metrics.read(`${prefix}_memory_bytes`, () => seen.memory()),
+      ];
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+    reconcile: async () => AWAIT_CHANGE,
+  };
 }
 
 function launchTemplates({ templates }: AwsParts): Controller {

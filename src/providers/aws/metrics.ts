@@ -1,6 +1,15 @@
 /** Every metric that the AWS provider moves, beside the controllers' own. upstream: pkg/metrics */
 import { DURATION_BUCKETS, type MetricSpec } from "../../base/metrics.ts";
 
+/** Service, call and HTTP status, as `EC2`, `CreateFleet`, `200`. */
+const CALL = ["service", "action", "code"];
+/** 10 ms, and each half as long again as the one before. */
+const CALL_SECONDS = Array.from({ length: 20 }, (_, index) => 0.01 * 1.5 ** index);
+const BATCH_SIZES = [
+  1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400,
+  450, 500, 550, 600, 700, 800, 900, 1000,
+];
+
 export const AWS_METRICS: readonly MetricSpec[] = [
   {
     name: "interruption_received_messages_total",
@@ -26,5 +35,99 @@ export const AWS_METRICS: readonly MetricSpec[] = [
     type: "counter",
     help: "Count of instances that EC2's status checks say are unhealthy, by category of check.",
     labels: ["category"],
+  },
+  {
+    name: "cloudprovider_instance_type_offering_price_estimate",
+    type: "gauge",
+    help: "Price of an instance type an hour, in dollars, by how and where it is bought.",
+    labels: ["instance_type", "capacity_type", "zone"],
+  },
+  {
+    name: "cloudprovider_instance_type_offering_available",
+    type: "gauge",
+    help: "1 where some nodepool may have an instance type, by how and where it is bought.",
+    labels: ["instance_type", "capacity_type", "zone"],
+  },
+  {
+    name: "cloudprovider_instance_type_cpu_cores",
+    type: "gauge",
+    help: "Virtual cores of an instance type.",
+    labels: ["instance_type"],
+  },
+  {
+    name: "cloudprovider_instance_type_memory_bytes",
+    type: "gauge",
+    help: "Memory of an instance type.",
+    labels: ["instance_type"],
+  },
+  {
+    name: "cloudprovider_instance_launch_failures_total",
+    type: "counter",
+    help: "Number of errors that fleets have answered with, by reason.",
+    labels: ["zone", "zone_id", "capacity_type", "reason"],
+  },
+  {
+    name: "cloudprovider_instance_termination_failures_total",
+    type: "counter",
+    help: "Number of instances that EC2 refused to end.",
+    labels: ["zone", "zone_id"],
+  },
+  {
+    name: "cloudprovider_batcher_batch_time_seconds",
+    type: "histogram",
+    help: "How long a batch was open before it went out.",
+    labels: ["batcher"],
+    buckets: DURATION_BUCKETS,
+  },
+  {
+    name: "cloudprovider_batcher_batch_size",
+    type: "histogram",
+    help: "How many requests a batch held.",
+    labels: ["batcher"],
+    buckets: BATCH_SIZES,
+  },
+  {
+    name: "ec2nodeclasses_userdata_bytes",
+    type: "gauge",
+    help: "Size of the user data last made for a class; EC2 takes 16 KiB.",
+    labels: ["nodeclass"],
+  },
+  {
+    name: "aws_sdk_go_request_total",
+    unprefixed: true,
+    type: "counter",
+    help: "Number of requests to AWS, by the code of the last answer.",
+    labels: CALL,
+  },
+  {
+    name: "aws_sdk_go_request_attempt_total",
+    unprefixed: true,
+    type: "counter",
+    help: "Number of requests to AWS, each try counted.",
+    labels: CALL,
+  },
+  {
+    name: "aws_sdk_go_request_retry_count",
+    unprefixed: true,
+    type: "histogram",
+    help: "How often a request to AWS was tried again.",
+    labels: CALL,
+    buckets: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+  },
+  {
+    name: "aws_sdk_go_request_duration_seconds",
+    unprefixed: true,
+    type: "histogram",
+    help: "How long a request to AWS took, with all tries.",
+    labels: CALL,
+    buckets: CALL_SECONDS,
+  },
+  {
+    name: "aws_sdk_go_request_attempt_duration_seconds",
+    unprefixed: true,
+    type: "histogram",
+    help: "How long one try of a request to AWS took.",
+    labels: CALL,
+    buckets: CALL_SECONDS,
   },
 ];

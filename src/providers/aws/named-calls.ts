@@ -28,7 +28,7 @@ function named(call: Call, name: string): Call {
 }
 
 /** A view of an object, each field changed once, when it is first asked for. */
-function overFields<T extends object>(
+export function overFields<T extends object>(
   object: T,
   change: (value: unknown, name: string) => unknown,
 ): T {

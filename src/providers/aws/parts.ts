@@ -15,6 +15,7 @@ import { ClusterFacts } from "./cluster/cluster-facts.ts";
 import { Ec2Batches } from "./instance/ec2-batches.ts";
 import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
 import { InstanceTypes } from "./instancetype/instance-types.ts";
+import { SeenTypes } from "./instancetype/seen-types.ts";
 import { LaunchTemplates } from "./launchtemplate/launch-templates.ts";
 import { type ClassSource, createClassSource } from "./nodeclass/class-source.ts";
 import { Trials } from "./nodeclass/trials.ts";
@@ -82,6 +83,7 @@ export interface AwsParts {
   readonly reservations: CapacityReservations;
   readonly placementGroups: PlacementGroups;
   readonly trials: Trials;
+  readonly seen: SeenTypes;
 }
 
 export function createParts(deps: AwsDeps): AwsParts {
@@ -121,9 +123,10 @@ export function createParts(deps: AwsDeps): AwsParts {
       podEni: settings.podEni ?? true,
     }),
     templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
-    batches: new Ec2Batches(api.ec2, clock),
+    batches: new Ec2Batches(api.ec2, clock, deps.metrics),
     reservations,
     placementGroups: new PlacementGroups(api.ec2, clock),
+    seen: new SeenTypes(clock),
     trials: new Trials(api.ec2, clock, clusterName),
   };
 }

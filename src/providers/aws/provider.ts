@@ -5,7 +5,11 @@
 
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
-import { AWS_WELL_KNOWN_LABELS, LABEL_CAPACITY_RESERVATION_ID } from "../../apis/aws/labels.ts";
+import {
+  AWS_WELL_KNOWN_LABELS,
+  LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_TOPOLOGY_ZONE_ID,
+} from "../../apis/aws/labels.ts";
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import { claimKubelet } from "../../apis/hub/claim.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -109,7 +113,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
           : "";
       const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
       const launched = await launch(
-        { ...parts, log: deps.log, settings: tagSettings, reservedCapacity },
+        { ...parts, log: deps.log, metrics: deps.metrics, settings: tagSettings, reservedCapacity },
         { claim, nodeClass, kubelet, types, ...resolved, instanceProfile },
       );
       const result = launchedClaim(claim, launched, hashAnnotations(nodeClass));
@@ -130,6 +134,9 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       try {
         await parts.batches.terminate(instance.InstanceId);
       } catch (error) {
+        const zone = instance.Placement.AvailabilityZone;
+        const zone_id = claim.metadata.labels?.[LABEL_TOPOLOGY_ZONE_ID] ?? "";
+        deps.metrics.count("cloudprovider_instance_termination_failures_total", { zone, zone_id });
         if (isNotFound(error)) {
           throw new NodeClaimNotFoundError("instance already terminated", { cause: error });
         }
@@ -153,7 +160,9 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       if (found === undefined) {
         throw new ResolutionError(`resolving node class, ${notFoundText(pool.classRef)}`);
       }
-      return (await typesOf(found.nodeClass, pool.kubelet)).types;
+      const { types } = await typesOf(found.nodeClass, pool.kubelet);
+      parts.seen.note(pool.id, types);
+      return types;
     },
     isDrifted: async (claim) => {
       const found = parts.classes.ofClaim(claim);

@@ -12,6 +12,7 @@ import * as ssm from "@aws-sdk/client-ssm";
 import * as sts from "@aws-sdk/client-sts";
 import { isObject } from "../../base/json.ts";
 import { type AwsApi, AwsError } from "./api.ts";
+import { type MiddlewareStack, type Observed, observeStack } from "./sdk-observer.ts";
 
 /** upstream: SDK HTTP client timeout */
 const REQUEST_TIMEOUT_MS = 240_000;
@@ -25,6 +26,8 @@ export interface SdkOptions {
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
   /** Product version, for the user agent. */
   readonly version?: string;
+  /** Told of each call. */
+  readonly observed?: Observed;
 }
 
 /** What keeps a flood of interruptions cheap: thousands of calls in seconds. */
@@ -41,6 +44,7 @@ function ignore(): void {}
 
 /** Anything with `send`: each of the SDK's clients. */
 interface Sender {
+  readonly middlewareStack: MiddlewareStack;
   // biome-ignore lint/suspicious/noExplicitAny: the SDK's command types differ per client
   send(command: any, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
@@ -58,14 +62,19 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
   };
   const pricingConfig = { ...config, region: pricingRegion(options.region) };
+  const { observed } = options;
+  const told = <T extends Sender>(service: string, client: T): T => {
+    if (observed !== undefined) observeStack(client.middlewareStack, service, observed);
+    return client;
+  };
   return {
-    ec2: ec2Calls(new ec2.EC2Client(config)),
-    ssm: ssmCalls(new ssm.SSMClient(config)),
-    iam: iamCalls(new iam.IAMClient(config)),
-    eks: eksCalls(new eks.EKSClient(config)),
-    pricing: pricingCalls(new pricing.PricingClient(pricingConfig)),
-    sts: stsCalls(new sts.STSClient(config)),
-    sqs: sqsCalls(new sqs.SQSClient({ ...config, ...QUEUE_CONFIG })),
+    ec2: ec2Calls(told("EC2", new ec2.EC2Client(config))),
+    ssm: ssmCalls(told("SSM", new ssm.SSMClient(config))),
+    iam: iamCalls(told("IAM", new iam.IAMClient(config))),
+    eks: eksCalls(told("EKS", new eks.EKSClient(config))),
+    pricing: pricingCalls(told("Pricing", new pricing.PricingClient(pricingConfig))),
+    sts: stsCalls(told("STS", new sts.STSClient(config))),
+    sqs: sqsCalls(told("SQS", new sqs.SQSClient({ ...config, ...QUEUE_CONFIG }))),
   };
 }
 

@@ -108,12 +108,6 @@ async function failed(world: World, claim: NodeClaim, error: unknown): Promise<S
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
   const noun = vocabulary(claimGeneration(claim)).claimNoun;
   const text = error instanceof Error ? error.message : String(error);
-  world.metrics.count("cloudprovider_errors_total", {
-    controller: "nodeclaim.lifecycle",
-    method: "Create",
-    provider: world.cloud.name,
-    error: error instanceof Error && error.name.endsWith("Error") ? error.name : "",
-  });
   if (error instanceof InsufficientCapacityError || error instanceof NodeClassNotReadyError) {
     const short = error instanceof InsufficientCapacityError;
     if (short) world.events.publish(insufficientCapacity(claim, cut(text)));

@@ -6,6 +6,8 @@ import type { Clock, Timer } from "../../../base/clock.ts";
 
 export interface BatchOptions<I, O> {
   readonly clock: Clock;
+  /** Told of each batch when it goes out: how long it was open, how many it holds. */
+  readonly onBatch?: (openMs: number, size: number) => void;
   readonly idleMs: number;
   readonly maxMs: number;
   readonly maxItems: number;
@@ -59,6 +61,8 @@ export class Batcher<I, O> {
 
   async #run(key: string, batch: Batch<I, O>): Promise<void> {
     if (this.#open.get(key) === batch) this.#open.delete(key);
+    const { clock, onBatch } = this.#options;
+    onBatch?.(clock.now() - batch.startMs, batch.waiting.length);
     try {
       const answers = await this.#options.execute(batch.waiting.map(({ input }) => input));
       for (const [at, { resolve, reject }] of batch.waiting.entries()) {

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
+import type { Metrics } from "../../../base/metrics.ts";
 import {
   allPages,
   type CreateFleetInput,
@@ -16,6 +17,7 @@ import {
 import { Batcher } from "../batch/batcher.ts";
 import { Pace } from "../batch/pace.ts";
 import { isNotFound } from "../errors.ts";
+import { FleetTokens } from "./fleet-tokens.ts";
 
 /** One caller's share of a fleet. */
 export interface FleetAnswer {
@@ -23,38 +25,52 @@ export interface FleetAnswer {
   readonly errors: readonly FleetError[];
 }
 
+interface FleetWish {
+  readonly input: CreateFleetInput;
+  readonly claimUid: string;
+}
+
 /** States an instance that still counts can be in. */
 const LIVE_STATES = ["pending", "running", "stopping", "stopped", "shutting-down"];
 const LIVE_FILTER = { Name: "instance-state-name", Values: LIVE_STATES };
 
 export class Ec2Batches {
-  readonly #fleets: Batcher<CreateFleetInput, FleetAnswer>;
+  readonly #fleets: Batcher<FleetWish, FleetAnswer>;
   readonly #lookups: Batcher<string, Instance | undefined>;
   readonly #terminations: Batcher<string, undefined>;
 
-  constructor(unpaced: Ec2Api, clock: Clock) {
+  constructor(unpaced: Ec2Api, clock: Clock, metrics: Pick<Metrics, "observe">) {
     const ec2 = paced(unpaced, clock);
-    this.#fleets = new Batcher<CreateFleetInput, FleetAnswer>({
+    const onBatch = (batcher: string) => (openMs: number, size: number) => {
+      metrics.observe("cloudprovider_batcher_batch_time_seconds", { batcher }, openMs / 1_000);
+      metrics.observe("cloudprovider_batcher_batch_size", { batcher }, size);
+    };
+    const tokens = new FleetTokens();
+    this.#fleets = new Batcher<FleetWish, FleetAnswer>({
       clock,
+      onBatch: onBatch("create_fleet"),
       idleMs: 35,
       maxMs: 1_000,
       maxItems: 1_000,
-      keyOf: (input) => canonicalJson(input),
-      execute: (inputs) => createFleet(ec2, inputs),
+      keyOf: ({ input }) => canonicalJson(input),
+      execute: (wishes) => createFleet(ec2, tokens, wishes),
     });
     const list = { clock, idleMs: 100, maxMs: 1_000, maxItems: 500, keyOf: () => "" };
     this.#lookups = new Batcher<string, Instance | undefined>({
       ...list,
+      onBatch: onBatch("describe_instances"),
       execute: (ids) => describe(ec2, ids),
     });
     this.#terminations = new Batcher<string, undefined>({
       ...list,
+      onBatch: onBatch("terminate_instances"),
       execute: (ids) => terminate(ec2, ids),
     });
   }
 
-  createFleet(input: CreateFleetInput): Promise<FleetAnswer> {
-    return this.#fleets.ask(input);
+  /** `claimUid`: whose launch it is; asked again for the same, EC2 gives what it gave before. */
+  createFleet(input: CreateFleetInput, claimUid: string): Promise<FleetAnswer> {
+    return this.#fleets.ask({ input, claimUid });
   }
 
   /** Undefined when it is gone for good. */
@@ -81,14 +97,25 @@ function paced(ec2: Ec2Api, clock: Clock): Batched {
 
 async function createFleet(
   ec2: Batched,
-  inputs: readonly CreateFleetInput[],
+  tokens: FleetTokens,
+  asked: readonly FleetWish[],
 ): Promise<readonly FleetAnswer[]> {
-  const [first] = inputs;
+  const [first] = asked;
   if (first === undefined) return [];
-  const { TargetCapacitySpecification: target } = first;
+  // One order whoever asks first: a repeated answer gives each claim the instance it had.
+  const wishes = asked.toSorted((a, b) => (a.claimUid < b.claimUid ? -1 : 1));
+  const { TargetCapacitySpecification: target } = first.input;
+  const input = {
+    ...first.input,
+    TargetCapacitySpecification: { ...target, TotalTargetCapacity: wishes.length },
+  };
+  const ClientToken = tokens.of(
+    input,
+    wishes.map(({ claimUid }) => claimUid),
+  );
   const output = await ec2.createFleet({
-    ...first,
-    TargetCapacitySpecification: { ...target, TotalTargetCapacity: inputs.length },
+    ...input,
+    ...(ClientToken === undefined ? {} : { ClientToken }),
   });
   const instances = output.Instances.flatMap((group) =>
     group.InstanceIds.map((instanceId) => ({ ...group, instanceId })),
@@ -98,10 +125,13 @@ async function createFleet(
     ErrorMessage: "too few instances returned",
   };
   const errors = output.Errors.length > 0 ? output.Errors : [few];
-  return inputs.map((_, at) => {
+  const answers = new Map<FleetWish, FleetAnswer>();
+  for (const [at, wish] of wishes.entries()) {
     const instance = instances[at];
-    return { instance, errors: instance === undefined ? errors : output.Errors };
-  });
+    tokens.heard(wish.claimUid, instance !== undefined);
+    answers.set(wish, { instance, errors: instance === undefined ? errors : output.Errors });
+  }
+  return asked.map((wish) => answers.get(wish) as FleetAnswer);
 }
 
 async function describe(

@@ -15,6 +15,7 @@ import { CAPACITY_TYPE_LABEL_KEY, CAPACITY_TYPE_SPOT } from "../../../apis/karpe
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { parseResources } from "../../../apis/resources.ts";
 import type { Logger } from "../../../base/log.ts";
+import type { Metrics } from "../../../base/metrics.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import type {
   CapacityType,
@@ -64,6 +65,7 @@ export interface LaunchDeps {
   readonly subnets: Subnets;
   readonly templates: LaunchTemplates;
   readonly unavailable: UnavailableOfferings;
+  readonly metrics: Pick<Metrics, "count" | "set">;
   readonly facts: ClusterFacts;
   readonly log: Logger;
   readonly settings: TagSettings;
@@ -141,7 +143,7 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
     context: nodeClass.context,
   };
   const reserved = reserveAddresses(deps.subnets, found, subnets);
-  const answer = await askFleet(deps, request);
+  const answer = await askFleet(deps, request, claim.metadata.uid ?? "");
   const override = answer.instance?.LaunchTemplateAndOverrides?.Overrides;
   const used = override?.SubnetId;
   for (const [id, addresses] of reserved) if (id !== used) deps.subnets.reserve(id, -addresses);
@@ -211,9 +213,10 @@ function offeringOf(found: Candidates, type: InstanceType, zone: string): Offeri
 async function askFleet(
   deps: LaunchDeps,
   request: Parameters<typeof fleetInput>[0],
+  claimUid: string,
 ): ReturnType<Ec2Batches["createFleet"]> {
   try {
-    return await deps.batches.createFleet(fleetInput(request));
+    return await deps.batches.createFleet(fleetInput(request), claimUid);
   } catch (error) {
     if (error instanceof AwsError && isLaunchTemplateNotFound(error.code)) {
       throw new TemplateGoneError(
@@ -302,9 +305,18 @@ function byReservation(candidate: Candidate): readonly (Candidate & Pick<Group, 
   });
 }
 
-function templateOf({ templates }: LaunchDeps, input: TemplateInput): CreateLaunchTemplateInput {
+function templateOf(
+  { templates, metrics }: LaunchDeps,
+  input: TemplateInput,
+): CreateLaunchTemplateInput {
   try {
-    return templates.of(input);
+    const template = templates.of(input);
+    const encoded = template.LaunchTemplateData.UserData ?? "";
+    // base64: four characters for three bytes.
+    const padding = encoded.endsWith("==") ? 2 : encoded.endsWith("=") ? 1 : 0;
+    const bytes = (encoded.length / 4) * 3 - padding;
+    metrics.set("ec2nodeclasses_userdata_bytes", { nodeclass: input.nodeClass.name }, bytes);
+    return template;
   } catch (error) {
     if (!(error instanceof UserDataError)) throw error;
     const { message } = error;
@@ -372,7 +384,9 @@ function learn(
   subnets: readonly Subnet[],
   groups: readonly TemplateGroup[],
 ): void {
-  for (const { ErrorCode, LaunchTemplateAndOverrides } of errors) {
+  for (const error of errors) {
+    countFailure(deps, error, capacityType, subnets);
+    const { ErrorCode, LaunchTemplateAndOverrides } = error;
     if (capacityType === "reserved") {
       if (!isCapacityCode(ErrorCode)) continue;
       const overrides = LaunchTemplateAndOverrides?.Overrides;
@@ -398,6 +412,23 @@ function learn(
     if (instanceType === undefined || zone === undefined) continue;
     deps.unavailable.mark(ErrorCode, { capacityType, instanceType, zone });
   }
+}
+
+function countFailure(
+  { metrics }: LaunchDeps,
+  { ErrorCode, LaunchTemplateAndOverrides }: FleetError,
+  capacityType: CapacityType,
+  subnets: readonly Subnet[],
+): void {
+  const { SubnetId, AvailabilityZone } = LaunchTemplateAndOverrides?.Overrides ?? {};
+  const zone = AvailabilityZone ?? zoneOfSubnet(subnets, SubnetId) ?? "";
+  const here = subnets.find((subnet) => subnet.AvailabilityZone === zone);
+  metrics.count("cloudprovider_instance_launch_failures_total", {
+    zone,
+    zone_id: here?.AvailabilityZoneId ?? "",
+    capacity_type: capacityType,
+    reason: ErrorCode,
+  });
 }
 
 function toLaunchError(errors: readonly FleetError[], groups: readonly TemplateGroup[]): Error {

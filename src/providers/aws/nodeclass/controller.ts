@@ -193,6 +193,7 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   const nodeClass = toAwsClass(native);
   if (nodeClass.role !== undefined) await parts.profiles.delete(nodeClass);
   await parts.templates.deleteOf(nodeClass.name);
+  deps.metrics.forget("ec2nodeclasses_userdata_bytes", { nodeclass: nodeClass.name });
   await removeFinalizer(deps.kube, EC2_NODE_CLASS, native, EC2NODECLASS_TERMINATION_FINALIZER);
   return AWAIT_CHANGE;
 }

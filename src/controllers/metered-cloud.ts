@@ -1,0 +1,83 @@
+/**
+ * The cloud as one controller asks it: each call is timed and its errors are counted under that controller's
+ * name. What pools can launch is remembered as last heard: the cost of what runs is reckoned from it.
+ * upstream: pkg/cloudprovider/metrics/cloudprovider.go
+ */
+import type { MetricSpec } from "../base/metrics.ts";
+import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
+import type { World } from "./world.ts";
+
+export const CLOUD_METRICS: readonly MetricSpec[] = [
+  {
+    name: "cloudprovider_duration_seconds",
+    type: "histogram",
+    help: "Time the cloud took to answer.",
+    labels: ["controller", "method", "provider"],
+  },
+  {
+    name: "cloudprovider_errors_total",
+    type: "counter",
+    help: "Number of errors the cloud has answered with.",
+    labels: ["controller", "method", "provider", "error"],
+  },
+];
+
+/** Errors that are told apart in the metric. */
+const NAMED: ReadonlySet<string> = new Set([
+  "NodeClaimNotFoundError",
+  "NodeClassNotReadyError",
+  "InsufficientCapacityError",
+]);
+
+/** What each pool (by id) could launch when it was asked last. */
+export type LastTypes = Map<string, readonly InstanceType[]>;
+
+export function meteredCloud(
+  { cloud, clock, metrics }: Pick<World, "cloud" | "clock" | "metrics">,
+  controller: string,
+  lastTypes: LastTypes,
+): CloudProvider {
+  const provider = cloud.name;
+
+  async function timed<T>(method: string, call: () => Promise<T>): Promise<T> {
+    const startMs = clock.now();
+    try {
+      return await call();
+    } catch (error) {
+      const name = error instanceof Error && NAMED.has(error.name) ? error.name : "";
+      const labels = { controller, method, provider, error: name };
+      metrics.count("cloudprovider_errors_total", labels);
+      throw error;
+    } finally {
+      const seconds = (clock.now() - startMs) / 1_000;
+      metrics.observe("cloudprovider_duration_seconds", { controller, method, provider }, seconds);
+    }
+  }
+
+  return {
+    name: cloud.name,
+    nodeClassKinds: cloud.nodeClassKinds,
+    wellKnownLabels: cloud.wellKnownLabels,
+    // A test may change them under way.
+    get repairPolicies() {
+      return cloud.repairPolicies;
+    },
+    create: (claim) => timed("Create", () => cloud.create(claim)),
+    delete: (claim) => timed("Delete", () => cloud.delete(claim)),
+    get: (providerId) => timed("Get", () => cloud.get(providerId)),
+    list: () => timed("List", () => cloud.list()),
+    isDrifted: (claim) => timed("IsDrifted", () => cloud.isDrifted(claim)),
+    getInstanceTypes: async (pool) => {
+      try {
+        const types = await timed("GetInstanceTypes", () => cloud.getInstanceTypes(pool));
+        lastTypes.set(pool.id, types);
+        return types;
+      } catch (error) {
+        // What its nodes cost is then what they cost when we last heard.
+        metrics.count("nodepools_cost_tracker_errors_total", { nodepool: pool.name });
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,210 @@
+/**
+ * What each pod is at, and how long pods wait: for a place (bound) and until they are ready (started), since
+ * their creation and since planning first had a place for them. Gauges are read off when somebody looks; the
+ * durations are taken when a pod that was seen waiting waits no more.
+ * upstream: pkg/controllers/metrics/pod/controller.go
+ */
+import { isTerminal, POD, type Pod } from "../../apis/core/pod.ts";
+import {
+  ARCH_LABEL_KEY,
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { DURATION_BUCKETS, type MetricSpec, type Sample } from "../../base/metrics.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
+import { type Controller, source } from "../../kube/controller.ts";
+import type { MirrorEvent } from "../../kube/mirror.ts";
+import { createdAtMs } from "../claims.ts";
+import { pods } from "../mirrors.ts";
+import type { PodTimes } from "../provisioning/pod-times.ts";
+import type { World } from "../world.ts";
+import { observer } from "./observer.ts";
+
+const POD_NAME = ["name", "namespace"];
+
+function gauge(name: string, help: string, labels: readonly string[] = POD_NAME): MetricSpec {
+  return { name, type: "gauge", help, labels };
+}
+
+function duration(name: string, help: string): MetricSpec {
+  return { name, type: "histogram", help, labels: [], buckets: DURATION_BUCKETS };
+}
+
+export const POD_METRICS: readonly MetricSpec[] = [
+  gauge("pods_state", "1 for each pod, with where it runs and how it is.", [
+    ...POD_NAME,
+    "owner",
+    "node",
+    "scheduled",
+    "nodepool",
+    "zone",
+    "arch",
+    "capacity_type",
+    "instance_type",
+    "phase",
+    "ready",
+    "managed",
+  ]),
+  {
+    name: "pods_startup_duration_seconds",
+    type: "summary",
+    help: "Time from a pod's creation until it is ready.",
+    labels: [],
+  },
+  duration("pods_bound_duration_seconds", "Time from a pod's creation until it has a node."),
+  duration(
+    "pods_provisioning_bound_duration_seconds",
+    "Time from when planning first had a place for a pod until it has a node.",
+  ),
+  duration(
+    "pods_provisioning_startup_duration_seconds",
+    "Time from when planning first had a place for a pod until it is ready.",
+  ),
+  gauge("pods_unbound_time_seconds", "How long a pod without a node waits since its creation."),
+  gauge(
+    "pods_unstarted_time_seconds",
+    "How long a pod that is not ready waits since its creation.",
+  ),
+  gauge(
+    "pods_provisioning_unbound_time_seconds",
+    "How long a pod without a node waits since planning first had a place for it.",
+  ),
+  gauge(
+    "pods_provisioning_unstarted_time_seconds",
+    "How long a pod that is not ready waits since planning first had a place for it.",
+  ),
+  gauge(
+    "pods_provisioning_scheduling_undecided_time_seconds",
+    "How long a pod waits that was seen and not decided on.",
+  ),
+];
+
+const isUnbound = ({ bound }: Waiting) => !bound;
+const isAny = () => true;
+
+/** A pod that was seen before it was ready. */
+interface Waiting {
+  readonly pod: Pod;
+  readonly bound: boolean;
+}
+
+export function podMetrics(world: World, times: PodTimes): Controller {
+  const waiting = new Map<string, Waiting>();
+  const { clock, metrics } = world;
+
+  function since(ms: number): number {
+    return (clock.now() - ms) / 1_000;
+  }
+
+  function observe(pod: Pod, what: "bound" | "startup"): void {
+    metrics.observe(`pods_${what}_duration_seconds`, {}, since(createdAtMs(pod)));
+    const placedMs = times.placedAtMs(pod);
+    if (placedMs !== undefined)
+      metrics.observe(`pods_provisioning_${what}_duration_seconds`, {}, since(placedMs));
+  }
+
+  function take(pod: Pod, event: MirrorEvent): void {
+    const key = keyOf(pod);
+    const before = waiting.get(key);
+    const started = isReady(pod);
+    if (event === "removed" || started || isTerminal(pod)) {
+      if (before !== undefined && event !== "removed") {
+        if (!before.bound) observe(pod, "bound");
+        if (started) observe(pod, "startup");
+      }
+      waiting.delete(key);
+      times.forget(pod);
+      return;
+    }
+    const bound = isBound(pod);
+    // One that was running when we came has waited we do not know how long.
+    if (before === undefined && pod.status?.phase === "Running") return;
+    if (before !== undefined && !before.bound && bound) observe(pod, "bound");
+    waiting.set(key, { pod, bound });
+  }
+
+  function* waits(
+    isWanted: (one: Waiting) => boolean,
+    sinceMs: (pod: Pod) => number | undefined,
+  ): Iterable<Sample> {
+    for (const one of waiting.values()) {
+      const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
+      if (ms !== undefined) yield { labels: nameOf(one.pod.metadata), value: since(ms) };
+    }
+  }
+
+  function* undecided(): Iterable<Sample> {
+    for (const { sinceMs, ...pod } of times.undecided())
+      yield { labels: nameOf(pod), value: since(sinceMs) };
+  }
+
+  return observer(
+    metrics,
+    "metrics.pod",
+    [
+      ["pods_state", () => states(world)],
+      ["pods_unbound_time_seconds", () => waits(isUnbound, createdAtMs)],
+      ["pods_unstarted_time_seconds", () => waits(isAny, createdAtMs)],
+      ["pods_provisioning_unbound_time_seconds", () => waits(isUnbound, times.placedAtMs)],
+      ["pods_provisioning_unstarted_time_seconds", () => waits(isAny, times.placedAtMs)],
+      ["pods_provisioning_scheduling_undecided_time_seconds", undecided],
+    ],
+    [
+      source(POD, (pod, event) => {
+        take(pod, event);
+        return [];
+      }),
+    ],
+  );
+}
+
+function nameOf(pod: { readonly name: string; readonly namespace?: string | undefined }) {
+  return { name: pod.name, namespace: pod.namespace ?? "" };
+}
+
+function isBound({ spec }: Pod): boolean {
+  return spec.nodeName !== undefined && spec.nodeName !== "";
+}
+
+function isReady({ status }: Pod): boolean {
+  return (
+    status?.phase === "Running" &&
+    status.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true
+  );
+}
+
+function* states(world: World): Iterable<Sample> {
+  const views = new Map(world.cluster.nodes().map((view) => [view.name, view]));
+  for (const pod of pods(world).list())
+    yield { labels: stateOf(pod, views.get(pod.spec.nodeName ?? "")), value: 1 };
+}
+
+function stateOf(pod: Pod, view: NodeView | undefined): Record<string, string> {
+  const labels = view?.labels ?? {};
+  return {
+    ...nameOf(pod.metadata),
+    owner: ownerOf(pod),
+    node: pod.spec.nodeName ?? "",
+    scheduled: String(isBound(pod)),
+    nodepool: labels[NODEPOOL_LABEL_KEY] ?? labels[PROVISIONER_NAME_LABEL_KEY] ?? "",
+    zone: labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
+    arch: labels[ARCH_LABEL_KEY] ?? "",
+    capacity_type: labels[CAPACITY_TYPE_LABEL_KEY] ?? "",
+    instance_type: labels[INSTANCE_TYPE_LABEL_KEY] ?? "",
+    phase: pod.status?.phase ?? "",
+    ready: String(isReady(pod)),
+    managed: String(view?.managed ?? false),
+  };
+}
+
+/** The path of the first owner, as upstream writes it. */
+function ownerOf({ metadata }: Pod): string {
+  const [owner] = metadata.ownerReferences ?? [];
+  if (owner === undefined) return "";
+  const plural = `${owner.kind.toLowerCase()}s`;
+  return `/apis/${owner.apiVersion}/namespaces/${metadata.namespace}/${plural}/${owner.name}`;
+}

@@ -1,0 +1,76 @@
+/**
+ * What each pool's nodes have, may have and cost, read off our picture when somebody looks.
+ * upstream: pkg/controllers/metrics/nodepool/controller.go
+ */
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { Resources } from "../../apis/resources.ts";
+import type { MetricSpec, Sample } from "../../base/metrics.ts";
+import { priceOf } from "../../core/disruption/candidates.ts";
+import type { Controller } from "../../kube/controller.ts";
+import type { LastTypes } from "../metered-cloud.ts";
+import { listPools } from "../pools.ts";
+import type { World } from "../world.ts";
+import { inUnits, resourceType } from "./nodes.ts";
+import { observer } from "./observer.ts";
+
+export const POOL_METRICS: readonly MetricSpec[] = [
+  {
+    name: "nodepools_usage",
+    type: "gauge",
+    help: "What a nodepool's nodes have, by resource.",
+    labels: ["resource_type", "nodepool"],
+  },
+  {
+    name: "nodepools_limit",
+    type: "gauge",
+    help: "What a nodepool's nodes may have, by resource.",
+    labels: ["resource_type", "nodepool"],
+  },
+  {
+    name: "nodepools_cost_total",
+    type: "gauge",
+    help: "What a nodepool's nodes cost an hour, in dollars, at the prices we know. No bill.",
+    labels: ["nodepool"],
+  },
+  {
+    name: "nodepools_cost_tracker_errors_total",
+    type: "counter",
+    help: "How often what a nodepool can launch, and at what price, could not be found out.",
+    labels: ["nodepool"],
+  },
+];
+
+/** Shown also when there is nothing, as in a pool's status. */
+const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, nodes: 0 };
+
+export function poolMetrics(world: World, lastTypes: LastTypes): Controller {
+  const { cluster } = world;
+
+  function* amounts(of: (pool: Pool) => Resources): Iterable<Sample> {
+    for (const pool of listPools(world)) {
+      const resources = of(pool);
+      for (const name in resources)
+        yield {
+          labels: { resource_type: resourceType(name), nodepool: pool.name },
+          value: inUnits(resources, name),
+        };
+    }
+  }
+
+  function* costs(): Iterable<Sample> {
+    const microUsd = new Map<string, number>();
+    for (const { poolId, labels } of cluster.nodes()) {
+      const types = poolId === undefined ? undefined : lastTypes.get(poolId);
+      if (poolId === undefined || types === undefined) continue;
+      microUsd.set(poolId, (microUsd.get(poolId) ?? 0) + priceOf(labels, types));
+    }
+    for (const { id, name } of listPools(world))
+      yield { labels: { nodepool: name }, value: (microUsd.get(id) ?? 0) / 1_000_000 };
+  }
+
+  return observer(world.metrics, "metrics.nodepool", [
+    ["nodepools_usage", () => amounts(({ id }) => ({ ...ZEROS, ...cluster.poolUsage(id) }))],
+    ["nodepools_limit", () => amounts(({ limits }) => limits)],
+    ["nodepools_cost_total", costs],
+  ]);
+}

@@ -1,0 +1,235 @@
+/**
+ * Metrics of the conditions of pools, claims, Nodes and node classes, and of how long their ends take, under
+ * names with the kind (`operator_nodeclaim_status_condition_count`) and, for claims and pools, the deprecated
+ * ones without. upstream: operatorpkg/status/controller.go, metrics.go
+ */
+import { NODE } from "../../apis/core/node.ts";
+import {
+  NODE_INITIALIZED_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  nodeClassLabelKey,
+} from "../../apis/karpenter/labels.ts";
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import type { Condition, Kind, KubeObject } from "../../apis/meta.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { doubling, type MetricSpec, type Sample } from "../../base/metrics.ts";
+import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
+import type { World } from "../world.ts";
+import type { Reader } from "./observer.ts";
+
+export type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
+
+/** One name under which a kind's conditions are shown, and the labels that go with it. */
+interface Family {
+  readonly kind: Kind;
+  /** `operator_nodeclaim`, `operator`. */
+  readonly prefix: string;
+  readonly deprecated: boolean;
+  /** Metric label → the object's label key. */
+  readonly objectLabels: Readonly<Record<string, string>>;
+  readonly fixed: Readonly<Record<string, string>>;
+}
+
+type ProviderFacts = Pick<CloudProvider, "nodeClassKinds">;
+
+/** Of a provider's classes the first is the one of today: older ones had no conditions. */
+function families({ nodeClassKinds }: ProviderFacts): readonly Family[] {
+  const [nodeClass] = nodeClassKinds;
+  const classKeys = nodeClass === undefined ? [] : [nodeClassLabelKey(nodeClass)];
+  const named = (kind: Kind, keys: readonly string[]): Family => ({
+    kind,
+    prefix: `operator_${kind.kind.toLowerCase()}`,
+    deprecated: false,
+    objectLabels: Object.fromEntries(keys.map((key) => [key.replaceAll(/[./-]/g, "_"), key])),
+    fixed: {},
+  });
+  const unnamed = (kind: Kind): Family => ({
+    kind,
+    prefix: "operator",
+    deprecated: true,
+    objectLabels: {},
+    fixed: { group: kind.group, kind: kind.kind },
+  });
+  return [
+    named(NODE_CLAIM as Kind, [...classKeys, NODEPOOL_LABEL_KEY]),
+    named(NODE_POOL as Kind, []),
+    named(NODE as Kind, [...classKeys, NODE_INITIALIZED_LABEL_KEY, NODEPOOL_LABEL_KEY]),
+    ...(nodeClass === undefined ? [] : [named(nodeClass, [])]),
+    unnamed(NODE_CLAIM as Kind),
+    unnamed(NODE_POOL as Kind),
+  ];
+}
+
+const OBJECT = ["namespace", "name"];
+const STATE = ["type", "status", "reason"];
+const BUCKETS = doubling(0.5, 15);
+
+/** Name below the family's prefix → what it is. */
+const SHAPES: Readonly<Record<string, Omit<MetricSpec, "name">>> = {
+  status_condition_count: {
+    type: "gauge",
+    help: "1 for each condition of each object, in its present state.",
+    labels: [...OBJECT, ...STATE],
+  },
+  status_condition_current_status_seconds: {
+    type: "gauge",
+    help: "How long a condition has been in its present state.",
+    labels: [...OBJECT, ...STATE],
+  },
+  status_condition_transition_seconds: {
+    type: "histogram",
+    help: "How long a condition was in a state that it has left.",
+    labels: ["type", "status"],
+    buckets: BUCKETS,
+  },
+  status_condition_transitions_total: {
+    type: "counter",
+    help: "Number of times a condition has come into a state.",
+    labels: STATE,
+  },
+  termination_current_time_seconds: {
+    type: "gauge",
+    help: "How long an object has been on its way out.",
+    labels: OBJECT,
+  },
+  termination_duration_seconds: {
+    type: "histogram",
+    help: "How long it took from an object's deletion until it was gone.",
+    labels: [],
+    buckets: BUCKETS,
+  },
+};
+
+/** Both deprecated families are one metric each. */
+export function statusMetrics(provider: ProviderFacts): readonly MetricSpec[] {
+  const specs = families(provider).flatMap(({ prefix, objectLabels, fixed, deprecated }) =>
+    Object.entries(SHAPES).map(([name, shape]) => ({
+      ...shape,
+      name: `${prefix}_${name}`,
+      unprefixed: true as const,
+      help: deprecated ? `DEPRECATED: use the name with the kind. ${shape.help}` : shape.help,
+      labels: [...shape.labels, ...Object.keys(objectLabels), ...Object.keys(fixed)],
+    })),
+  );
+  return specs.filter((one, at) => specs.findIndex(({ name }) => name === one.name) === at);
+}
+
+/** The gauges of one kind; none for kinds whose conditions are not shown. */
+export function statusReaders(world: World, kind: Kind): readonly Reader[] {
+  return familiesOf(world, kind).flatMap((family): readonly Reader[] => {
+    const { prefix } = family;
+    const inState = (one: Condition) => secondsSince(world, one.lastTransitionTime);
+    return [
+      [`${prefix}_status_condition_count`, () => conditions(world, family, () => 1)],
+      [
+        `${prefix}_status_condition_current_status_seconds`,
+        () => conditions(world, family, inState),
+      ],
+      [`${prefix}_termination_current_time_seconds`, () => terminations(world, family)],
+    ];
+  });
+}
+
+/** Counts what has changed in one object. `after` undefined: it is gone. */
+export function countStatus(
+  world: World,
+  kind: Kind,
+  before: Conditioned,
+  after: Conditioned | undefined,
+): void {
+  for (const family of familiesOf(world, kind)) {
+    const { prefix } = family;
+    if (after === undefined) {
+      const { deletionTimestamp } = before.metadata;
+      if (deletionTimestamp === undefined) continue;
+      const seconds = secondsSince(world, deletionTimestamp);
+      world.metrics.observe(
+        `${prefix}_termination_duration_seconds`,
+        labelsOf(family, before),
+        seconds,
+      );
+      continue;
+    }
+    for (const { was, now } of changes(before, after)) {
+      const labels = labelsOf(family, after);
+      const { type } = now;
+      world.metrics.count(`${prefix}_status_condition_transitions_total`, {
+        ...labels,
+        type,
+        status: now.status,
+        reason: now.reason ?? "",
+      });
+      world.metrics.observe(
+        `${prefix}_status_condition_transition_seconds`,
+        { ...labels, type, status: was.status },
+        secondsSince(world, was.lastTransitionTime, fromRfc3339(now.lastTransitionTime)),
+      );
+    }
+  }
+}
+
+/** Conditions that were there before with another status. */
+export function changes(
+  before: Conditioned,
+  after: Conditioned,
+): readonly { readonly was: Condition; readonly now: Condition }[] {
+  if (before.status?.conditions === after.status?.conditions) return [];
+  const known = new Map((before.status?.conditions ?? []).map((one) => [one.type, one]));
+  return (after.status?.conditions ?? []).flatMap((now) => {
+    const was = known.get(now.type);
+    return was === undefined || was.status === now.status ? [] : [{ was, now }];
+  });
+}
+
+function familiesOf(world: World, kind: Kind): readonly Family[] {
+  return families(world.cloud).filter(
+    (one) => one.kind.group === kind.group && one.kind.kind === kind.kind,
+  );
+}
+
+function* conditions(
+  world: World,
+  family: Family,
+  amount: (condition: Condition) => number,
+): Iterable<Sample> {
+  for (const object of world.mirrors.of(family.kind).list() as readonly Conditioned[]) {
+    const labels = { ...labelsOf(family, object), ...nameOf(object) };
+    for (const one of object.status?.conditions ?? []) {
+      const { type, status, reason = "" } = one;
+      yield { labels: { ...labels, type, status, reason }, value: amount(one) };
+    }
+  }
+}
+
+function* terminations(world: World, family: Family): Iterable<Sample> {
+  for (const object of world.mirrors.of(family.kind).list()) {
+    const { deletionTimestamp } = object.metadata;
+    if (deletionTimestamp === undefined) continue;
+    const labels = { ...labelsOf(family, object), ...nameOf(object) };
+    yield { labels, value: secondsSince(world, deletionTimestamp) };
+  }
+}
+
+function nameOf({ metadata }: KubeObject): Record<string, string> {
+  return { namespace: metadata.namespace ?? "", name: metadata.name };
+}
+
+function labelsOf(
+  { objectLabels, fixed }: Family,
+  { metadata }: KubeObject,
+): Record<string, string> {
+  const labels: Record<string, string> = { ...fixed };
+  for (const label in objectLabels)
+    labels[label] = metadata.labels?.[objectLabels[label] as string] ?? "";
+  return labels;
+}
+
+function secondsSince(
+  { clock }: Pick<World, "clock">,
+  time: string | undefined,
+  untilMs = clock.now(),
+): number {
+  const ms = fromRfc3339(time);
+  return ms === undefined ? 0 : Math.max(0, untilMs - ms) / 1_000;
+}

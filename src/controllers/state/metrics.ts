@@ -1,0 +1,64 @@
+/**
+ * Whether our picture of the cluster is complete, and since when it is not. Always shown: nothing is decided
+ * while it is not. upstream: pkg/controllers/state/metrics.go
+ */
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
+import type { MetricSpec, Sample } from "../../base/metrics.ts";
+import { type Controller, source } from "../../kube/controller.ts";
+import { observer } from "../metrics/observer.ts";
+import type { World } from "../world.ts";
+
+export const STATE_METRICS: readonly MetricSpec[] = [
+  {
+    name: "cluster_state_node_count",
+    type: "gauge",
+    help: "Number of nodes in our picture of the cluster.",
+    labels: [],
+  },
+  {
+    name: "cluster_state_synced",
+    type: "gauge",
+    help: "1 while our picture of the cluster is complete.",
+    labels: [],
+  },
+  {
+    name: "cluster_state_unsynced_time_seconds",
+    type: "gauge",
+    help: "How long our picture of the cluster has been incomplete.",
+    labels: [],
+  },
+];
+
+/** Comes after the feeders of claims: it looks at what they made of an event. */
+export function stateMetrics({ metrics, cluster, clock }: World): Controller {
+  let unsyncedSinceMs: number | undefined;
+
+  function look(): void {
+    unsyncedSinceMs = cluster.synced ? undefined : (unsyncedSinceMs ?? clock.now());
+  }
+
+  function unsyncedSeconds(): number {
+    look();
+    return unsyncedSinceMs === undefined ? 0 : (clock.now() - unsyncedSinceMs) / 1_000;
+  }
+
+  function one(value: number): readonly Sample[] {
+    return [{ labels: {}, value }];
+  }
+
+  return observer(
+    metrics,
+    "state.metrics",
+    [
+      ["cluster_state_node_count", () => one(cluster.nodes().length)],
+      ["cluster_state_synced", () => one(cluster.synced ? 1 : 0)],
+      ["cluster_state_unsynced_time_seconds", () => one(unsyncedSeconds())],
+    ],
+    CLAIM_KINDS.map((kind) =>
+      source(kind, () => {
+        look();
+        return [];
+      }),
+    ),
+  );
+}

@@ -1,0 +1,91 @@
+/**
+ * Counts and times the calls to AWS, each try and each request as a whole, under the names that the AWS SDK
+ * for Go's metrics have: the SDK for JavaScript tells through its middleware, an AWS in this process through
+ * a wrapping of its calls. upstream: awslabs/operatorpkg/aws metrics of the SDK
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Metrics } from "../../base/metrics.ts";
+import { type AwsApi, AwsError } from "./api.ts";
+import { overFields } from "./named-calls.ts";
+
+export interface AwsCall {
+  /** As AWS names it: `EC2`, `SSM`, `Pricing`. */
+  readonly service: string;
+  /** `DescribeSubnets`. */
+  readonly action: string;
+  /** HTTP status; 0 when no answer came. */
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+export interface CallObserver {
+  attempt(call: AwsCall): void;
+  request(call: AwsCall, retries: number): void;
+}
+
+export function callObserver(metrics: Pick<Metrics, "count" | "observe">): CallObserver {
+  const labelsOf = ({ service, action, status }: AwsCall) => ({
+    service,
+    action,
+    code: String(status),
+  });
+  return {
+    attempt: (call) => {
+      const labels = labelsOf(call);
+      const seconds = call.durationMs / 1_000;
+      metrics.count("aws_sdk_go_request_attempt_total", labels);
+      metrics.observe("aws_sdk_go_request_attempt_duration_seconds", labels, seconds);
+    },
+    request: (call, retries) => {
+      const labels = labelsOf(call);
+      metrics.count("aws_sdk_go_request_total", labels);
+      metrics.observe("aws_sdk_go_request_duration_seconds", labels, call.durationMs / 1_000);
+      metrics.observe("aws_sdk_go_request_retry_count", labels, retries);
+    },
+  };
+}
+
+const SERVICES: Readonly<Record<string, string>> = { pricing: "Pricing" };
+
+/** For an AWS without the SDK: each call is one try. */
+export function observedCalls(api: AwsApi, clock: Clock, observer: CallObserver): AwsApi {
+  return overFields(api, (calls, name) =>
+    overFields(calls as object, (call, action) =>
+      typeof call === "function"
+        ? observed(
+            call.bind(calls),
+            {
+              service: SERVICES[name] ?? name.toUpperCase(),
+              action: action.slice(0, 1).toUpperCase() + action.slice(1),
+            },
+            clock,
+            observer,
+          )
+        : call,
+    ),
+  );
+}
+
+type Call = (...args: unknown[]) => Promise<unknown>;
+
+function observed(
+  call: Call,
+  name: Pick<AwsCall, "service" | "action">,
+  clock: Clock,
+  observer: CallObserver,
+): Call {
+  return async (...args) => {
+    const startMs = clock.now();
+    let status = 200;
+    try {
+      return await call(...args);
+    } catch (error) {
+      status = error instanceof AwsError ? error.status : 0;
+      throw error;
+    } finally {
+      const made = { ...name, status, durationMs: clock.now() - startMs };
+      observer.attempt(made);
+      observer.request(made, 0);
+    }
+  };
+}

@@ -1,0 +1,97 @@
+/**
+ * What pools could launch when they were asked last, as the gauges of instance types show it. A pool that
+ * nobody has asked about for a while is gone, or not in use.
+ * upstream: pkg/controllers/metrics/controller.go
+ */
+import type { Clock } from "../../../base/clock.ts";
+import type { Sample } from "../../../base/metrics.ts";
+import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
+
+const REMEMBER_MS = 5 * 60_000;
+
+interface Seen {
+  readonly types: readonly InstanceType[];
+  readonly atMs: number;
+}
+
+interface OfferingSeen {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Micro-dollars an hour, the least; undefined where none is known. */
+  priceMicroUsd: number | undefined;
+  available: boolean;
+}
+
+export class SeenTypes {
+  readonly #clock: Clock;
+  readonly #byPool = new Map<string, Seen>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note(poolId: string, types: readonly InstanceType[]): void {
+    this.#byPool.set(poolId, { types, atMs: this.#clock.now() });
+  }
+
+  *prices(): Iterable<Sample> {
+    for (const { labels, priceMicroUsd } of this.#offerings())
+      if (priceMicroUsd !== undefined) yield { labels, value: priceMicroUsd / 1_000_000 };
+  }
+
+  /** 1 where any pool may have it. `reserved`: also tells of reservations that nobody has. */
+  *availability(reserved: boolean): Iterable<Sample> {
+    for (const { labels, available } of this.#offerings(reserved))
+      yield { labels, value: available ? 1 : 0 };
+  }
+
+  *cores(): Iterable<Sample> {
+    for (const { name, capacity } of this.#types())
+      yield { labels: { instance_type: name }, value: (capacity["cpu"] ?? 0) / 1_000 };
+  }
+
+  *memory(): Iterable<Sample> {
+    for (const { name, capacity } of this.#types())
+      yield { labels: { instance_type: name }, value: capacity["memory"] ?? 0 };
+  }
+
+  /** Each list once, however many pools share it. */
+  #lists(): ReadonlySet<readonly InstanceType[]> {
+    const nowMs = this.#clock.now();
+    for (const [pool, { atMs }] of this.#byPool)
+      if (nowMs - atMs > REMEMBER_MS) this.#byPool.delete(pool);
+    return new Set([...this.#byPool.values()].map(({ types }) => types));
+  }
+
+  #types(): Iterable<InstanceType> {
+    const types = new Map<string, InstanceType>();
+    for (const list of this.#lists()) for (const type of list) types.set(type.name, type);
+    return types.values();
+  }
+
+  #offerings(reserved = false): Iterable<OfferingSeen> {
+    const found = new Map<string, OfferingSeen>();
+    const seen = (instance_type: string, zone: string, capacity_type: string): OfferingSeen => {
+      const key = `${instance_type}/${zone}/${capacity_type}`;
+      let one = found.get(key);
+      if (one === undefined) {
+        const labels = { instance_type, capacity_type, zone };
+        one = { labels, priceMicroUsd: undefined, available: false };
+        found.set(key, one);
+      }
+      return one;
+    };
+    for (const list of this.#lists()) {
+      for (const { name, offerings } of list) {
+        for (const { zone, capacityType, priceMicroUsd, available } of offerings) {
+          const one = seen(name, zone, capacityType);
+          one.available ||= available;
+          // Without a price it is not for sale there.
+          if (priceMicroUsd > 0 || capacityType === "reserved")
+            one.priceMicroUsd = Math.min(one.priceMicroUsd ?? priceMicroUsd, priceMicroUsd);
+          if (reserved) seen(name, zone, "reserved");
+        }
+      }
+    }
+    return found.values();
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Tells of each call that the SDK makes, from inside its chain of middleware: around the whole call, and
+ * within its retries around each try.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { AwsCall, CallObserver } from "./call-metrics.ts";
+
+/** On this clock, to this observer. */
+export interface Observed {
+  readonly clock: Clock;
+  readonly observer: CallObserver;
+}
+
+interface Args {
+  readonly input: object;
+}
+
+type Next = (args: Args) => Promise<unknown>;
+type Middleware = (next: Next, context: { readonly commandName?: string }) => Next;
+
+/** What is needed of the SDK's stack: its own types differ per client. */
+export interface MiddlewareStack {
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  add(middleware: any, options: any): void;
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  addRelativeTo(middleware: any, options: any): void;
+}
+
+export function observeStack(
+  stack: MiddlewareStack,
+  service: string,
+  { clock, observer }: Observed,
+): void {
+  /** By input: the context may be shared by all calls of a command. */
+  const tries = new WeakMap<object, number>();
+
+  function timed(tell: (input: object, call: AwsCall) => void): Middleware {
+    return (next, context) => async (args) => {
+      const startMs = clock.now();
+      const action = (context.commandName ?? "").replace(/Command$/, "");
+      let status = 0;
+      try {
+        const result = await next(args);
+        status = statusOf(result);
+        return result;
+      } catch (error) {
+        status = statusOf(error);
+        throw error;
+      } finally {
+        tell(args.input, { service, action, status, durationMs: clock.now() - startMs });
+      }
+    };
+  }
+
+  const request = timed((input, call) => {
+    observer.request(call, Math.max(0, (tries.get(input) ?? 1) - 1));
+    tries.delete(input);
+  });
+  const attempt = timed((input, call) => {
+    tries.set(input, (tries.get(input) ?? 0) + 1);
+    observer.attempt(call);
+  });
+  stack.add(request, { step: "initialize", priority: "high", name: "karpenterRequests" });
+  stack.addRelativeTo(attempt, {
+    relation: "after",
+    toMiddleware: "retryMiddleware",
+    name: "karpenterAttempts",
+  });
+}
+
+/** Answers hold it in their output, errors themselves; 0 where none came. */
+function statusOf(answer: unknown): number {
+  const holder = (answer as { output?: unknown } | undefined)?.output ?? answer;
+  const { $metadata } = (holder ?? {}) as { $metadata?: { httpStatusCode?: number } };
+  return $metadata?.httpStatusCode ?? 0;
+}
