@@ -7,7 +7,7 @@ import { type ConditionChange, condition } from "../../../apis/karpenter/conditi
 import { NODEPOOL_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Ami } from "../ami/choose.ts";
 import type { SecurityGroup, Subnet } from "../api.ts";
-import { describeError } from "../errors.ts";
+import { describeError, isNotFound } from "../errors.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Reservation } from "../reservation/reservations.ts";
 import { EKS_CLUSTER_TAG, NODECLAIM_TAG, NODECLASS_TAG } from "../tags/tags.ts";
@@ -123,12 +123,19 @@ export function conditionChanges(
     "SecurityGroupsNotFound",
     "SecurityGroupSelector did not match any SecurityGroups",
   );
-  const type = "InstanceProfileReady";
-  if (findings.instanceProfile instanceof Error)
-    changes.push(...unread(nodeClass, type, findings.instanceProfile));
-  else changes.push({ type, status: "True" });
+  changes.push(...profile(nodeClass, findings.instanceProfile));
   changes.push(...setAside(nodeClass, findings));
   return [...changes, validation(nodeClass, changes)];
+}
+
+/** A role that is gone is no matter of trying again: nodes with such a profile could never join. */
+function profile(nodeClass: EC2NodeClass, found: string | Error): readonly ConditionChange[] {
+  const type = "InstanceProfileReady";
+  if (!(found instanceof Error)) return [ok(type)];
+  if (!isNotFound(found)) return unread(nodeClass, type, found);
+  const { role = "" } = nodeClass.spec;
+  const message = `role ${JSON.stringify(role)} does not exist (${describeError(found)}): create it, or name another in spec.role`;
+  return [{ type, status: "False", reason: "RoleNotFound", message }];
 }
 
 function setAside(nodeClass: EC2NodeClass, findings: Findings): readonly ConditionChange[] {

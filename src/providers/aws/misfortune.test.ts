@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { CreateError, NodeClassNotReadyError } from "../../core/cloudprovider/errors.ts";
+import {
+  type AwsWorld,
+  awsClaim,
+  awsWorld,
+  CLUSTER,
+  ec2NodeClass,
+} from "../../testing/aws-world.ts";
+import { pool } from "../../testing/builders.ts";
+
+const ROLE = `KarpenterNodeRole-${CLUSTER}`;
+const MINUTE = 60_000;
+
+let world: AwsWorld;
+afterEach(() => world.stop());
+
+/** Class `default`, and `other` which has nothing to do with what goes wrong. */
+async function begin(spec: Partial<EC2NodeClass["spec"]> = {}): Promise<void> {
+  world = await awsWorld();
+  world.aws.controls.addRole("other-role");
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass(spec));
+  const other = ec2NodeClass({ role: "other-role" });
+  await world.kube.create(EC2_NODE_CLASS, { ...other, metadata: { name: "other" } });
+  await world.clock.advance(2_000);
+}
+
+function claimOf(className = "default"): NodeClaim {
+  return awsClaim(
+    [
+      { key: "node.kubernetes.io/instance-type", operator: "In", values: ["m5.large"] },
+      { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+    ],
+    { nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: className } },
+  );
+}
+
+function launch(className?: string): Promise<NodeClaim> {
+  return world.settle(world.cloud.create(claimOf(className)));
+}
+
+function shown(type: string, className = "default") {
+  return condition(world.kube.find(EC2_NODE_CLASS, className) as EC2NodeClass, type);
+}
+
+describe("credentials that expire", () => {
+  it("fail launches with a reason and change nothing that was known; nothing is left behind", async () => {
+    await begin();
+    const before = world.aws.state.instances.size;
+    const undo = world.aws.faults.failCalls({
+      code: "ExpiredToken",
+      message: "The security token included in the request is expired",
+      status: 403,
+    });
+    await world.clock.advance(3 * MINUTE);
+    const failed = await launch().catch((error) => error);
+    expect(failed).toBeInstanceOf(CreateError);
+    expect(failed.message).toContain("ExpiredToken");
+    expect(shown("Ready")?.status).toBe("True");
+    expect(world.aws.state.instances.size).toBe(before);
+    expect(world.said.join("\n")).toContain("ExpiredToken");
+    undo();
+    await world.clock.advance(3 * MINUTE);
+    await expect(launch()).resolves.toBeDefined();
+  });
+});
+
+describe("a region without prices", () => {
+  it("is said, has the embedded ones, and AWS's own once they come", async () => {
+    const away = { code: "InternalServiceError", message: "no prices today", status: 500 };
+    const undo: (() => void)[] = [];
+    world = await awsWorld(
+      {},
+      {
+        prepare: ({ faults }) => {
+          undo.push(faults.failCalls({ ...away, action: "GetProducts" }));
+          undo.push(faults.failCalls({ ...away, action: "DescribeSpotPriceHistory" }));
+        },
+      },
+    );
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+    await world.clock.advance(2_000);
+    const prices = async (): Promise<readonly number[]> => {
+      const classRef = claimOf().spec.nodeClassRef;
+      const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef })));
+      const found = types.find((one) => one.name === "m5.large");
+      return found?.offerings.map((one) => (one.available ? one.priceMicroUsd : 0)) ?? [];
+    };
+    expect(new Set(await prices())).toEqual(new Set([96_000]));
+    for (const what of ["on-demand", "spot"]) {
+      expect(world.lines).toContain(`retrieving ${what} pricing data, using existing pricing data`);
+    }
+    await expect(launch()).resolves.toBeDefined();
+    for (const end of undo) end();
+    await world.clock.advance(5 * MINUTE);
+    expect(Math.min(...(await prices()))).toBeLessThan(96_000);
+  });
+});
+
+describe("a role that is deleted", () => {
+  it("makes the class not ready and says so, launches nothing, and spares other classes", async () => {
+    await begin();
+    world.aws.state.roles.delete(ROLE);
+    for (const profile of world.aws.state.profiles.values()) {
+      if (profile.role === ROLE) (profile as { role: string | undefined }).role = undefined;
+    }
+    await world.clock.advance(20 * MINUTE);
+    expect(shown("InstanceProfileReady")).toMatchObject({
+      status: "False",
+      reason: "RoleNotFound",
+    });
+    expect(shown("InstanceProfileReady")?.message).toContain(`role "${ROLE}" does not exist`);
+    expect(shown("Ready")?.status).toBe("False");
+    await expect(launch()).rejects.toThrow(NodeClassNotReadyError);
+    expect(shown("Ready", "other")?.status).toBe("True");
+    await expect(launch("other")).resolves.toBeDefined();
+    world.aws.controls.addRole(ROLE);
+    await world.clock.advance(20 * MINUTE);
+    expect(shown("Ready")?.status).toBe("True");
+    await expect(launch()).resolves.toBeDefined();
+  });
+});
+
+describe("an image that vanishes", () => {
+  it("fails the launch under way with a reason, then makes the class not ready; others go on", async () => {
+    await begin({ amiSelectorTerms: [{ id: "ami-gone" }] });
+    world.aws.controls.addImage({ id: "ami-gone", name: "own" });
+    await world.clock.advance(2 * MINUTE);
+    expect(shown("Ready")?.status).toBe("True");
+    const before = world.aws.state.instances.size;
+    world.aws.state.images.delete("ami-gone");
+    const failed = await launch().catch((error) => error);
+    expect(failed).toBeInstanceOf(CreateError);
+    expect(failed.conditionReason).toBe("AMINotFound");
+    await world.clock.advance(20 * MINUTE);
+    expect(shown("AMIsReady")).toMatchObject({ status: "False", reason: "AMINotFound" });
+    await expect(launch()).rejects.toThrow(NodeClassNotReadyError);
+    expect(world.aws.state.instances.size).toBe(before);
+    await expect(launch("other")).resolves.toBeDefined();
+  });
+});
+
+describe("throttled questions", () => {
+  it("of every kind leave the class ready, launches working, and few calls made", async () => {
+    await begin();
+    const undo = world.aws.faults.throttle();
+    const mark = world.aws.journal.mark;
+    await world.clock.advance(10 * MINUTE);
+    expect(shown("Ready")?.status).toBe("True");
+    const asked = new Map<string, number>();
+    for (const { action } of world.aws.journal.calls({ after: mark })) {
+      asked.set(action, (asked.get(action) ?? 0) + 1);
+    }
+    expect(Math.max(...asked.values())).toBeLessThan(40);
+    undo();
+    await expect(launch()).resolves.toBeDefined();
+  });
+});
