@@ -15,6 +15,7 @@ import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import { survey } from "../../core/disruption/survey.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { sameItems } from "../../core/provisioning/what-if.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";
@@ -51,7 +52,7 @@ export async function surroundings(
     .filter(() => world.settings.gates.staticCapacity)
     .map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
   const isSame = last !== undefined && samePicture(last.scheduling, scheduling);
-  const simulator = isSame ? last.simulator : createSimulator(scheduling);
+  const simulator = isSame ? last.simulator : createSimulator(scheduling, last?.simulator);
   return { pools, scheduling, staticPools, simulator };
 }
 
@@ -73,10 +74,6 @@ function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
       return same && deepEqual(usage, other.usage);
     })
   );
-}
-
-function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((item, index) => item === b[index]);
 }
 
 /** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */

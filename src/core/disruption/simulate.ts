@@ -42,15 +42,31 @@ export interface Simulator {
 
 const MAX_SHOWN = 5;
 
-/** `input.pods`: those that need a place as it is: pending ones, and those of nodes that leave. */
-export function createSimulator(input: SchedulingInput): Simulator {
-  let prepared: WhatIf | undefined;
-  const whatIf = () => {
-    prepared ??= new WhatIf(input);
-    return prepared;
-  };
+/** What was made ready for one picture. */
+interface Prepared {
+  readonly whatIf: WhatIf;
+  readonly input: SchedulingInput;
+}
+
+/** Who has it: it is handed on from one simulator to the next. */
+const prepared = new WeakMap<Simulator, Prepared>();
+
+/**
+ * `input.pods`: those that need a place as it is: pending ones, and those of nodes that leave. `last`: of
+ * the cluster as it was a while ago; what it made ready is taken over where it still holds.
+ */
+export function createSimulator(input: SchedulingInput, last?: Simulator): Simulator {
   const views = new Map(input.nodes.map((node) => [node.name, node]));
-  return {
+  const whatIf = () => {
+    const known = prepared.get(simulator);
+    if (known?.input === input) return known.whatIf;
+    prepared.delete(simulator);
+    const goesOn = known?.whatIf.follow(input) === true;
+    const one = goesOn ? known.whatIf : new WhatIf(input);
+    prepared.set(simulator, { whatIf: one, input });
+    return one;
+  };
+  const simulator: Simulator = {
     without: (candidates, below) => simulate(whatIf(), views, candidates, below),
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
@@ -64,6 +80,12 @@ export function createSimulator(input: SchedulingInput): Simulator {
       return going.map(({ candidate }) => candidate);
     },
   };
+  const inherited = last === undefined ? undefined : prepared.get(last);
+  if (last !== undefined && inherited !== undefined) {
+    prepared.delete(last);
+    prepared.set(simulator, inherited);
+  }
+  return simulator;
 }
 
 function simulate(

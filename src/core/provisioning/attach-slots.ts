@@ -31,13 +31,19 @@ export function seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): See
 
 export class AttachSlots {
   readonly #types: readonly InstanceType[];
-  readonly #seen: SeenSlots;
+  #seen: SeenSlots;
   readonly #byDriver = new Map<string, readonly number[]>();
 
   /** `types`: as in the table, so that bits mean the same. */
   constructor(types: readonly InstanceType[], seen: SeenSlots) {
     this.#types = types;
     this.#seen = seen;
+  }
+
+  /** What running machines say by now. */
+  see(seen: SeenSlots): void {
+    this.#seen = seen;
+    this.#byDriver.clear();
   }
 
   /** Types that attach all of this; undefined = every type does. */

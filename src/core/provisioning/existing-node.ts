@@ -66,7 +66,7 @@ const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 /** A node that exists defines all its labels: what it does not have, it does not have. */
 export class ExistingNode implements Place {
   /** Position among the targets. */
-  readonly index: number;
+  index: number;
   readonly view: NodeView;
   readonly hostname: string;
   readonly taints: readonly Taint[];
@@ -204,8 +204,17 @@ export function targetNodes(
   views: readonly NodeView[],
   daemonPods: readonly Pod[],
 ): ExistingNode[] {
-  return views
-    .filter((view) => !view.deleting)
-    .toSorted((a, b) => Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1))
-    .map((view, index) => new ExistingNode(view, daemonPods, index));
+  return putInOrder(
+    views.filter((view) => !view.deleting).map((view) => new ExistingNode(view, daemonPods)),
+  );
+}
+
+/** Sorted, each with its index. */
+export function putInOrder(nodes: readonly ExistingNode[]): ExistingNode[] {
+  const sorted = nodes.toSorted(
+    ({ view: a }, { view: b }) =>
+      Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1),
+  );
+  for (const [index, node] of sorted.entries()) node.index = index;
+  return sorted;
 }

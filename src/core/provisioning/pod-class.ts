@@ -97,6 +97,11 @@ export class PodClasses {
     this.#complete = options.complete;
   }
 
+  /** Different wishes that were ever announced. */
+  get size(): number {
+    return this.#drafts.size;
+  }
+
   /** First pass over the batch: registers the pod's topology groups. */
   announce(written: Pod): Draft {
     const pod = this.#complete?.(written) ?? written;
@@ -208,13 +213,14 @@ export class PodClasses {
   }
 }
 
-/** The variant as if nothing had been tried yet; what depends on nodes and pods alone is kept. */
+/** The variant as if nothing had been tried yet. */
 export function untried(variant: Variant): Variant {
   const deadClaims = new Marks();
   const [, ...closing] = variant.closed;
   return {
     ...variant,
     ruledOut: new Marks(),
+    metNodes: new Marks(),
     deadNodes: new Marks(),
     deadClaims,
     closed: [deadClaims, ...closing],

@@ -158,6 +158,15 @@ export function creditLimits(template: Template, capacities: readonly Resources[
   return () => Object.assign(budget, { remaining, within, exhausted });
 }
 
+/** The pool's nodes use this much by now. */
+export function resetLimits(template: Template, usage: Resources): void {
+  const { budget, pool, usable } = template;
+  budget.remaining = { ...remainingLimits(pool.limits, usage) };
+  budget.within = usable.slice();
+  budget.exhausted = false;
+  applyLimits(template);
+}
+
 /** Drops the types of which the pool's daemons hold a port that the pod wants too. */
 export function dropPortConflicts(
   template: Template,

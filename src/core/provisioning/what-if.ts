@@ -6,18 +6,22 @@
  * Pods that wait for a place anyway, and find one on a node that is there, keep it: they are put there
  * before the first question. Those that need a new node of their own play no part.
  */
-import { isTerminating, type Pod } from "../../apis/core/pod.ts";
+import { hostPorts } from "../../apis/core/host-ports.ts";
+import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
+import { deepEqual } from "../../base/json.ts";
 import { intersectionOf } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { refusal } from "./eligibility.ts";
-import { ExistingNode } from "./existing-node.ts";
+import { seenSlots } from "./attach-slots.ts";
+import { Census, type Host, stayingPods } from "./census.ts";
+import { hasDynamicResources, refusal } from "./eligibility.ts";
+import { ExistingNode, putInOrder } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
@@ -29,12 +33,12 @@ import {
   untried,
   type Variant,
 } from "./pod-class.ts";
-import { creditLimits } from "./pool-template.ts";
+import { creditLimits, resetLimits } from "./pool-template.ts";
 import { PriceFloor } from "./price-floor.ts";
 import { inOrder, Queue, type QueuedPod } from "./queue.ts";
 import type { PlannedClaim, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
-import { createPass, heldTerms, type Pass, place } from "./solve.ts";
+import { createPass, type Pass, place } from "./solve.ts";
 import type { TopologyGroup } from "./topology-group.ts";
 
 export interface Without {
@@ -47,12 +51,6 @@ export interface Without {
 }
 
 const MAX_EXPLAINED = 5;
-
-/** A node, and who is counted as being there. */
-interface Host {
-  readonly place: ExistingNode;
-  readonly counted: readonly TopologyGroup[];
-}
 
 /** A node that might go, and its pods that would need a place. */
 export interface Leaving {
@@ -76,17 +74,25 @@ interface Mark {
   readonly changes: number;
 }
 
+/** A waiting pod's room. */
+interface Housed {
+  readonly place: ExistingNode;
+  readonly groups: readonly TopologyGroup[];
+  readonly takeBack: () => void;
+}
+
 export class WhatIf {
-  readonly #input: SchedulingInput;
+  #input: SchedulingInput;
   readonly #volumes: VolumeIndex;
   readonly #base: ReturnType<typeof createPass>;
   readonly #drafts = new Map<Pod, Draft>();
   readonly #classes = new Map<Pod, PodClass>();
-  readonly #hosts = new Map<string, Host>();
-  /** Nodes by host name: who has one to itself is not concerned by what happens on others. */
-  readonly #perHostname = new Map<string, number>();
-  /** Domains that only nodes make: how many do. */
-  readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
+  readonly #census: Census;
+  /** Those that may take pods, by index; who has left is `gone`. */
+  #nodes: readonly ExistingNode[];
+  #housed: readonly Housed[] = [];
+  /** Wishes of pods long gone are kept: with more of them the picture is made anew. */
+  readonly #mostWishes: number;
   readonly #kinds = new Map<string, Kind>();
   #trying: Trying;
   #prices: PriceFloor | undefined;
@@ -100,10 +106,52 @@ export class WhatIf {
     this.#base = createPass(input, this.#volumes, false);
     this.#ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
     this.#trying = this.#newTrying();
+    this.#nodes = this.#base.nodes;
     const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
     this.#announce(waiting);
-    this.#countWhatRuns(new Set(input.pods.map(keyOf)));
+    for (const view of input.nodes) this.#announce(movable(view));
+    this.#mostWishes = 2 * this.#base.classes.size + 1_000;
+    const batch = new Set(input.pods.map(keyOf));
+    this.#census = new Census(this.#base.context.topology, everyPod(input.nodes, batch));
+    const targets = new Map(this.#nodes.map((node) => [node.view.name, node]));
+    for (const view of input.nodes) {
+      const target = targets.get(view.name);
+      const place = target ?? new ExistingNode(view, []);
+      this.#census.add(place, target !== undefined, stayingPods(view, batch));
+    }
     this.#house(waiting);
+  }
+
+  /**
+   * Goes on from another picture of the same cluster: what has changed is counted anew, the rest stays.
+   * False: too much has changed, and this one is good for nothing any more; make a new one.
+   */
+  follow(input: SchedulingInput): boolean {
+    if (this.#base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input))
+      return false;
+    const before = this.#input;
+    const { context, templates } = this.#base;
+    const known = context.topology.groups.length;
+    const batch = new Set(input.pods.map(keyOf));
+    const changed = changedNodes(before, input, batch);
+    const left = this.#leave(before, input, changed);
+    if (left === undefined) return false;
+    this.#input = input;
+    this.#volumes.see(input.volumes.csiNodes);
+    const seen = seenSlots(input.nodes, this.#volumes);
+    const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
+    for (const template of templates) {
+      resetLimits(template, usage.get(template.pool.id) ?? NO_RESOURCES);
+      template.slots.see(seen);
+    }
+    const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
+    this.#announce(waiting);
+    for (const view of changed) this.#announce(movable(view));
+    this.#come(changed, left, batch);
+    // A rule that nobody had before: it would have to be asked about everybody.
+    if (context.topology.groups.length > known) return false;
+    this.#house(waiting);
+    return true;
   }
 
   /**
@@ -111,7 +159,7 @@ export class WhatIf {
    * can be had for less than `belowMicroUsd` an hour; absent: of any.
    */
   without(nodeNames: readonly string[], moving: readonly Pod[], belowMicroUsd?: number): Without {
-    const hosts = nodeNames.flatMap((name) => this.#hosts.get(name) ?? []);
+    const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
     const displaced = hosts.flatMap(({ place: { pods } }) => pods);
     const pods = [...moving, ...displaced];
     const refused: UnschedulablePod[] = [];
@@ -153,7 +201,7 @@ export class WhatIf {
     const supposed = this.#begin([]);
     try {
       return leaving.filter((one) => {
-        const host = this.#hosts.get(one.nodeName);
+        const host = this.#census.host(one.nodeName);
         if (host === undefined || supposed.touched.has(host.place)) return false;
         const before = this.#mark(supposed);
         const pods = [...one.pods, ...host.place.pods];
@@ -191,63 +239,78 @@ export class WhatIf {
     return known.reason;
   }
 
-  /** Every pod that a question could be about: all topology groups must be known before counting. */
-  #announce(waiting: readonly Pod[]): void {
-    const { classes } = this.#base;
-    const movable = this.#input.nodes
-      .filter(({ managed, deleting }) => managed && !deleting)
-      .flatMap(({ pods }) => pods.filter(isReschedulable));
-    for (const pod of [...waiting, ...movable]) this.#drafts.set(pod, classes.announce(pod));
+  /** Pods that a question could be about: all topology groups must be known before counting. */
+  #announce(pods: readonly Pod[]): void {
+    for (const pod of pods) this.#drafts.set(pod, this.#base.classes.announce(pod));
   }
 
-  #countWhatRuns(batch: ReadonlySet<string>): void {
-    const { topology } = this.#base.context;
-    const targets = new Map(this.#base.nodes.map((node) => [node.view.name, node]));
-    const running = this.#input.nodes.map((view) => ({
-      place: targets.get(view.name) ?? new ExistingNode(view, []),
-      staying: view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod))),
-    }));
-    const held = new Map<Pod, readonly TopologyGroup[]>();
-    for (const pod of running.flatMap(({ staying }) => staying)) {
-      const terms = heldTerms(pod);
-      if (terms.length === 0) continue;
-      const { namespace = "default", labels = {} } = pod.metadata;
-      const owner = { namespace, labels };
-      held.set(
-        pod,
-        terms.map((term) => topology.affinity(term, "antiAffinity", owner, true)),
-      );
-    }
-    this.#addDomains();
-    for (const { place: node, staying } of running) {
-      const counted = staying.flatMap((pod) => {
-        const { namespace = "default", labels = {} } = pod.metadata;
-        const direct = topology.selecting(namespace, labels).filter(({ inverse }) => !inverse);
-        return [...(held.get(pod) ?? []), ...direct];
-      });
-      for (const group of counted) topology.count(group, node);
-      this.#hosts.set(node.view.name, { place: node, counted });
-      this.#perHostname.set(node.hostname, (this.#perHostname.get(node.hostname) ?? 0) + 1);
+  #forget(pods: readonly Pod[]): void {
+    for (const pod of pods) {
+      this.#drafts.delete(pod);
+      this.#classes.delete(pod);
     }
   }
 
-  /** Nodes are domains too; those that no pool could make go with their last node. */
-  #addDomains(): void {
-    const { context, nodes } = this.#base;
-    const possible = new Map(
-      context.topology.groups.map((group) => [group, new Set(group.counts.keys())]),
-    );
-    for (const node of nodes) context.topology.addDomains(node);
-    for (const [group, fromPools] of possible) {
-      if (group.key === HOSTNAME_LABEL_KEY || group.counts.size === fromPools.size) continue;
-      const counts = new Map<string, number>();
-      for (const node of nodes) {
-        const domain = node.domain(group.key);
-        if (domain === undefined || fromPools.has(domain) || !group.counts.has(domain)) continue;
-        counts.set(domain, (counts.get(domain) ?? 0) + 1);
+  /**
+   * Takes back what the picture before knew of nodes that have changed; says where those stood. Undefined:
+   * not to be had, for two nodes have one host name.
+   */
+  #leave(
+    before: SchedulingInput,
+    now: SchedulingInput,
+    changed: readonly NodeView[],
+  ): ReadonlyMap<string, ExistingNode> | undefined {
+    for (const { place, groups, takeBack } of this.#housed) {
+      takeBack();
+      this.#census.uncount(groups, place);
+      this.#trying.roomAgain(place.index);
+    }
+    this.#housed = [];
+    this.#forget(before.pods);
+    const names = new Set(changed.map(({ name }) => name));
+    if (before.nodes !== now.nodes) {
+      const there = new Set(now.nodes.map(({ name }) => name));
+      for (const { name } of before.nodes) if (!there.has(name)) names.add(name);
+    }
+    const left = new Map<string, ExistingNode>();
+    for (const name of names) {
+      const host = this.#census.host(name);
+      if (host === undefined) continue;
+      if (this.#census.sharesItsHost(host.place)) return undefined;
+      this.#census.remove(name);
+      this.#forget(host.place.view.pods);
+      if (!host.isTarget) continue;
+      host.place.gone = true;
+      left.set(name, host.place);
+    }
+    return left;
+  }
+
+  /** Counts what has changed. Who can take the place of its former self does; else all are put in order. */
+  #come(
+    changed: readonly NodeView[],
+    left: ReadonlyMap<string, ExistingNode>,
+    batch: ReadonlySet<string>,
+  ): void {
+    const daemons = this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod));
+    const nodes = [...this.#nodes];
+    let isInOrder = true;
+    for (const view of changed) {
+      const former = left.get(view.name);
+      const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.index);
+      this.#census.add(place, !view.deleting, stayingPods(view, batch));
+      if (view.deleting) continue;
+      const isAlike = former?.view.initialized === view.initialized;
+      if (isAlike && !this.#census.sharesItsHost(place)) {
+        nodes[place.index] = place;
+        this.#trying.roomAgain(place.index);
+      } else {
+        isInOrder = false;
+        nodes.push(place);
       }
-      this.#nodesIn.set(group, counts);
     }
+    this.#nodes = isInOrder ? nodes : putInOrder(nodes.filter(({ gone }) => !gone));
+    if (!isInOrder) this.#trying = this.#newTrying();
   }
 
   /** Waiting pods that find room as it is have it from now on. */
@@ -258,17 +321,19 @@ export class WhatIf {
     const housed = placedOn(supposed.touched);
     this.#end(supposed);
     const { topology } = this.#base.context;
-    for (const { nodeName, pods } of housed) {
-      const node = this.#hosts.get(nodeName)?.place;
-      assert(node !== undefined, "pods are placed on nodes that are there");
+    this.#housed = housed.map(({ nodeName, pods }) => {
+      const place = this.#census.host(nodeName)?.place;
+      assert(place !== undefined, "pods are placed on nodes that are there");
+      const takeBack = place.remember();
+      const groups: TopologyGroup[] = [];
       for (const pod of pods) {
         const podClass = this.#classOf(pod);
-        node.add(pod, podClass, this.#volumes);
-        for (const group of podClass.countedBy) topology.count(group, node);
+        place.add(pod, podClass, this.#volumes);
+        groups.push(...podClass.countedBy);
       }
-    }
-    // Rooms have become smaller.
-    this.#trying = this.#newTrying();
+      for (const group of groups) topology.count(group, place);
+      return { place, groups, takeBack };
+    });
   }
 
   #classOf(pod: Pod): PodClass {
@@ -290,11 +355,12 @@ export class WhatIf {
     const fresh: ExistingNode[] = [];
     const pass: Pass = {
       ...this.#base,
+      nodes: this.#nodes,
       templates,
       context: { ...context, reservations: context.reservations.copy(), strictReservations: false },
       classes: this.#trying,
       claims: new OpenClaims(),
-      isAsEver: (node) => !(node.gone || touched.has(node) || this.#sharesItsHost(node)),
+      isAsEver: (node) => !(node.gone || touched.has(node) || this.#census.sharesItsHost(node)),
       onTouch: (node) => {
         if (touched.has(node)) return;
         touched.set(node, node.pods.length);
@@ -330,7 +396,7 @@ export class WhatIf {
         for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
       topology.leave(node);
     }
-    this.#forgetDomains(gone);
+    this.#census.forgetDomains(gone);
   }
 
   #onlyBelow({ pass, undo }: Supposed, belowMicroUsd: number): void {
@@ -349,10 +415,6 @@ export class WhatIf {
     return this.#prices;
   }
 
-  #sharesItsHost({ hostname }: ExistingNode): boolean {
-    return (this.#perHostname.get(hostname) ?? 0) > 1;
-  }
-
   #mark({ undo }: Supposed): Mark {
     return { undo: undo.length, changes: this.#base.context.topology.changes };
   }
@@ -366,19 +428,6 @@ export class WhatIf {
   #end(supposed: Supposed): void {
     this.#backTo(supposed, { undo: 0, changes: 0 });
     this.#base.context.topology.end();
-  }
-
-  #forgetDomains(hosts: readonly Host[]): void {
-    const { topology } = this.#base.context;
-    for (const [group, counts] of this.#nodesIn) {
-      const leaving = new Map<string, number>();
-      for (const { place: node } of hosts) {
-        const domain = node.domain(group.key);
-        if (domain !== undefined) leaving.set(domain, (leaving.get(domain) ?? 0) + 1);
-      }
-      for (const [domain, count] of leaving)
-        if (counts.get(domain) === count) topology.forgetDomain(group, domain);
-    }
   }
 }
 
@@ -419,6 +468,16 @@ class Trying {
     return fresh;
   }
 
+  /** The node is not as it was when it refused. */
+  roomAgain(index: number): void {
+    for (const { variants } of this.#originals.keys()) {
+      for (const { ruledOut, metNodes } of variants) {
+        ruledOut?.delete(index);
+        metNodes.delete(index);
+      }
+    }
+  }
+
   forget(): void {
     for (const podClass of this.#used) {
       podClass.failedAt = -1;
@@ -427,6 +486,61 @@ class Trying {
     }
     this.#used.clear();
   }
+}
+
+/** Pods that may have to leave the node. */
+function movable({ managed, deleting, pods }: NodeView): readonly Pod[] {
+  return managed && !deleting ? pods.filter(isReschedulable) : [];
+}
+
+function* everyPod(nodes: readonly NodeView[], batch: ReadonlySet<string>): Iterable<Pod> {
+  for (const view of nodes) yield* stayingPods(view, batch);
+}
+
+/** Nodes that are new or others than before, and those with pods that no longer or only now wait. */
+function changedNodes(
+  before: SchedulingInput,
+  now: SchedulingInput,
+  batch: ReadonlySet<string>,
+): readonly NodeView[] {
+  const known = new Map(before.nodes.map((view) => [view.name, view]));
+  const batchBefore = new Set(before.pods.map(keyOf));
+  const moved = new Set<string | undefined>();
+  for (const pod of before.pods) if (!batch.has(keyOf(pod))) moved.add(pod.spec.nodeName);
+  for (const pod of now.pods) if (!batchBefore.has(keyOf(pod))) moved.add(pod.spec.nodeName);
+  return now.nodes.filter((view) => known.get(view.name) !== view || moved.has(view.name));
+}
+
+/** Whether all that a picture is made of once is the same in both: all but pods, nodes and usage. */
+function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
+  return (
+    a.defaultSpread === undefined &&
+    b.defaultSpread === undefined &&
+    deepEqual(a.options, b.options) &&
+    deepEqual(a.daemonPods.map(asOverhead), b.daemonPods.map(asOverhead)) &&
+    sameItems(a.namespaces, b.namespaces) &&
+    sameItems(a.volumes.claims, b.volumes.claims) &&
+    sameItems(a.volumes.volumes, b.volumes.volumes) &&
+    sameItems(a.volumes.classes, b.volumes.classes) &&
+    deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
+    a.pools.length === b.pools.length &&
+    a.pools.every(({ pool, instanceTypes }, index) => {
+      const other = b.pools[index];
+      return instanceTypes === other?.instanceTypes && deepEqual(pool, other.pool);
+    })
+  );
+}
+
+/** Objects never change: equal ones are the very same. */
+export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
+}
+
+/** What of a daemon matters for nodes: its live pods differ in names only. */
+function asOverhead(pod: Pod): unknown {
+  const { tolerations, nodeSelector, affinity } = pod.spec;
+  const isLeftOut = hasDynamicResources(pod);
+  return [podRequests(pod), hostPorts(pod), tolerations, nodeSelector, affinity, isLeftOut];
 }
 
 /** A node of ours that is not ready may never be: nothing is taken down on its account. */

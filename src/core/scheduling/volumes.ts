@@ -31,12 +31,12 @@ const IN_TREE_DRIVERS: Readonly<Record<string, string>> = { "kubernetes.io/aws-e
 const NOWHERE: VolumeUsage = new Map();
 const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
-/** Looks volumes up by name. One per planning pass. */
+/** Looks volumes up by name. */
 export class VolumeIndex {
   readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>;
   readonly #volumes: ReadonlyMap<string, PersistentVolume>;
   readonly #classes: ReadonlyMap<string, StorageClass>;
-  readonly #csiNodes: ReadonlyMap<string, CSINode>;
+  #csiNodes: ReadonlyMap<string, CSINode>;
   readonly #unsupported: readonly string[];
 
   constructor(objects: VolumeObjects) {
@@ -45,6 +45,11 @@ export class VolumeIndex {
     this.#classes = byName(objects.classes);
     this.#csiNodes = byName(objects.csiNodes);
     this.#unsupported = objects.unsupportedProvisioners ?? [];
+  }
+
+  /** How much nodes can attach by now. */
+  see(csiNodes: readonly CSINode[]): void {
+    this.#csiNodes = byName(csiNodes);
   }
 
   /** Why planning cannot place this pod; undefined when its volumes are in order. */

@@ -1,0 +1,158 @@
+/**
+ * The nodes of a prepared picture, and who is counted as being there. A node can come and leave again;
+ * what is left is as if it had never been: counts, domains that only nodes make, and hosts that a rule
+ * looks at. So a picture can follow a cluster without being made anew.
+ */
+import { isTerminating, type Pod } from "../../apis/core/pod.ts";
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { assert } from "../../base/assert.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { ExistingNode } from "./existing-node.ts";
+import { heldTerms } from "./solve.ts";
+import type { Topology } from "./topology.ts";
+import { eligible, type TopologyGroup } from "./topology-group.ts";
+
+/** A node, and who is counted as being there. */
+export interface Host {
+  readonly place: ExistingNode;
+  /** It is not leaving: pods may go there, and it stands for its domains. */
+  readonly isTarget: boolean;
+  /** Once for each pod that the group counts. */
+  readonly counted: readonly TopologyGroup[];
+}
+
+export class Census {
+  readonly #topology: Topology;
+  readonly #hosts = new Map<string, Host>();
+  /** Nodes by host name: who has one to itself is not concerned by what happens on others. */
+  readonly #perHostname = new Map<string, number>();
+  /** Domains that new nodes could be in. */
+  readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
+  /** Domains that only nodes make: how many do. */
+  readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
+
+  /** Before anybody is counted. `running`: pods whose terms make groups of their own. */
+  constructor(topology: Topology, running: Iterable<Pod>) {
+    this.#topology = topology;
+    for (const pod of running) heldGroups(topology, pod);
+    for (const group of topology.groups) {
+      if (group.key === HOSTNAME_LABEL_KEY) continue;
+      this.#possible.set(group, new Set(group.counts.keys()));
+      this.#nodesIn.set(group, new Map());
+    }
+  }
+
+  host(name: string): Host | undefined {
+    return this.#hosts.get(name);
+  }
+
+  get names(): Iterable<string> {
+    return this.#hosts.keys();
+  }
+
+  /** Whether the node's host name is another node's too. */
+  sharesItsHost({ hostname }: ExistingNode): boolean {
+    return (this.#perHostname.get(hostname) ?? 0) > 1;
+  }
+
+  /** `staying`: those of its pods that are counted, see {@link stayingPods}. */
+  add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[]): void {
+    if (isTarget) {
+      this.#topology.addDomains(place);
+      this.#stand(place, 1);
+    }
+    const counted: TopologyGroup[] = [];
+    for (const pod of staying) {
+      const { namespace = "default", labels = {} } = pod.metadata;
+      counted.push(...heldGroups(this.#topology, pod));
+      for (const group of this.#topology.selecting(namespace, labels))
+        if (!group.inverse) counted.push(group);
+    }
+    for (const group of counted) this.#topology.count(group, place);
+    this.#hosts.set(place.view.name, { place, isTarget, counted });
+    this.#perHostname.set(place.hostname, (this.#perHostname.get(place.hostname) ?? 0) + 1);
+  }
+
+  remove(name: string): void {
+    const host = this.#hosts.get(name);
+    assert(host !== undefined, "only a node that is there can leave");
+    const { place, isTarget, counted } = host;
+    this.#hosts.delete(name);
+    const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
+    if (others > 0) this.#perHostname.set(place.hostname, others);
+    else this.#perHostname.delete(place.hostname);
+    if (isTarget) {
+      this.#topology.leave(place);
+      for (const group of this.#stand(place, -1)) this.#tidy(group, place);
+    }
+    this.uncount(counted, place);
+  }
+
+  /** Takes back, for good, that pods were counted there. */
+  uncount(groups: readonly TopologyGroup[], place: ExistingNode): void {
+    for (const group of groups) this.#topology.uncount(group, place);
+    for (const group of new Set(groups)) this.#tidy(group, place);
+  }
+
+  /** Takes domains away that are no more without these nodes. */
+  forgetDomains(gone: readonly Host[]): void {
+    for (const [group, counts] of this.#nodesIn) {
+      if (counts.size === 0) continue;
+      const leaving = new Map<string, number>();
+      for (const { place, isTarget } of gone) {
+        const domain = isTarget ? this.#standsFor(group, place) : undefined;
+        if (domain !== undefined) leaving.set(domain, (leaving.get(domain) ?? 0) + 1);
+      }
+      for (const [domain, count] of leaving) {
+        const isEmpty = (group.counts.get(domain) ?? 0) <= 0;
+        if (isEmpty && counts.get(domain) === count) this.#topology.forgetDomain(group, domain);
+      }
+    }
+  }
+
+  /** The group's domain that would not be there without nodes like this one. */
+  #standsFor(group: TopologyGroup, place: ExistingNode): string | undefined {
+    const domain = place.domain(group.key);
+    if (domain === undefined || this.#possible.get(group)?.has(domain)) return undefined;
+    return eligible(group.filter, place) ? domain : undefined;
+  }
+
+  #stand(place: ExistingNode, change: 1 | -1): readonly TopologyGroup[] {
+    const concerned: TopologyGroup[] = [];
+    for (const [group, counts] of this.#nodesIn) {
+      const domain = this.#standsFor(group, place);
+      if (domain === undefined) continue;
+      counts.set(domain, (counts.get(domain) ?? 0) + change);
+      if (counts.get(domain) === 0) counts.delete(domain);
+      concerned.push(group);
+    }
+    return concerned;
+  }
+
+  /** What nobody counts and nothing makes is no domain. */
+  #tidy(group: TopologyGroup, place: ExistingNode): void {
+    const onHosts = group.key === HOSTNAME_LABEL_KEY;
+    const domain = onHosts ? place.hostname : place.domain(group.key);
+    if (domain === undefined || group.counts.get(domain) !== 0) return;
+    const isMade =
+      !onHosts && (this.#possible.get(group)?.has(domain) || this.#nodesIn.get(group)?.has(domain));
+    if (isMade !== true) this.#topology.forgetDomain(group, domain);
+  }
+}
+
+/** Who of a node's pods is counted there: those that are neither leaving nor looked at anew. */
+export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonly Pod[] {
+  return view.pods.filter(
+    (pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))),
+  );
+}
+
+function heldGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
+  const terms = heldTerms(pod);
+  if (terms.length === 0) return NONE;
+  const { namespace = "default", labels = {} } = pod.metadata;
+  return terms.map((term) => topology.affinity(term, "antiAffinity", { namespace, labels }, true));
+}
+
+const NONE: readonly TopologyGroup[] = [];

@@ -1,0 +1,211 @@
+/**
+ * A picture that followed a cluster through changes gives the answers of one made anew, and a chain of
+ * hundreds of changes leaves nothing behind.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { keyOf } from "../../apis/meta.ts";
+import {
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  poolInput,
+  schedulingInput,
+  ZONES,
+} from "../../testing/builders.ts";
+import { deployment, podsOf } from "../../testing/deployments.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { WhatIf, type Without } from "./what-if.ts";
+
+const TYPES = [1, 2, 4, 8, 16].map((cpu) => instanceType({ name: `type-${cpu}`, cpu }));
+
+interface Bare {
+  readonly name: string;
+  readonly zone: string;
+  readonly cpu: number;
+  readonly pool: number;
+  readonly initialized: boolean;
+  readonly deleting: boolean;
+  readonly pods: readonly Pod[];
+}
+
+interface State {
+  readonly nodes: readonly Bare[];
+  readonly pending: readonly Pod[];
+  readonly born: number;
+}
+
+const KINDS = ["join", "leave", "delete", "initialize", "evict", "bind", "move", "end"] as const;
+type Edit = readonly [kind: (typeof KINDS)[number], which: number, to: number];
+
+const views = new WeakMap<Bare, NodeView>();
+
+function viewOf(bare: Bare): NodeView {
+  const known = views.get(bare);
+  if (known !== undefined) return known;
+  const { name, zone, cpu, pool, initialized, deleting, pods } = bare;
+  const labels = {
+    "karpenter.sh/nodepool": `pool-${pool}`,
+    "karpenter.sh/registered": "true",
+    ...(initialized ? { "karpenter.sh/initialized": "true" } : {}),
+    "topology.kubernetes.io/zone": zone,
+    "kubernetes.io/hostname": name,
+    "node.kubernetes.io/instance-type": `type-${cpu}`,
+    "karpenter.sh/capacity-type": "on-demand",
+  };
+  const view = nodeView({
+    node: { name, labels, capacity: { cpu: String(cpu), memory: "32Gi" } },
+    claim: nodeClaim({
+      name,
+      metadata: { labels },
+      status: { providerID: `test://${name}`, nodeName: name },
+    }),
+    pods: pods.map((one) => ({
+      ...one,
+      spec: { ...one.spec, nodeName: name },
+      status: { phase: "Running" },
+    })),
+    deleting,
+  });
+  views.set(bare, view);
+  return view;
+}
+
+function edited(state: State, [kind, which, to]: Edit): State {
+  const { nodes, pending } = state;
+  const at = which % Math.max(1, nodes.length);
+  const node = nodes[at];
+  const put = (change: Partial<Bare>, index = at): readonly Bare[] =>
+    nodes.map((one, position) => (position === index ? { ...one, ...change } : one));
+  if (kind === "join" || node === undefined) {
+    const zone = [...ZONES, "zone-of-old"][to % 4] as string;
+    const name = `node-${String((which * 7) % 100)}-${state.born}`;
+    const fresh = { name, zone, cpu: [2, 4, 16][to % 3] as number, pool: to % 2, pods: [] };
+    const born = { ...fresh, initialized: to % 5 > 0, deleting: false };
+    return { ...state, nodes: [...nodes, born], born: state.born + 1 };
+  }
+  const [first, ...others] = node.pods;
+  switch (kind) {
+    case "leave":
+      return {
+        ...state,
+        nodes: nodes.filter((one) => one !== node),
+        pending: [...pending, ...node.pods],
+      };
+    case "delete":
+      return { ...state, nodes: put({ deleting: !node.deleting }) };
+    case "initialize":
+      return { ...state, nodes: put({ initialized: !node.initialized }) };
+    case "evict":
+      if (first === undefined) return state;
+      return { ...state, nodes: put({ pods: others }), pending: [...pending, first] };
+    case "bind": {
+      const [next, ...rest] = pending;
+      if (next === undefined) return state;
+      return { ...state, nodes: put({ pods: [...node.pods, next] }), pending: rest };
+    }
+    case "move": {
+      const other = to % nodes.length;
+      if (first === undefined || other === at) return state;
+      const without = put({ pods: others });
+      return {
+        ...state,
+        nodes: without.map((one, index) =>
+          index === other ? { ...one, pods: [...one.pods, first] } : one,
+        ),
+      };
+    }
+    case "end":
+      return first === undefined ? state : { ...state, nodes: put({ pods: others }) };
+  }
+}
+
+function inputOf({ nodes, pending }: State, limited: boolean): SchedulingInput {
+  const all = nodes.map(viewOf).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const leaving = all
+    .filter(({ deleting }) => deleting)
+    .flatMap(({ pods }) => pods.filter(isReschedulable));
+  const used = (index: number) => nodes.filter((one) => one.pool === index && !one.deleting).length;
+  const agent = pod({ name: "agent", cpu: "250m", owner: { kind: "DaemonSet", name: "agent" } });
+  return schedulingInput({
+    nodes: all,
+    pods: [...pending, ...leaving].toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)),
+    daemonPods: [agent],
+    pools: [0, 1].map((index) => ({
+      ...poolInput(
+        { name: `pool-${index}`, weight: index, limits: limited ? { nodes: 4 } : {} },
+        TYPES,
+      ),
+      usage: { nodes: used(index) },
+    })),
+  });
+}
+
+function shown({ newClaims, existing, unschedulable }: Without): unknown {
+  const keys = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
+  return {
+    newClaims: newClaims.map(({ pool, pods, cheapest, requests }) => [
+      pool.name,
+      keys(pods),
+      cheapest,
+      requests,
+    ]),
+    existing: existing.map(({ nodeName, pods }) => [nodeName, keys(pods)]),
+    unschedulable: unschedulable.map(({ pod: { metadata }, message }) => [metadata.name, message]),
+  };
+}
+
+const scene = fc.record({
+  deployments: fc.tuple(...["a", "b", "c", "d"].map(deployment)),
+  limited: fc.boolean(),
+  start: fc.array(fc.tuple(fc.constant("join" as const), fc.nat(1_000), fc.nat(1_000)), {
+    minLength: 3,
+    maxLength: 6,
+  }),
+  binds: fc.array(fc.nat(1_000), { minLength: 12, maxLength: 12 }),
+  rounds: fc.array(
+    fc.array(fc.tuple(fc.constantFrom(...KINDS), fc.nat(1_000), fc.nat(1_000)), {
+      minLength: 1,
+      maxLength: 4,
+    }),
+    { minLength: 4, maxLength: 8 },
+  ),
+});
+
+describe("a picture that follows its cluster", () => {
+  it("answers as one made anew", () => {
+    let followed = 0;
+    let rounds = 0;
+    fc.assert(
+      fc.property(scene, (one) => {
+        let state: State = { nodes: [], pending: one.deployments.flatMap(podsOf), born: 0 };
+        for (const edit of one.start) state = edited(state, edit);
+        for (const which of one.binds) state = edited(state, ["bind", which, 0]);
+        // The pool and type objects are the cloud's: they stay.
+        let input = inputOf(state, one.limited);
+        let whatIf = new WhatIf(input);
+        for (const round of one.rounds) {
+          for (const edit of round) state = edited(state, edit);
+          input = inputOf(state, one.limited);
+          rounds++;
+          if (whatIf.follow(input)) followed++;
+          else whatIf = new WhatIf(input);
+          const fresh = new WhatIf(input);
+          for (const view of input.nodes) {
+            if (view.deleting) continue;
+            const moving = view.pods.filter(isReschedulable);
+            const answer = shown(whatIf.without([view.name], moving));
+            expect(answer).toEqual(shown(fresh.without([view.name], moving)));
+          }
+        }
+      }),
+      { numRuns: 30, seed: 11 },
+    );
+    // Else nothing has been shown.
+    expect(followed / rounds).toBeGreaterThan(0.7);
+  });
+});
