@@ -55,7 +55,8 @@ export class LiveMirrors implements Mirrors, Freshness {
       },
       onEvent: (event) => informer.take(event),
       onState: (state) => {
-        if (state === "current") for (const other of this.#loops) other.retryNow();
+        if (state === "current")
+          for (const other of this.#loops) if (other !== loop) other.retryNow();
         if (options.vital !== true) return;
         if (state === "behind") this.#behind.set(id, kind.kind);
         else this.#behind.delete(id);

@@ -135,6 +135,20 @@ describe("list and watch", () => {
     stop();
   });
 
+  it("lists at once when the version is gone after other failures, and waits when it is gone again and again", async () => {
+    const away = new ConnectionError("refused");
+    const gone = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
+    const watches = [[away], [away], [away], [gone], [gone], [gone]];
+    const server = scripted([[node("a", 1)]], watches);
+    const { clock, stop } = follow(server);
+    await clock.advance(20_000);
+    const lists = () => server.calls.filter((call) => call === "list").length;
+    // Three failures cost 12 s at most; the first 410 no more, the next ones a second or two each.
+    expect(lists()).toBe(4);
+    expect(server.calls.at(-1)).toBe("watch 1");
+    stop();
+  });
+
   it("takes a kind that is not served for empty and looks again later", async () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
     const server = scripted([unserved, [node("a", 5)]], []);

@@ -78,9 +78,13 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** Where to resume; undefined = list first. */
   #resourceVersion: string | undefined;
   #failures = 0;
+  /** How often in a row the version to resume from was gone. */
+  #expired = 0;
   #state: WatchState = "behind";
   /** The wait is for a server that was away. */
   #away = false;
+  /** The last failure was the server's: away, on its way up, or overloaded. */
+  #troubled = false;
   #heardMs = 0;
   /** It has been listed before, so that "not found" may be a server that is only starting. */
   #served = false;
@@ -97,6 +101,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   retryNow(): void {
+    // It is back, and may need another moment for this kind: waits begin anew, short.
+    if (this.#troubled) this.#failures = 0;
     if (this.#away) this.#wake();
   }
 
@@ -122,6 +128,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#closed) return;
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
+    this.#troubled = false;
     this.#missing = 0;
     this.#served = true;
     onList(list);
@@ -196,6 +203,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       throw new KubeError(status.code ?? 500, status, `watching ${this.#options.kind.plural}`);
     }
     this.#failures = 0;
+    this.#troubled = false;
+    this.#expired = 0;
     this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
     if (event.type !== "BOOKMARK") this.#options.onEvent(event);
   }
@@ -205,8 +214,10 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     const { kind, log, onList } = this.#options;
     if (isTooOldResourceVersion(error)) {
       this.#resourceVersion = undefined;
-      // The first relist is free; a server that keeps saying 410 is not hammered.
-      if (this.#failures++ === 0) return;
+      // The first relist is free, whatever failed before: the server is there, and any other wait would only
+      // prolong being stale. One that keeps saying 410 is not hammered.
+      if (this.#expired++ === 0) return;
+      this.#failures = Math.max(this.#failures, this.#expired - 2);
     }
     if (isNotFound(error)) {
       this.#resourceVersion = undefined;
@@ -223,6 +234,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
     this.#tell("behind");
     this.#away = !(error instanceof KubeError) || error.status >= 500;
+    // 429 is also what a server says that has not filled its caches yet.
+    this.#troubled = this.#away || (error instanceof KubeError && error.status === 429);
     await this.#sleep(waitMs);
     this.#away = false;
   }
