@@ -7,6 +7,7 @@ import { explainCommand } from "./commands/explain.ts";
 import { interruptCommand } from "./commands/interrupt.ts";
 import { planCommand } from "./commands/plan.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
+import { simulateCommand } from "./commands/simulate.ts";
 import { runProgram } from "./run-program.ts";
 
 const program = new Command("karpenter")
@@ -17,6 +18,7 @@ program.addCommand(sandboxCommand());
 program.addCommand(controllerCommand());
 program.addCommand(planCommand());
 program.addCommand(explainCommand());
+program.addCommand(simulateCommand());
 program.addCommand(interruptCommand());
 
 await runProgram(program);

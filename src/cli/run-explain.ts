@@ -2,7 +2,7 @@
 import { stringify } from "yaml";
 import { explain, subjectOf } from "./answers/explain.ts";
 import { explainText } from "./answers/explain-text.ts";
-import { type PictureFlags, readPicture } from "./answers/read-picture.ts";
+import { type PictureFlags, readObjects, readPicture } from "./answers/read-picture.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "./run-plan.ts";
 
 export interface ExplainFlags extends PictureFlags {
@@ -17,7 +17,7 @@ export async function runExplain(
   { out, err }: PlanStreams = STANDARD_STREAMS,
 ): Promise<void> {
   const subject = subjectOf(words);
-  const read = await readPicture(flags);
+  const read = await readPicture(flags, await readObjects(flags));
   const answer = explain(read, subject, flags.namespace);
   if (flags.output === "text") {
     out(explainText(answer, read.notes));

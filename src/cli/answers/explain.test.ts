@@ -81,9 +81,9 @@ describe("karpenter explain node", () => {
 
       Why this type
         m-4, on-demand, a: $0.2000 an hour; the claim asked for 3 type(s)
-        cheaper types of its pool that fell: 2 by nodePool, 1 by later
-        m-8 (spot, a, $0.1600): not cheaper under karpenter.sh/capacity-type In [on-demand]
+        cheaper types of its pool that fell: 1 by later, 2 by nodePool
         m-2 (on-demand, a, $0.1000): nothing speaks against it now; at the launch it was not asked for
+        m-8 (spot, a, $0.1600): not cheaper under karpenter.sh/capacity-type In [on-demand]
         m-4 (spot, a, $0.0800): not cheaper under karpenter.sh/capacity-type In [on-demand]
 
       Why it is not removed
@@ -169,9 +169,9 @@ describe("karpenter explain node", () => {
     });
     expect(type?.nearest.map(({ instanceType, says }) => `${instanceType}: ${says}`)).toEqual([
       "m-8: it was asked for too; the cloud launched this one",
-      "m-16: not cheaper under karpenter.sh/capacity-type In [on-demand]",
       "m-4: what runs there now takes 5 of cpu, of which it has 3900m",
       "m-2: it was made for 3 of cpu, of which it has 1900m",
+      "m-16: not cheaper under karpenter.sh/capacity-type In [on-demand]",
     ]);
   });
 

@@ -40,30 +40,45 @@ export interface ReadPicture {
   readonly notes: readonly string[];
 }
 
+/** What was read, and when it is taken to be. */
+export interface ReadObjects {
+  readonly found: readonly Found[];
+  readonly notes: readonly string[];
+  readonly settings: Settings;
+  readonly nowMs: number;
+}
+
 /** Throws CliError for bad input. */
-export async function readPicture(
-  flags: PictureFlags,
-  further: readonly Found[] = [],
-): Promise<ReadPicture> {
+export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
   if (flags.filename === undefined && flags.cluster !== true)
     throw new CliError("missing the objects to look at: use -f FILE, or --cluster");
   const clock = new SystemClock();
   const settings = readSettings(flags.setting ?? []);
   const nowMs = flags.at === undefined ? clock.now() : instant(flags.at);
   const live = flags.cluster === true ? await liveObjects(clock) : { found: [], notes: [] };
-  const manifests = sortManifests([
-    ...live.found,
-    ...readDocuments(flags.filename ?? []),
-    ...further,
-  ]);
-  const planning = await planningOf(manifests, flags, settings, nowMs);
-  const picture = pictureOf(manifests, planning, settings);
-  const notes = [...live.notes, ...planning.notes];
+  const found = [...live.found, ...readDocuments(flags.filename ?? [])];
+  const notes = [...live.notes];
   if (flags.cluster === true)
     notes.push(
       "known to the running controller only: nominations, how often pods were moved within the hour",
     );
-  return { picture, manifests, planning, settings, notes };
+  return { found, notes, settings, nowMs };
+}
+
+/** Throws CliError for the first object that the API server would refuse. */
+export async function readPicture(flags: PictureFlags, objects: ReadObjects): Promise<ReadPicture> {
+  return pictureFrom(flags, sortManifests(objects.found), objects);
+}
+
+/** The same of objects that were sorted already. */
+export async function pictureFrom(
+  flags: PictureFlags,
+  manifests: Manifests,
+  { notes, settings, nowMs }: Omit<ReadObjects, "found">,
+): Promise<ReadPicture> {
+  const planning = await planningOf(manifests, flags, settings, nowMs);
+  const picture = pictureOf(manifests, planning, settings);
+  return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
 }
 
 async function planningOf(

@@ -50,9 +50,20 @@ export interface LaunchChoice {
   readonly askedFor: number;
   /** Types of the pool that cost less: how many fell by what. */
   readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
-  /** The dearest of those, at most five: the nearest choices. */
+  /** Of those at most five: most telling first, then the dearest. */
   readonly nearest: readonly CheaperType[];
 }
+
+/** What a person would not have guessed comes first. */
+const TELLING: readonly RuledOutBy[] = [
+  "later",
+  "other",
+  "offerings",
+  "pods",
+  "resources",
+  "requirements",
+  "nodePool",
+];
 
 const MOST_NEAREST = 5;
 
@@ -79,7 +90,9 @@ export function launchChoice(
     })
     .sort(
       (a, b) =>
-        b.first.priceMicroUsd - a.first.priceMicroUsd || (a.type.name < b.type.name ? -1 : 1),
+        TELLING.indexOf(a.by) - TELLING.indexOf(b.by) ||
+        b.first.priceMicroUsd - a.first.priceMicroUsd ||
+        (a.type.name < b.type.name ? -1 : 1),
     );
   const counts: Partial<Record<RuledOutBy, number>> = {};
   for (const { by } of cheaper) counts[by] = (counts[by] ?? 0) + 1;

@@ -56,6 +56,13 @@ export class Ledger {
     );
   }
 
+  /** When the oldest move that still counts is forgotten; undefined: none counts. */
+  forgetsAtMs(nowMs: number): number | undefined {
+    const ends = [...this.#moves.values()].flat().map(({ atMs }) => atMs + HOUR_MS);
+    const left = ends.filter((ms) => ms > nowMs);
+    return left.length === 0 ? undefined : Math.min(...left);
+  }
+
   /** Until when a node that came in place of others is not replaced; undefined for any other. */
   restEndsMs(claim: NodeClaim): number | undefined {
     const bornMs = fromRfc3339(claim.metadata.creationTimestamp);

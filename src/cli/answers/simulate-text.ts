@@ -1,0 +1,65 @@
+/** What would happen, for people: a line a step, with what it costs from then on. */
+import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
+import type { Step } from "../../core/answers/rehearsal.ts";
+import type { Simulated } from "./simulate.ts";
+
+const NAMED = 5;
+
+/** Ends with a newline. */
+export function simulateText(answer: Simulated, notes: readonly string[]): string {
+  const { steps, unplaced, against, next, ended } = answer;
+  const lines = [
+    answer.says,
+    ...(steps.length === 0 ? [] : ["", "Steps", ...table(steps.map(stepRow))]),
+    ...section(
+      "Would speak against it",
+      against.map(({ node, says }) => `${node}: ${says}`),
+    ),
+    ...section(
+      "Pods without a place",
+      unplaced.map(({ pod, reason }) => `${pod}: ${reason}`),
+    ),
+    ...section("Next", next.map(nextLine)),
+    ...(ended === undefined ? [] : ["", ENDINGS[ended]]),
+    ...notes.map((note) => `note: ${note}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+const ENDINGS = {
+  settled: "settled: nothing more would be done",
+  horizon: "not settled: more may happen after the horizon (--horizon)",
+  limit: "stopped: too many steps without an end",
+} as const;
+
+function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour }: Step): string[] {
+  const nodes = launched.map(
+    ({ node, instanceType, capacityType, zone }) =>
+      `${node} (${instanceType}, ${capacityType}, ${zone})`,
+  );
+  const more = kind === "provisioning" && nodes.length > 0 ? `: ${named(nodes)}` : "";
+  const moved = moves.filter(({ to }) => to !== undefined).length;
+  return [at, `${usd(priceMicroUsdPerHour)}/h`, `${moved} pods`, `${says}${more}`];
+}
+
+function nextLine({ says, method }: CommandAnswer): string {
+  return `${says}, by ${method}`;
+}
+
+function section(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
+}
+
+function named(names: readonly string[]): string {
+  const shown = names.slice(0, NAMED).join(", ");
+  return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown;
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return rows.map((row) =>
+    `  ${row.map((cell, column) => cell.padEnd(widths[column] as number)).join("  ")}`.trimEnd(),
+  );
+}

@@ -1,0 +1,150 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubeObject } from "../../apis/meta.ts";
+import {
+  SNAPSHOT_AT,
+  SNAPSHOT_TYPES,
+  snapshotNode,
+  snapshotPdb,
+  snapshotPod,
+  snapshotPool,
+} from "../../testing/snapshots.ts";
+import { runSimulate, type SimulateFlags } from "../run-simulate.ts";
+import type { Simulated } from "./simulate.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "karpenter-simulate-"));
+  writeFileSync(join(folder, "types.json"), SNAPSHOT_TYPES);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function file(name: string, objects: readonly KubeObject[]): string {
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+  return path;
+}
+
+async function run(
+  objects: readonly KubeObject[],
+  flags: Partial<SimulateFlags> = {},
+): Promise<{ text: string; code: number }> {
+  const said: string[] = [];
+  const code = await runSimulate(
+    {
+      filename: [file("cluster.json", objects)],
+      instanceTypes: join(folder, "types.json"),
+      at: SNAPSHOT_AT,
+      horizon: "24h",
+      output: "text",
+      ...flags,
+    },
+    { out: (text) => said.push(text), err: () => undefined },
+  );
+  return { text: said.join(""), code };
+}
+
+async function simulated(
+  objects: readonly KubeObject[],
+  flags: Partial<SimulateFlags> = {},
+): Promise<Simulated> {
+  return JSON.parse((await run(objects, { ...flags, output: "json" })).text);
+}
+
+/** Four nodes of 4 cpu with one pod of 1 cpu each: one of them holds all. */
+const sparse = ["a", "b", "c", "d"].flatMap((name) => [
+  ...snapshotNode(name),
+  snapshotPod(`${name}-0`, { node: name, cpu: "900m" }),
+]);
+
+describe("karpenter simulate", () => {
+  it("goes on with consolidation until nothing is left to do", async () => {
+    const { text, code } = await run([snapshotPool(), ...sparse], { consolidate: true });
+    expect(code).toBe(0);
+    expect(text).toMatchInlineSnapshot(`
+      "4 -> 1 node(s), $0.8000 -> $0.2000 an hour, 3 pod(s) moved, 1 command(s)
+
+      Steps
+        2026-01-05T12:00:15Z  $0.2000/h  3 pods  delete a, b, c (Underutilized): saves $0.6000 an hour
+
+      settled: nothing more would be done
+      "
+    `);
+  });
+
+  it("waits for windows of budgets, and takes no more than they allow", async () => {
+    const nights = { nodes: "0", schedule: "0 8 * * *", duration: "10h" };
+    const pool = snapshotPool({ disruption: { budgets: [nights, { nodes: "1" }] } });
+    const { steps, ended } = await simulated([pool, ...sparse], { consolidate: true });
+    expect(steps[0]?.at).toBe("2026-01-05T18:00:15Z");
+    expect(steps.every(({ removed }) => removed.length === 1)).toBe(true);
+    expect(ended).toBe("settled");
+  });
+
+  it("moves the pods of nodes that are removed, and names what would have kept them", async () => {
+    const objects = [snapshotPool(), ...sparse, snapshotPdb("web", 0)];
+    const { steps, after, against, podsMoved } = await simulated(objects, {
+      removeNode: ["a", "b"],
+    });
+    expect(steps.map(({ kind, removed }) => [kind, removed])).toEqual([
+      ["removal", ["a", "b"]],
+      ["provisioning", []],
+    ]);
+    expect(after).toEqual({
+      nodes: 2,
+      pods: 4,
+      pendingPods: 0,
+      priceMicroUsdPerHour: 400_000,
+    });
+    expect(podsMoved).toBe(2);
+    expect(against.map(({ node }) => node)).toEqual(["a", "b"]);
+    await expect(run(objects, { removeNode: ["z"] })).rejects.toThrow("no node z in the input");
+  });
+
+  it("drains a zone: nothing is launched there", async () => {
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("a"),
+      ...snapshotNode("b", { zone: "b" }),
+      snapshotPod("a-0", { node: "a", cpu: "3" }),
+      snapshotPod("b-0", { node: "b", cpu: "3" }),
+    ];
+    const { steps } = await simulated(objects, { drainZone: ["a"] });
+    expect(steps.flatMap(({ launched }) => launched).map(({ zone }) => zone)).toEqual(["b"]);
+    await expect(run(objects, { drainZone: ["c"] })).rejects.toThrow("there are nodes in: a, b");
+  });
+
+  it("shows what a changed NodePool, a price and further workloads come to", async () => {
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("a"),
+      snapshotPod("a-0", { node: "a", cpu: "3" }),
+    ];
+    const spot = await simulated(objects, {
+      nodepoolFile: [file("pool.json", [snapshotPool({ capacityTypes: ["spot"] })])],
+      consolidate: true,
+    });
+    expect(spot.steps[0]?.command).toMatchObject({ reason: "Drifted", decision: "replace" });
+    expect(spot.after.priceMicroUsdPerHour).toBe(80_000);
+
+    const cheap = await simulated(objects, { price: ["m-8=0.01"], consolidate: true });
+    expect(cheap.steps[0]?.launched).toMatchObject([{ instanceType: "m-8" }]);
+    await expect(run(objects, { price: ["m-3=1"] })).rejects.toThrow("offers m-3");
+    await expect(run(objects, { price: ["m-4"] })).rejects.toThrow("wanted TYPE=USD");
+
+    const more = await simulated(objects, {
+      add: [file("add.json", [snapshotPod("new", { cpu: "7" })])],
+    });
+    expect(more.steps[0]).toMatchObject({
+      kind: "provisioning",
+      launched: [{ node: "default-new-1", instanceType: "m-8", pods: ["shop/new"] }],
+    });
+    const { code, text } = await run(objects, {
+      add: [file("add.json", [snapshotPod("huge", { cpu: "70" })])],
+    });
+    expect(code).toBe(2);
+    expect(text).toContain("shop/huge: incompatible with");
+  });
+});

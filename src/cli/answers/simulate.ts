@@ -1,0 +1,150 @@
+/**
+ * What would happen if: the answer of `karpenter simulate` as a contract that other programs read.
+ * Described, with its JSON schema, in docs/reference/simulate.md.
+ */
+import { toRfc3339 } from "../../base/clock.ts";
+import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
+import { holdsOf, ownedNode } from "../../core/answers/holds.ts";
+import type { Model } from "../../core/answers/model.ts";
+import { commandAnswers } from "../../core/answers/node-answer.ts";
+import {
+  type Ending,
+  provision,
+  rehearse,
+  removeNodes,
+  type Step,
+  type Totals,
+  totalsOf,
+} from "../../core/answers/rehearsal.ts";
+import { nextCommands } from "../../core/disruption/round.ts";
+import { planBatch } from "../../core/planner/plan-batch.ts";
+import { planOf } from "../plan/plan.ts";
+import type { ReadPicture } from "./read-picture.ts";
+
+export interface Simulated {
+  readonly says: string;
+  /** RFC 3339. */
+  readonly from: string;
+  readonly to: string;
+  readonly before: Totals;
+  readonly after: Totals;
+  readonly steps: readonly Step[];
+  /** Moves from one node to another. */
+  readonly podsMoved: number;
+  readonly savesMicroUsdPerHour: number;
+  readonly unplaced: readonly { readonly pod: string; readonly reason: string }[];
+  /** What would speak against removing nodes as asked: they go all the same here. */
+  readonly against: readonly { readonly node: string; readonly says: string }[];
+  /** Only after consolidation to the end. */
+  readonly ended?: Ending;
+  /** What the loop would do next; empty: nothing. */
+  readonly next: readonly CommandAnswer[];
+}
+
+export interface Supposed {
+  readonly removed: readonly string[];
+  readonly zones: readonly string[];
+  readonly consolidate: boolean;
+  readonly horizonMs: number;
+}
+
+export function modelOf({ picture, planning, settings }: ReadPicture): Model {
+  return {
+    picture,
+    pools: planning.pools,
+    marksExpired: settings.expirationRespectsBudgets,
+    made: 0,
+  };
+}
+
+/** `before`: as it is; `start`: with changed pools, prices, workloads. */
+export function simulate(
+  before: Model,
+  start: Model,
+  { removed, zones, consolidate, horizonMs }: Supposed,
+  settings: ReadPicture["settings"],
+): Simulated {
+  const plan = (input: Parameters<typeof planBatch>[0]) => planBatch(input, settings.planner);
+  const { nowMs } = start.picture;
+  const steps: Step[] = [];
+  const against = removed.flatMap((name) => objections(start, name));
+  let model = start;
+  if (removed.length > 0) {
+    const why = zones.length > 0 ? `removed, zone ${zones.join(", ")} drained` : "removed";
+    const gone = removeNodes(model, removed, why);
+    model = gone.model;
+    steps.push(gone.step);
+  }
+  let ended: Ending | undefined;
+  if (consolidate) {
+    const done = rehearse(model, plan, nowMs + horizonMs);
+    model = done.model;
+    steps.push(...done.steps);
+    ended = done.ended;
+  } else {
+    const placed = provision(model, plan);
+    model = placed?.model ?? model;
+    if (placed !== undefined) steps.push(placed.step);
+  }
+  return answer(before, model, steps, { against, ended, plan });
+}
+
+function answer(
+  before: Model,
+  model: Model,
+  steps: readonly Step[],
+  rest: {
+    readonly against: Simulated["against"];
+    readonly ended: Ending | undefined;
+    readonly plan: (input: Parameters<typeof planBatch>[0]) => ReturnType<typeof planBatch>;
+  },
+): Simulated {
+  const [was, is] = [totalsOf(before), totalsOf(model)];
+  const moves = steps.flatMap((step) => step.moves);
+  const podsMoved = moves.filter(({ from, to }) => from !== undefined && from !== to).length;
+  const saves = was.priceMicroUsdPerHour - is.priceMicroUsdPerHour;
+  const waiting = model.picture.scheduling.pods.filter(({ spec }) => !spec.nodeName);
+  const left =
+    waiting.length === 0
+      ? []
+      : planOf(rest.plan({ ...model.picture.scheduling, pods: waiting }), waiting.length, {
+          parseMs: 0,
+          solveMs: 0,
+        }).unschedulable;
+  const commands = steps.filter(({ kind }) => kind === "command").length;
+  return {
+    says: sentence(was, is, commands, podsMoved),
+    from: toRfc3339(before.picture.nowMs),
+    to: toRfc3339(model.picture.nowMs),
+    before: was,
+    after: is,
+    steps,
+    podsMoved,
+    savesMicroUsdPerHour: saves,
+    unplaced: left.map(({ pod, reason }) => ({ pod, reason })),
+    against: rest.against,
+    ...(rest.ended === undefined ? {} : { ended: rest.ended }),
+    next: rest.ended === "settled" ? [] : commandAnswers(nextCommands(model.picture)),
+  };
+}
+
+function sentence(was: Totals, is: Totals, commands: number, podsMoved: number): string {
+  const money = `${usd(was.priceMicroUsdPerHour)} -> ${usd(is.priceMicroUsdPerHour)} an hour`;
+  const nodes = `${was.nodes} -> ${is.nodes} node(s)`;
+  const moved = `${podsMoved} pod(s) moved, ${commands} command(s)`;
+  const waits = is.pendingPods === 0 ? "" : `, ${is.pendingPods} pod(s) without a place`;
+  return `${nodes}, ${money}, ${moved}${waits}`;
+}
+
+/** What keeps a node that is to go, but for prices and waits. */
+function objections({ picture }: Model, name: string): Simulated["against"] {
+  const node = picture.nodes.find((one) => one.name === name);
+  const owned = node === undefined ? undefined : ownedNode(picture, node);
+  if (owned === undefined) return [];
+  return holdsOf(picture, owned)
+    .filter(({ block }) => ["annotation", "pod", "pdb", "budget", "paused"].includes(block))
+    .map(({ says, until }) => ({
+      node: name,
+      says: until === undefined ? says : `${says}, until ${until}`,
+    }));
+}

@@ -1,0 +1,146 @@
+/**
+ * The changes that `karpenter simulate` supposes: other pools, more workloads, other prices, nodes and
+ * zones that go. Each is made on what was read, before the engine looks at it.
+ */
+import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { Model } from "../../core/answers/model.ts";
+import type { InstanceType, Offering } from "../../core/cloudprovider/instance-type.ts";
+import { createSimulator } from "../../core/disruption/simulate.ts";
+import type { Picture } from "../../core/disruption/survey.ts";
+import { poolDrift } from "../../core/nodeclaim/drifted.ts";
+import type { PoolInput } from "../../core/provisioning/scheduling-input.ts";
+import { CliError } from "../cli-error.ts";
+import type { Found } from "../plan/documents.ts";
+import type { ReadPicture } from "./read-picture.ts";
+
+const POOL_KINDS = ["NodePool", "Provisioner"];
+
+/** The objects with those of `changed` in the place of their namesakes. CliError: not all are pools. */
+export function withPools(found: readonly Found[], changed: readonly Found[]): readonly Found[] {
+  const wrong = changed.find(({ object }) => !POOL_KINDS.includes(object.kind ?? ""));
+  if (wrong !== undefined)
+    throw new CliError(
+      `--nodepool-file: ${wrong.where}: wanted a NodePool or Provisioner, got ${wrong.object.kind}`,
+    );
+  const names = new Set(changed.map(nameOf));
+  return [...found.filter((one) => !names.has(nameOf(one))), ...changed];
+}
+
+function nameOf({ object }: Found): string {
+  return `${object.kind} ${keyOf(object)}`;
+}
+
+export interface Price {
+  readonly instanceType: string;
+  readonly capacityType: string;
+  readonly priceMicroUsd: number;
+}
+
+/** `m5.large=0.08` is about on-demand, `m5.large:spot=0.03` about spot. */
+export function parsePrices(given: readonly string[]): readonly Price[] {
+  return given.map((text) => {
+    const match = /^([^:=]+)(?::(on-demand|spot|reserved))?=(\d+(?:\.\d+)?)$/.exec(text);
+    if (match === null)
+      throw new CliError(`--price ${text}: wanted TYPE=USD or TYPE:spot=USD, as m5.large=0.08`);
+    const [, instanceType = "", capacityType = "on-demand", usd = ""] = match;
+    return { instanceType, capacityType, priceMicroUsd: Math.round(Number(usd) * 1e6) };
+  });
+}
+
+/** Offerings at other prices, and none in zones that are drained. */
+export function withOfferings(
+  model: Model,
+  prices: readonly Price[],
+  drained: ReadonlySet<string>,
+): Model {
+  if (prices.length === 0 && drained.size === 0) return model;
+  const known = new Map<readonly InstanceType[], readonly InstanceType[]>();
+  const changed = <T extends Pick<PoolInput, "instanceTypes">>(one: T): T => {
+    const types =
+      known.get(one.instanceTypes) ??
+      one.instanceTypes.map((type) => ({
+        ...type,
+        offerings: type.offerings.map((offering) => offered(type, offering, prices, drained)),
+      }));
+    known.set(one.instanceTypes, types);
+    return { ...one, instanceTypes: types };
+  };
+  for (const { instanceType } of prices) {
+    const types = model.pools.flatMap(({ instanceTypes }) => instanceTypes);
+    if (!types.some(({ name }) => name === instanceType))
+      throw new CliError(`--price: no NodePool of the input offers ${instanceType}`);
+  }
+  const { picture } = model;
+  const scheduling = { ...picture.scheduling, pools: picture.scheduling.pools.map(changed) };
+  const after: Picture = {
+    ...picture,
+    pools: picture.pools.map(changed),
+    staticPools: picture.staticPools.map(changed),
+    scheduling,
+    simulator: createSimulator(scheduling),
+  };
+  return { ...model, pools: model.pools.map(changed), picture: after };
+}
+
+function offered(
+  { name }: InstanceType,
+  offering: Offering,
+  prices: readonly Price[],
+  drained: ReadonlySet<string>,
+): Offering {
+  const price = prices.find(
+    (one) => one.instanceType === name && one.capacityType === offering.capacityType,
+  );
+  return {
+    ...offering,
+    ...(price === undefined ? {} : { priceMicroUsd: price.priceMicroUsd }),
+    ...(drained.has(offering.zone) ? { available: false } : {}),
+  };
+}
+
+/** Claims of pools that were changed are Drifted as the controller would find them. */
+export function withDrift(
+  { manifests, ...read }: ReadPicture,
+  changed: readonly Found[],
+): ReadPicture["manifests"] {
+  if (changed.length === 0) return manifests;
+  const names = new Set(changed.map(({ object }) => object.metadata.name));
+  const pools = new Map(read.planning.pools.map(({ pool }) => [pool.id, pool]));
+  const claims = manifests.claims.map((claim) => {
+    const node = read.planning.input.nodes.find((one) => one.claim === claim);
+    const pool = pools.get(node?.poolId ?? "");
+    if (pool === undefined || !names.has(pool.name)) return claim;
+    const reason = poolDrift(claim, pool);
+    if (reason === undefined || condition(claim, "Drifted")?.status === "True") return claim;
+    const drifted = { type: "Drifted", status: "True" as const, reason };
+    return withCondition(claim, drifted, read.picture.nowMs);
+  });
+  return { ...manifests, claims };
+}
+
+/** Names of the nodes in these zones, and of those named. CliError for one that is not there. */
+export function nodesToRemove(
+  { nodes }: Picture,
+  names: readonly string[],
+  zones: ReadonlySet<string>,
+): readonly string[] {
+  const known = new Set(nodes.map(({ name }) => name));
+  const missing = names.find((name) => !known.has(name));
+  if (missing !== undefined) throw new CliError(`--remove-node: no node ${missing} in the input`);
+  const there = new Set(nodes.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []));
+  const unknown = [...zones].find((zone) => !there.has(zone));
+  if (unknown !== undefined) {
+    const zoneNames = [...there].sort().join(", ") || "none";
+    throw new CliError(
+      `--drain-zone: no node is in zone ${unknown}; there are nodes in: ${zoneNames}`,
+    );
+  }
+  const chosen = new Set(names);
+  return nodes
+    .filter(
+      ({ name, labels }) => chosen.has(name) || zones.has(labels[TOPOLOGY_ZONE_LABEL_KEY] ?? ""),
+    )
+    .map(({ name }) => name);
+}

@@ -1,0 +1,80 @@
+/** What `karpenter simulate` does: reads, supposes, plays it through, prints. Nothing is changed. */
+import { stringify } from "yaml";
+import { parseDuration } from "../base/duration.ts";
+import {
+  type PictureFlags,
+  pictureFrom,
+  type ReadPicture,
+  readObjects,
+  readPicture,
+} from "./answers/read-picture.ts";
+import { modelOf, simulate } from "./answers/simulate.ts";
+import { simulateText } from "./answers/simulate-text.ts";
+import {
+  nodesToRemove,
+  parsePrices,
+  withDrift,
+  withOfferings,
+  withPools,
+} from "./answers/what-if.ts";
+import { CliError } from "./cli-error.ts";
+import { type Found, readDocuments } from "./plan/documents.ts";
+import { type PlanStreams, STANDARD_STREAMS } from "./run-plan.ts";
+
+export interface SimulateFlags extends PictureFlags {
+  readonly removeNode?: readonly string[];
+  readonly drainZone?: readonly string[];
+  readonly nodepoolFile?: readonly string[];
+  readonly add?: readonly string[];
+  readonly price?: readonly string[];
+  readonly consolidate?: true;
+  readonly horizon: string;
+  readonly output: "text" | "json" | "yaml";
+}
+
+/** 0: every pod has a place at the end; 2: some have none. Throws CliError for bad input. */
+export async function runSimulate(
+  flags: SimulateFlags,
+  { out, err }: PlanStreams = STANDARD_STREAMS,
+): Promise<number> {
+  const horizonMs = parseDuration(flags.horizon);
+  if (horizonMs === undefined || horizonMs < 0)
+    throw new CliError(`--horizon: wanted a duration such as 24h, got "${flags.horizon}"`);
+  const prices = parsePrices(flags.price ?? []);
+  const objects = await readObjects(flags);
+  const before = await readPicture(flags, objects);
+  const pools = readDocuments(flags.nodepoolFile ?? []);
+  const supposed = await withChanges(flags, objects, before, pools);
+  const zones = flags.drainZone ?? [];
+  const start = withOfferings(modelOf(supposed), prices, new Set(zones));
+  const removed = nodesToRemove(start.picture, flags.removeNode ?? [], new Set(zones));
+  const consolidate = flags.consolidate === true;
+  const answer = simulate(
+    modelOf(before),
+    start,
+    { removed, zones, consolidate, horizonMs },
+    supposed.settings,
+  );
+  if (flags.output === "text") out(simulateText(answer, supposed.notes));
+  else {
+    for (const note of supposed.notes) err(`karpenter: note: ${note}\n`);
+    out(flags.output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : stringify(answer));
+  }
+  return answer.after.pendingPods === 0 ? 0 : 2;
+}
+
+/** The picture with other pools and further objects, if any. */
+async function withChanges(
+  flags: SimulateFlags,
+  objects: Awaited<ReturnType<typeof readObjects>>,
+  before: ReadPicture,
+  pools: readonly Found[],
+): Promise<ReadPicture> {
+  const added = readDocuments(flags.add ?? []);
+  if (pools.length === 0 && added.length === 0) return before;
+  const found = [...withPools(objects.found, pools), ...added];
+  const changed = await readPicture(flags, { ...objects, found });
+  const manifests = withDrift(changed, pools);
+  if (manifests === changed.manifests) return changed;
+  return pictureFrom(flags, manifests, objects);
+}

@@ -1,0 +1,311 @@
+/**
+ * A picture of the cluster that things are done to: nodes go, nodes come, pods find places, time passes.
+ * What a cluster and the controllers of claims would make of it is supposed to go well: machines come up
+ * as asked for, of the cheapest type, and evicted pods run again. Nothing here decides.
+ */
+import { isActive, type Pod } from "../../apis/core/pod.ts";
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { claimGeneration, toClaim } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import { condition, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  HOSTNAME_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  NODE_INITIALIZED_LABEL_KEY,
+  NODE_REGISTERED_LABEL_KEY,
+  REPLACEMENT_ANNOTATION_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { formatResources, subtractResources } from "../../apis/resources.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { createSimulator } from "../disruption/simulate.ts";
+import type { Picture } from "../disruption/survey.ts";
+import { consolidatable, empty } from "../nodeclaim/empty.ts";
+import { expiry } from "../nodeclaim/expired.ts";
+import { claimManifest } from "../provisioning/manifest.ts";
+import type { PlannedClaim } from "../provisioning/result.ts";
+import type { PoolInput } from "../provisioning/scheduling-input.ts";
+import { type NodeView, nodeView } from "../state/node-view.ts";
+import { usageOf } from "./usage.ts";
+
+export interface Model {
+  readonly picture: Picture;
+  /** All there are, with nodes or without. */
+  readonly pools: readonly PoolInput[];
+  /** By the controller's setting: v1 claims that expire are only marked. */
+  readonly marksExpired: boolean;
+  /** How many nodes were made so far: their names. */
+  readonly made: number;
+}
+
+/** What a model becomes. Pods are bound where `moves` says, whether they ran before or not. */
+export interface Change {
+  /** Names of nodes that go; pods of theirs that nobody takes wait from then on. */
+  readonly gone?: readonly string[];
+  readonly launched?: readonly PlannedClaim[];
+  /** By node name. */
+  readonly placed?: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  /** Id of the disruption command that the new nodes are made for. */
+  readonly command?: string;
+  readonly nowMs: number;
+}
+
+export interface Move {
+  readonly pod: string;
+  /** Absent: it waited. */
+  readonly from?: string;
+  /** Absent: it has no place. */
+  readonly to?: string;
+}
+
+/** The model after the change, the names of new nodes in their order, and who moved. */
+export function change(
+  model: Model,
+  { gone = [], launched = [], placed = [], command, nowMs }: Change,
+): { readonly model: Model; readonly names: readonly string[]; readonly moves: readonly Move[] } {
+  const { picture } = model;
+  const leaving = new Set(gone);
+  const names = launched.map(({ pool }, index) => `${pool.name}-new-${model.made + index + 1}`);
+  const homes = new Map<string, string>();
+  for (const { nodeName, pods } of placed) for (const pod of pods) homes.set(keyOf(pod), nodeName);
+  launched.forEach(({ pods }, index) => {
+    for (const pod of pods) homes.set(keyOf(pod), names[index] as string);
+  });
+  const moving = new Map<string, Pod>();
+  const moves: Move[] = [];
+  for (const node of picture.nodes) {
+    for (const pod of node.pods) {
+      const key = keyOf(pod);
+      const to = homes.get(key);
+      if (!leaving.has(node.name) && to === undefined) continue;
+      if (!isReschedulable(pod)) continue;
+      moving.set(key, waiting(pod, nowMs));
+      moves.push({ pod: key, from: node.name, ...(to === undefined ? {} : { to }) });
+    }
+  }
+  for (const pod of picture.scheduling.pods) {
+    const key = keyOf(pod);
+    if (pod.spec.nodeName || moving.has(key)) continue;
+    moving.set(key, pod);
+    const to = homes.get(key);
+    if (to !== undefined) moves.push({ pod: key, to });
+  }
+  const arrived = new Map<string, Pod[]>();
+  for (const [key, pod] of moving) {
+    const to = homes.get(key);
+    if (to !== undefined) arrived.set(to, [...(arrived.get(to) ?? []), running(pod, to, nowMs)]);
+  }
+  const stayed = picture.nodes
+    .filter(({ name }) => !leaving.has(name))
+    .map((node) => withPods(node, arrived.get(node.name) ?? [], moving, nowMs));
+  const fresh = launched.map((plan, index) => {
+    const name = names[index] as string;
+    return launch(plan, name, arrived.get(name) ?? [], command, nowMs);
+  });
+  const waits = [...moving].filter(([key]) => !homes.has(key)).map(([, pod]) => pod);
+  // Those of nodes on their way out.
+  const leave = picture.scheduling.pods.filter(
+    (pod) => pod.spec.nodeName && !moving.has(keyOf(pod)),
+  );
+  const nodes = [...stayed, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const after = { ...model, made: model.made + launched.length };
+  return { model: repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
+}
+
+/** Nothing but time has passed. */
+export function later(model: Model, nowMs: number): Model {
+  return repainted(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
+}
+
+function repainted(
+  model: Model,
+  nodes: readonly NodeView[],
+  pods: readonly Pod[],
+  nowMs: number,
+): Model {
+  const { picture, pools } = model;
+  const owners = new Map(pools.map((one) => [one.pool.id, one]));
+  const marked = nodes.map((node) => withMarks(node, owners, model.marksExpired, nowMs));
+  const usable = new Set(picture.scheduling.pools.map(({ pool }) => pool.id));
+  const used = pools.map((one) => ({ ...one, usage: usageOf(marked, one.pool.id) }));
+  const scheduling = {
+    ...picture.scheduling,
+    nowMs,
+    nodes: marked,
+    pods,
+    pools: used.filter(({ pool }) => usable.has(pool.id)),
+  };
+  const present = new Set(marked.map(({ poolId }) => poolId));
+  const fixed = new Set(picture.staticPools.map(({ pool }) => pool.id));
+  return {
+    ...model,
+    pools: used,
+    picture: {
+      ...picture,
+      nowMs,
+      nodes: marked,
+      pools: used.filter(({ pool }) => present.has(pool.id)),
+      staticPools: used.filter(({ pool }) => fixed.has(pool.id)),
+      scheduling,
+      simulator: createSimulator(scheduling),
+    },
+  };
+}
+
+/** What the controllers of claims write down as time passes. */
+function withMarks(
+  node: NodeView,
+  owners: ReadonlyMap<string, PoolInput>,
+  marksExpired: boolean,
+  nowMs: number,
+): NodeView {
+  const { claim } = node;
+  const pool = owners.get(node.poolId ?? "")?.pool;
+  if (claim === undefined || pool === undefined) return node;
+  const type = claimGeneration(claim) === "v1" ? "Consolidatable" : "Empty";
+  const verdict = type === "Empty" ? empty(claim, pool, node) : consolidatable(claim, pool, nowMs);
+  let marked = marking(claim, type, verdict.state === "set", nowMs);
+  const end = expiry(claim, pool);
+  const isMarked = end?.mode === "voluntary" || (marksExpired && pool.replicas === undefined);
+  if (isMarked && end !== undefined) marked = marking(marked, "Expired", end.atMs <= nowMs, nowMs);
+  return marked === claim ? node : { ...node, claim: marked };
+}
+
+function marking(claim: NodeClaim, type: string, is: boolean, nowMs: number): NodeClaim {
+  const was = condition(claim, type)?.status === "True";
+  if (was === is) return claim;
+  return is ? withCondition(claim, { type, status: "True" }, nowMs) : withoutCondition(claim, type);
+}
+
+function withPods(
+  node: NodeView,
+  arrived: readonly Pod[],
+  moving: ReadonlyMap<string, Pod>,
+  nowMs: number,
+): NodeView {
+  const left = node.pods.filter((pod) => !moving.has(keyOf(pod)));
+  if (arrived.length === 0 && left.length === node.pods.length) return node;
+  const claim =
+    node.claim === undefined
+      ? undefined
+      : { ...node.claim, status: { ...node.claim.status, lastPodEventTime: toRfc3339(nowMs) } };
+  return nodeView({
+    node: node.node,
+    claim,
+    pods: [...left, ...arrived],
+    marked: node.deleting,
+    nominatedUntilMs: node.nominatedUntilMs,
+  });
+}
+
+function waiting(pod: Pod, nowMs: number): Pod {
+  const { nodeName: _, ...spec } = pod.spec;
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, creationTimestamp: toRfc3339(nowMs) },
+    spec,
+    status: {
+      phase: "Pending",
+      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
+    },
+  };
+}
+
+function running(pod: Pod, nodeName: string, nowMs: number): Pod {
+  const isBack = isActive(pod) ? pod : waiting(pod, nowMs);
+  return {
+    ...isBack,
+    spec: { ...isBack.spec, nodeName },
+    status: {
+      phase: "Running",
+      startTime: toRfc3339(nowMs),
+      conditions: [
+        { type: "PodScheduled", status: "True" },
+        { type: "Ready", status: "True" },
+      ],
+    },
+  };
+}
+
+/** The machine as it would be once its node is ready: of the cheapest type that was asked for. */
+function launch(
+  plan: PlannedClaim,
+  name: string,
+  pods: readonly Pod[],
+  command: string | undefined,
+  nowMs: number,
+): NodeView {
+  const at = toRfc3339(nowMs);
+  const { instanceType, zone, capacityType } = plan.cheapest;
+  const made = toClaim(claimManifest(plan, "new"));
+  const type = plan.instanceTypes.find((one) => one.name === instanceType);
+  const single = Object.entries(type?.labels ?? {}).flatMap(([key, values]) =>
+    values.length === 1 ? [[key, values[0] as string] as const] : [],
+  );
+  const labels = {
+    ...Object.fromEntries(single),
+    ...made.metadata.labels,
+    [INSTANCE_TYPE_LABEL_KEY]: instanceType,
+    [TOPOLOGY_ZONE_LABEL_KEY]: zone,
+    [CAPACITY_TYPE_LABEL_KEY]: capacityType,
+  };
+  const capacity = type?.capacity ?? {};
+  const amounts = {
+    capacity: formatResources(capacity),
+    allocatable: formatResources(subtractResources(capacity, type?.overhead ?? {})),
+  };
+  const annotations =
+    command === undefined
+      ? made.metadata.annotations
+      : { ...made.metadata.annotations, [REPLACEMENT_ANNOTATION_KEY]: command };
+  const { generateName: _, ...metadata } = made.metadata;
+  let claim: NodeClaim = {
+    ...made,
+    metadata: {
+      ...metadata,
+      name,
+      uid: name,
+      creationTimestamp: at,
+      labels,
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    status: {
+      ...amounts,
+      providerID: `model://${name}`,
+      nodeName: name,
+      ...(pods.length === 0 ? {} : { lastPodEventTime: at }),
+    },
+  };
+  for (const type of ["Launched", "Registered", "Initialized"])
+    claim = withCondition(claim, { type, status: "True" }, nowMs);
+  return nodeView({
+    claim,
+    node: {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: {
+        name,
+        uid: `node-${name}`,
+        creationTimestamp: at,
+        labels: {
+          ...labels,
+          [vocabulary(plan.pool.generation).ownerLabel]: plan.pool.name,
+          [HOSTNAME_LABEL_KEY]: name,
+          [NODE_REGISTERED_LABEL_KEY]: "true",
+          [NODE_INITIALIZED_LABEL_KEY]: "true",
+        },
+      },
+      spec: {
+        providerID: `model://${name}`,
+        ...(plan.pool.taints.length > 0 ? { taints: plan.pool.taints } : {}),
+      },
+      status: { ...amounts, conditions: [{ type: "Ready", status: "True" }] },
+    },
+    pods,
+    marked: false,
+    nominatedUntilMs: 0,
+  });
+}
