@@ -98,6 +98,21 @@ function v1Spec(): JsonSchema {
   );
 }
 
+const INTERFACE_RULES: readonly Rule[] = [
+  [
+    "self.size() == 0 || self.exists(x, x.networkCardIndex == 0 && x.deviceIndex == 0 && x.interfaceType == 'interface')",
+    "networkInterfaces needs the primary interface: networkCardIndex 0, deviceIndex 0, interfaceType 'interface'",
+  ],
+  [
+    "self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex))",
+    "networkInterfaces may hold each pair of networkCardIndex and deviceIndex once",
+  ],
+  [
+    "self.all(x, x.interfaceType != 'efa-only' || self.exists_one(y, y.interfaceType == 'efa-only' && x.networkCardIndex == y.networkCardIndex))",
+    "networkInterfaces may hold one 'efa-only' interface for each networkCardIndex",
+  ],
+];
+
 /** What came after v1.0. */
 function newFields(): Record<string, JsonSchema> {
   return {
@@ -109,13 +124,30 @@ function newFields(): Record<string, JsonSchema> {
         ownerID: text("Account of the reservation.", { pattern: "^[0-9]{12}$" }),
         tags: tags("Tags of the reservation."),
       }),
-      { maxItems: 30 },
+      {
+        maxItems: 30,
+        ...rules(
+          atLeastOne(["tags", "id", "instanceMatchCriteria"]),
+          exclusive("id", "capacityReservationSelectorTerms", [
+            "tags",
+            "ownerID",
+            "instanceMatchCriteria",
+          ]),
+        ),
+      },
     ),
-    connectionTracking: object("Idle time-outs of tracked connections, in seconds.", {
-      tcpEstablishedTimeout: integer("TCP.", { format: "int32", minimum: 60, maximum: 432000 }),
-      udpStreamTimeout: integer("UDP streams.", { format: "int32", minimum: 60, maximum: 180 }),
-      udpTimeout: integer("UDP.", { format: "int32", minimum: 30, maximum: 60 }),
-    }),
+    connectionTracking: object(
+      "Idle time-outs of tracked connections, in seconds.",
+      {
+        tcpEstablishedTimeout: integer("TCP.", { format: "int32", minimum: 60, maximum: 432000 }),
+        udpStreamTimeout: integer("UDP streams.", { format: "int32", minimum: 60, maximum: 180 }),
+        udpTimeout: integer("UDP.", { format: "int32", minimum: 30, maximum: 60 }),
+      },
+      rules([
+        "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
+        "expected at least one, got none, ['tcpEstablishedTimeout', 'udpStreamTimeout', 'udpTimeout']",
+      ]),
+    ),
     cpuOptions: object("Processor options.", {
       nestedVirtualization: text("enabled or disabled.", { enum: ["enabled", "disabled"] }),
     }),
@@ -134,7 +166,7 @@ function newFields(): Record<string, JsonSchema> {
         },
         { required: ["deviceIndex", "interfaceType", "networkCardIndex"] },
       ),
-      { maxItems: 150 },
+      { maxItems: 150, ...rules(...INTERFACE_RULES) },
     ),
     placementGroupSelector: object(
       "The placement group of the instances.",

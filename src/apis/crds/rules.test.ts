@@ -143,4 +143,37 @@ describe("rules of the schemas", () => {
       }),
     ).toEqual([]);
   });
+
+  it("say of an EC2NodeClass which reservations, interfaces and time-outs fit together", () => {
+    const check = (field: string, self: unknown) =>
+      broken("EC2NodeClass", "v1", `spec.${field}`, self);
+    const reservation = "capacityReservationSelectorTerms";
+    expect(check(reservation, [{ id: "cr-1" }, { tags: { a: "b" }, ownerID: "1" }])).toEqual([]);
+    expect(check(reservation, [{ ownerID: "123456789012" }])).toEqual([
+      "expected at least one, got none, ['tags', 'id', 'instanceMatchCriteria']",
+    ]);
+    expect(check(reservation, [{ id: "cr-1", ownerID: "123456789012" }])).toHaveLength(1);
+
+    const one = (networkCardIndex: number, deviceIndex: number, interfaceType = "interface") => ({
+      networkCardIndex,
+      deviceIndex,
+      interfaceType,
+    });
+    const primary = one(0, 0);
+    const good = [primary, one(0, 1, "efa-only"), one(1, 1, "efa-only"), one(1, 0)];
+    expect(check("networkInterfaces", [])).toEqual([]);
+    expect(check("networkInterfaces", good)).toEqual([]);
+    expect(check("networkInterfaces", [one(1, 0)])).toEqual([
+      "networkInterfaces needs the primary interface: networkCardIndex 0, deviceIndex 0, interfaceType 'interface'",
+    ]);
+    expect(check("networkInterfaces", [primary, primary])).toEqual([
+      "networkInterfaces may hold each pair of networkCardIndex and deviceIndex once",
+    ]);
+    expect(check("networkInterfaces", [...good, one(1, 2, "efa-only")])).toEqual([
+      "networkInterfaces may hold one 'efa-only' interface for each networkCardIndex",
+    ]);
+
+    expect(check("connectionTracking", { udpTimeout: 30 })).toEqual([]);
+    expect(check("connectionTracking", {})).toHaveLength(1);
+  });
 });
