@@ -441,6 +441,8 @@ export interface LaunchTemplateConfig {
 export type FleetCapacityType = "on-demand" | "spot" | "capacity-block" | "reserved-capacity";
 
 export interface CreateFleetInput {
+  /** A repeated one with the same input gets the first answer again. */
+  readonly ClientToken?: string;
   readonly Type: "instant";
   readonly Context?: string;
   readonly LaunchTemplateConfigs: readonly LaunchTemplateConfig[];

@@ -249,6 +249,7 @@ describe("CreateFleet", () => {
     const token = { ClientToken: "once" } as Partial<CreateFleetInput>;
     const first = await fleet(overrides("m5.large"), token);
     expect(await fleet(overrides("m5.large"), token)).toEqual(first);
+    expect(await codeOf(fleet(overrides("c5.large"), token))).toBe("IdempotentParameterMismatch");
     expect(await instances()).toHaveLength(1);
   });
 

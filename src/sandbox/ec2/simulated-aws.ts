@@ -3,7 +3,7 @@
  * journal of them, faults, and controls to seed and change the account. Each call runs whole
  * between two instants: checks for faults, answers or refuses, and is written down.
  */
-import { clone, isObject } from "../../base/json.ts";
+import { canonicalJson, clone, isObject } from "../../base/json.ts";
 import type { AwsApi, Image, Instance, InstanceStatus, Tag } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
@@ -142,7 +142,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
   const nodeGroup = options.nodeGroup === false ? [] : startNodeGroup(state);
   const journal = new Journal();
   const handlers = handlersOf(state);
-  const answered = new Map<string, unknown>();
+  const answered = new Map<string, { readonly request: string; readonly answer: unknown }>();
   const latencyMs = options.latencyMs ?? (() => 0);
 
   function answer(
@@ -160,12 +160,23 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
       const message = "Request would have succeeded, but DryRun flag is set.";
       throw new AwsError("DryRunOperation", message, 412);
     }
-    // A repeated token is a client's retry: it gets the first answer and changes nothing.
+    // A repeated token is a client's retry: it gets the first answer and changes nothing. With another
+    // request it is a mistake.
     const token = isObject(input) ? input["ClientToken"] : undefined;
     if (typeof token !== "string") return handler(input as never, signal);
     const key = `${service}/${action}/${token}`;
-    if (!answered.has(key)) answered.set(key, handler(input as never));
-    return answered.get(key);
+    const request = canonicalJson(input);
+    const known = answered.get(key);
+    if (known === undefined) {
+      const answer = handler(input as never);
+      answered.set(key, { request, answer });
+      return answer;
+    }
+    if (known.request === request) return known.answer;
+    throw new AwsError(
+      "IdempotentParameterMismatch",
+      "The request uses the same client token as a previous, but non-identical request.",
+    );
   }
 
   async function call(
