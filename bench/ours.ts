@@ -1,20 +1,23 @@
 /**
  * Our engine on one workload file, once, in this cold process: prints a line of JSON that has the
- * shape of `bench/upstream`'s. The time covers the whole of `solve`: sorting pods into classes,
- * setting up topology and types, planning, building the claims. What is timed is what `tsc` built:
- * running TypeScript directly would time its loader's additions too.
+ * shape of `bench/upstream`'s. The time covers the whole of `planBatch` under default settings, so the
+ * planner too (`--greedy`: upstream's rules alone): sorting pods into classes, setting up topology and
+ * types, planning, building the claims. What is timed is what `tsc` built: running TypeScript directly
+ * would time its loader's additions too.
  */
-import type { solve as Solve } from "../src/core/provisioning/solve.ts";
+import type { planBatch as PlanBatch } from "../src/core/planner/plan-batch.ts";
+import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
 import { inputOf, readWorkload } from "./workload.ts";
 
-const [path] = process.argv.slice(2);
+const [path, mode] = process.argv.slice(2);
 if (path === undefined) throw new Error("one workload file is needed");
-const built = new URL("../dist/core/provisioning/solve.js", import.meta.url);
-const { solve } = (await import(built.href)) as { solve: typeof Solve };
+const built = new URL("../dist/core/planner/plan-batch.js", import.meta.url);
+const { planBatch } = (await import(built.href)) as { planBatch: typeof PlanBatch };
+const options = mode === "--greedy" ? GREEDY_PLANNER : DEFAULT_PLANNER;
 const input = inputOf(readWorkload(path));
 const cpuBefore = process.cpuUsage();
 const start = performance.now();
-const result = solve(input);
+const result = planBatch(input, options);
 const solveMs = performance.now() - start;
 const cpu = process.cpuUsage(cpuBefore);
 const report = {

@@ -47,7 +47,15 @@ type outcome struct {
 type claimed struct {
 	NodePool             string   `json:"nodePool"`
 	Pods                 []string `json:"pods"`
+	Requirements         []asked  `json:"requirements"`
+	InstanceTypes        []string `json:"instanceTypes"`
 	PriceMicroUsdPerHour int64    `json:"priceMicroUsdPerHour"`
+}
+
+type asked struct {
+	Key      string   `json:"key"`
+	Operator string   `json:"operator"`
+	Values   []string `json:"values,omitempty"`
 }
 
 // planScenarios reads one scenario a line and writes one outcome a line.
@@ -193,6 +201,15 @@ func outcomeOf(results scheduling.Results) outcome {
 		one := claimed{NodePool: claim.NodePoolName, PriceMicroUsdPerHour: price([]*scheduling.NodeClaim{claim})}
 		for _, pod := range claim.Pods {
 			one.Pods = append(one.Pods, key(pod))
+		}
+		for _, option := range claim.InstanceTypeOptions {
+			one.InstanceTypes = append(one.InstanceTypes, option.Name)
+		}
+		for _, each := range claim.Requirements.NodeSelectorRequirements() {
+			// The placeholder of a host name is taken off before a claim is made.
+			if each.Key != corev1.LabelHostname {
+				one.Requirements = append(one.Requirements, asked{each.Key, string(each.Operator), each.Values})
+			}
 		}
 		found.Claims = append(found.Claims, one)
 	}

@@ -1,9 +1,10 @@
 /**
  * Why upstream may place a pod that ours leaves: each class with its reason, and how it is told. The
- * list is docs/reference/placement-differences.md in prose.
+ * list is docs/reference/placement-differences.md in prose. The best reason is the scheduler's: given
+ * upstream's nodes it does not let the pod go there.
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
-import { hostPortsOf, type Json, wantsNode } from "../validator/kubernetes.ts";
+import { hostPortsOf, type Json, portsCollide, wantsNode } from "../validator/kubernetes.ts";
 import { outcomesOf } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 import type { Outcome } from "./upstream.ts";
@@ -15,6 +16,8 @@ export interface Difference {
   readonly reason: string;
   readonly theirs: Outcome;
   readonly ours: Plan;
+  /** Pods that the scheduler would not let go where upstream's plan has them. */
+  readonly refused: ReadonlySet<string>;
 }
 
 interface DifferenceClass {
@@ -27,71 +30,94 @@ const of = ({ manifests }: Scenario, kind: string) => manifests.filter((one) => 
 const claimOf = ({ theirs, pod }: Difference) =>
   (theirs.newNodeClaims ?? []).find(({ pods }) => pods.includes(keyOf(pod)));
 
-const termsOf = ({ spec }: Json): readonly Json[] =>
-  [spec.affinity?.podAffinity, spec.affinity?.podAntiAffinity].flatMap((one) => [
-    ...(one?.requiredDuringSchedulingIgnoredDuringExecution ?? []),
-    ...(one?.preferredDuringSchedulingIgnoredDuringExecution ?? []).map(
-      ({ podAffinityTerm }: Json) => podAffinityTerm,
+const poolOf = (one: Difference) =>
+  of(one.scenario, "NodePool").find(({ metadata }) => metadata.name === claimOf(one)?.nodePool);
+
+const podsOf = ({ scenario }: Difference) =>
+  of(scenario, "Pod").filter(({ spec }) => !spec.nodeName);
+
+const isRefused = ({ refused, pod }: Difference) => refused.has(keyOf(pod));
+
+const byKeys = ({ spec }: Json) =>
+  [spec.affinity?.podAffinity, spec.affinity?.podAntiAffinity].some((one) =>
+    (one?.requiredDuringSchedulingIgnoredDuringExecution ?? []).some(
+      (term: Json) => term.matchLabelKeys !== undefined || term.mismatchLabelKeys !== undefined,
     ),
+  );
+
+/** How many of these pods each side finds a place for; upstream's that the scheduler refuses are none. */
+function placed({ theirs, ours, refused }: Difference, pods: readonly Json[]) {
+  const left = new Set(ours.unschedulable.map(({ pod }) => pod));
+  const taken = new Set([
+    ...Object.keys(theirs.existing),
+    ...(theirs.newNodeClaims ?? []).flatMap((claim) => claim.pods),
   ]);
+  const names = pods.map(keyOf);
+  return {
+    ours: names.filter((name) => !left.has(name)).length,
+    theirs: names.filter((name) => taken.has(name) && !refused.has(name)).length,
+  };
+}
 
 const CLASSES: readonly DifferenceClass[] = [
   {
     // Ours counts the nodes that the batch opens.
     name: "upstream opens more nodes than the NodePool's limit of nodes",
-    applies: ({ scenario, theirs, reason }) =>
-      reason.includes("limit") &&
-      of(scenario, "NodePool").some(({ metadata, spec }) => {
-        if (spec.limits?.nodes === undefined) return false;
-        const opened = (theirs.newNodeClaims ?? []).filter(
-          ({ nodePool }) => nodePool === metadata.name,
-        );
-        return opened.length > Number(spec.limits.nodes);
-      }),
+    applies: (one) => {
+      const limit = poolOf(one)?.spec.limits?.nodes;
+      const opened = (one.theirs.newNodeClaims ?? []).filter(
+        ({ nodePool }) => nodePool === claimOf(one)?.nodePool,
+      );
+      return limit !== undefined && opened.length > Number(limit);
+    },
   },
   {
     // The kubelet's node would not have the label: the pod would stay pending.
-    name: "upstream's node cannot have a label that the pod requires",
+    name: "the scheduler refuses it: upstream's node cannot have a label that the pod requires",
     applies: (one) => {
-      const claim = claimOf(one);
-      const pool = of(one.scenario, "NodePool").find(
-        ({ metadata }) => metadata.name === claim?.nodePool,
-      );
-      if (pool === undefined) return false;
+      const pool = poolOf(one);
+      if (pool === undefined || !isRefused(one)) return false;
       const outcomes = outcomesOf(pool, [], one.scenario.instanceTypes);
       return !outcomes.some(({ labels }) => wantsNode(one.pod.spec, labels));
     },
   },
   {
     // Kubernetes 1.31 has them, upstream's topology does not read them.
-    name: "upstream passes over matchLabelKeys and mismatchLabelKeys of affinity terms",
-    applies: ({ scenario }) =>
-      of(scenario, "Pod").some((pod) =>
-        termsOf(pod).some(
-          (term) => term.matchLabelKeys !== undefined || term.mismatchLabelKeys !== undefined,
-        ),
-      ),
+    name: "the scheduler refuses it: a term with matchLabelKeys or mismatchLabelKeys",
+    applies: (one) => isRefused(one) && (byKeys(one.pod) || podsOf(one).some(byKeys)),
   },
+  {
+    name: "the scheduler refuses it: spread",
+    applies: (one) => isRefused(one) && one.pod.spec.topologySpreadConstraints !== undefined,
+  },
+  { name: "the scheduler refuses it: neighbours", applies: isRefused },
   {
     // A daemon that has not started yet will need the port.
     name: "upstream gives away a host port that a daemon to come needs",
     applies: ({ scenario, pod, theirs }) =>
       theirs.existing[keyOf(pod)] !== undefined &&
-      of(scenario, "DaemonSet").some(({ spec }) =>
-        hostPortsOf(spec.template).some(({ port }) =>
-          hostPortsOf(pod).some((own) => own.port === port),
-        ),
+      of(scenario, "DaemonSet").some(
+        ({ spec }) => hostPortsOf(spec.template).length > 0 && portsCollide([spec.template, pod]),
       ),
+  },
+  {
+    // Which of equal pods comes first is drawn by UID.
+    name: "as many pods like it find a place",
+    applies: (one) => {
+      const kind = JSON.stringify([one.pod.metadata.namespace, one.pod.spec]);
+      const alike = podsOf(one).filter(
+        ({ metadata, spec }) => JSON.stringify([metadata.namespace, spec]) === kind,
+      );
+      const count = placed(one, alike);
+      return count.ours >= count.theirs;
+    },
   },
   {
     // As many find a place, others do: which of equal pods comes first is drawn by UID.
     name: "limits leave room for so many; upstream gives it to others",
-    applies: ({ reason, ours, theirs, scenario }) => {
-      const pods = of(scenario, "Pod").filter(({ spec }) => !spec.nodeName).length;
-      const placed =
-        Object.keys(theirs.existing).length +
-        (theirs.newNodeClaims ?? []).reduce((sum, claim) => sum + claim.pods.length, 0);
-      return reason.includes("limits") && pods - ours.unschedulable.length >= placed;
+    applies: (one) => {
+      const count = placed(one, podsOf(one));
+      return one.reason.includes("limits") && count.ours >= count.theirs;
     },
   },
 ];

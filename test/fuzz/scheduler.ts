@@ -13,7 +13,26 @@ import { hasAlternatives } from "../validator/neighbours.ts";
 import { daemonPods, HOSTNAME, outcomesOf } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 
-export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Plan): string[] {
+/** What the judge needs to know of a plan: ours, or upstream's. */
+export interface Promised {
+  readonly newNodeClaims: readonly Pick<
+    Plan["newNodeClaims"][number],
+    "nodePool" | "pods" | "requirements" | "instanceTypes" | "cheapest"
+  >[];
+  readonly existingNodes: Plan["existingNodes"];
+}
+
+export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
+  return [...refusals(scenario, plan)].map(
+    ([pod, node]) => `the scheduler refuses ${pod} on ${node}`,
+  );
+}
+
+/** Pod → the node that the plan has for it, of pods that the scheduler would not let there. */
+export function refusals(
+  { manifests, instanceTypes }: Scenario,
+  plan: Promised,
+): ReadonlyMap<string, string> {
   const of = (kind: string) => manifests.filter((one) => one.kind === kind);
   const daemonSets = of("DaemonSet");
   const nodes: Json[] = [...of("Node")];
@@ -64,7 +83,7 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
         isExempt,
         again,
       );
-      if (refused.length === 0) return [];
+      if (refused.length === 0) return new Map();
     }
   }
   // Or the new nodes come up one after the other, as planned.
@@ -83,7 +102,7 @@ export function schedulerFaults({ manifests, instanceTypes }: Scenario, plan: Pl
     ];
   }
   if (waiting.length < refused.length) refused = waiting;
-  return refused.map((pod) => `the scheduler refuses ${keyOf(pod)} on ${goal.get(keyOf(pod))}`);
+  return new Map(refused.map((pod) => [keyOf(pod), goal.get(keyOf(pod)) as string]));
 }
 
 /**
@@ -180,7 +199,7 @@ function countsTheUnsettled(
 /** As it comes up when the cheapest offering is launched. */
 function nodeOf(
   name: string,
-  claim: Plan["newNodeClaims"][number],
+  claim: Promised["newNodeClaims"][number],
   pools: readonly Json[],
   types: readonly Json[],
 ): Json {

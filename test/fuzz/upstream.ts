@@ -8,11 +8,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
+import { outcomesOf } from "../validator/places.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { classify } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned } from "./ours.ts";
+import { type Promised, refusals } from "./scheduler.ts";
 
 /** As bench/upstream prints it. */
 export interface Outcome {
@@ -20,6 +23,8 @@ export interface Outcome {
     | readonly {
         readonly nodePool: string;
         readonly pods: readonly string[];
+        readonly requirements: Plan["newNodeClaims"][number]["requirements"];
+        readonly instanceTypes: readonly string[];
         readonly priceMicroUsdPerHour: number;
       }[]
     | null;
@@ -89,13 +94,14 @@ function compare(scenario: Scenario, theirs: Outcome, seed: number, tally: Tally
   ]);
   const pods = scenario.manifests.filter(({ kind, spec }) => kind === "Pod" && !spec.nodeName);
   tally.pods += pods.length;
+  const refused = new Set(refusals(scenario, promisedBy(theirs, scenario)).keys());
   for (const pod of pods) {
     const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const unplaced = left.get(name);
     if ((unplaced === undefined) === placed.has(name)) tally.same++;
     else if (unplaced === undefined) note(tally, "only ours places it", seed);
     else {
-      const found = classify({ scenario, pod, reason: unplaced, theirs, ours });
+      const found = classify({ scenario, pod, reason: unplaced, theirs, ours, refused });
       if (found === undefined) tally.unexplained.push(`seed ${seed}: ${name}: ${unplaced}`);
       else note(tally, `only upstream places it: ${found}`, seed);
     }
@@ -112,6 +118,44 @@ function compare(scenario: Scenario, theirs: Outcome, seed: number, tally: Tally
     note(tally, "all placed by both, upstream's plan is cheaper", seed);
   }
 }
+
+/** Upstream's plan, each node launched as its cheapest offering. */
+function promisedBy(theirs: Outcome, { manifests, instanceTypes }: Scenario): Promised {
+  const existing = new Map<string, string[]>();
+  for (const [pod, node] of Object.entries(theirs.existing))
+    existing.set(node, [...(existing.get(node) ?? []), pod]);
+  const newNodeClaims = (theirs.newNodeClaims ?? []).map((claim) => {
+    const pool = manifests.find(
+      ({ kind, metadata }) => kind === "NodePool" && metadata.name === claim.nodePool,
+    );
+    const types = instanceTypes.filter(({ name }) => claim.instanceTypes.includes(name));
+    const requirements = claim.requirements.filter(({ key }) => !SIMULATED.has(key));
+    const [cheapest] = outcomesOf(pool, requirements, types).sort(
+      (a, b) => a.priceMicroUsd - b.priceMicroUsd,
+    );
+    return {
+      ...claim,
+      requirements,
+      cheapest: {
+        instanceType: cheapest?.instanceType ?? "",
+        zone: cheapest?.labels["topology.kubernetes.io/zone"] ?? "",
+        capacityType: cheapest?.labels["karpenter.sh/capacity-type"] ?? "",
+        priceMicroUsdPerHour: cheapest?.priceMicroUsd ?? 0,
+      },
+    };
+  });
+  return {
+    newNodeClaims,
+    existingNodes: [...existing].map(([node, pods]) => ({ node, pods })),
+  };
+}
+
+/** Upstream's claims carry them while it plans; its test NodePool adds the last. */
+const SIMULATED = new Set([
+  "karpenter.sh/registered",
+  "karpenter.sh/initialized",
+  "testing/cluster",
+]);
 
 function note(tally: Tally, what: string, seed: number): void {
   const seeds = tally.classes.get(what) ?? [];
