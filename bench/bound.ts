@@ -6,6 +6,7 @@
  * engine's. Zones, neighbours and labels are left out: that can only lower the bound.
  */
 import { createRequire } from "node:module";
+import { atOnce } from "../src/base/steps.ts";
 import { bestMix } from "../src/core/planner/columns.ts";
 import { fillingOrders, packByGreed } from "../src/core/planner/greedy-patterns.ts";
 import type { Bin, Packing, Pattern, Row } from "../src/core/planner/packing.ts";
@@ -43,7 +44,7 @@ export async function lowerBound(workload: Workload, quick: boolean): Promise<nu
     seeds.push(...(uses ?? []).map(({ pattern }) => pattern));
   }
   for (let round = 0; round < ROUNDS; round++) {
-    const mix = bestMix(packing, counts, prices, { units: SEARCH_UNITS }, seeds);
+    const mix = atOnce(bestMix(packing, counts, prices, { units: SEARCH_UNITS }, seeds));
     if (mix === undefined) break;
     const worth = mix.worth.map((one) => Math.max(0, one));
     const proof = mostWorth(highs, packing, worth);

@@ -11,7 +11,8 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
-import { planBatch } from "../../core/planner/plan-batch.ts";
+import { inTurns } from "../../base/steps.ts";
+import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { countByZone } from "../../core/provisioning/effective-zone.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -38,6 +39,8 @@ import { type Pass, report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
+/** A large batch lets others have their turn after so long. */
+const TURN_MS = 20;
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
@@ -88,7 +91,8 @@ async function reconcile(
   const pods = [...pending, ...leaving];
   const input = schedulingInput(world, pods, pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
-  const result = planBatch({ ...input, options }, world.settings.planner);
+  const steps = planBatchInSteps({ ...input, options }, world.settings.planner);
+  const result = await inTurns(world.clock, steps, TURN_MS);
   progress.decided();
   tellOfPods(world, times, pending, { input, result });
   const planned = pools.map(({ pool }) => pool);

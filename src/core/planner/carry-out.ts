@@ -4,6 +4,7 @@
  * packing wants it is tried where there is room left; the rest is for the next round, or for the
  * engine.
  */
+import type { Steps } from "../../base/steps.ts";
 import { NewNodeClaim } from "../provisioning/new-nodeclaim.ts";
 import { chargeLimits } from "../provisioning/pool-template.ts";
 import type { QueuedPod } from "../provisioning/queue.ts";
@@ -14,6 +15,7 @@ import type { Use } from "./packing.ts";
 
 /** Classes of a row that may refuse a node before the least particular one is asked. */
 const MAX_REFUSALS = 6;
+const NODES_PER_STEP = 16;
 
 interface PlannedNode {
   readonly claim: NewNodeClaim;
@@ -23,16 +25,17 @@ interface PlannedNode {
 }
 
 /** Puts pods on planned nodes; those it could place are gone from the demand's rows. */
-export function carryOut(pass: Pass, demand: Demand, uses: readonly Use[]): QueuedPod[] {
+export function* carryOut(pass: Pass, demand: Demand, uses: readonly Use[]): Steps<QueuedPod[]> {
   const nodes: PlannedNode[] = [];
   for (const { pattern, bins } of uses) {
     const bin = demand.bins[pattern.bin] as TypeBin;
     for (let count = 0; count < bins; count++) {
+      if (nodes.length % NODES_PER_STEP === 0) yield;
       const node = openNode(pass, demand, bin, pattern.rows, pattern.times);
       if (node !== undefined) nodes.push(node);
     }
   }
-  fillGaps(pass, demand, nodes);
+  yield* fillGaps(pass, demand, nodes);
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
@@ -100,7 +103,7 @@ function place(
 }
 
 /** What was refused goes where there is room, the largest pods first. */
-function fillGaps(pass: Pass, demand: Demand, nodes: readonly PlannedNode[]): void {
+function* fillGaps(pass: Pass, demand: Demand, nodes: readonly PlannedNode[]): Steps<void> {
   const { space } = pass.context;
   const rows = demand.rows
     .filter(({ classes }) => classes.some(({ items }) => items.length > 0))
@@ -114,6 +117,7 @@ function fillGaps(pass: Pass, demand: Demand, nodes: readonly PlannedNode[]): vo
       ({ bin }) => bin.template === row.template && space.join(bin.set, row.set) === bin.set,
     );
     for (const waiting of row.classes) {
+      yield;
       for (let at = 0; at < open.length && waiting.items.length > 0; at++) {
         const node = open[at] as PlannedNode;
         while (waiting.items.length > 0 && holds(node.free, row.amounts)) {

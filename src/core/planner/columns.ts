@@ -3,6 +3,7 @@
  * letting patterns in as long as one is worth more than its price. Rounded down it is most of a
  * plan; what is left over is planned the same way until nothing is. Gilmore and Gomory, 1961.
  */
+import type { Steps } from "../../base/steps.ts";
 import {
   type Bin,
   type Budget,
@@ -36,13 +37,13 @@ export interface Mix {
 }
 
 /** Undefined when some row fits in no bin. */
-export function bestMix(
+export function* bestMix(
   packing: Packing,
   counts: ArrayLike<number>,
   resourcePrice: Float64Array,
   budget: Budget,
   seeds: readonly Pattern[] = [],
-): Mix | undefined {
+): Steps<Mix | undefined> {
   const rows = [...packing.rows.keys()].filter((index) => (counts[index] as number) > 0);
   const master = Master.start(packing, rows, counts);
   if (master === undefined) return undefined;
@@ -53,6 +54,7 @@ export function bestMix(
       budget,
     );
   while (budget.units > 0) {
+    yield;
     const { worth } = master;
     let found = byOrders(packing, counts, worth, orders, budget);
     if (found.length === 0) {
@@ -332,20 +334,30 @@ function worthOf({ pattern }: Column, worth: Float64Array): number {
   return sum;
 }
 
+interface PackedByColumns {
+  readonly uses: readonly Use[];
+  readonly worth: Float64Array;
+  readonly left: Float64Array;
+}
+
 /** A whole packing by the mix, rounded down, again and again on what is left; undefined = no way. */
-export function packByColumns(
+export function* packByColumns(
   packing: Packing,
   resourcePrice: Float64Array,
   budget: Budget,
   seeds: readonly Pattern[] = [],
-):
-  | { readonly uses: readonly Use[]; readonly worth: Float64Array; readonly left: Float64Array }
-  | undefined {
+): Steps<PackedByColumns | undefined> {
   const left = Float64Array.from(packing.rows, (row) => row.count);
   const uses: Use[] = [];
   let worth: Float64Array | undefined;
   while (left.some((count) => count > 0)) {
-    const mix = bestMix(packing, left, resourcePrice, budget, worth === undefined ? seeds : []);
+    const mix = yield* bestMix(
+      packing,
+      left,
+      resourcePrice,
+      budget,
+      worth === undefined ? seeds : [],
+    );
     if (mix === undefined) return undefined;
     worth ??= mix.worth;
     let taken = false;

@@ -3,6 +3,7 @@
  * column generation on top of them while there is work left, then greed again by what the columns
  * taught. Of all of them the cheapest.
  */
+import type { Steps } from "../../base/steps.ts";
 import { packByColumns } from "./columns.ts";
 import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
 import {
@@ -21,11 +22,11 @@ import { resourcePrices } from "./resource-prices.ts";
 const MAX_ROWS_FOR_COLUMNS = 400;
 
 /** `bins` of the uses are positions in `packing.bins`; undefined when nothing was found. */
-export function pack(
+export function* pack(
   packing: Packing,
   budget: Budget,
   { maxBins }: Pick<PlannerOptions, "maxBins">,
-): readonly Use[] | undefined {
+): Steps<readonly Use[] | undefined> {
   const counts = packing.rows.map(({ count }) => count);
   const { prices } = resourcePrices(packing, counts);
   const kept = bestBuys(packing, prices, maxBins);
@@ -41,19 +42,22 @@ export function pack(
   const found: (readonly Use[])[] = [];
   const seeds: Pattern[] = [];
   for (const order of fillingOrders(packing, worth)) {
+    yield;
     const uses = packByGreed(small, counts, worth, order, budget);
     if (uses === undefined) continue;
     found.push(uses);
     seeds.push(...uses.map(({ pattern }) => pattern));
   }
   if (packing.rows.length <= MAX_ROWS_FOR_COLUMNS && budget.units > 0) {
-    const columns = packByColumns(small, prices, budget, seeds);
+    const columns = yield* packByColumns(small, prices, budget, seeds);
     if (columns !== undefined) {
       const { left, uses, worth: learned } = columns;
       const reserve = { units: Number.POSITIVE_INFINITY };
       for (const order of fillingOrders(packing, learned).slice(0, 2)) {
+        yield;
         const rest = packByGreed(small, left, learned, order, reserve);
         if (rest !== undefined) found.push([...uses, ...rest]);
+        yield;
         const again = packByGreed(small, counts, learned, order, reserve);
         if (again !== undefined) found.push(again);
       }

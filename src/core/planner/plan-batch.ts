@@ -5,10 +5,11 @@
  */
 
 import { keyOf } from "../../apis/meta.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PodClass } from "../provisioning/pod-class.ts";
 import { PriceFloor } from "../provisioning/price-floor.ts";
-import { inOrder, type QueuedPod } from "../provisioning/queue.ts";
+import { inOrderInSteps, type QueuedPod } from "../provisioning/queue.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { type Batch, onExistingNode, type Pass, planOf, prepare } from "../provisioning/solve.ts";
@@ -19,14 +20,22 @@ import type { PlannerOptions } from "./planner-options.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
-  const batch = prepare(input);
-  const byRules = planOf(batch);
+  return atOnce(planBatchInSteps(input, options));
+}
+
+/** As {@link planBatch}, for whoever has other things to do in between. */
+export function* planBatchInSteps(
+  input: SchedulingInput,
+  options: PlannerOptions,
+): Steps<SchedulingResult> {
+  const batch = yield* prepare(input);
+  const byRules = yield* planOf(batch);
   if (options.policy === "greedy" || input.pods.length < options.minPods) return byRules;
   // Each unit of a reservation can be promised once: the rules keep that count.
   if (input.pools.some(({ instanceTypes }) => instanceTypes.some(isReserved))) return byRules;
   if (byRules.newClaims.length === 0) return byRules;
   if (leavesNothingToSave(batch, byRules, options)) return byRules;
-  const byPrice = planOf(batch, (pass, queued) => packFirst(pass, queued, options));
+  const byPrice = yield* planOf(batch, (pass, queued) => packFirst(pass, queued, options));
   return isBetter(byPrice, byRules, options) ? byPrice : byRules;
 }
 
@@ -60,24 +69,31 @@ function isReserved({ offerings }: InstanceType): boolean {
 
 /** How often what a round could not place is packed anew. */
 const ROUNDS = 3;
+const TRIES_PER_STEP = 64;
 
 /** Places what it can and returns the rest, in order. */
-function packFirst(
+function* packFirst(
   pass: Pass,
   queued: readonly QueuedPod[],
   options: PlannerOptions,
-): readonly QueuedPod[] {
+): Steps<readonly QueuedPod[]> {
   const budget = { units: options.baseWork + options.workPerPod * queued.length };
   let rest = queued;
-  if (pass.nodes.length > 0) rest = rest.filter((item) => !fitsExisting(pass, item));
+  if (pass.nodes.length > 0) {
+    const left: QueuedPod[] = [];
+    yield* eachInSteps(rest, TRIES_PER_STEP, (item) => {
+      if (!fitsExisting(pass, item)) left.push(item);
+    });
+    rest = left;
+  }
   for (let round = 0; round < ROUNDS && rest.length > 0; round++) {
     budget.units = Math.max(budget.units, options.baseWork / ROUNDS);
     const demand = demandOf(pass, rest, options);
-    const uses = demand.rows.length === 0 ? undefined : pack(demand, budget, options);
+    const uses = demand.rows.length === 0 ? undefined : yield* pack(demand, budget, options);
     if (uses === undefined) break;
-    const left = [...demand.others, ...carryOut(pass, demand, uses)];
+    const left = [...demand.others, ...(yield* carryOut(pass, demand, uses))];
     const stuck = left.length === rest.length;
-    rest = inOrder(left);
+    rest = yield* inOrderInSteps(left);
     if (stuck) break;
   }
   return rest;

@@ -7,6 +7,7 @@
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { addResources, formatResources, type Resources } from "../../apis/resources.ts";
+import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import {
   type Bits,
   bitIndices,
@@ -42,9 +43,20 @@ const NO_POOLS = "nodepool requirements filtered out all available instance type
 /** Someone meant `1000m` and wrote `1000`: more cores than any machine has. */
 const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
 
+/** Each may be the first of a class. */
+const PODS_PER_STEP = 16;
+
 export function explain(failed: readonly QueuedPod[], pass: Explained): UnschedulablePod[] {
+  return atOnce(explainInSteps(failed, pass));
+}
+
+/** As {@link explain}; a class that many types and pools refuse takes a while. */
+export function* explainInSteps(
+  failed: readonly QueuedPod[],
+  pass: Explained,
+): Steps<UnschedulablePod[]> {
   const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
-  return failed.map(({ pod, podClass }) => {
+  return yield* mapInSteps(failed, PODS_PER_STEP, ({ pod, podClass }) => {
     const known = byClass.get(podClass) ?? explainClass(podClass, pass);
     byClass.set(podClass, known);
     return { pod, ...known };

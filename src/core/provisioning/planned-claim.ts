@@ -5,6 +5,7 @@
 import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { addResources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
+import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import { allows, oneOf } from "../scheduling/requirement.ts";
@@ -40,6 +41,8 @@ export interface Kind {
 
 type Choice = Pick<PlannedClaim, "instanceTypes" | "cheapest">;
 
+const CLAIMS_PER_STEP = 64;
+
 /**
  * The planned nodes in the order in which they were opened. Nodes that are alike share lists; `kinds`
  * keeps them for later calls with the same space.
@@ -50,7 +53,17 @@ export function planClaims(
   options: SchedulingOptions,
   kinds = new Map<string, Kind>(),
 ): PlannedClaim[] {
-  return claims.map((claim) => {
+  return atOnce(planClaimsInSteps(claims, space, options, kinds));
+}
+
+/** As {@link planClaims}. */
+export function* planClaimsInSteps(
+  claims: readonly NewNodeClaim[],
+  space: RequirementSpace,
+  options: SchedulingOptions,
+  kinds: Map<string, Kind>,
+): Steps<PlannedClaim[]> {
+  return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) => {
     const { template } = claim;
     const key = `${template.index} ${claim.set} ${claim.reserved.join()}`;
     let kind = kinds.get(key);

@@ -5,6 +5,7 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { atOnce, type Steps, sortInSteps } from "../../base/steps.ts";
 import type { PodClass } from "./pod-class.ts";
 
 export interface QueuedPod {
@@ -123,8 +124,15 @@ interface Size {
   readonly pods: QueuedPod[];
 }
 
+const PODS_PER_STEP = 256;
+
 /** cpu, then memory, largest first; then the oldest; then UID, so that arrival never matters. */
 export function inOrder(pods: readonly QueuedPod[]): QueuedPod[] {
+  return atOnce(inOrderInSteps(pods));
+}
+
+/** As {@link inOrder}. */
+export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> {
   const sizes = new Map<string, Size>();
   const ofClass = new Map<PodClass, Size>();
   for (const item of pods) {
@@ -138,9 +146,12 @@ export function inOrder(pods: readonly QueuedPod[]): QueuedPod[] {
     }
     size.pods.push(item);
   }
-  return [...sizes.values()]
-    .sort((a, b) => b.cpu - a.cpu || b.memory - a.memory)
-    .flatMap((size) => size.pods.sort(oldestFirst));
+  const sorted: QueuedPod[] = [];
+  for (const size of [...sizes.values()].sort((a, b) => b.cpu - a.cpu || b.memory - a.memory)) {
+    for (const item of yield* sortInSteps(size.pods, oldestFirst)) sorted.push(item);
+    if (size.pods.length > PODS_PER_STEP) yield;
+  }
+  return sorted;
 }
 
 function oldestFirst(a: QueuedPod, b: QueuedPod): number {

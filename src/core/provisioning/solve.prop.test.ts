@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import {
   instanceType,
   nodeView,
@@ -19,6 +20,7 @@ import { type Deployment, deployment, podsOf } from "../../testing/deployments.t
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { leastPriceMicroUsd } from "../planner/least-price.ts";
 import { applyEdits } from "./edits.ts";
+import type { QueuedPod } from "./queue.ts";
 import { remedies } from "./remedy.ts";
 import type { PlannedClaim, SchedulingResult } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
@@ -383,12 +385,12 @@ describe("solve, on random clusters", () => {
   it("makes several plans of one batch, each as if it were the only one", () => {
     fc.assert(
       fc.property(scenario, ({ input }) => {
-        const batch = prepare(input);
-        const first = planOf(batch);
+        const batch = atOnce(prepare(input));
+        const first = atOnce(planOf(batch));
         expect(first).toEqual(solve(input));
         // Half of the pods get no chance: what they would have done must not be felt afterwards.
-        planOf(batch, (_, queued) => queued.filter((_, index) => index % 2 === 0));
-        expect(planOf(batch)).toEqual(first);
+        atOnce(planOf(batch, everySecond));
+        expect(atOnce(planOf(batch))).toEqual(first);
       }),
       { seed: 5, numRuns: 100 },
     );
@@ -455,6 +457,10 @@ describe("solve, on random clusters", () => {
     expect(fixes).toBeGreaterThan(10);
   });
 });
+
+function* everySecond(_: unknown, queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
+  return queued.filter((_, index) => index % 2 === 0);
+}
 
 const RESERVATION = "test.sh/reservation-id";
 

@@ -6,7 +6,8 @@
  * Largest pods first, each goes to the first place that takes it: a node that exists, then a node
  * this pass already plans (the one with fewest pods), then a new node of the heaviest pool that
  * can. A pod that finds none gives up its preferences one by one. When there is not room for all, it
- * is done once more with the important pods first. upstream:
+ * is done once more with the important pods first. It all goes in steps, so that a large batch need
+ * not hold up a controller. upstream:
  * pkg/controllers/provisioning/scheduling/scheduler.go
  */
 
@@ -15,6 +16,7 @@ import { isTerminating } from "../../apis/core/pod.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { bitIndices } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
@@ -23,10 +25,10 @@ import { seenSlots } from "./attach-slots.ts";
 import { defaultSpreader } from "./default-spread.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
-import { explain } from "./explain.ts";
+import { explainInSteps } from "./explain.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
-import { type Kind, planClaims } from "./planned-claim.ts";
+import { type Kind, planClaimsInSteps } from "./planned-claim.ts";
 import { forgetTries, type PodClass, PodClasses, type Variant } from "./pod-class.ts";
 import {
   chargeLimits,
@@ -35,7 +37,7 @@ import {
   type Template,
   withinLimits,
 } from "./pool-template.ts";
-import { inOrder, Queue, type QueuedPod } from "./queue.ts";
+import { inOrderInSteps, Queue, type QueuedPod } from "./queue.ts";
 import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./scarcity.ts";
@@ -59,14 +61,19 @@ export interface Pass {
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
+/** Each a few milliseconds at most. */
+const PODS_PER_STEP = 1_024;
+const NODES_PER_STEP = 64;
+const TRIES_PER_STEP = 64;
+
 type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
 /** Places what it likes before the rules below do; returns the rest. */
-export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => readonly QueuedPod[];
+export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
 
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
-  return planOf(prepare(input));
+  return atOnce(planOf(atOnce(prepare(input))));
 }
 
 /** A batch made ready. Any number of plans can be made of it, each as if it were the only one. */
@@ -83,21 +90,21 @@ export interface Batch {
 }
 
 /** Sorts out what cannot be planned for, and the rest into classes. */
-export function prepare(input: SchedulingInput): Batch {
+export function* prepare(input: SchedulingInput): Steps<Batch> {
   const refused: UnschedulablePod[] = [];
   const volumes = new VolumeIndex(input.volumes);
   const pods: Pod[] = [];
   const ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
-  for (const pod of input.pods) {
+  yield* eachInSteps(input.pods, PODS_PER_STEP, (pod) => {
     const reason = refusal(pod, volumes, input.options.wellKnownLabels, ownerLabels);
     if (reason === undefined) pods.push(pod);
     else refused.push({ pod, message: reason, pools: [], ignored: true });
-  }
+  });
   const base = createPass(input, volumes, pods.length === 0);
   return {
     input,
     base,
-    queued: inOrder(classify(base, input, pods)),
+    queued: yield* inOrderInSteps(yield* classify(base, input, pods)),
     refused,
     // Of the limits as they are now: planned claims eat into them.
     excludedByLimits: excludedByLimits(base.templates),
@@ -106,42 +113,56 @@ export function prepare(input: SchedulingInput): Batch {
 }
 
 /** One plan for the batch; `opening` has its say first. */
-export function planOf(batch: Batch, opening?: Opening): SchedulingResult {
-  const result = planned(batch, opening);
+export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
+  const result = yield* planned(batch, opening);
   if (!lesserPodsHaveItsRoom(result)) return result;
-  const other = planned(batch, undefined, true);
+  const other = yield* planned(batch, undefined, true);
   return placesMoreImportantPods(other, result) ? other : result;
 }
 
-function planned(
+function* planned(
   batch: Batch,
   opening: Opening | undefined,
   importantFirst = false,
-): SchedulingResult {
+): Steps<SchedulingResult> {
   const { pass, takeBack } = tryOut(batch);
   const { input, queued } = batch;
   const unschedulable = [...batch.refused];
-  const queue = new Queue(opening === undefined ? queued : opening(pass, queued), importantFirst);
+  const rest = opening === undefined ? queued : yield* opening(pass, queued);
+  const queue = new Queue(rest, importantFirst);
   const failed: QueuedPod[] = [];
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
+  let tries = 0;
   for (let item = queue.pop(stuck); item !== undefined; item = queue.pop(stuck)) {
+    if (++tries % TRIES_PER_STEP === 0) yield;
     const outcome = place(pass, item);
     if (outcome === "tryAgain") queue.giveBack(item);
     else if (outcome === "hopeless") failed.push(item);
     else if (outcome === "deferred") unschedulable.push(deferral(item));
   }
   failed.push(...queue.rest());
-  for (const one of explain(failed, pass)) unschedulable.push(one);
+  for (const one of yield* explainInSteps(failed, pass)) unschedulable.push(one);
   const result = {
-    newClaims: planClaims(pass.claims.all, pass.context.space, input.options, batch.kinds),
+    newClaims: yield* planClaimsInSteps(
+      pass.claims.all,
+      pass.context.space,
+      input.options,
+      batch.kinds,
+    ),
     existing: pass.nodes
       .filter((node) => node.pods.length > 0)
       .map((node) => ({ nodeName: node.view.name, pods: [...node.pods] })),
-    unschedulable: unschedulable.sort((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1)),
+    unschedulable: yield* byKey(unschedulable),
     excludedByLimits: batch.excludedByLimits,
   };
   takeBack();
   return result;
+}
+
+function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly UnschedulablePod[]> {
+  const keyed = pods.map((one) => ({ one, key: keyOf(one.pod) }));
+  const sorted = yield* sortInSteps(keyed, (a, b) => (a.key < b.key ? -1 : 1));
+  return sorted.map(({ one }) => one);
 }
 
 /** A pass over the batch, and how to undo all that it does. */
@@ -214,18 +235,18 @@ export function createPass(
 const NO_KEYS: ReadonlySet<string> = new Set();
 
 /** Sorts the batch into classes, and counts for their topology what already runs. */
-function classify(
+function* classify(
   pass: ReturnType<typeof createPass>,
   input: SchedulingInput,
   pods: readonly Pod[],
-): QueuedPod[] {
+): Steps<QueuedPod[]> {
   const { topology } = pass.context;
-  const drafts = pods.map((pod) => pass.classes.announce(pod));
+  const drafts = yield* mapInSteps(pods, PODS_PER_STEP, (pod) => pass.classes.announce(pod));
   const batch = input.nodes.length === 0 ? NO_KEYS : new Set(input.pods.map(keyOf));
-  const running = input.nodes.flatMap((view) => {
+  const running = yield* mapInSteps(input.nodes, NODES_PER_STEP, (view) => {
     const place = new ExistingNode(view, []);
     const staying = view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod)));
-    return [{ view, place, staying }];
+    return { place, staying };
   });
   const holders = running.flatMap(({ place, staying }) =>
     staying.flatMap((pod) => heldTerms(pod).map((term) => ({ place, pod, term }))),
@@ -237,15 +258,15 @@ function classify(
   });
   for (const node of pass.nodes) topology.addDomains(node);
   for (const { group, place } of held) topology.count(group, place);
-  for (const { place, staying } of running) {
+  yield* eachInSteps(running, NODES_PER_STEP, ({ place, staying }) => {
     for (const pod of staying) {
       const { namespace = "default", labels = {} } = pod.metadata;
       for (const group of topology.selecting(namespace, labels)) {
         if (!group.inverse) topology.count(group, place);
       }
     }
-  }
-  return pods.map((pod, index) => ({
+  });
+  return yield* mapInSteps(pods, PODS_PER_STEP, (pod, index) => ({
     pod,
     podClass: pass.classes.classOf(pod, drafts[index] as (typeof drafts)[number]),
   }));

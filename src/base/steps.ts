@@ -1,0 +1,87 @@
+/**
+ * Long work that lets others have their turn. It is written as a generator that stops after every so
+ * much work: whoever has nothing else to do runs it through, a controller lets the event loop in between
+ * the steps. The result is the same either way.
+ */
+import type { Clock } from "./clock.ts";
+
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** Runs the work through. */
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}
+
+/** Runs the work in turns of about so long. On a clock that stands still meanwhile it is one turn. */
+export async function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
+  let startedMs = clock.now();
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (clock.now() - startedMs < turnMs) continue;
+    await clock.sleep(0);
+    startedMs = clock.now();
+  }
+}
+
+/** `items.forEach(visit)`, stopping after every `perStep` items. */
+export function* eachInSteps<T>(
+  items: readonly T[],
+  perStep: number,
+  visit: (item: T, index: number) => void,
+): Steps<void> {
+  for (let index = 0; index < items.length; index++) {
+    if (index > 0 && index % perStep === 0) yield;
+    visit(items[index] as T, index);
+  }
+}
+
+/** `items.map(make)`, stopping after every `perStep` items. */
+export function* mapInSteps<T, R>(
+  items: readonly T[],
+  perStep: number,
+  make: (item: T, index: number) => R,
+): Steps<R[]> {
+  const made: R[] = [];
+  yield* eachInSteps(items, perStep, (item, index) => made.push(make(item, index)));
+  return made;
+}
+
+/** Items that are sorted in one step. */
+const RUN = 8_192;
+
+/** `items.toSorted(compare)`: runs are sorted, then merged, one run's worth a step. */
+export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  let runs: T[][] = [];
+  for (let at = 0; at < items.length; at += RUN) {
+    if (at > 0) yield;
+    runs.push(items.slice(at, at + RUN).sort(compare));
+  }
+  while (runs.length > 1) {
+    const merged: T[][] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      merged.push(yield* mergeInSteps(runs[at] as T[], runs[at + 1] ?? [], compare));
+    }
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* mergeInSteps<T>(
+  a: readonly T[],
+  b: readonly T[],
+  compare: (a: T, b: T) => number,
+): Steps<T[]> {
+  const merged: T[] = [];
+  let [fromA, fromB] = [0, 0];
+  while (fromA < a.length || fromB < b.length) {
+    if (merged.length > 0 && merged.length % RUN === 0) yield;
+    const takesA =
+      fromB === b.length || (fromA < a.length && compare(a[fromA] as T, b[fromB] as T) <= 0);
+    merged.push((takesA ? a[fromA++] : b[fromB++]) as T);
+  }
+  return merged;
+}
