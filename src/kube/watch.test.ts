@@ -239,6 +239,31 @@ describe("mirrors", () => {
     expect([nodes.synced, pods.synced, mirrors.current]).toEqual([true, true, true]);
     mirrors.close();
   });
+
+  it("ask a server again soon that is back, but not ready for their kind yet", async () => {
+    const clock = new VirtualClock();
+    let nodesAnswer: Error | undefined = new ConnectionError("refused");
+    let podsAnswer: Error | undefined = nodesAnswer;
+    const client = {
+      list: async ({ kind }: { kind: string }) => {
+        const answer = kind === "Pod" ? podsAnswer : nodesAnswer;
+        if (answer !== undefined) throw answer;
+        return { items: [], resourceVersion: "1" };
+      },
+      watch: async () => play(undefined),
+    } as unknown as KubeClient;
+    const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
+    const [nodes, pods] = [mirrors.of(NODE), mirrors.of(POD)];
+    // By now either waits for half a minute and more.
+    await clock.advance(300_000);
+    nodesAnswer = undefined;
+    podsAnswer = new KubeError(429, { message: "storage is (re)initializing" }, "list pods");
+    while (!nodes.synced) await clock.advance(100);
+    podsAnswer = undefined;
+    await clock.advance(1_600);
+    expect(pods.synced).toBe(true);
+    mirrors.close();
+  });
 });
 
 describe("manager", () => {
