@@ -20,8 +20,7 @@ import {
   text,
   textMap,
 } from "./schema.ts";
-
-type Rule = readonly [rule: string, message: string];
+import { atLeastOne, exclusive, notEmpty, type Rule, tags } from "./selector-terms.ts";
 
 export function ec2NodeClassDefinition(): CustomResourceDefinition {
   const columns = [READY_COLUMN, AGE_COLUMN, column("Role", ".spec.role", 1)];
@@ -293,16 +292,6 @@ function tagRules(version: "v1" | "v1beta1"): readonly Rule[] {
   ];
 }
 
-function tags(description: string): JsonSchema {
-  return textMap(description, {
-    maxProperties: 20,
-    ...rules([
-      "self.all(k, k != '' && self[k] != '')",
-      "empty tag keys or values aren't supported",
-    ]),
-  });
-}
-
 function amiFields(): Record<string, JsonSchema> {
   return {
     id: text("Image id, alone in its term.", { pattern: "ami-[0-9a-z]+" }),
@@ -349,25 +338,6 @@ function v1AmiTerms(): JsonSchema {
       ],
     ),
   });
-}
-
-function notEmpty(field: string): Rule {
-  return ["self.size() != 0", `${field} cannot be empty`];
-}
-
-function atLeastOne(fields: readonly string[]): Rule {
-  const any = fields.map((field) => `has(x.${field})`).join(" || ");
-  const quoted = fields.map((field) => `'${field}'`).join(", ");
-  return [`self.all(x, ${any})`, `expected at least one, got none, [${quoted}]`];
-}
-
-/** Checked for each term: upstream's rule of beta misses all but the last (spec: generations 5.3). */
-function exclusive(field: string, of: string, others: readonly string[]): Rule {
-  const any = others.map((other) => `has(x.${other})`).join(" || ");
-  return [
-    `self.all(x, !has(x.${field}) || !(${any}))`,
-    `'${field}' is mutually exclusive, cannot be set with a combination of other fields in ${of}`,
-  ];
 }
 
 function blockDevices(): JsonSchema {
