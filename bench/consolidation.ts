@@ -1,23 +1,34 @@
 /**
- * `npm run bench -- consolidation [--nodes N …] [--mix]`: what it costs to ask of each node of a cluster
+ * `npm run bench -- consolidation [N …] [--mix] [--ours]`: what it costs to ask of a node of a cluster
  * whether it could go, its pods elsewhere or on something cheaper: the question that the disruption loop
- * asks in a sweep. N nodes with ten pods each over upstream's 400 fake types; `--mix` has pods of all
- * topology kinds, else they are generic. Set-up is what a sweep pays once.
+ * asks of every node in a sweep. N nodes with ten pods each over upstream's 400 fake types; `--mix` has
+ * pods of all topology kinds, else they are generic. Upstream's SimulateScheduling is asked about a few
+ * nodes of the very same cluster, in a process of its own; `--ours` leaves it out.
+ *
+ * Set-up is what a sweep pays once; `follow` is what it pays instead when a hundredth of the nodes has
+ * changed since the last one. Our question includes prices, upstream's does not.
  */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Pod } from "../src/apis/core/pod.ts";
 import { Random } from "../src/base/random.ts";
 import type { Candidate } from "../src/core/disruption/candidates.ts";
 import type * as Candidates from "../src/core/disruption/candidates.ts";
 import type * as Consolidation from "../src/core/disruption/consolidation.ts";
 import type * as Simulate from "../src/core/disruption/simulate.ts";
+import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import type { NodeView } from "../src/core/state/node-view.ts";
 import type * as Views from "../src/core/state/node-view.ts";
-import { inputOf } from "./workload.ts";
+import { inputOf, type Workload } from "./workload.ts";
 import { WORKLOADS } from "./workloads.ts";
-import { spawnSync } from "node:child_process";
 
 const SIZES = [1_000, 5_000, 10_000];
 const PODS = 10;
+/** Upstream needs up to a second for each. */
+const ASKED_OF_UPSTREAM = 20;
+const HEAD = ["nodes  ", "set-up ms", "follow ms", "sweep ms", "mean us", "p50 us", "p99 us", "cpu us", "delete", "replace", "RSS MB", "upstream p50 ms", "cpu ms", "ratio p50", "ratio cpu"];
 
 const built = async <T>(path: string): Promise<T> =>
   (await import(new URL(`../dist/${path}`, import.meta.url).href)) as T;
@@ -25,30 +36,42 @@ const built = async <T>(path: string): Promise<T> =>
 export async function consolidation(args: readonly string[]): Promise<void> {
   spawnSync("npx", ["tsc", "-b", "src/core"], { stdio: "inherit" });
   const sizes = args.map(Number).filter((one) => one > 0);
-  const mix = args.includes("--mix");
-  const head = ["nodes  ", "set-up ms", "again ms", "candidates", "sweep ms", "mean us", "p50 us", "p99 us", "delete", "replace", "RSS MB"];
-  console.log(head.join("  "));
-  for (const nodes of sizes.length > 0 ? sizes : SIZES) {
-    const row = await measure(nodes, mix);
-    console.log(row.map((cell, at) => String(cell).padStart(head[at]?.length ?? 0)).join("  "));
+  const folder = mkdtempSync(join(tmpdir(), "bench-consolidation-"));
+  try {
+    const upstream = args.includes("--ours") ? undefined : buildUpstream(folder);
+    console.log(HEAD.join("  "));
+    for (const nodes of sizes.length > 0 ? sizes : SIZES) {
+      const drawn = await draw(nodes, args.includes("--mix"));
+      const ours = await measure(drawn);
+      const theirs = upstream === undefined ? [] : oppose(upstream, folder, drawn, ours);
+      const row = [...ours.shown, ...theirs];
+      console.log(row.map((cell, at) => String(cell).padStart(HEAD[at]?.length ?? 0)).join("  "));
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function measure(count: number, mix: boolean): Promise<readonly (string | number)[]> {
+interface Drawn {
+  readonly workload: Workload;
+  readonly templates: readonly Pod[];
+  readonly views: readonly NodeView[];
+  /** Node by node: which template each of its pods is made of. */
+  readonly chosen: readonly (readonly number[])[];
+  readonly input: SchedulingInput;
+}
+
+async function draw(count: number, mix: boolean): Promise<Drawn> {
   const { nodeView } = await built<typeof Views>("core/state/node-view.js");
-  const { candidateOf } = await built<typeof Candidates>("core/disruption/candidates.js");
-  const { consolidate } = await built<typeof Consolidation>("core/disruption/consolidation.js");
-  const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
-  const workload = await (WORKLOADS["U-mix-1k"] as () => Promise<Parameters<typeof inputOf>[0]>)();
+  const workload = await (WORKLOADS["U-mix-1k"] as () => Promise<Workload>)();
   const groups = mix ? workload.pods : workload.pods.slice(0, Math.ceil(workload.pods.length / 5));
-  const drawn = inputOf({ ...workload, pods: groups }).pods;
-  const base = inputOf({ ...workload, pods: [] });
+  const templates = inputOf({ ...workload, pods: groups }).pods;
   const random = new Random("consolidation");
-  const views: NodeView[] = [];
-  for (let index = 0; index < count; index++) {
-    const name = `node-${String(index).padStart(6, "0")}`;
-    const pods = Array.from({ length: PODS }, (_, at): Pod => {
-      const sample = drawn[random.int(drawn.length)] as Pod;
+  const chosen = Array.from({ length: count }, () => Array.from({ length: PODS }, () => random.int(templates.length)));
+  const views = chosen.map((own, index) => {
+    const name = nameOf(index);
+    const pods = own.map((template, at): Pod => {
+      const sample = templates[template] as Pod;
       return {
         ...sample,
         metadata: { ...sample.metadata, name: `${name}-${at}`, uid: `${name}-${at}` },
@@ -56,52 +79,116 @@ async function measure(count: number, mix: boolean): Promise<readonly (string | 
         status: { phase: "Running" },
       };
     });
-    views.push(viewOf(nodeView, name, pods, index));
-  }
-  const [pool] = base.pools;
+    return viewOf(nodeView, name, pods, index);
+  });
+  return { workload, templates, views, chosen, input: { ...inputOf({ ...workload, pods: [] }), nodes: views } };
+}
+
+const nameOf = (index: number): string => `node-${String(index).padStart(6, "0")}`;
+
+interface Measured {
+  readonly p50Us: number;
+  readonly cpuUs: number;
+  readonly shown: readonly (string | number)[];
+}
+
+async function measure({ input, views }: Drawn): Promise<Measured> {
+  const { candidateOf } = await built<typeof Candidates>("core/disruption/candidates.js");
+  const { consolidate } = await built<typeof Consolidation>("core/disruption/consolidation.js");
+  const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
+  const [pool] = input.pools;
   if (pool === undefined) throw new Error("the workload has a pool");
-  const input = { ...base, nodes: views };
-  const started = performance.now();
-  const simulator = createSimulator(input);
   const candidates = views.map((view) => candidateOf(view, view.claim as never, pool));
-  simulator.without([candidates[0] as Candidate]);
-  const setUpMs = performance.now() - started;
-  const again = performance.now();
-  createSimulator(input).without([candidates[0] as Candidate]);
-  const setUpAgainMs = performance.now() - again;
-  const methodInput = {
-    simulator,
-    spotToSpot: false,
-    backingOff: new Set<string>(),
-    objection: () => undefined,
-    balancedTotals: () => new Map(),
-  } as unknown as Parameters<typeof consolidate>[1];
+  const first = candidates[0] as Candidate;
+  const [setUpMs, simulator] = timed(() => {
+    const made = createSimulator(input);
+    made.without([first]);
+    return made;
+  });
+  const methodInput = (used: Simulate.Simulator) =>
+    ({
+      simulator: used,
+      spotToSpot: false,
+      backingOff: new Set<string>(),
+      objection: () => undefined,
+      balancedTotals: () => new Map(),
+    }) as unknown as Parameters<typeof consolidate>[1];
   const times: number[] = [];
   let deletes = 0;
   let replaces = 0;
-  const begin = performance.now();
-  for (const candidate of candidates) {
-    const at = performance.now();
-    const found = consolidate([candidate], methodInput);
-    times.push((performance.now() - at) * 1_000);
-    if (!("message" in found)) found.replacements.length > 0 ? replaces++ : deletes++;
-  }
-  const sweepMs = performance.now() - begin;
+  const asked = methodInput(simulator);
+  const cpu = process.cpuUsage();
+  const [sweepMs] = timed(() => {
+    for (const candidate of candidates) {
+      const [ms, found] = timed(() => consolidate([candidate], asked));
+      times.push(ms * 1_000);
+      if (!("message" in found)) found.replacements.length > 0 ? replaces++ : deletes++;
+    }
+  });
+  const { user, system } = process.cpuUsage(cpu);
+  // New views, as an event for each of these nodes would make them.
+  const changed = views.map((view, index) => (index % 100 === 0 ? { ...view } : view));
+  const [followMs] = timed(() => createSimulator({ ...input, nodes: changed }, simulator).without([candidates[1] as Candidate]));
   times.sort((a, b) => a - b);
-  const percentile = (share: number) => (times[Math.floor(share * (times.length - 1))] as number).toFixed(0);
-  return [
-    count,
+  const percentile = (share: number) => times[Math.floor(share * (times.length - 1))] as number;
+  const cpuUs = (user + system) / candidates.length;
+  const shown = [
+    views.length,
     setUpMs.toFixed(0),
-    setUpAgainMs.toFixed(0),
-    candidates.length,
+    followMs.toFixed(0),
     sweepMs.toFixed(0),
     ((sweepMs * 1_000) / candidates.length).toFixed(0),
-    percentile(0.5),
-    percentile(0.99),
+    percentile(0.5).toFixed(0),
+    percentile(0.99).toFixed(0),
+    cpuUs.toFixed(0),
     deletes,
     replaces,
     (process.memoryUsage().rss / 2 ** 20).toFixed(0),
   ];
+  return { p50Us: percentile(0.5), cpuUs, shown };
+}
+
+function timed<T>(act: () => T): readonly [ms: number, result: T] {
+  const started = performance.now();
+  const result = act();
+  return [performance.now() - started, result];
+}
+
+/** Upstream, asked about some nodes of the same cluster. */
+function oppose(program: string, folder: string, drawn: Drawn, ours: Measured): readonly string[] {
+  const { workload, templates, views, chosen } = drawn;
+  const file = join(folder, "cluster.json");
+  const nodes = views.map(({ name, labels, node }, index) => ({
+    name,
+    labels,
+    capacity: node?.status?.capacity,
+    allocatable: node?.status?.allocatable,
+    pods: chosen[index],
+  }));
+  const bare = templates.map(({ metadata: { labels }, spec }) => ({ metadata: { labels }, spec }));
+  writeFileSync(file, JSON.stringify({ nodePools: workload.nodePools, templates: bare, nodes }));
+  const { status, stdout, stderr } = spawnSync(program, ["-candidates", String(ASKED_OF_UPSTREAM), file], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`upstream failed: ${stderr}`);
+  const { ms, cpuMs } = JSON.parse(stdout) as { readonly ms: readonly number[]; readonly cpuMs: number };
+  const median = ms.toSorted((a, b) => a - b)[Math.floor(ms.length / 2)] as number;
+  const cpuEach = cpuMs / ms.length;
+  return [
+    median.toFixed(0),
+    cpuEach.toFixed(0),
+    `${((median * 1_000) / ours.p50Us).toFixed(0)}x`,
+    `${((cpuEach * 1_000) / ours.cpuUs).toFixed(0)}x`,
+  ];
+}
+
+/** The opponent's program; undefined, with a word on why, where it cannot be built. */
+function buildUpstream(folder: string): string | undefined {
+  const program = join(folder, "upstream");
+  const cwd = new URL("upstream/", import.meta.url).pathname;
+  const { status, error, stderr } = spawnSync("go", ["build", "-o", program, "./consolidation"], { cwd, encoding: "utf8" });
+  if (status === 0) return program;
+  const why = error?.message ?? String(stderr).trim().split("\n").at(-1);
+  console.log(`upstream is left out of this run, its program could not be built: ${why}`);
+  return undefined;
 }
 
 /** A node of the smallest type that holds the pods, and a tenth more. */
