@@ -158,4 +158,22 @@ describe("throttled questions", () => {
     undo();
     await expect(launch()).resolves.toBeDefined();
   });
+
+  it.each(["DescribeLaunchTemplates", "CreateLaunchTemplate"])(
+    "%s, for 43 seconds, are waited out together: no launch fails",
+    async (action) => {
+      await begin();
+      const undo = world.aws.faults.throttle(action);
+      world.clock.after(43_000, undo);
+      const mark = world.aws.journal.mark;
+      const wanted = ["m5.large", "m5.xlarge", "m6g.large", "m6g.xlarge", "c5.large", "c6g.large"];
+      const launches = wanted.map((type) => {
+        const only = { key: "node.kubernetes.io/instance-type", operator: "In", values: [type] };
+        return world.cloud.create(awsClaim([only as never]));
+      });
+      await expect(world.settle(Promise.all(launches))).resolves.toHaveLength(wanted.length);
+      const calls = world.aws.journal.calls({ action, after: mark });
+      expect(calls.length).toBeLessThan(8 * wanted.length);
+    },
+  );
 });

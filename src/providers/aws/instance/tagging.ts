@@ -8,6 +8,7 @@ import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../../kube/controller.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
+import { Pace } from "../batch/pace.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { fromTagList, registrationTags, type Tags, toTagList } from "../tags/tags.ts";
 import { instanceIdOf } from "./to-claim.ts";
@@ -17,6 +18,7 @@ const CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged
 export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
   /** Tags by instance, looked up for all that wait at once: nodes join in bursts. */
   const lookedUp = new Map<string, Promise<Tags | undefined>>();
+  const pace = new Pace(deps.clock);
 
   function tagsOf(id: string): Promise<Tags | undefined> {
     if (!lookedUp.has(id)) {
@@ -55,7 +57,8 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
       const tags = registrationTags(claim, existing, deps.settings.clusterName);
       if (Object.keys(tags).length > 0) {
         const Resources = [id];
-        await deps.api.ec2.createTags({ Resources, Tags: toTagList(tags) });
+        const input = { Resources, Tags: toTagList(tags) };
+        await pace.run(() => deps.api.ec2.createTags(input));
       }
       const annotations = {
         ...claim.metadata.annotations,

@@ -6,6 +6,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { allPages, type CreateLaunchTemplateInput, type Ec2Api, type Filter } from "../api.ts";
+import { Pace } from "../batch/pace.ts";
 import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
 import { NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
 import { launchTemplate, type TemplateInput } from "./template-data.ts";
@@ -19,6 +20,7 @@ export class LaunchTemplates {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #clusterName: string;
+  readonly #pace: { readonly create: Pace; readonly describe: Pace };
   /** Name → last use. */
   readonly #usedMs = new Map<string, number>();
   readonly #ensuring = new Map<string, Promise<void>>();
@@ -31,6 +33,7 @@ export class LaunchTemplates {
     this.#clock = deps.clock;
     this.#log = deps.log;
     this.#clusterName = deps.clusterName;
+    this.#pace = { create: new Pace(deps.clock), describe: new Pace(deps.clock) };
   }
 
   /** The template of these inputs, worked out once. */
@@ -92,13 +95,17 @@ export class LaunchTemplates {
   async #findOrCreate(template: CreateLaunchTemplateInput): Promise<void> {
     const name = template.LaunchTemplateName;
     try {
-      const found = await this.#ec2.describeLaunchTemplates({ LaunchTemplateNames: [name] });
+      const found = await this.#pace.describe.run(() =>
+        this.#ec2.describeLaunchTemplates({ LaunchTemplateNames: [name] }),
+      );
       if (found.LaunchTemplates.length > 0) return;
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
     try {
-      const { LaunchTemplate } = await this.#ec2.createLaunchTemplate(template);
+      const { LaunchTemplate } = await this.#pace.create.run(() =>
+        this.#ec2.createLaunchTemplate(template),
+      );
       this.#log.debug("created launch template", {
         "launch-template-name": name,
         id: LaunchTemplate.LaunchTemplateId,
