@@ -237,16 +237,38 @@ function poolName(node: NodeView): string {
   return id.slice(id.indexOf("/") + 1);
 }
 
+/** Views never change: what was made of one serves as long as its pool and the types are the same. */
+const candidatesByView = new WeakMap<NodeView, Made>();
+
+interface Made {
+  readonly candidate: Candidate;
+  readonly instanceTypes: readonly InstanceType[];
+}
+
 /** What methods compare of one node. */
 export function candidateOf(
+  node: NodeView,
+  claim: NodeClaim,
+  owner: Pick<PoolInput, "pool" | "instanceTypes">,
+): Candidate {
+  const known = candidatesByView.get(node);
+  if (
+    known?.candidate.pool === owner.pool &&
+    known.instanceTypes === owner.instanceTypes &&
+    known.candidate.claim === claim
+  )
+    return known.candidate;
+  const candidate = makeCandidate(node, claim, owner);
+  candidatesByView.set(node, { candidate, instanceTypes: owner.instanceTypes });
+  return candidate;
+}
+
+function makeCandidate(
   node: NodeView,
   claim: NodeClaim,
   { pool, instanceTypes }: Pick<PoolInput, "pool" | "instanceTypes">,
 ): Candidate {
   const { labels } = node;
-  const instanceType = instanceTypes.find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY]);
-  const zone = labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
-  const capacityType = labels[CAPACITY_TYPE_LABEL_KEY] ?? "";
   const { reschedulable, cost } = podFacts(node);
   const key = DO_NOT_CONSOLIDATE_ANNOTATION_KEY;
   const generation = claimGeneration(claim);
@@ -255,9 +277,9 @@ export function candidateOf(
     claim,
     generation,
     pool,
-    instanceType,
-    zone,
-    capacityType,
+    instanceType: typeNamed(instanceTypes, labels[INSTANCE_TYPE_LABEL_KEY]),
+    zone: labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
+    capacityType: labels[CAPACITY_TYPE_LABEL_KEY] ?? "",
     pods: node.pods,
     reschedulablePods: reschedulable,
     priceMicroUsd: priceOf(labels, instanceTypes),
@@ -273,10 +295,26 @@ export function priceOf(
 ): number {
   const zone = labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
   const capacityType = labels[CAPACITY_TYPE_LABEL_KEY] ?? "";
-  const offering = instanceTypes
-    .find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY])
-    ?.offerings.find((one) => one.zone === zone && one.capacityType === capacityType);
+  const offering = typeNamed(instanceTypes, labels[INSTANCE_TYPE_LABEL_KEY])?.offerings.find(
+    (one) => one.zone === zone && one.capacityType === capacityType,
+  );
   return offering?.priceMicroUsd ?? 0;
+}
+
+/** Lists never change: thousands of nodes look their type up in the same one. */
+const typesByName = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>();
+
+/** The first of that name. */
+function typeNamed(
+  instanceTypes: readonly InstanceType[],
+  name: string | undefined,
+): InstanceType | undefined {
+  let byName = typesByName.get(instanceTypes);
+  if (byName === undefined) {
+    byName = new Map(instanceTypes.toReversed().map((type) => [type.name, type]));
+    typesByName.set(instanceTypes, byName);
+  }
+  return byName.get(name ?? "");
 }
 
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";

@@ -43,6 +43,8 @@ class Cluster implements ClusterState {
   /** Quantities are parsed once a pod, not once a view. */
   readonly #requests = new WeakMap<Pod, Resources>();
   #nodesCache: readonly NodeView[] | undefined;
+  /** Where each stood in the list when it was last put in order. */
+  #ranks: ReadonlyMap<string, number> = new Map();
   #usageCache: Map<string, Resources> | undefined;
   #unboundCache: readonly Pod[] | undefined;
   #daemonCache: readonly Pod[] | undefined;
@@ -206,9 +208,24 @@ class Cluster implements ClusterState {
     for (const [key, claim] of this.#claims) {
       if (this.#nodeOf(claim) === undefined) views.push(this.#claimView(key, claim));
     }
-    views.sort((a, b) => (a.name < b.name ? -1 : 1));
-    this.#nodesCache = views;
-    return views;
+    this.#nodesCache = this.#inOrder(views);
+    return this.#nodesCache;
+  }
+
+  /** By name. Most of the time there are the same ones as before, and nothing needs sorting. */
+  #inOrder(views: readonly NodeView[]): readonly NodeView[] {
+    const placed: NodeView[] = [];
+    placed.length = views.length;
+    const areKnown = views.every((view) => {
+      const rank = this.#ranks.get(view.name);
+      if (rank === undefined || rank >= views.length || placed[rank] !== undefined) return false;
+      placed[rank] = view;
+      return true;
+    });
+    if (areKnown) return placed;
+    const sorted = views.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    this.#ranks = new Map(sorted.map(({ name }, rank) => [name, rank]));
+    return sorted;
   }
 
   unboundPods(): readonly Pod[] {
