@@ -53,7 +53,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(await json<string>(line)).toMatch(/^https:\/\//);
   });
 
-  it("finds an instance by the private DNS name of its node", async () => {
+  it("finds an instance by the private DNS name of its node (S4-17)", async () => {
     const [record] = aws.state.instances.values();
     const query = `Reservations[].Instances[?PrivateDnsName == '${record?.privateDnsName}'].InstanceId`;
     const line = ["ec2", "describe-instances", "--query", query, "--output", "text"];

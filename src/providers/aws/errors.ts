@@ -56,7 +56,8 @@ export function isThrottled(error: unknown): boolean {
 
 /** AWS is busy or away: the same question may have an answer in a while. */
 export function isPassing(error: unknown): boolean {
-  if (!(error instanceof AwsError)) return false;
+  // A call that we ended ourselves says nothing about AWS.
+  if (!(error instanceof AwsError) || error.code === "AbortError") return false;
   return isThrottled(error) || error.status === 0 || error.status >= 500;
 }
 

@@ -155,6 +155,9 @@ describe("throttled questions", () => {
       asked.set(action, (asked.get(action) ?? 0) + 1);
     }
     expect(Math.max(...asked.values())).toBeLessThan(40);
+    const told = world.said.filter((line) => line.includes("AWS does not answer for now"));
+    expect(told.filter((line) => line.includes("DescribeImages")).length).toBeGreaterThan(0);
+    expect(told.filter((line) => line.includes("DescribeImages")).length).toBeLessThan(11);
     undo();
     await expect(launch()).resolves.toBeDefined();
   });

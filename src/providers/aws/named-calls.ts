@@ -1,11 +1,41 @@
 /**
  * Writes into each error of AWS which call it answers: "not authorized" alone tells a reader of the log
- * nothing to act on.
+ * nothing to act on. Throttling and silence of AWS, which the provider mostly bridges, are said here.
  */
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
 import { type AwsApi, AwsError } from "./api.ts";
+import { describeError, isPassing } from "./errors.ts";
+
+/** How often the same call is told of while AWS does not answer it. */
+const TELL_MS = 60_000;
 
 /** The same calls; their errors know their `action`, in AWS's spelling: `DescribeSubnets`. */
-export function namedCalls(api: AwsApi): AwsApi {
+export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Logger }): AwsApi {
+  const toldMs = new Map<string, number>();
+
+  function tell(action: string, error: AwsError): void {
+    const nowMs = clock.now();
+    if (nowMs - (toldMs.get(action) ?? Number.NEGATIVE_INFINITY) < TELL_MS) return;
+    toldMs.set(action, nowMs);
+    log.warn("AWS does not answer for now, trying again", { action, error: describeError(error) });
+  }
+
+  function named(call: Call, name: string): Call {
+    const action = name.slice(0, 1).toUpperCase() + name.slice(1);
+    return async (...args) => {
+      try {
+        return await call(...args);
+      } catch (error) {
+        if (error instanceof AwsError) {
+          error.action ??= action;
+          if (isPassing(error)) tell(action, error);
+        }
+        throw error;
+      }
+    };
+  }
+
   return overFields(api, (service) =>
     overFields(service as object, (call, name) =>
       typeof call === "function" ? named(call.bind(service), name) : call,
@@ -14,18 +44,6 @@ export function namedCalls(api: AwsApi): AwsApi {
 }
 
 type Call = (...args: unknown[]) => Promise<unknown>;
-
-function named(call: Call, name: string): Call {
-  const action = name.slice(0, 1).toUpperCase() + name.slice(1);
-  return async (...args) => {
-    try {
-      return await call(...args);
-    } catch (error) {
-      if (error instanceof AwsError) error.action ??= action;
-      throw error;
-    }
-  };
-}
 
 /** A view of an object, each field changed once, when it is first asked for. */
 export function overFields<T extends object>(

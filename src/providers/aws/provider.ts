@@ -50,7 +50,7 @@ export function createAwsProvider(given: AwsDeps): {
   cloud: CloudProvider;
   controllers: readonly Controller[];
 } {
-  const deps = { ...given, api: namedCalls(given.api) };
+  const deps = { ...given, api: namedCalls(given.api, given) };
   const parts = createParts(deps);
   return { cloud: createCloud(deps, parts), controllers: awsControllers(deps, parts) };
 }
