@@ -129,6 +129,9 @@ export interface SimulatedAws {
   call(service: string, action: string, input: unknown, signal?: AbortSignal): Promise<unknown>;
 }
 
+/** A fleet's request is long; AWS forgets tokens too, after a day. */
+const REMEMBERED_TOKENS = 1_000;
+
 /** Answers at once, or with a promise where AWS lets the caller wait (long polling). */
 type Handler = (input: never, signal?: AbortSignal) => unknown;
 type Handlers = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
@@ -170,6 +173,8 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     if (known === undefined) {
       const answer = handler(input as never);
       answered.set(key, { request, answer });
+      if (answered.size > REMEMBERED_TOKENS)
+        answered.delete(answered.keys().next().value as string);
       return answer;
     }
     if (known.request === request) return known.answer;
