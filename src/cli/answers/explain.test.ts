@@ -1,9 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
+import { decode } from "../../sandbox/apiserver/schema/decode.ts";
+import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
+import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
 import {
   SNAPSHOT_AT,
   SNAPSHOT_TYPES,
@@ -262,3 +265,35 @@ describe("karpenter explain pod", () => {
     );
   });
 });
+
+describe("the reference page of explain", () => {
+  it("describes the answers, with nothing in them that it does not know", async () => {
+    const objects = [
+      snapshotPool({
+        disruption: { budgets: [{ nodes: "1", schedule: "0 9 * * *", duration: "8h" }] },
+        limits: { cpu: "40" },
+      }),
+      ...movable(),
+      snapshotPod("big", { cpu: "20" }),
+      snapshotPod("new", { cpu: "7" }),
+      snapshotPdb("other", 0),
+    ];
+    for (const question of ["node a", "node b", "nodepool default", "pod a-0", "pod b-0"])
+      await keepsTo(question, objects);
+    for (const question of ["pod big", "pod new"]) await keepsTo(question, objects);
+  });
+});
+
+async function keepsTo(question: string, objects: readonly KubeObject[]): Promise<void> {
+  const page = readFileSync(new URL("../../../docs/reference/explain.md", import.meta.url), "utf8");
+  const [kind = ""] = question.split(" ");
+  const found = new RegExp(`\`\`\`json schema ${kind}\\n([^\`]*)\`\`\``).exec(page);
+  const schema = JSON.parse(found?.[1] ?? "") as Schema;
+  const value = JSON.parse(await ask(question, objects, { output: "json" }));
+  const errors: FieldError[] = [];
+  validateSchema(schema, value, "", errors);
+  expect(errors).toEqual([]);
+  expect(decode(schema, value).unknown).toEqual([]);
+  validateSchema(schema, { ...value, says: 1 }, "", errors);
+  expect(errors).not.toEqual([]);
+}

@@ -1,8 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../apis/meta.ts";
+import { decode } from "../../sandbox/apiserver/schema/decode.ts";
+import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
+import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
 import {
   SNAPSHOT_AT,
   SNAPSHOT_TYPES,
@@ -146,5 +149,23 @@ describe("karpenter simulate", () => {
     });
     expect(code).toBe(2);
     expect(text).toContain("shop/huge: incompatible with");
+  });
+
+  it("keeps to the schema of the reference page, with nothing that the page does not know", async () => {
+    const page = readFileSync(
+      new URL("../../../docs/reference/simulate.md", import.meta.url),
+      "utf8",
+    );
+    const schema = JSON.parse(/```json schema\n([^`]*)```/.exec(page)?.[1] ?? "") as Schema;
+    const objects = [snapshotPool(), ...sparse, snapshotPod("huge", { cpu: "70" })];
+    for (const flags of [{ consolidate: true as const }, { removeNode: ["a"] }]) {
+      const value = await simulated(objects, flags);
+      const errors: FieldError[] = [];
+      validateSchema(schema, value as never, "", errors);
+      expect(errors).toEqual([]);
+      expect(decode(schema, value as never).unknown).toEqual([]);
+      validateSchema(schema, { ...value, podsMoved: "many" } as never, "", errors);
+      expect(errors).not.toEqual([]);
+    }
   });
 });

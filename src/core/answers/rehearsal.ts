@@ -10,7 +10,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import type { Command } from "../disruption/command.ts";
 import type { Method } from "../disruption/methods/method.ts";
-import { nextCommands } from "../disruption/round.ts";
+import { type Found, nextCommands } from "../disruption/round.ts";
 import { survey } from "../disruption/survey.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -45,7 +45,7 @@ export interface Step {
   readonly priceMicroUsdPerHour: number;
 }
 
-/** `settled`: nothing more to do within the horizon; `limit`: more commands than are carried out. */
+/** `settled`: nothing more to do within the horizon; `limit`: more rounds than are played. */
 export type Ending = "settled" | "horizon" | "limit";
 
 export interface Rehearsal {
@@ -56,10 +56,11 @@ export interface Rehearsal {
 
 /** A machine is ready, and its pods run, this long after it was asked for. */
 const LAUNCH_MS = 60_000;
+/** A node is empty and gone this long after its pods could go. */
+const DRAIN_MS = 30_000;
 /** The loop asks this often. */
 const POLL_MS = 10_000;
-const MOST_COMMANDS = 5_000;
-const MOST_WAITS = 1_000;
+const MOST_ROUNDS = 5_000;
 /** Proposals that do not stand their second look, one after the other. */
 const MOST_REJECTED = 20;
 
@@ -91,65 +92,99 @@ export function removeNodes(model: Model, names: readonly string[], why: string)
 export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   const steps: Step[] = [];
   let model = start;
-  let commands = 0;
-  let rejected = 0;
-  let waits = 0;
-  for (;;) {
+  let idle = 0;
+  for (let count = 0; count < MOST_ROUNDS; count++) {
     const found = nextCommands(model.picture);
-    const leaving = model.picture.nodes.filter(({ deleting }) => deleting);
-    if (leaving.length > 0) {
-      const names = leaving.map(({ name }) => name);
-      const ended = removeNodes(model, names, "on their way out already");
-      model = ended.model;
-      steps.push(ended.step);
-    }
-    const placed = provision(model, plan);
-    if (placed !== undefined) {
-      model = placed.model;
-      steps.push(placed.step);
-    }
+    const settled = underWay(model, plan);
+    model = settled.model;
+    steps.push(...settled.steps);
+    if (found === undefined && settled.steps.length > 0) continue;
     if (found === undefined) {
-      if (placed !== undefined || leaving.length > 0) continue;
       const nextMs = nextChange(model);
       if (nextMs === undefined) return { model, steps, ended: "settled" };
       if (nextMs > untilMs) return { model, steps, ended: "horizon" };
-      if (++waits > MOST_WAITS) return { model, steps, ended: "limit" };
       model = later(model, nextMs);
       continue;
     }
-    let done = 0;
-    for (const command of found.commands) {
-      if (commands >= MOST_COMMANDS) return { model, steps, ended: "limit" };
-      const carried = carryOut(model, found.method, command, ++commands);
-      model = carried.model;
-      if (carried.step === undefined) continue;
-      steps.push(carried.step);
-      done++;
-    }
-    rejected = done > 0 ? 0 : rejected + 1;
-    if (rejected >= MOST_REJECTED) return { model, steps, ended: "limit" };
-    if (done === 0) model = later(model, model.picture.nowMs + POLL_MS);
+    const done = oneRound(model, found, count);
+    model = done.model;
+    steps.push(...done.steps);
+    idle = done.steps.length > 0 ? 0 : idle + 1;
+    if (idle >= MOST_REJECTED) return { model, steps, ended: "limit" };
     if (model.picture.nowMs > untilMs) return { model, steps, ended: "horizon" };
   }
+  return { model, steps, ended: "limit" };
 }
 
-/** After its wait, if it still holds then. */
+/** What needs no new decision: nodes that leave are gone, pods that wait get a place. */
+function underWay(before: Model, plan: Plan): Played {
+  const leaving = before.picture.nodes.filter(({ deleting }) => deleting);
+  const names = leaving.map(({ name }) => name);
+  const gone =
+    leaving.length === 0 ? undefined : removeNodes(before, names, "on their way out already");
+  const model = gone?.model ?? before;
+  const placed = provision(model, plan);
+  const steps = [gone?.step, placed?.step].filter((step) => step !== undefined);
+  return { model: placed?.model ?? model, steps };
+}
+
+interface Played {
+  readonly model: Model;
+  readonly steps: readonly Step[];
+}
+
+/**
+ * Carries out what one round proposes: at once, or after the wait. The loop goes on asking meanwhile, and
+ * does what needs no wait.
+ */
+function oneRound(before: Model, { method, commands }: Found, round: number): Played {
+  const { nowMs } = before.picture;
+  const atOnce = commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
+  const waiting = commands.filter(({ validateAfterMs }) => validateAfterMs > 0);
+  const first = carryAll(before, method, atOnce, `${round}-now`);
+  if (waiting.length === 0) return first;
+  let { model } = first;
+  const steps = [...first.steps];
+  if (model.picture.nowMs < nowMs + POLL_MS) model = later(model, nowMs + POLL_MS);
+  const other = nextCommands(model.picture, "meanwhile");
+  if (other !== undefined) {
+    const done = carryAll(model, other.method, other.commands, `${round}-meanwhile`);
+    model = done.model;
+    steps.push(...done.steps);
+  }
+  const dueMs = nowMs + Math.max(...waiting.map(({ validateAfterMs }) => validateAfterMs));
+  if (model.picture.nowMs < dueMs) model = later(model, dueMs);
+  const confirmed = waiting.flatMap((command) => {
+    const still = method.validate(command, survey(model.picture, method, new Set()).input);
+    return typeof still === "string" ? [] : [still];
+  });
+  const last = carryAll(model, method, confirmed, `${round}`);
+  return { model: last.model, steps: [...steps, ...last.steps] };
+}
+
+/** All begin at the same moment; then time passes until they are done. */
+function carryAll(before: Model, method: Method, commands: readonly Command[], id: string): Played {
+  let model = before;
+  const steps: Step[] = [];
+  for (const [index, command] of commands.entries()) {
+    const there = new Set(model.picture.nodes.map(({ name }) => name));
+    if (!command.candidates.every(({ node }) => there.has(node.name))) continue;
+    const done = carryOut(model, method, command, `${id}-${index}`);
+    model = done.model;
+    steps.push(done.step);
+  }
+  if (steps.length === 0) return { model, steps };
+  const waits = steps.some(({ launched }) => launched.length > 0) ? LAUNCH_MS : 0;
+  return { model: later(model, model.picture.nowMs + DRAIN_MS + waits), steps };
+}
+
 function carryOut(
-  before: Model,
+  model: Model,
   method: Method,
-  proposed: Command,
-  number: number,
-): { readonly model: Model; readonly step?: Step } {
-  const model =
-    proposed.validateAfterMs === 0
-      ? before
-      : later(before, before.picture.nowMs + proposed.validateAfterMs);
+  command: Command,
+  id: string,
+): { readonly model: Model; readonly step: Step } {
   const { picture } = model;
-  const command =
-    proposed.validateAfterMs === 0
-      ? proposed
-      : method.validate(proposed, survey(picture, method, new Set()).input);
-  if (typeof command === "string") return { model };
   picture.ledger.note(command, picture.nowMs);
   const { candidates, replacements, belowMicroUsd } = command;
   const gone = candidates.map(({ node }) => node.name);
@@ -164,10 +199,10 @@ function carryOut(
     gone,
     placed,
     launched: replacements,
-    command: `command-${number}`,
-    nowMs: picture.nowMs + (replacements.length === 0 ? 0 : LAUNCH_MS),
+    command: id,
+    nowMs: picture.nowMs,
   });
-  const answer = commandAnswer(proposed, method.name);
+  const answer = commandAnswer(command, method.name);
   const step = stepOf("command", picture.nowMs, answer.says, done, replacements, gone);
   return { model: done.model, step: { ...step, command: answer } };
 }

@@ -12,15 +12,23 @@ export interface Found {
   readonly commands: Proposal["commands"];
 }
 
-/** The first method that has commands; undefined: nothing is to be done now. */
-export function nextCommands(picture: Picture): Found | undefined {
+/**
+ * The first method that has commands; undefined: nothing is to be done now. `meanwhile`: while a command
+ * waits for its second look, only what needs no such wait is done.
+ */
+export function nextCommands(
+  picture: Picture,
+  mode: "idle" | "meanwhile" = "idle",
+): Found | undefined {
   const examined = new Map<string, Set<string>>();
-  let open: readonly Method[] = METHODS;
+  let open: readonly Method[] = mode === "idle" ? METHODS : METHODS.filter(({ waits }) => !waits);
   while (open.length > 0) {
     const still: Method[] = [];
     for (const method of open) {
       const seen = examined.get(method.name) ?? new Set<string>();
-      const { commands, slice } = method.propose(survey(picture, method, seen).input);
+      const { commands: all, slice } = method.propose(survey(picture, method, seen).input);
+      const commands =
+        mode === "idle" ? all : all.filter(({ validateAfterMs }) => validateAfterMs === 0);
       if (commands.length > 0) return { method, commands };
       if (slice === undefined) continue;
       for (const name of slice) seen.add(name);

@@ -1,0 +1,101 @@
+/**
+ * Clusters drawn by lot, as files: pools with policies, budgets and pauses, nodes that are full, sparse or
+ * empty, young, drifted or annotated, pods with guards, rules and durations, pods that wait. One seed,
+ * one cluster.
+ */
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { toRfc3339 } from "../../src/base/clock.ts";
+import { Random } from "../../src/base/random.ts";
+import {
+  snapshotNode,
+  snapshotPdb,
+  snapshotPod,
+  snapshotPool,
+} from "../../src/testing/snapshots.ts";
+
+const MINUTE_MS = 60_000;
+const APPS = ["web", "api", "batch", "cache"];
+const CPUS = [2, 4, 8, 16] as const;
+
+export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] {
+  const random = new Random(`answers/${seed}`);
+  const pick = <T>(items: readonly T[]): T => items[random.uint32() % items.length] as T;
+  const oneIn = (count: number): boolean => random.uint32() % count === 0;
+  const ago = (minutes: number): string => toRfc3339(nowMs - minutes * MINUTE_MS);
+  const objects: KubeObject[] = [];
+  const pools = Array.from({ length: 1 + (random.uint32() % 3) }, (_, index) => `pool-${index}`);
+  for (const name of pools) {
+    const hour = random.uint32() % 24;
+    const nodes = pick(["0", "1", "50%"]);
+    objects.push(
+      snapshotPool({
+        name,
+        capacityTypes: pick([["on-demand"], ["spot"], ["on-demand", "spot"]]),
+        ...(oneIn(8) ? { annotations: { "karpenter.sh/disruption-paused": "true" } } : {}),
+        ...(oneIn(6) ? { limits: { cpu: "40" } } : {}),
+        disruption: {
+          consolidationPolicy: pick([
+            "WhenEmptyOrUnderutilized",
+            "WhenEmptyOrUnderutilized",
+            "WhenEmpty",
+            "Balanced",
+          ]),
+          consolidateAfter: pick(["0s", "0s", "10m", "Never"]),
+          budgets: [
+            { nodes: pick(["100%", "2", "10%"]) },
+            ...(oneIn(3) ? [{ nodes, schedule: `0 ${hour} * * *`, duration: "9h" }] : []),
+            ...(oneIn(5)
+              ? [{ nodes: "0", reasons: [pick(["Empty", "Drifted", "Underutilized"])] }]
+              : []),
+          ],
+        },
+      }),
+    );
+  }
+  let podCount = 0;
+  const pods = (node: string | undefined, count: number): void => {
+    for (let index = 0; index < count; index++) {
+      const app = pick(APPS);
+      objects.push(
+        snapshotPod(`pod-${podCount++}`, {
+          app,
+          cpu: pick(["200m", "500m", "900m", "1500m"]),
+          createdAt: ago(random.uint32() % 600),
+          ...(node === undefined ? {} : { node }),
+          ...(oneIn(25)
+            ? { annotations: { "karpenter.sh/do-not-disrupt": pick(["true", "4h"]) } }
+            : {}),
+          ...(oneIn(8)
+            ? { spec: { nodeSelector: { "topology.kubernetes.io/zone": pick(["a", "b"]) } } }
+            : {}),
+        }),
+      );
+    }
+  };
+  const count = 1 + (random.uint32() % 9);
+  for (let index = 0; index < count; index++) {
+    const name = `node-${index}`;
+    const since = ago(60 + (random.uint32() % 3_000));
+    const conditions: Record<string, string> = {};
+    if (!oneIn(5)) conditions["Consolidatable"] = since;
+    if (oneIn(6)) conditions["Drifted"] = ago(random.uint32() % 60);
+    objects.push(
+      ...snapshotNode(name, {
+        pool: pick(pools),
+        cpu: pick(CPUS),
+        zone: pick(["a", "b"]),
+        capacityType: pick(["on-demand", "spot"]),
+        createdAt: since,
+        conditions,
+        ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
+        ...(oneIn(8)
+          ? { claimAnnotations: { "karpenter.sh/replacement-for-command": "old" } }
+          : {}),
+      }),
+    );
+    pods(name, oneIn(4) ? 0 : random.uint32() % 4);
+  }
+  if (oneIn(3)) pods(undefined, 1 + (random.uint32() % 3));
+  for (const app of APPS) if (oneIn(4)) objects.push(snapshotPdb(app, random.uint32() % 3));
+  return objects;
+}

@@ -1,0 +1,134 @@
+/**
+ * What `karpenter simulate` and `karpenter explain` say comes next is what the live loop does next: the
+ * controller on a cluster in memory, and the answer from the same objects as files, for clusters drawn by
+ * lot. ANSWERS_SEEDS=1000 tries that many; a failure names its seed: ANSWERS_SEED=17 tries that one.
+ */
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../src/apis/core/node.ts";
+import { POD } from "../../src/apis/core/pod.ts";
+import { NODE_CLAIM } from "../../src/apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../src/apis/karpenter/nodepool.ts";
+import type { Kind, KubeObject } from "../../src/apis/meta.ts";
+import { POD_DISRUPTION_BUDGET } from "../../src/apis/policy/kinds.ts";
+import { pictureOf } from "../../src/cli/answers/read-picture.ts";
+import { parseInstanceTypes } from "../../src/cli/plan/instance-type-file.ts";
+import { sortManifests } from "../../src/cli/plan/manifests.ts";
+import { planningInput } from "../../src/cli/plan/planning-input.ts";
+import type { CommandQueue } from "../../src/controllers/disruption/command-queue.ts";
+import { disruption } from "../../src/controllers/disruption/controller.ts";
+import { stateDaemonSet } from "../../src/controllers/state/daemonsets.ts";
+import { stateNodeClaim } from "../../src/controllers/state/nodeclaims.ts";
+import { stateNode } from "../../src/controllers/state/nodes.ts";
+import { statePod } from "../../src/controllers/state/pods.ts";
+import { type CommandAnswer, commandAnswer } from "../../src/core/answers/command-answer.ts";
+import { rehearse } from "../../src/core/answers/rehearsal.ts";
+import { FAKE_NODE_CLASS } from "../../src/testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../src/testing/fake-world.ts";
+import { SNAPSHOT_TYPES } from "../../src/testing/snapshots.ts";
+import { drawCluster } from "./draw.ts";
+
+const ONE = process.env["ANSWERS_SEED"];
+const COUNT = Number(process.env["ANSWERS_SEEDS"] ?? 24);
+const SEEDS = ONE === undefined ? Array.from({ length: COUNT }, (_, seed) => seed) : [Number(ONE)];
+const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE, POD, POD_DISRUPTION_BUDGET];
+const { instanceTypes } = parseInstanceTypes("types.json", SNAPSHOT_TYPES);
+
+describe("what is said to come next", () => {
+  it("is what the live loop does, for clusters drawn by lot", async () => {
+    const wrong: unknown[] = [];
+    const reasons = new Map<string, number>();
+    for (const seed of SEEDS) {
+      const world = fakeWorld();
+      const objects = drawCluster(seed, world.clock.now()).map(ofTestCloud);
+      const said = await sayNext(world, objects);
+      const done = await doNext(world, objects);
+      const kind = done[0]?.split(" ")[0] ?? "nothing";
+      reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
+      if (JSON.stringify(said) !== JSON.stringify(done)) wrong.push({ seed, said, done });
+    }
+    expect(wrong).toEqual([]);
+    // Each way of disrupting nodes was among them, or this would prove little.
+    if (SEEDS.length >= 24)
+      expect([...reasons.keys()].sort()).toEqual(["Drifted", "Empty", "Underutilized", "nothing"]);
+  });
+});
+
+/** A command in words that tell any two apart. */
+function inWords({ reason, nodes, replacements, targets }: CommandAnswer): string {
+  const gone = nodes.map(({ node }) => node).sort();
+  const come = replacements.map(
+    (one) =>
+      `${one.nodePool}/${one.instanceType}/${one.instanceTypes}/${one.zone}/${one.capacityType}/${one.pods.join("+")}`,
+  );
+  return `${reason} ${gone.join()} -> ${come.join()} on ${[...targets].sort().join()}`;
+}
+
+async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {
+  const manifests = sortManifests(objects.map((object) => ({ where: "drawn", object })));
+  const cloud = {
+    wellKnownLabels: world.cloud.wellKnownLabels,
+    typesOf: async () => instanceTypes,
+    notes: [],
+  };
+  const settings = { ...world.settings, poolNames: [], defaultSpread: [] };
+  const planning = await planningInput(manifests, cloud, settings, world.clock.now());
+  const picture = pictureOf(manifests, planning, world.settings);
+  const model = { picture, pools: planning.pools, marksExpired: false, made: 0 };
+  // Nobody places pods in the cluster in memory either.
+  const plan = () => ({ newClaims: [], existing: [], unschedulable: [], excludedByLimits: [] });
+  const { steps } = rehearse(model, plan, picture.nowMs);
+  const first = steps.find(({ command }) => command !== undefined);
+  if (first?.command === undefined) return [];
+  return steps
+    .filter(({ at }) => at === first.at)
+    .flatMap(({ command }) => command ?? [])
+    .map(inWords);
+}
+
+/** What the loop starts first: all of one moment. */
+async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {
+  const status = { conditions: [{ type: "Ready", status: "True" }] };
+  await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
+  for (const object of objects) {
+    const kind = KINDS.find((one) => one.kind === object.kind);
+    if (kind === undefined) throw new Error(`drawn, but not known: ${object.kind}`);
+    await world.api.create(kind, object);
+  }
+  world.cloud.instanceTypes = () => instanceTypes;
+  const started: { atMs: number; text: string }[] = [];
+  const nodeNames = new Set<string>();
+  const queue: CommandQueue = {
+    controller: disruption(world, undefined as never),
+    nodeNames,
+    backingOff: () => new Set(),
+    start: async (command) => {
+      started.push({ atMs: world.clock.now(), text: inWords(commandAnswer(command, "")) });
+      for (const { node } of command.candidates) nodeNames.add(node.name);
+    },
+    resume: () => undefined,
+  };
+  const startMs = world.clock.now();
+  await world.run(
+    stateNode(world),
+    stateNodeClaim(world),
+    stateDaemonSet(world),
+    statePod(world),
+    disruption(world, queue),
+  );
+  await world.clock.advance(0);
+  const atOnce = started.filter(({ atMs }) => atMs === startMs);
+  if (atOnce.length === 0) await world.clock.advance(15_000);
+  await world.stop();
+  const first = started[0]?.atMs;
+  return started.filter(({ atMs }) => atMs === first).map(({ text }) => text);
+}
+
+function ofTestCloud(object: KubeObject): KubeObject {
+  if (object.kind !== "NodePool" && object.kind !== "NodeClaim") return object;
+  const ref = { group: FAKE_NODE_CLASS.group, kind: FAKE_NODE_CLASS.kind, name: "default" };
+  const text = JSON.stringify(object).replaceAll(
+    /"nodeClassRef":\{[^}]*\}/g,
+    `"nodeClassRef":${JSON.stringify(ref)}`,
+  );
+  return JSON.parse(text);
+}
