@@ -303,6 +303,17 @@ describe("alpha machines", () => {
     });
   });
 
+  it.each([
+    [true, 9],
+    [false, undefined],
+  ])("count interfaces for pods with aws.enablePodENI=%s", async (podEni, count) => {
+    await beginAlpha({}, { defaultInstanceProfile: "P1", podEni });
+    const asking = pool({ classRef: TEMPLATE_REF });
+    const types = await world.settle(world.cloud.getInstanceTypes(asking));
+    const large = types.find((one) => one.name === "m5.large");
+    expect(large?.capacity["vpc.amazonaws.com/pod-eni"]).toBe(count);
+  });
+
   it("S0-08 use the template's profile, else the settings', else fail naming both", async () => {
     await beginAlpha();
     world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);
