@@ -24,6 +24,7 @@ const DATA = ["data", "deploy/crds", "examples"];
 const ENTRIES = {
   karpenter: "src/cli/main.ts",
   "ec2-spot-interrupter": "src/cli/ec2-spot-interrupter.ts",
+  "karpenter-convert": "src/cli/karpenter-convert.ts",
 };
 
 /**

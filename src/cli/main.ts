@@ -3,6 +3,7 @@
 import { Command } from "commander";
 import { BUILD } from "./build.ts";
 import { controllerCommand } from "./commands/controller.ts";
+import { convertCommand } from "./commands/convert.ts";
 import { explainCommand } from "./commands/explain.ts";
 import { interruptCommand } from "./commands/interrupt.ts";
 import { planCommand } from "./commands/plan.ts";
@@ -20,5 +21,6 @@ program.addCommand(planCommand());
 program.addCommand(explainCommand());
 program.addCommand(simulateCommand());
 program.addCommand(interruptCommand());
+program.addCommand(convertCommand());
 
 await runProgram(program);

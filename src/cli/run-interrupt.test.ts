@@ -1,3 +1,6 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
@@ -85,6 +88,17 @@ async function spotInstance({ aws, clock }: Account): Promise<string> {
 }
 
 describe("karpenter interrupt", () => {
+  it("S4-15: is a program of its own, under the name that tutorials call", () => {
+    const root = new URL("../../", import.meta.url);
+    const { bin } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
+    const file = fileURLToPath(new URL(bin["ec2-spot-interrupter"], root));
+    expect(readFileSync(file, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);
+    const help = execFileSync(process.execPath, [file, "--help"], { encoding: "utf8" });
+    expect(help).toContain("Usage: ec2-spot-interrupter [options]");
+    for (const flag of ["--instance-ids", "-d,", "-i,", "-c,", "-p,", "-r,"])
+      expect(help).toContain(flag);
+  });
+
   it("S4-14, S4-18: sends the recommendation, the notice 15 s later; the end comes 120 s after that", async () => {
     const world = await account();
     const { aws, clock } = world;

@@ -1,6 +1,8 @@
 /** Seed S2, moving from alpha to beta: both vocabularies side by side, then the old pool taken down. */
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";
+import { runConvert } from "../../src/cli/run-convert.ts";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import {
   type Account,
@@ -19,6 +21,41 @@ import {
 
 const names = (objects: readonly Json[]): string[] =>
   objects.map(({ metadata }) => metadata.name).sort();
+
+describe("S2: karpenter-convert", () => {
+  it("prints what is taken as it is, once the role is filled in (S2-37, S2-38, S2-39)", () =>
+    inAccount(async ({ world, ...account }) => {
+      const derived = new URL("../fixtures/seeds/derived/", import.meta.url);
+      const files = ["s2-convert-in-provisioner.yaml", "s2-convert-in-nodetemplate.yaml"];
+      let text = "";
+      await runConvert(
+        {
+          filename: files.map((file) => fileURLToPath(new URL(file, derived))),
+          recursive: false,
+          ignoreDefaults: false,
+          output: "yaml",
+          to: "v1beta1",
+        },
+        {
+          out: (more) => {
+            text += more;
+          },
+          say: () => undefined,
+          stdin: () => "",
+        },
+      );
+      await world.apply(text.replace("$KARPENTER_NODE_ROLE", "KarpenterNodeRole-karpenter-demo"));
+      const pool = await account.read(`${POOLS}/custom`);
+      expect(pool.spec.disruption).toMatchObject({
+        consolidationPolicy: "WhenEmpty",
+        consolidateAfter: "30s",
+        expireAfter: "Never",
+      });
+      const nodeClass = await account.read(`${CLASSES}/custom`);
+      expect(nodeClass.spec.role).toBe("KarpenterNodeRole-karpenter-demo");
+      expect(nodeClass.spec.amiFamily).toBe("Ubuntu");
+    }));
+});
 
 describe("S2: three generations", () => {
   it("serves them side by side, found by every name (S2-01, S2-03, S2-05, S2-07, S2-33)", () =>

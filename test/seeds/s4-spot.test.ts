@@ -15,7 +15,7 @@ import {
 const TEAM = `${NODES}?labelSelector=eks-immersion-team`;
 
 describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
-  it("launches spot machines of families c, m, r for amd64, labelled for the team, its tags on EC2 alone (S4-04, S4-06, S4-07, S4-08, S4-09, S4-10, S4-12)", () =>
+  it("launches spot machines of families c, m, r for amd64, labelled for the team, its tags on EC2 alone (S4-04, S4-06, S4-07, S4-08, S4-09, S4-10, S4-12, S4-16, S4-17)", () =>
     inAccount(async ({ world, ...account }) => {
       await world.applySeed("s4-01-spot.yaml");
       await world.applySeed("s4-02-spot-deploy.yaml");
@@ -48,6 +48,14 @@ describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
       const [node, ...others] = await account.items(TEAM);
       expect(others).toEqual([]);
       expect(node.metadata.name).toBe(instance?.PrivateDnsName);
+      // describe-instances --query "Reservations[].Instances[?PrivateDnsName == '…'].InstanceId"
+      const { Reservations } = await world.box.sandbox.aws.api.ec2.describeInstances({});
+      const named = Reservations.flatMap(({ Instances }) =>
+        Instances.filter(({ PrivateDnsName }) => PrivateDnsName === node.metadata.name),
+      );
+      expect(named.map(({ InstanceId }) => InstanceId)).toEqual([
+        claim.status.providerID.split("/").at(-1),
+      ]);
       expect(node.metadata.labels).toMatchObject({
         "eks-immersion-team": "my-team",
         "kubernetes.io/arch": "amd64",

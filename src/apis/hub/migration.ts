@@ -1,0 +1,265 @@
+/**
+ * Provisioner and AWSNodeTemplate → v1beta1 NodePool and EC2NodeClass, as files: what karpenter-convert does
+ * without a cluster. Where alpha's meaning has no word in v1beta1 it is said as a remark, or refused.
+ * upstream: tools/karpenter-convert at v0.32 (spec: generations 8)
+ */
+import { formatDuration, parseDuration } from "../../base/duration.ts";
+import { isObject } from "../../base/json.ts";
+import { parseNano } from "../../base/quantity.ts";
+import type { AWSNodeTemplate, AwsProviderBlock } from "../aws/awsnodetemplate.ts";
+import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
+import type { Provisioner } from "../karpenter/provisioner.ts";
+import type { KubeObject } from "../meta.ts";
+import { type AdmissionSettings, defaultedProvisioner } from "./admission.ts";
+
+/** To be filled in by hand, or by envsubst: which role the nodes had is known to IAM only. */
+export const ROLE_PLACEHOLDER = "$KARPENTER_NODE_ROLE";
+
+/** Only an inline provider's defaults would ask for more, and those are not the tool's. */
+const ADMISSION: AdmissionSettings = {
+  clusterName: "",
+  acceptMinusOne: true,
+  defaultInstanceProfile: undefined,
+};
+
+/** An object that has no counterpart. */
+export class MigrationError extends Error {
+  override readonly name = "MigrationError";
+}
+
+export interface Migrated {
+  readonly objects: readonly KubeObject[];
+  /** What a person should look at before applying them. */
+  readonly remarks: readonly string[];
+}
+
+/** `ignoreDefaults`: without the requirements that alpha adds where a key is absent. */
+export function migrate(object: KubeObject, { ignoreDefaults = false } = {}): Migrated {
+  const { kind = "", metadata } = object;
+  if (kind !== "Provisioner" && kind !== "AWSNodeTemplate")
+    throw new MigrationError(
+      `unknown kind. expected one of Provisioner, AWSNodeTemplate. got ${kind}`,
+    );
+  if (!isObject((object as { spec?: unknown }).spec))
+    throw new MigrationError(`${kind} ${metadata?.name ?? ""} has no spec: give the whole object`);
+  return kind === "Provisioner"
+    ? fromProvisioner(object as Provisioner, ignoreDefaults)
+    : fromTemplate(object as AWSNodeTemplate);
+}
+
+function fromTemplate(template: AWSNodeTemplate): Migrated {
+  const { spec, metadata } = template;
+  const object = nodeClass(metadata, spec, "converting AWSNodeTemplate");
+  return { objects: [object], remarks: classRemarks(metadata.name, spec) };
+}
+
+function fromProvisioner(provisioner: Provisioner, ignoreDefaults: boolean): Migrated {
+  const { spec, metadata } = provisioner;
+  const { name } = metadata;
+  const remarks: string[] = [];
+  const objects: KubeObject[] = [];
+  if (spec.provider !== undefined) {
+    const block = spec.provider as AwsProviderBlock;
+    const what = "converting spec.provider for Provisioner, converting AWSNodeTemplate";
+    objects.push(nodeClass({ name }, block, what));
+    remarks.push(...classRemarks(name, block));
+  }
+  const { apiVersion, kind } = spec.providerRef ?? {};
+  const nodeClassRef = {
+    ...(apiVersion === undefined ? {} : { apiVersion }),
+    ...(kind === undefined ? {} : { kind }),
+    name: spec.providerRef?.name ?? name,
+  };
+  if (kind === "AWSNodeTemplate")
+    remarks.push(
+      `NodePool ${name}: nodeClassRef names the kind AWSNodeTemplate; make it EC2NodeClass`,
+    );
+  if (spec.consolidation?.enabled !== true && spec.ttlSecondsAfterEmpty === undefined)
+    remarks.push(
+      `NodePool ${name}: the Provisioner neither consolidates nor ends empty nodes, a NodePool without a policy does both; set spec.disruption`,
+    );
+  const { limits, weight } = spec;
+  const pool = {
+    apiVersion: "karpenter.sh/v1beta1",
+    kind: "NodePool",
+    metadata: metadataOf(metadata),
+    spec: compact({
+      template: {
+        metadata: compact({ labels: spec.labels, annotations: spec.annotations }),
+        spec: {
+          ...compact({
+            taints: spec.taints,
+            startupTaints: spec.startupTaints,
+            kubelet: kubeletOf(spec.kubeletConfiguration),
+          }),
+          // Needed by the CRD: null says that it is to be filled.
+          requirements: requirementsOf(provisioner, ignoreDefaults) ?? null,
+          nodeClassRef,
+        },
+      },
+      disruption: disruptionOf(spec),
+      limits: limits?.resources === undefined ? undefined : quantities(limits.resources),
+      weight,
+    }),
+  };
+  objects.unshift(pool as KubeObject);
+  return { objects, remarks };
+}
+
+function requirementsOf(provisioner: Provisioner, ignoreDefaults: boolean) {
+  if (ignoreDefaults) return provisioner.spec.requirements;
+  const { provider: _, ...spec } = provisioner.spec;
+  // The tool knows the newest defaults only, also for an inline provider.
+  return defaultedProvisioner({ ...provisioner, spec }, ADMISSION).spec.requirements;
+}
+
+function disruptionOf(spec: Provisioner["spec"]): object {
+  const { ttlSecondsAfterEmpty: idle, ttlSecondsUntilExpired: life } = spec;
+  const emptiness =
+    idle === undefined
+      ? {}
+      : { consolidationPolicy: "WhenEmpty", consolidateAfter: formatDuration(idle * 1_000) };
+  return {
+    ...(spec.consolidation?.enabled === true
+      ? { consolidationPolicy: "WhenUnderutilized" }
+      : emptiness),
+    expireAfter: life === undefined ? "Never" : formatDuration(life * 1_000),
+  };
+}
+
+function kubeletOf(kubelet: KubeletConfiguration | undefined): object | undefined {
+  if (kubelet === undefined) return undefined;
+  const { containerRuntime: _, ...kept } = kubelet;
+  const { systemReserved, kubeReserved, evictionSoftGracePeriod } = kept;
+  return compact({
+    ...kept,
+    systemReserved: systemReserved === undefined ? undefined : quantities(systemReserved),
+    kubeReserved: kubeReserved === undefined ? undefined : quantities(kubeReserved),
+    evictionSoftGracePeriod:
+      evictionSoftGracePeriod === undefined
+        ? undefined
+        : mapValues(evictionSoftGracePeriod, canonicalDuration),
+  });
+}
+
+type ClassSpec = AwsProviderBlock & Partial<AWSNodeTemplate["spec"]>;
+
+function nodeClass(metadata: KubeObject["metadata"], spec: ClassSpec, what: string): KubeObject {
+  if (spec.launchTemplate !== undefined)
+    throw new MigrationError(`${what}, cannot convert with "spec.launchTemplate"`);
+  const { amiFamily = "AL2", userData, tags, context, detailedMonitoring } = spec;
+  return {
+    apiVersion: "karpenter.k8s.aws/v1beta1",
+    kind: "EC2NodeClass",
+    metadata: metadataOf(metadata),
+    spec: compact({
+      amiFamily,
+      subnetSelectorTerms: selectorTerms(spec.subnetSelector),
+      securityGroupSelectorTerms: selectorTerms(spec.securityGroupSelector),
+      amiSelectorTerms: selectorTerms(spec.amiSelector),
+      role: ROLE_PLACEHOLDER,
+      userData,
+      tags,
+      context,
+      detailedMonitoring,
+      metadataOptions: spec.metadataOptions,
+      blockDeviceMappings: spec.blockDeviceMappings,
+    }),
+  } as KubeObject;
+}
+
+function classRemarks(name: string, spec: ClassSpec): readonly string[] {
+  const terms = selectorTerms(spec.amiSelector) ?? [];
+  return [
+    `EC2NodeClass ${name}: spec.role is ${ROLE_PLACEHOLDER}; put the nodes' IAM role there${
+      spec.instanceProfile === undefined
+        ? ""
+        : ` (the instance profile ${spec.instanceProfile} was left out)`
+    }`,
+    ...(terms.some((term) => "id" in term && Object.keys(term).length > 1)
+      ? [`EC2NodeClass ${name}: an amiSelectorTerm with an id may have nothing else; choose`]
+      : []),
+  ];
+}
+
+/**
+ * A map whose keys are ANDed and whose values are comma-separated alternatives → terms that are ORed: every
+ * combination. Owners outermost, then ids, names, tags, of which the first key varies fastest.
+ */
+function selectorTerms(
+  selector: Readonly<Record<string, string>> | undefined,
+): readonly object[] | undefined {
+  if (selector === undefined) return undefined;
+  const special = (...keys: readonly string[]) => keys.flatMap((key) => split(selector[key]));
+  const SPECIAL = ["aws-ids", "aws::ids", "aws::name", "aws::owners"];
+  let tags: readonly Readonly<Record<string, string>>[] = [{}];
+  for (const key of Object.keys(selector).sort()) {
+    if (SPECIAL.includes(key)) continue;
+    const before = tags;
+    tags = split(selector[key]).flatMap((value) => before.map((one) => ({ ...one, [key]: value })));
+  }
+  const choices = (values: readonly string[]) => (values.length === 0 ? [undefined] : values);
+  return choices(special("aws::owners")).flatMap((owner) =>
+    choices(special("aws-ids", "aws::ids")).flatMap((id) =>
+      choices(special("aws::name")).flatMap((name) =>
+        tags.map((own) =>
+          compact({ owner, id, name, tags: Object.keys(own).length === 0 ? undefined : own }),
+        ),
+      ),
+    ),
+  );
+}
+
+function split(value: string | undefined): readonly string[] {
+  return value === undefined ? [] : value.split(",").map((one) => one.trim());
+}
+
+function metadataOf({ name, labels, annotations, finalizers }: KubeObject["metadata"]): object {
+  return { name, ...compact({ labels, annotations, finalizers }) };
+}
+
+/** Without what is not set, and without empty objects. */
+function compact(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(value).filter(
+      ([, one]) => one !== undefined && !(isObject(one) && Object.keys(one).length === 0),
+    ),
+  );
+}
+
+function quantities(amounts: Readonly<Record<string, string | number>>): Record<string, string> {
+  return mapValues(amounts, canonicalQuantity);
+}
+
+function mapValues<V>(
+  values: Readonly<Record<string, V>>,
+  change: (value: V) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
+}
+
+function canonicalDuration(text: string): string {
+  const ms = parseDuration(text);
+  return ms === undefined ? text : formatDuration(ms);
+}
+
+const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+
+/** As apimachinery writes it back: `1000` → `1k`, `1024Mi` → `1Gi`. What is no quantity stays as it is. */
+export function canonicalQuantity(given: string | number): string {
+  const text = String(given);
+  const nano = parseNano(text);
+  if (nano === undefined || /[eE]\d|[eE][+-]/.test(text)) return text;
+  const isBinary = text.endsWith("i") && nano % 1_000_000_000n === 0n;
+  const units = isBinary ? BINARY : DECIMAL;
+  const step = isBinary ? 1_024n : 1_000n;
+  let value = isBinary ? nano / 1_000_000_000n : nano;
+  let unit = 0;
+  if (value === 0n) return "0";
+  while (value % step === 0n && unit < units.length - 1) {
+    value /= step;
+    unit++;
+  }
+  return `${value}${units[unit]}`;
+}

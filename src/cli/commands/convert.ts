@@ -1,0 +1,31 @@
+/**
+ * `karpenter convert`, also installed as `karpenter-convert` with that tool's flags: Provisioners and
+ * AWSNodeTemplates in files become NodePools and EC2NodeClasses. No cluster is asked.
+ */
+import { Command, Option } from "commander";
+import type { ConvertFlags } from "../run-convert.ts";
+
+export function convertCommand(name = "convert"): Command {
+  return new Command(name)
+    .description(
+      "Convert v1alpha5 Provisioner and v1alpha1 AWSNodeTemplate manifests; YAML on standard output.",
+    )
+    .option("-f, --filename <file...>", "file, directory, URL or - (standard input)")
+    .option("-R, --recursive", "descend into directories", false)
+    .option("--ignore-defaults", "do not add the requirements that alpha had by default", false)
+    .addOption(
+      new Option("-o, --output <format>", "how to print")
+        .choices(["yaml", "json", "name"])
+        .default("yaml"),
+    )
+    .addOption(
+      new Option("--to <version>", "version of what is written; v1 also takes v1beta1 in")
+        .choices(["v1beta1", "v1"])
+        .default("v1beta1"),
+    )
+    .allowExcessArguments(false)
+    .action(async (flags: ConvertFlags) => {
+      const { runConvert } = await import("../run-convert.ts");
+      await runConvert(flags);
+    });
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env node
+/** `karpenter convert` under the name by which the migration guide calls it. */
+import { BUILD } from "./build.ts";
+import { convertCommand } from "./commands/convert.ts";
+import { runProgram } from "./run-program.ts";
+
+await runProgram(convertCommand("karpenter-convert").version(BUILD.version));

@@ -1,0 +1,220 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { canonicalQuantity } from "../apis/hub/migration.ts";
+import { type ConvertFlags, runConvert } from "./run-convert.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const DERIVED = `${ROOT}test/fixtures/seeds/derived/`;
+
+/** What it prints, and what it says beside. */
+async function convert(
+  given: string,
+  flags: Partial<ConvertFlags> = {},
+): Promise<{ text: string; said: readonly string[]; objects: readonly unknown[] }> {
+  let text = "";
+  const said: string[] = [];
+  await runConvert(
+    {
+      filename: ["-"],
+      recursive: false,
+      ignoreDefaults: false,
+      output: "yaml",
+      to: "v1beta1",
+      ...flags,
+    },
+    {
+      out: (more) => {
+        text += more;
+      },
+      say: (line) => said.push(line),
+      stdin: () => given,
+    },
+  );
+  const objects = parseAllDocuments(text).map((one) => one.toJS());
+  return { text, said, objects };
+}
+
+function derived(name: string): string {
+  return readFileSync(`${DERIVED}${name}.yaml`, "utf8").replaceAll(/^#.*\n/gm, "");
+}
+
+async function pool(spec: object, flags: Partial<ConvertFlags> = {}) {
+  const provisioner = {
+    apiVersion: "karpenter.sh/v1alpha5",
+    kind: "Provisioner",
+    metadata: { name: "a", resourceVersion: "7", creationTimestamp: null },
+    spec: { providerRef: { name: "a" }, ...spec },
+    status: { resources: { cpu: "1" } },
+  };
+  const { objects, said } = await convert(JSON.stringify(provisioner), flags);
+  // biome-ignore lint/suspicious/noExplicitAny: read as YAML
+  return { object: objects[0] as any, objects: objects as any[], said };
+}
+
+async function nodeClass(spec: object) {
+  const template = {
+    apiVersion: "karpenter.k8s.aws/v1alpha1",
+    kind: "AWSNodeTemplate",
+    metadata: { name: "a" },
+    spec,
+  };
+  const { objects, said } = await convert(JSON.stringify(template));
+  // biome-ignore lint/suspicious/noExplicitAny: read as YAML
+  return { object: objects[0] as any, said };
+}
+
+describe("karpenter-convert", () => {
+  it("S2-15, S2-34, S2-37 makes the seed's Provisioner a NodePool, byte for byte", async () => {
+    const { text } = await convert("", {
+      filename: [`${DERIVED}s2-convert-in-provisioner.yaml`],
+    });
+    expect(text).toBe(derived("s2-convert-out-nodepool"));
+  });
+
+  it("S2-15 maps consolidation, emptiness and expiry", async () => {
+    const disruption = async (spec: object) => (await pool(spec)).object.spec.disruption;
+    expect(
+      await disruption({ consolidation: { enabled: true }, ttlSecondsAfterEmpty: 30 }),
+    ).toEqual({ consolidationPolicy: "WhenUnderutilized", expireAfter: "Never" });
+    expect(
+      await disruption({ ttlSecondsAfterEmpty: 90, ttlSecondsUntilExpired: 2_592_000 }),
+    ).toEqual({
+      consolidationPolicy: "WhenEmpty",
+      consolidateAfter: "1m30s",
+      expireAfter: "720h0m0s",
+    });
+    const { object, said } = await pool({});
+    expect(object.spec.disruption).toEqual({ expireAfter: "Never" });
+    expect(said.join()).toContain("neither consolidates nor ends empty nodes");
+  });
+
+  it("S2-38, S2-39 makes the seed's AWSNodeTemplate an EC2NodeClass with the role to be filled in", async () => {
+    const { text, said } = await convert("", {
+      filename: [`${DERIVED}s2-convert-in-nodetemplate.yaml`],
+    });
+    expect(text).toBe(derived("s2-convert-out-nodeclass"));
+    expect(text).toContain("  role: $KARPENTER_NODE_ROLE\n");
+    expect(said.join()).toContain("put the nodes' IAM role there");
+    const profiled = await nodeClass({ instanceProfile: "old" });
+    expect(profiled.object.spec).toEqual({ amiFamily: "AL2", role: "$KARPENTER_NODE_ROLE" });
+    expect(profiled.said.join()).toContain("the instance profile old was left out");
+  });
+
+  it("S2-35, S2-36 is a command of its own that needs no cluster", () => {
+    const file = `${ROOT}dist/cli/karpenter-convert.js`;
+    const { bin } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
+    expect(`${ROOT}${bin["karpenter-convert"]}`).toBe(file);
+    if (!existsSync(file)) throw new Error("dist/ is missing: run tsc -b");
+    const env = { PATH: process.env["PATH"] ?? "", KUBECONFIG: "/nowhere" };
+    const help = execFileSync(process.execPath, [file, "-h"], { env, encoding: "utf8" });
+    expect(help).toContain("Usage: karpenter-convert [options]");
+    expect(help).toContain("--ignore-defaults");
+  });
+
+  it("S2-40 leaves the choice of how to roll to people: one Provisioner, one NodePool, nothing else", async () => {
+    const { objects } = await pool({ weight: 10, taints: [{ key: "k", effect: "NoSchedule" }] });
+    expect(objects).toHaveLength(1);
+    expect(objects[0].spec.weight).toBe(10);
+    expect(objects[0].spec.template.spec.taints).toEqual([{ key: "k", effect: "NoSchedule" }]);
+  });
+
+  it("adds the requirements that alpha had by default, unless told not to", async () => {
+    const keys = async (spec: object, flags = {}) =>
+      (await pool(spec, flags)).object.spec.template.spec.requirements?.map(
+        (one: { key: string }) => one.key.slice(one.key.indexOf("/") + 1),
+      );
+    expect(await keys({})).toEqual([
+      "os",
+      "arch",
+      "capacity-type",
+      "instance-category",
+      "instance-generation",
+    ]);
+    expect(await keys({}, { ignoreDefaults: true })).toBeUndefined();
+  });
+
+  it("keeps what people set and drops what the cluster wrote", async () => {
+    const { object } = await pool({
+      limits: { resources: { cpu: 1000, memory: "1024Mi" } },
+      kubeletConfiguration: {
+        containerRuntime: "dockerd",
+        evictionSoftGracePeriod: { "memory.available": "1m" },
+      },
+    });
+    expect(object.metadata).toEqual({ name: "a" });
+    expect(object.status).toBeUndefined();
+    expect(object.spec.limits).toEqual({ cpu: "1k", memory: "1Gi" });
+    expect(object.spec.template.spec.kubelet).toEqual({
+      evictionSoftGracePeriod: { "memory.available": "1m0s" },
+    });
+    expect(["0", "1500m", "0.5Gi", "1e3", "x"].map(canonicalQuantity)).toEqual([
+      "0",
+      "1500m",
+      "512Mi",
+      "1e3",
+      "x",
+    ]);
+  });
+
+  it("makes every combination of a selector's alternatives a term", async () => {
+    const { object, said } = await nodeClass({
+      subnetSelector: { b: "1,2", a: "x,y" },
+      securityGroupSelector: { "aws-ids": "sg-1,sg-2" },
+      amiSelector: { "aws::owners": "self,123", "aws::ids": "ami-1", "aws::name": "n" },
+    });
+    expect(object.spec.subnetSelectorTerms.map((one: { tags: object }) => one.tags)).toEqual([
+      { a: "x", b: "1" },
+      { a: "y", b: "1" },
+      { a: "x", b: "2" },
+      { a: "y", b: "2" },
+    ]);
+    expect(object.spec.securityGroupSelectorTerms).toEqual([{ id: "sg-1" }, { id: "sg-2" }]);
+    expect(object.spec.amiSelectorTerms).toEqual([
+      { id: "ami-1", name: "n", owner: "self" },
+      { id: "ami-1", name: "n", owner: "123" },
+    ]);
+    expect(said.join()).toContain("an id may have nothing else");
+  });
+
+  it("gives an inline provider a class of its own", async () => {
+    const provider = { subnetSelector: { a: "b" }, instanceProfile: "p" };
+    const { objects } = await pool({ providerRef: undefined, provider });
+    expect(objects.map(({ kind, metadata }) => [kind, metadata.name])).toEqual([
+      ["NodePool", "a"],
+      ["EC2NodeClass", "a"],
+    ]);
+    expect(objects[0].spec.template.spec.nodeClassRef).toEqual({ name: "a" });
+  });
+
+  it("refuses what has no counterpart, and says which", async () => {
+    await expect(nodeClass({ launchTemplate: "x" })).rejects.toThrow(
+      'converting AWSNodeTemplate, cannot convert with "spec.launchTemplate"',
+    );
+    await expect(convert("kind: Pod\napiVersion: v1\nmetadata: {name: a}")).rejects.toThrow(
+      "no objects passed to convert",
+    );
+    await expect(convert("", { filename: [] })).rejects.toThrow("must specify -f");
+    await expect(convert("", { filename: ["/no/such"] })).rejects.toThrow("/no/such: ENOENT");
+    await expect(convert("a: [")).rejects.toThrow("standard input: ");
+  });
+
+  it("reads lists, prints names and JSON, and goes on to v1 when asked", async () => {
+    const item = parse(derived("s2-convert-in-provisioner"));
+    const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: [item, item] });
+    expect((await convert(list, { output: "name" })).text).toBe(
+      "nodepool.karpenter.sh/custom\nnodepool.karpenter.sh/custom\n",
+    );
+    const { text } = await convert(JSON.stringify(item), { output: "json", to: "v1" });
+    const v1 = JSON.parse(text);
+    expect(v1.apiVersion).toBe("karpenter.sh/v1");
+    expect(v1.spec.template.spec.expireAfter).toBe("Never");
+    expect(v1.spec.template.spec.nodeClassRef).toEqual({
+      group: "karpenter.k8s.aws",
+      kind: "EC2NodeClass",
+      name: "custom",
+    });
+  });
+});

@@ -1,0 +1,166 @@
+/**
+ * Reads manifests from files, folders, URLs and standard input, converts what is of an older generation, and
+ * prints it; what a person should look at goes to standard error. The first object that cannot be converted
+ * ends the run: half a migration is none.
+ */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { ConversionError, convertObject } from "../apis/hub/conversion.ts";
+import { MigrationError, migrate } from "../apis/hub/migration.ts";
+import type { KubeObject } from "../apis/meta.ts";
+import { isObject } from "../base/json.ts";
+import { readManifests } from "./box.ts";
+import { CliError } from "./cli-error.ts";
+
+export interface ConvertFlags {
+  readonly filename?: readonly string[];
+  readonly recursive: boolean;
+  readonly ignoreDefaults: boolean;
+  readonly output: "yaml" | "json" | "name";
+  readonly to: "v1beta1" | "v1";
+}
+
+/** Where it reads and writes; a test gives its own. */
+export interface ConvertDoors {
+  readonly out: (text: string) => void;
+  readonly say: (line: string) => void;
+  readonly stdin: () => string;
+}
+
+const PROCESS: ConvertDoors = {
+  out: (text) => void process.stdout.write(text),
+  say: (line) => void process.stderr.write(`${line}\n`),
+  stdin: () => readFileSync(0, "utf8"),
+};
+
+const ALPHA: ReadonlySet<string> = new Set(["Provisioner", "AWSNodeTemplate"]);
+const BETA: ReadonlySet<string> = new Set(["NodePool", "NodeClaim", "EC2NodeClass"]);
+
+/** Rejects with CliError. */
+export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<void> {
+  const { filename = [], to } = flags;
+  if (filename.length === 0) throw new CliError("must specify -f");
+  const objects: KubeObject[] = [];
+  for (const name of filename)
+    for (const { text, source } of await textsOf(name, flags, doors))
+      objects.push(...objectsIn(text, source));
+  const wanted = objects.filter(({ apiVersion = "", kind = "" }) =>
+    to === "v1" && apiVersion.endsWith("/v1beta1") ? BETA.has(kind) : isAlpha(apiVersion, kind),
+  );
+  if (wanted.length === 0) throw new CliError("no objects passed to convert");
+  const converted: KubeObject[] = [];
+  for (const object of wanted) {
+    try {
+      const { objects: made, remarks } = ALPHA.has(object.kind ?? "")
+        ? migrate(object, flags)
+        : { objects: [object], remarks: [] };
+      converted.push(...made.map((one) => (to === "v1" ? toV1(one) : one)));
+      for (const remark of remarks) doors.say(`warning: ${remark}`);
+    } catch (error) {
+      if (error instanceof MigrationError || error instanceof ConversionError)
+        throw new CliError(error.message);
+      throw error;
+    }
+  }
+  doors.out(printed(converted, flags.output));
+}
+
+function isAlpha(apiVersion: string, kind: string): boolean {
+  return (
+    apiVersion.startsWith("karpenter.") && apiVersion.includes("/v1alpha") && kind !== "Machine"
+  );
+}
+
+function toV1(object: KubeObject): KubeObject {
+  const [group = ""] = (object.apiVersion ?? "").split("/");
+  return convertObject(object, `${group}/v1`);
+}
+
+interface Text {
+  readonly text: string;
+  readonly source: string;
+}
+
+async function textsOf(
+  name: string,
+  { recursive }: ConvertFlags,
+  { stdin }: ConvertDoors,
+): Promise<readonly Text[]> {
+  if (name === "-") return [{ text: stdin(), source: "standard input" }];
+  try {
+    if (/^https?:\/\//.test(name)) {
+      const answer = await fetch(name);
+      if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+      return [{ text: await answer.text(), source: name }];
+    }
+    return filesOf(name, recursive).map((file) => ({
+      text: readFileSync(file, "utf8"),
+      source: file,
+    }));
+  } catch (error) {
+    throw new CliError(`${name}: ${(error as Error).message}`);
+  }
+}
+
+/** A file itself; of a folder its manifests, by name. */
+function filesOf(path: string, recursive: boolean): readonly string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path, { withFileTypes: true })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((item) => {
+      const inside = join(path, item.name);
+      if (item.isDirectory()) return recursive ? filesOf(inside, recursive) : [];
+      return /\.(ya?ml|json)$/.test(item.name) ? [inside] : [];
+    });
+}
+
+/** Lists are opened. */
+function objectsIn(text: string, source: string): readonly KubeObject[] {
+  let read: readonly KubeObject[];
+  try {
+    read = readManifests(text);
+  } catch (error) {
+    throw new CliError(`${source}: ${(error as Error).message.split("\n")[0]}`);
+  }
+  return read.flatMap((object) => {
+    if (!isObject(object)) throw new CliError(`${source}: not a Kubernetes object`);
+    const { items } = object as { items?: unknown };
+    return Array.isArray(items) && (object.kind ?? "").endsWith("List") ? items : [object];
+  });
+}
+
+function printed(objects: readonly KubeObject[], output: ConvertFlags["output"]): string {
+  switch (output) {
+    case "json":
+      return objects.map((one) => `${JSON.stringify(sorted(one), undefined, 4)}\n`).join("");
+    case "name":
+      return objects
+        .map(({ apiVersion = "", kind = "", metadata }) => {
+          const [group] = apiVersion.split("/");
+          return `${kind.toLowerCase()}.${group}/${metadata.name}\n`;
+        })
+        .join("");
+    case "yaml":
+      return objects
+        .map((one) =>
+          stringify(one, {
+            sortMapEntries: true,
+            indentSeq: false,
+            lineWidth: 0,
+            aliasDuplicateObjects: false,
+          }),
+        )
+        .join("---\n");
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
+}
