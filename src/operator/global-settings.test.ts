@@ -50,12 +50,14 @@ describe("karpenter-global-settings", () => {
     const data = {
       "aws.nodeNameConvention": "ip-name",
       "aws.clusterEndpoint": "",
+      "aws.enablePodENI": "false",
       batchMaxDuration: "20s",
     };
     await client.create(CONFIG_MAP, { metadata, data });
     const warnings: string[] = [];
     expect(await readGlobalSettings(deps(client, warnings))).toEqual({
       "batch-max-duration": "20s",
+      "pod-eni": "false",
     });
     expect(warnings).toEqual([
       'settings of older generations are not acted on {"unused":["aws.nodeNameConvention"]}',
