@@ -8,8 +8,8 @@ import type { Plan } from "../../src/cli/plan/plan.ts";
 import { feasibleNodes } from "../../src/sandbox/kube-scheduler/feasible.ts";
 import { podInfo } from "../../src/sandbox/kube-scheduler/pod-info.ts";
 import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/kube-scheduler/snapshot.ts";
-import { type Json, type Labels, podAmounts, selects, wantsNode } from "../validator/kubernetes.ts";
-import { hasAlternatives } from "../validator/neighbours.ts";
+import { type Json, type Labels, podAmounts, wantsNode } from "../validator/kubernetes.ts";
+import { concerns, counts, hasAlternatives } from "../validator/neighbours.ts";
 import { daemonPods, HOSTNAME, outcomesOf } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 
@@ -71,7 +71,7 @@ export function refusals(
       instanceTypes.filter(({ name }) => names.includes(name)),
     ).map(({ labels }) => labels),
   );
-  const isExempt = (pod: Json) => countsTheUnsettled(pod, pods, goal, outcomes);
+  const isExempt = (pod: Json) => countsTheUnsettled(pod, pods, goal, outcomes, of("Namespace"));
   let refused: readonly Json[] = [];
   for (const again of ["in rounds", "at once"] as const) {
     for (const order of ORDERS) {
@@ -169,6 +169,7 @@ function countsTheUnsettled(
   pods: readonly Json[],
   goal: ReadonlyMap<string, string>,
   nodes: readonly (readonly Labels[])[],
+  namespaces: readonly Json[],
 ): boolean {
   const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
   const terms = [podAffinity, podAntiAffinity].flatMap(
@@ -176,7 +177,11 @@ function countsTheUnsettled(
   );
   const spreads: readonly Json[] = pod.spec.topologySpreadConstraints ?? [];
   return [...terms, ...spreads].some((rule) => {
-    const { topologyKey, labelSelector, whenUnsatisfiable, nodeAffinityPolicy } = rule;
+    const { topologyKey, whenUnsatisfiable, nodeAffinityPolicy } = rule;
+    const isAbout = (other: Json) =>
+      whenUnsatisfiable === undefined
+        ? concerns(rule, pod, other, { namespaces })
+        : counts(rule, pod, other);
     if (topologyKey === HOSTNAME) return false;
     const minds = whenUnsatisfiable !== undefined && nodeAffinityPolicy !== "Ignore";
     const isOpen = (labels: readonly Labels[]) =>
@@ -185,7 +190,7 @@ function countsTheUnsettled(
     const looksBeyond = whenUnsatisfiable !== undefined && (!minds || hasAlternatives(pod));
     if (looksBeyond && nodes.some(isOpen)) return true;
     return pods.some((other) => {
-      if (other === pod || !selects(labelSelector, other.metadata.labels)) return false;
+      if (other === pod || !isAbout(other)) return false;
       const name = goal.get(keyOf(other)) as string;
       if (!name.startsWith("new-")) return false;
       const labels = nodes[Number(name.slice(4))] ?? [];

@@ -27,7 +27,12 @@ const namespaceOf = ({ metadata }: Json): string => metadata.namespace ?? "defau
 const nameOf = (pod: Json): string => `${namespaceOf(pod)}/${pod.metadata.name}`;
 
 /** Whether a term that `owner` has is about `other`. */
-function concerns(term: Json, owner: Json, other: Json, { namespaces }: Facts): boolean {
+export function concerns(
+  term: Json,
+  owner: Json,
+  other: Json,
+  { namespaces }: Pick<Facts, "namespaces">,
+): boolean {
   const { namespaceSelector } = term;
   let listed: string[] = term.namespaces ?? [];
   if (namespaceSelector !== undefined) {
@@ -129,6 +134,17 @@ function togetherFaults(placed: readonly Placed[], facts: Facts): string[] {
   return faults;
 }
 
+/** Whether a spread that `owner` has counts `other`. */
+export function counts(rule: Json, owner: Json, other: Json): boolean {
+  return (
+    namespaceOf(other) === namespaceOf(owner) &&
+    selects(rule.labelSelector, other.metadata.labels ?? {}) &&
+    (rule.matchLabelKeys ?? []).every(
+      (key: string) => other.metadata.labels?.[key] === owner.metadata.labels?.[key],
+    )
+  );
+}
+
 /** Where this batch put pods, no domain is ahead of the emptiest by more than the skew. */
 function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults = new Set<string>();
@@ -137,12 +153,7 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
     if (!isNew) continue;
     for (const rule of pod.spec.topologySpreadConstraints ?? []) {
       if (rule.whenUnsatisfiable !== "DoNotSchedule") continue;
-      const counted = (other: Json) =>
-        namespaceOf(other) === namespaceOf(pod) &&
-        selects(rule.labelSelector, other.metadata.labels ?? {}) &&
-        (rule.matchLabelKeys ?? []).every(
-          (key: string) => other.metadata.labels?.[key] === pod.metadata.labels?.[key],
-        );
+      const counted = (other: Json) => counts(rule, pod, other);
       if (!counted(pod)) continue;
       const group = JSON.stringify([
         rule,
@@ -181,24 +192,24 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
           faults.add(`${nameOf(pod)} on ${place.name}: ${rule.topologyKey} is not settled`);
         continue;
       }
-      const counts = new Map<string, number>();
-      for (const domain of universe(rule, pod, facts)) counts.set(domain, 0);
+      const tally = new Map<string, number>();
+      for (const domain of universe(rule, pod, facts)) tally.set(domain, 0);
       const fresh = new Set<string>();
       for (const one of everyone) {
         if (!isCountedOver(rule, pod, one.place)) continue;
         const [domain, ...more] = where(one);
         if (domain === undefined || more.length > 0) continue;
-        counts.set(domain, (counts.get(domain) ?? 0) + 1);
+        tally.set(domain, (tally.get(domain) ?? 0) + 1);
         if (one.isNew) fresh.add(domain);
       }
       // A new host can always be made, so the emptiest is empty.
-      const domains = [...counts.keys()].length;
+      const domains = [...tally.keys()].length;
       const least =
         rule.topologyKey === HOSTNAME || domains < (rule.minDomains ?? 0)
           ? 0
-          : Math.min(...counts.values());
+          : Math.min(...tally.values());
       for (const domain of fresh) {
-        const ahead = (counts.get(domain) as number) - least;
+        const ahead = (tally.get(domain) as number) - least;
         if (ahead > rule.maxSkew) {
           faults.add(
             `${rule.topologyKey}: ${domain} is ${ahead} ahead, maxSkew is ${rule.maxSkew} (${nameOf(pod)})`,
