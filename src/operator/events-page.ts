@@ -42,6 +42,8 @@ export function eventsPage(): string {
   ].join("\n");
 }
 
+const BUDGETS = [{ when: "never" }, { when: "busy" }, { when: "at", atMs: SOME_TIME_MS }] as const;
+
 /** One of each. A builder that is missing here fails a test. */
 export function sampleEvents(): readonly EventToPublish[] {
   const v1: Generation = "v1";
@@ -53,7 +55,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     claims.unregisteredTaintMissing(claim()),
     ...both.map((one) => claims.terminationGracePeriodExpiring(one, "<time>")),
     ...disruption.blocked(both, v1, "<why>"),
-    disruption.blockedByBudget(object("NodePool"), v1, "<reason>"),
+    ...BUDGETS.map((next) => disruption.blockedByBudget(object("NodePool"), v1, "<reason>", next)),
     disruption.launching(object("NodeClaim"), v1, "<reason>"),
     disruption.waitingReadiness(object("NodeClaim"), v1),
     ...disruption.terminating(both, v1, "<reason>"),

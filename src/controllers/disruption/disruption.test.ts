@@ -99,6 +99,20 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
+  it("says on the node until when a pod keeps it", async () => {
+    const world = await twoEmptyNodes();
+    const startTime = toRfc3339(world.clock.now());
+    const annotations = { "karpenter.sh/do-not-disrupt": "2h" };
+    const status = { phase: "Running", startTime };
+    await world.api.create(POD, pod({ name: "busy", nodeName: "a", annotations, status }));
+    await world.clock.advance(30_000);
+    const told = world.published.filter(({ reason }) => reason === "DisruptionBlocked");
+    expect(told[0]?.message).toBe(
+      `Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/busy), until ${toRfc3339(world.clock.now() - 30_000 + 7_200_000)}`,
+    );
+    await world.stop();
+  });
+
   it("goes on when the types of a pool cannot be read, and says so", async () => {
     const world = await twoEmptyNodes();
     world.cloud.instanceTypes = () => {

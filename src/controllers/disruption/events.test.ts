@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pod } from "../../testing/builders.ts";
-import { blocked, graceOf } from "./events.ts";
+import { blocked, blockedByBudget, graceOf } from "./events.ts";
 
 const NOW = Date.UTC(2026, 0, 5, 8, 0, 0);
 const annotated = (value: string) =>
@@ -23,6 +23,16 @@ describe("events of disruption", () => {
   it("have nothing to tell of pods without it", () => {
     expect(graceOf(pod(), NOW)).toEqual([]);
     expect(graceOf(annotated("true"), NOW)).toEqual([]);
+  });
+
+  it("say of a budget when it next allows something, where that is known", () => {
+    const ending = (next: Parameters<typeof blockedByBudget>[3]) =>
+      blockedByBudget(pod(), "v1", "Empty", next).message.split("due to blocking budget")[1];
+    expect(ending({ when: "never" })).toBe("");
+    expect(ending({ when: "at", atMs: NOW })).toBe(
+      ", next allowed disruption: 2026-01-05T08:00:00Z",
+    );
+    expect(ending({ when: "busy" })).toContain("on their way out");
   });
 
   it("begin with each generation's word", () => {

@@ -7,6 +7,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import type { NextAllowed } from "../../core/disruption/calendar.ts";
 import { type Command, decisionOf, formatSavings } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events.ts";
 
@@ -23,12 +24,20 @@ export function blocked(
   return objects.map((object) => event(object, generation, "Blocked", text));
 }
 
+/** Upstream's sentence, and when that will be otherwise. */
 export function blockedByBudget(
   pool: KubeObject,
   generation: Generation,
   reason: string,
+  next: NextAllowed,
 ): EventToPublish {
-  const message = `No allowed disruptions for disruption reason ${reason} due to blocking budget`;
+  const until =
+    next.when === "at"
+      ? `, next allowed disruption: ${toRfc3339(next.atMs)}`
+      : next.when === "busy"
+        ? ", until nodes that are not ready or on their way out are done"
+        : "";
+  const message = `No allowed disruptions for disruption reason ${reason} due to blocking budget${until}`;
   return { ...event(pool, generation, "Blocked", message), dedupeMs: BUDGET_DEDUPE_MS };
 }
 

@@ -5,9 +5,11 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
+import { nextAllowed } from "../../core/disruption/calendar.ts";
 import type { Blocked, Candidate } from "../../core/disruption/candidates.ts";
 import type { Ledger } from "../../core/disruption/ledger.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
@@ -150,10 +152,12 @@ function report(
   { nowMs, candidates, allowances: allowed }: MethodInput,
   held: readonly Blocked[],
 ): void {
-  for (const { node, message } of held) {
+  for (const { node, kind, message, untilMs } of held) {
     if (node.claim === undefined) continue;
     const objects = objectsOf({ node, claim: node.claim });
-    world.events.publish(...blocked(objects, claimGeneration(node.claim), message));
+    // A nomination ends at another time each time it is made: nothing to tell anew.
+    const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
+    world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   }
   const eligible = candidates.filter((candidate) => isEligible(candidate, nowMs)).length;
   world.metrics.set(
@@ -170,7 +174,9 @@ function report(
     world.metrics.set("nodepools_nodes_consuming_budgets", labels, disrupting);
     const native = poolById(world, pool.id)?.native;
     if (native === undefined) continue;
-    if (nodes > 0 && left === 0)
-      world.events.publish(blockedByBudget(native, pool.generation, reason));
+    if (nodes > 0 && left === 0) {
+      const next = nextAllowed(pool, reason, { nodes, disrupting }, nowMs);
+      world.events.publish(blockedByBudget(native, pool.generation, reason, next));
+    }
   }
 }
