@@ -49,7 +49,7 @@ describe("disruption budgets", () => {
   it("says of an instant the same, whatever it was asked before", () => {
     const fields = { nodes: "0", schedule: "CRON_TZ=Europe/Zurich 30 */5 * * *", duration: "50m" };
     const asked = { ...fields };
-    for (let n = 0; n < 200; n++) {
+    for (let n = 0; n < 40; n++) {
       const ms = MONDAY_9 + ((n * 7_919) % 4_000) * MINUTE;
       expect(isActive(asked, ms)).toBe(isActive({ ...fields }, ms));
     }

@@ -101,11 +101,17 @@ function cheapestMove(candidates: readonly Candidate[], input: MethodInput): Com
 
 function asPlanned(
   candidates: readonly Candidate[],
-  { replacements, targets, homeless }: Simulation,
+  { replacements, targets, homeless, unsettled }: Simulation,
   { spotToSpot, backingOff }: MethodInput,
 ): Command | Staying {
   if (homeless.length > 0)
     return { kind: "noPlace", message: `Not all pods would schedule, ${homeless.join("; ")}` };
+  // It may be superfluous itself in a moment: a full node would be drained onto one that is to go.
+  if (unsettled.length > 0)
+    return {
+      kind: "noPlace",
+      message: `Pods would move to node "${unsettled[0]}", where pods came or went within its NodePool's consolidateAfter`,
+    };
   const { generation } = candidates[0] as Candidate;
   const message = `Can't remove without creating ${replacements.length} candidates`;
   const tooMany: Staying = { kind: "tooMany", message };
@@ -156,9 +162,13 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
   for (const [id, { allowed }] of input.allowances) {
     if (still.filter(({ pool }) => pool.id === id).length > allowed) return "budget";
   }
-  const { replacements, targets, homeless } = input.simulator.without(still, command.belowMicroUsd);
+  const { replacements, targets, homeless, unsettled } = input.simulator.without(
+    still,
+    command.belowMicroUsd,
+  );
   if (homeless.length > 0 || replacements.length !== command.replacements.length)
     return "scheduling";
+  if (unsettled.length > 0) return "churn";
   for (const [index, { instanceTypes }] of command.replacements.entries()) {
     const offered = new Set(replacements[index]?.instanceTypes.map(({ name }) => name));
     if (!instanceTypes.every(({ name }) => offered.has(name))) return "scheduling";

@@ -7,6 +7,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -21,6 +22,8 @@ export interface Simulation {
   readonly targets: readonly string[];
   /** Which pods those nodes would take. */
   readonly placements: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  /** Of the targets, those where pods came or went too short a time ago for their pool's consolidateAfter. */
+  readonly unsettled: readonly string[];
   /** `ns/name => why`, at most five; empty: every pod has a place. */
   readonly homeless: readonly string[];
 }
@@ -66,8 +69,19 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     prepared.set(simulator, { whatIf: one, input });
     return one;
   };
+  const waits = new Set(
+    input.pools
+      .filter(
+        ({ pool }) => pool.generation === "v1" && pool.disruption.consolidateAfter !== "Never",
+      )
+      .map(({ pool }) => pool.id),
+  );
   const simulator: Simulator = {
-    without: (candidates, below) => simulate(whatIf(), views, candidates, below),
+    without: (candidates, below) => {
+      const simulation = simulate(whatIf(), views, candidates, below);
+      const unsettled = simulation.targets.filter((name) => isUnsettled(views.get(name), waits));
+      return { ...simulation, unsettled };
+    },
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
     together: (candidates, mayGo) => {
@@ -93,7 +107,7 @@ function simulate(
   views: ReadonlyMap<string, NodeView>,
   candidates: readonly Candidate[],
   belowMicroUsd: number | undefined,
-): Simulation {
+): Omit<Simulation, "unsettled"> {
   const names = candidates.map(({ node }) => node.name);
   const moving = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   const result = whatIf.without(names, moving, belowMicroUsd);
@@ -109,6 +123,12 @@ function simulate(
     placements: result.existing,
     homeless: homeless.sort().slice(0, MAX_SHOWN),
   };
+}
+
+/** `waits`: ids of pools whose nodes are not consolidated before some time without a change. */
+function isUnsettled(view: NodeView | undefined, waits: ReadonlySet<string>): boolean {
+  if (view?.claim === undefined || !waits.has(view.poolId ?? "")) return false;
+  return !isTrue(view.claim, "Consolidatable");
 }
 
 /** A node that is not ready may never be: nothing is taken down on its account. */

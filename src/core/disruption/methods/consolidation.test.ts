@@ -48,6 +48,15 @@ describe("single-node consolidation", () => {
     );
   });
 
+  it("moves no pods to a node where pods came or went a moment ago: it may go itself (A#7146)", () => {
+    const restless = { conditions: { Initialized: 0 } };
+    const { commands, remarks } = propose(single, [used("a", ["1"]), used("b", [], restless)]);
+    expect(commands).toEqual([]);
+    expect(remarks.map(({ message }) => message)).toContain(
+      `Pods would move to node "b", where pods came or went within its NodePool's consolidateAfter`,
+    );
+  });
+
   it("replaces a node by a cheaper one, and asks for spot only where spot is to be had", () => {
     const { commands } = propose(single, [used("a", ["3"], { type: "m-16x" })]);
     const [plan] = commands[0]?.replacements ?? [];
