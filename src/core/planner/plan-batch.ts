@@ -69,6 +69,8 @@ function isReserved({ offerings }: InstanceType): boolean {
 
 /** How often what a round could not place is packed anew. */
 const ROUNDS = 3;
+/** So few left are the rules' to place, on nodes that are planned already: anew they would open more. */
+const TAIL_SHARE = 0.02;
 const TRIES_PER_STEP = 64;
 
 /** Places what it can and returns the rest, in order. */
@@ -92,7 +94,7 @@ function* packFirst(
     const uses = demand.rows.length === 0 ? undefined : yield* pack(demand, budget, options);
     if (uses === undefined) break;
     const left = [...demand.others, ...(yield* carryOut(pass, demand, uses))];
-    const stuck = left.length === rest.length;
+    const stuck = left.length === rest.length || left.length <= queued.length * TAIL_SHARE;
     rest = yield* inOrderInSteps(left);
     if (stuck) break;
   }

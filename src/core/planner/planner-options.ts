@@ -22,7 +22,7 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   minSaving: 0.05,
   baseWork: 300_000,
   workPerPod: 150,
-  maxBins: 48,
+  maxBins: 16,
 };
 
 /** The settings as people give them. */
