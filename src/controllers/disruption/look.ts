@@ -16,8 +16,8 @@ import type { Method, MethodInput } from "../../core/disruption/methods/method.t
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import { survey } from "../../core/disruption/survey.ts";
+import { sameItems } from "../../core/provisioning/picture-changes.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
-import { sameItems } from "../../core/provisioning/what-if.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";

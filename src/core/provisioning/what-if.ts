@@ -6,15 +6,12 @@
  * Pods that wait for a place anyway, and find one on a node that is there, keep it: they are put there
  * before the first question. Those that need a new node of their own play no part.
  */
-import { hostPorts } from "../../apis/core/host-ports.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
-import { podRequests } from "../../apis/core/pod-resources.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { deepEqual } from "../../base/json.ts";
 import { intersectionOf } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -24,15 +21,9 @@ import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { ExistingNode, putInOrder } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
+import { changedNodes, isOfOneKind } from "./picture-changes.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
-import {
-  type Draft,
-  forgetTrials,
-  type PodClass,
-  type PodClasses,
-  untried,
-  type Variant,
-} from "./pod-class.ts";
+import type { Draft, PodClass } from "./pod-class.ts";
 import { creditLimits, resetLimits } from "./pool-template.ts";
 import { PriceFloor } from "./price-floor.ts";
 import { inOrder, Queue, type QueuedPod } from "./queue.ts";
@@ -40,6 +31,7 @@ import type { PlannedClaim, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { createPass, type Pass, place } from "./solve.ts";
 import type { TopologyGroup } from "./topology-group.ts";
+import { Trying } from "./trying.ts";
 
 export interface Without {
   /** New nodes that the pods would need. */
@@ -431,63 +423,6 @@ export class WhatIf {
   }
 }
 
-/** The classes as questions use them: what one question tried, the next has forgotten. */
-class Trying {
-  readonly #classes: PodClasses;
-  readonly #classOf: (pod: Pod) => PodClass;
-  readonly #copies = new Map<PodClass, PodClass>();
-  readonly #originals = new Map<PodClass, PodClass>();
-  /** Copies that this question is about. */
-  readonly #used = new Set<PodClass>();
-
-  constructor(classes: PodClasses, classOf: (pod: Pod) => PodClass) {
-    this.#classes = classes;
-    this.#classOf = classOf;
-  }
-
-  of(pod: Pod): PodClass {
-    const original = this.#classOf(pod);
-    let copy = this.#copies.get(original);
-    if (copy === undefined) {
-      copy = { ...original, variants: [], failedAt: -1 };
-      this.#copies.set(original, copy);
-      this.#originals.set(copy, original);
-    }
-    this.#used.add(copy);
-    return copy;
-  }
-
-  variant(podClass: PodClass, step: number): Variant | undefined {
-    const known = podClass.variants[step];
-    if (known !== undefined) return known;
-    const original = this.#originals.get(podClass) as PodClass;
-    const variant = this.#classes.variant(original, step);
-    if (variant === undefined) return undefined;
-    const fresh = untried(variant);
-    podClass.variants.push(fresh);
-    return fresh;
-  }
-
-  /** The node is not as it was when it refused. */
-  roomAgain(index: number): void {
-    for (const { variants } of this.#originals.keys()) {
-      for (const { ruledOut, metNodes } of variants) {
-        ruledOut?.delete(index);
-        metNodes.delete(index);
-      }
-    }
-  }
-
-  forget(): void {
-    for (const podClass of this.#used) {
-      podClass.failedAt = -1;
-      delete podClass.deferred;
-      for (const variant of podClass.variants) forgetTrials(variant);
-    }
-    this.#used.clear();
-  }
-}
-
 /** Pods that may have to leave the node. */
 function movable({ managed, deleting, pods }: NodeView): readonly Pod[] {
   return managed && !deleting ? pods.filter(isReschedulable) : [];
@@ -495,52 +430,6 @@ function movable({ managed, deleting, pods }: NodeView): readonly Pod[] {
 
 function* everyPod(nodes: readonly NodeView[], batch: ReadonlySet<string>): Iterable<Pod> {
   for (const view of nodes) yield* stayingPods(view, batch);
-}
-
-/** Nodes that are new or others than before, and those with pods that no longer or only now wait. */
-function changedNodes(
-  before: SchedulingInput,
-  now: SchedulingInput,
-  batch: ReadonlySet<string>,
-): readonly NodeView[] {
-  const known = new Map(before.nodes.map((view) => [view.name, view]));
-  const batchBefore = new Set(before.pods.map(keyOf));
-  const moved = new Set<string | undefined>();
-  for (const pod of before.pods) if (!batch.has(keyOf(pod))) moved.add(pod.spec.nodeName);
-  for (const pod of now.pods) if (!batchBefore.has(keyOf(pod))) moved.add(pod.spec.nodeName);
-  return now.nodes.filter((view) => known.get(view.name) !== view || moved.has(view.name));
-}
-
-/** Whether all that a picture is made of once is the same in both: all but pods, nodes and usage. */
-function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
-  return (
-    a.defaultSpread === undefined &&
-    b.defaultSpread === undefined &&
-    deepEqual(a.options, b.options) &&
-    deepEqual(a.daemonPods.map(asOverhead), b.daemonPods.map(asOverhead)) &&
-    sameItems(a.namespaces, b.namespaces) &&
-    sameItems(a.volumes.claims, b.volumes.claims) &&
-    sameItems(a.volumes.volumes, b.volumes.volumes) &&
-    sameItems(a.volumes.classes, b.volumes.classes) &&
-    deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
-    a.pools.length === b.pools.length &&
-    a.pools.every(({ pool, instanceTypes }, index) => {
-      const other = b.pools[index];
-      return instanceTypes === other?.instanceTypes && deepEqual(pool, other.pool);
-    })
-  );
-}
-
-/** Objects never change: equal ones are the very same. */
-export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
-}
-
-/** What of a daemon matters for nodes: its live pods differ in names only. */
-function asOverhead(pod: Pod): unknown {
-  const { tolerations, nodeSelector, affinity } = pod.spec;
-  const isLeftOut = hasDynamicResources(pod);
-  return [podRequests(pod), hostPorts(pod), tolerations, nodeSelector, affinity, isLeftOut];
 }
 
 /** A node of ours that is not ready may never be: nothing is taken down on its account. */

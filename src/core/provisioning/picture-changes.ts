@@ -1,0 +1,58 @@
+/**
+ * What differs between two pictures of one cluster, as far as planning is concerned: which nodes must be
+ * looked at anew, and whether all else is the same.
+ */
+import { hostPorts } from "../../apis/core/host-ports.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { deepEqual } from "../../base/json.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { hasDynamicResources } from "./eligibility.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+
+/** Nodes that are new or others than before, and those with pods that no longer or only now wait. */
+export function changedNodes(
+  before: SchedulingInput,
+  now: SchedulingInput,
+  batch: ReadonlySet<string>,
+): readonly NodeView[] {
+  const known = new Map(before.nodes.map((view) => [view.name, view]));
+  const batchBefore = new Set(before.pods.map(keyOf));
+  const moved = new Set<string | undefined>();
+  for (const pod of before.pods) if (!batch.has(keyOf(pod))) moved.add(pod.spec.nodeName);
+  for (const pod of now.pods) if (!batchBefore.has(keyOf(pod))) moved.add(pod.spec.nodeName);
+  return now.nodes.filter((view) => known.get(view.name) !== view || moved.has(view.name));
+}
+
+/** Whether all that a picture is made of once is the same in both: all but pods, nodes and usage. */
+export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
+  return (
+    a.defaultSpread === undefined &&
+    b.defaultSpread === undefined &&
+    deepEqual(a.options, b.options) &&
+    deepEqual(a.daemonPods.map(asOverhead), b.daemonPods.map(asOverhead)) &&
+    sameItems(a.namespaces, b.namespaces) &&
+    sameItems(a.volumes.claims, b.volumes.claims) &&
+    sameItems(a.volumes.volumes, b.volumes.volumes) &&
+    sameItems(a.volumes.classes, b.volumes.classes) &&
+    deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
+    a.pools.length === b.pools.length &&
+    a.pools.every(({ pool, instanceTypes }, index) => {
+      const other = b.pools[index];
+      return instanceTypes === other?.instanceTypes && deepEqual(pool, other.pool);
+    })
+  );
+}
+
+/** Objects never change: equal ones are the very same. */
+export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
+}
+
+/** What of a daemon matters for nodes: its live pods differ in names only. */
+function asOverhead(pod: Pod): unknown {
+  const { tolerations, nodeSelector, affinity } = pod.spec;
+  const isLeftOut = hasDynamicResources(pod);
+  return [podRequests(pod), hostPorts(pod), tolerations, nodeSelector, affinity, isLeftOut];
+}
