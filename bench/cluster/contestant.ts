@@ -27,6 +27,8 @@ const PACKAGE = "sigs.k8s.io/karpenter/kwok";
 const TIED =
   '"$@" & child=$!; echo $child >&3; exec 3>&-; cat >/dev/null; kill $child; ' +
   "(sleep 10; kill -9 $child) 2>/dev/null & wait $child";
+/** As users run it. */
+const IMAGE = fileURLToPath(new URL("../../deploy/image/Containerfile", import.meta.url));
 const TICKS_PER_SECOND = 100;
 const READY_LIMIT_MS = 60_000;
 
@@ -43,10 +45,17 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** `nodeFlags`: for profiles, and to try settings of the image. */
+/** With the image's flags for Node. `nodeFlags`: more of them, for profiles and to try settings. */
 export function ours(nodeFlags: readonly string[] = []): Contestant {
-  const command = [process.execPath, ...nodeFlags, MAIN, "controller", "--provider", "kwok"];
+  const flags = [...imageFlags(), ...nodeFlags];
+  const command = [process.execPath, ...flags, MAIN, "controller", "--provider", "kwok"];
   return { name: "ours", command };
+}
+
+function imageFlags(): readonly string[] {
+  const entry = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(IMAGE, "utf8"))?.[1];
+  if (entry === undefined) throw new Error(`${IMAGE} has no ENTRYPOINT`);
+  return (JSON.parse(entry) as string[]).filter((word) => word.startsWith("--"));
 }
 
 /** Built once for each version that go.mod names, into a cache outside the tree. */
