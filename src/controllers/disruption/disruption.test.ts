@@ -103,7 +103,7 @@ describe("the disruption loop", () => {
     const world = await twoEmptyNodes();
     const startTime = toRfc3339(world.clock.now());
     const annotations = { "karpenter.sh/do-not-disrupt": "2h" };
-    const status = { phase: "Running", startTime };
+    const status = { phase: "Running" as const, startTime };
     await world.api.create(POD, pod({ name: "busy", nodeName: "a", annotations, status }));
     await world.clock.advance(30_000);
     const told = world.published.filter(({ reason }) => reason === "DisruptionBlocked");
