@@ -623,7 +623,10 @@ describe("what is told", { timeout: 60_000 }, () => {
     const told = (await world.list<Event>("Event")).map(({ message }) => message ?? "");
     expect(told.filter((text) => text.startsWith("Status condition transitioned"))).toEqual([]);
     const gauges = await world.box.operator.metrics.render();
-    expect(gauges).not.toContain("karpenter_nodes_allocatable{");
+    for (const name of ["nodes_allocatable", "pods_state", "nodepools_usage"])
+      expect(gauges).not.toContain(`karpenter_${name}{`);
+    expect(gauges).not.toContain("operator_");
+    expect(gauges).toContain("karpenter_cluster_state_synced 1");
     expect(gauges).toContain("karpenter_nodeclaims_created_total{");
   });
 

@@ -30,6 +30,8 @@ export function doubling(from: number, count: number): readonly number[] {
 
 /** One series of a metric that is read off the present. */
 export interface Sample {
+  /** Further labels that many samples have in common: the same object each time, never changed. */
+  readonly shared?: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }

@@ -1,25 +1,52 @@
 /**
- * Prometheus' text form of one metric whose series are made on the spot: there may be a hundred thousand
- * lines, so each label's value is looked at once and nothing is kept.
+ * Prometheus' text form of one metric whose series are made on the spot: there may be fifty thousand lines of
+ * a dozen labels each, so what samples share is written once, and nothing else is kept.
  */
 import { assert } from "../base/assert.ts";
 import type { MetricSpec, Sample } from "../base/metrics.ts";
 
-/** Empty when there is no series. Rejects labels that the metric does not have, or lacks. */
+type Labels = Readonly<Record<string, string>>;
+
+/** Labels that samples share, as text, as long as the object is. */
+const texts = new WeakMap<Labels, { readonly text: string; readonly count: number }>();
+
+/** Empty when there is no series. Throws when a sample has other labels than the metric. */
 export function exposition(name: string, spec: MetricSpec, samples: Iterable<Sample>): string {
   const { labels, help, type } = spec;
   const lines: string[] = [];
   for (const sample of samples) {
-    let text = "";
-    for (const label of labels) {
-      const value = sample.labels[label];
-      assert(value !== undefined, `metric ${name}: the label ${label} is not given`);
-      text += `${text === "" ? "" : ","}${label}="${escaped(value)}"`;
+    const shared = sample.shared === undefined ? undefined : sharedText(sample.shared);
+    let text = shared?.text ?? "";
+    let count = shared?.count ?? 0;
+    for (const label in sample.labels) {
+      text += `${text === "" ? "" : ","}${label}="${escaped(sample.labels[label] as string)}"`;
+      count++;
     }
+    if (count !== labels.length || lines.length === 0) checkLabels(name, labels, sample);
     lines.push(`${name}${text === "" ? "" : `{${text}}`} ${number(sample.value)}\n`);
   }
   if (lines.length === 0) return "";
   return `# HELP ${name} ${escapedHelp(help)}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+}
+
+function sharedText(shared: Labels): { readonly text: string; readonly count: number } {
+  let known = texts.get(shared);
+  if (known === undefined) {
+    const pairs = Object.entries(shared).map(([label, value]) => `${label}="${escaped(value)}"`);
+    known = { text: pairs.join(","), count: pairs.length };
+    texts.set(shared, known);
+  }
+  return known;
+}
+
+/** One sample of a metric stands for all: they are made by one function. */
+function checkLabels(name: string, declared: readonly string[], sample: Sample): void {
+  const given = [...Object.keys(sample.shared ?? {}), ...Object.keys(sample.labels)];
+  const missing = declared.filter((label) => !given.includes(label));
+  assert(missing.length === 0, `metric ${name}: the labels ${missing.join(", ")} are not given`);
+  const extra = given.filter((label) => !declared.includes(label));
+  assert(extra.length === 0, `metric ${name} has no labels ${extra.join(", ")}`);
+  assert(given.length === declared.length, `metric ${name}: a label is given twice`);
 }
 
 const SPECIAL = /[\\"\n]/;

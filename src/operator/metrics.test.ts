@@ -105,7 +105,7 @@ describe("metrics", () => {
     stop();
     expect(await lines(metrics, "karpenter_nodepools_usage")).toHaveLength(1);
     metrics.read(name, () => [{ labels: { nodepool: "b" }, value: 1 }]);
-    await expect(metrics.render()).rejects.toThrow("the label resource_type is not given");
+    await expect(metrics.render()).rejects.toThrow("the labels resource_type are not given");
   });
 
   it("shows no metric without series", async () => {

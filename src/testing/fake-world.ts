@@ -122,7 +122,8 @@ export function fakeWorld(
     shown: () => {
       const values = new Map<string, number>();
       for (const [name, read] of readers)
-        for (const { labels, value } of read()) values.set(series(name, labels), value);
+        for (const { shared, labels, value } of read())
+          values.set(series(name, { ...shared, ...labels }), value);
       return values;
     },
     run: async (...controllers) => {

@@ -91,26 +91,35 @@ export function nodeMetrics(world: World): Controller {
   const keys = [...labelKeys(world.cloud.wellKnownLabels)];
   const views = () => world.cluster.nodes().filter(({ node }) => node !== undefined);
 
-  function labelsOf(view: NodeView): Record<string, string> {
-    const labels: Record<string, string> = {
-      node_name: view.name,
-      phase: view.deleting ? "Terminating" : "Running",
-      managed: String(view.managed),
-    };
-    for (const [label, key] of keys) labels[label] = view.labels[key] ?? "";
+  /** A view never changes, and neither do its labels. */
+  const labelsByView = new WeakMap<NodeView, Readonly<Record<string, string>>>();
+
+  function labelsOf(view: NodeView): Readonly<Record<string, string>> {
+    let labels = labelsByView.get(view);
+    if (labels === undefined) {
+      const values = keys.map(([label, key]) => [label, view.labels[key] ?? ""] as const);
+      labels = {
+        node_name: view.name,
+        phase: view.deleting ? "Terminating" : "Running",
+        managed: String(view.managed),
+        ...Object.fromEntries(values),
+      };
+      labelsByView.set(view, labels);
+    }
     return labels;
   }
 
   function* amounts(of: Amounts): Iterable<Sample> {
     for (const view of views()) {
-      // One object for all resources of a node: whoever takes a sample takes it at once.
-      const labels: Record<string, string> = { ...labelsOf(view), resource_type: "" };
+      const shared = labelsOf(view);
       const resources = of(view);
-      for (const name in resources) {
-        if (name === "nodes") continue;
-        labels["resource_type"] = resourceType(name);
-        yield { labels, value: inUnits(resources, name) };
-      }
+      for (const name in resources)
+        if (name !== "nodes")
+          yield {
+            shared,
+            labels: { resource_type: resourceType(name) },
+            value: inUnits(resources, name),
+          };
     }
   }
 
@@ -118,7 +127,11 @@ export function nodeMetrics(world: World): Controller {
     const nowMs = world.clock.now();
     for (const view of views())
       if (view.node !== undefined)
-        yield { labels: labelsOf(view), value: (nowMs - createdAtMs(view.node)) / 1_000 };
+        yield {
+          shared: labelsOf(view),
+          labels: {},
+          value: (nowMs - createdAtMs(view.node)) / 1_000,
+        };
   }
 
   return observer(world.metrics, "metrics.node", [

@@ -177,28 +177,47 @@ function isReady({ status }: Pod): boolean {
   );
 }
 
-function* states(world: World): Iterable<Sample> {
-  const views = new Map(world.cluster.nodes().map((view) => [view.name, view]));
-  for (const pod of pods(world).list())
-    yield { labels: stateOf(pod, views.get(pod.spec.nodeName ?? "")), value: 1 };
+type Labels = Readonly<Record<string, string>>;
+
+/** What pods of one node share. A view never changes. */
+const hosts = new WeakMap<NodeView, Labels>();
+
+function hostOf(view: NodeView): Labels {
+  let labels = hosts.get(view);
+  if (labels === undefined) {
+    labels = hostLabels(view.name, view.labels, view.managed);
+    hosts.set(view, labels);
+  }
+  return labels;
 }
 
-function stateOf(pod: Pod, view: NodeView | undefined): Record<string, string> {
-  const labels = view?.labels ?? {};
+function hostLabels(node: string, labels: Labels, managed: boolean): Labels {
   return {
-    ...nameOf(pod.metadata),
-    owner: ownerOf(pod),
-    node: pod.spec.nodeName ?? "",
-    scheduled: String(isBound(pod)),
+    node,
     nodepool: labels[NODEPOOL_LABEL_KEY] ?? labels[PROVISIONER_NAME_LABEL_KEY] ?? "",
     zone: labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
     arch: labels[ARCH_LABEL_KEY] ?? "",
     capacity_type: labels[CAPACITY_TYPE_LABEL_KEY] ?? "",
     instance_type: labels[INSTANCE_TYPE_LABEL_KEY] ?? "",
-    phase: pod.status?.phase ?? "",
-    ready: String(isReady(pod)),
-    managed: String(view?.managed ?? false),
+    managed: String(managed),
   };
+}
+
+function* states(world: World): Iterable<Sample> {
+  const views = new Map(world.cluster.nodes().map((view) => [view.name, view]));
+  for (const pod of pods(world).list()) {
+    const { nodeName = "" } = pod.spec;
+    const view = views.get(nodeName);
+    const shared = view === undefined ? hostLabels(nodeName, {}, false) : hostOf(view);
+    const labels = {
+      ...nameOf(pod.metadata),
+      owner: ownerOf(pod),
+      scheduled: String(isBound(pod)),
+      phase: pod.status?.phase ?? "",
+      ready: String(isReady(pod)),
+    };
+    yield { shared, labels, value: 1 };
+  }
 }
 
 /** The path of the first owner, as upstream writes it. */

@@ -11,18 +11,19 @@ import { type Controller, source } from "../../kube/controller.ts";
 import type { EventToPublish } from "../../kube/events.ts";
 import type { World } from "../world.ts";
 import { observer } from "./observer.ts";
-import { type Conditioned, changes, countStatus, statusReaders } from "./status.ts";
+import { type Conditioned, changes, statusMetricsOf } from "./status.ts";
 
 export function statusEvents(world: World, kind: Kind): Controller {
+  const status = statusMetricsOf(world, kind);
   const watch = source(kind, (object, event, before) => {
     if (before === undefined) return [];
     const after = event === "removed" ? undefined : object;
     world.events.publish(...transitions(before, object), ...finalized(before, after));
-    countStatus(world, kind, before, after);
+    status.count(before, after);
     return [];
   });
   const name = `operatorpkg.${kind.kind.toLowerCase()}.status`;
-  return observer(world.metrics, name, statusReaders(world, kind), [watch]);
+  return observer(world.metrics, name, status.readers, [watch]);
 }
 
 /** The kinds whose conditions are told of, beside the provider's node classes. */

@@ -29,6 +29,8 @@ interface Family {
   /** Metric label → the object's label key. */
   readonly objectLabels: Readonly<Record<string, string>>;
   readonly fixed: Readonly<Record<string, string>>;
+  /** Labels of each object's samples. */
+  readonly shared: WeakMap<KubeObject, Readonly<Record<string, string>>>;
 }
 
 type ProviderFacts = Pick<CloudProvider, "nodeClassKinds">;
@@ -43,6 +45,7 @@ function families({ nodeClassKinds }: ProviderFacts): readonly Family[] {
     deprecated: false,
     objectLabels: Object.fromEntries(keys.map((key) => [key.replaceAll(/[./-]/g, "_"), key])),
     fixed: {},
+    shared: new WeakMap(),
   });
   const unnamed = (kind: Kind): Family => ({
     kind,
@@ -50,6 +53,7 @@ function families({ nodeClassKinds }: ProviderFacts): readonly Family[] {
     deprecated: true,
     objectLabels: {},
     fixed: { group: kind.group, kind: kind.kind },
+    shared: new WeakMap(),
   });
   return [
     named(NODE_CLAIM as Kind, [...classKeys, NODEPOOL_LABEL_KEY]),
@@ -115,65 +119,80 @@ export function statusMetrics(provider: ProviderFacts): readonly MetricSpec[] {
   return specs.filter((one, at) => specs.findIndex(({ name }) => name === one.name) === at);
 }
 
-/** The gauges of one kind; none for kinds whose conditions are not shown. */
-export function statusReaders(world: World, kind: Kind): readonly Reader[] {
-  return familiesOf(world, kind).flatMap((family): readonly Reader[] => {
-    const { prefix } = family;
-    const inState = (one: Condition) => secondsSince(world, one.lastTransitionTime);
-    return [
-      [`${prefix}_status_condition_count`, () => conditions(world, family, () => 1)],
-      [
-        `${prefix}_status_condition_current_status_seconds`,
-        () => conditions(world, family, inState),
-      ],
-      [`${prefix}_termination_current_time_seconds`, () => terminations(world, family)],
-    ];
-  });
+/** What the metrics show of one kind's objects. */
+export interface StatusMetrics {
+  /** Gauges; none for kinds whose conditions are not shown. */
+  readonly readers: readonly Reader[];
+  /** Counts what has changed in one object. `after` undefined: it is gone. */
+  count(before: Conditioned, after: Conditioned | undefined): void;
 }
 
-/** Counts what has changed in one object. `after` undefined: it is gone. */
-export function countStatus(
+export function statusMetricsOf(world: World, kind: Kind): StatusMetrics {
+  const own = families(world.cloud).filter(
+    (one) => one.kind.group === kind.group && one.kind.kind === kind.kind,
+  );
+  return {
+    readers: own.flatMap((family) => readersOf(world, family)),
+    count: (before, after) => {
+      if (own.length === 0) return;
+      if (after === undefined) countEnd(world, own, before);
+      else for (const change of changes(before, after)) countChange(world, own, after, change);
+    },
+  };
+}
+
+function readersOf(world: World, family: Family): readonly Reader[] {
+  const { prefix } = family;
+  const inState = (one: Condition) => secondsSince(world, one.lastTransitionTime);
+  return [
+    [`${prefix}_status_condition_count`, () => conditions(world, family, () => 1)],
+    [`${prefix}_status_condition_current_status_seconds`, () => conditions(world, family, inState)],
+    [`${prefix}_termination_current_time_seconds`, () => terminations(world, family)],
+  ];
+}
+
+function countEnd(world: World, own: readonly Family[], object: KubeObject): void {
+  const { deletionTimestamp } = object.metadata;
+  if (deletionTimestamp === undefined) return;
+  for (const family of own)
+    world.metrics.observe(
+      `${family.prefix}_termination_duration_seconds`,
+      labelsOf(family, object),
+      secondsSince(world, deletionTimestamp),
+    );
+}
+
+interface Change {
+  readonly was: Condition;
+  readonly now: Condition;
+}
+
+function countChange(
   world: World,
-  kind: Kind,
-  before: Conditioned,
-  after: Conditioned | undefined,
+  own: readonly Family[],
+  object: KubeObject,
+  { was, now }: Change,
 ): void {
-  for (const family of familiesOf(world, kind)) {
+  const { type, status, reason = "" } = now;
+  const seconds = secondsSince(world, was.lastTransitionTime, fromRfc3339(now.lastTransitionTime));
+  for (const family of own) {
+    const labels = { ...labelsOf(family, object), type };
     const { prefix } = family;
-    if (after === undefined) {
-      const { deletionTimestamp } = before.metadata;
-      if (deletionTimestamp === undefined) continue;
-      const seconds = secondsSince(world, deletionTimestamp);
-      world.metrics.observe(
-        `${prefix}_termination_duration_seconds`,
-        labelsOf(family, before),
-        seconds,
-      );
-      continue;
-    }
-    for (const { was, now } of changes(before, after)) {
-      const labels = labelsOf(family, after);
-      const { type } = now;
-      world.metrics.count(`${prefix}_status_condition_transitions_total`, {
-        ...labels,
-        type,
-        status: now.status,
-        reason: now.reason ?? "",
-      });
-      world.metrics.observe(
-        `${prefix}_status_condition_transition_seconds`,
-        { ...labels, type, status: was.status },
-        secondsSince(world, was.lastTransitionTime, fromRfc3339(now.lastTransitionTime)),
-      );
-    }
+    world.metrics.count(`${prefix}_status_condition_transitions_total`, {
+      ...labels,
+      status,
+      reason,
+    });
+    world.metrics.observe(
+      `${prefix}_status_condition_transition_seconds`,
+      { ...labels, status: was.status },
+      seconds,
+    );
   }
 }
 
 /** Conditions that were there before with another status. */
-export function changes(
-  before: Conditioned,
-  after: Conditioned,
-): readonly { readonly was: Condition; readonly now: Condition }[] {
+export function changes(before: Conditioned, after: Conditioned): readonly Change[] {
   if (before.status?.conditions === after.status?.conditions) return [];
   const known = new Map((before.status?.conditions ?? []).map((one) => [one.type, one]));
   return (after.status?.conditions ?? []).flatMap((now) => {
@@ -182,22 +201,16 @@ export function changes(
   });
 }
 
-function familiesOf(world: World, kind: Kind): readonly Family[] {
-  return families(world.cloud).filter(
-    (one) => one.kind.group === kind.group && one.kind.kind === kind.kind,
-  );
-}
-
 function* conditions(
   world: World,
   family: Family,
   amount: (condition: Condition) => number,
 ): Iterable<Sample> {
   for (const object of world.mirrors.of(family.kind).list() as readonly Conditioned[]) {
-    const labels = { ...labelsOf(family, object), ...nameOf(object) };
+    const shared = sharedOf(family, object);
     for (const one of object.status?.conditions ?? []) {
       const { type, status, reason = "" } = one;
-      yield { labels: { ...labels, type, status, reason }, value: amount(one) };
+      yield { shared, labels: { type, status, reason }, value: amount(one) };
     }
   }
 }
@@ -206,9 +219,19 @@ function* terminations(world: World, family: Family): Iterable<Sample> {
   for (const object of world.mirrors.of(family.kind).list()) {
     const { deletionTimestamp } = object.metadata;
     if (deletionTimestamp === undefined) continue;
-    const labels = { ...labelsOf(family, object), ...nameOf(object) };
-    yield { labels, value: secondsSince(world, deletionTimestamp) };
+    const value = secondsSince(world, deletionTimestamp);
+    yield { shared: sharedOf(family, object), labels: {}, value };
   }
+}
+
+/** What the samples of one object share. Objects never change. */
+function sharedOf(family: Family, object: KubeObject): Readonly<Record<string, string>> {
+  let labels = family.shared.get(object);
+  if (labels === undefined) {
+    labels = { ...labelsOf(family, object), ...nameOf(object) };
+    family.shared.set(object, labels);
+  }
+  return labels;
 }
 
 function nameOf({ metadata }: KubeObject): Record<string, string> {

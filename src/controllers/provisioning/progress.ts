@@ -3,24 +3,31 @@
  * stays to be seen, with nothing left to do, until the next one begins.
  * upstream: pkg/controllers/provisioning/scheduling/metrics.go
  */
-import type { Clock } from "../../base/clock.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
 import type { Sample } from "../../base/metrics.ts";
 import type { Reader } from "../metrics/observer.ts";
+import type { World } from "../world.ts";
+
+const CONTROLLER = "provisioner";
 
 export class Progress {
-  readonly #clock: Clock;
+  readonly #world: Pick<World, "clock" | "cluster">;
   #passes = 0;
   #undecided = 0;
   #sinceMs: number | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  /** The zones that the pods of the last pass are bound to. */
+  zones: ReadonlyMap<Pod, string> = new Map();
+
+  constructor(world: Pick<World, "clock" | "cluster">) {
+    this.#world = world;
   }
 
   begin(pods: number): void {
     this.#passes++;
     this.#undecided = pods;
-    this.#sinceMs = this.#clock.now();
+    this.#sinceMs = this.#world.clock.now();
   }
 
   /** The plan is made; what it says is to be carried out. */
@@ -35,16 +42,26 @@ export class Progress {
 
   readers(): readonly Reader[] {
     const seconds = () =>
-      this.#sinceMs === undefined ? 0 : (this.#clock.now() - this.#sinceMs) / 1_000;
+      this.#sinceMs === undefined ? 0 : (this.#world.clock.now() - this.#sinceMs) / 1_000;
     return [
       ["scheduler_queue_depth", () => this.#one(this.#undecided)],
       ["scheduler_unfinished_work_seconds", () => this.#one(seconds())],
+      ["scheduler_pending_pods_by_effective_zone_count", () => this.#byZone()],
     ];
   }
 
   #one(value: number): readonly Sample[] {
     if (this.#passes === 0) return [];
-    const labels = { controller: "provisioner", scheduling_id: String(this.#passes) };
+    const labels = { controller: CONTROLLER, scheduling_id: String(this.#passes) };
     return [{ labels, value }];
+  }
+
+  /** Of those that still wait. */
+  *#byZone(): Iterable<Sample> {
+    const waiting = new Set(this.#world.cluster.unboundPods().map(keyOf));
+    const counts = new Map<string, number>();
+    for (const [pod, zone] of this.zones)
+      if (waiting.has(keyOf(pod))) counts.set(zone, (counts.get(zone) ?? 0) + 1);
+    for (const [zone, value] of counts) yield { labels: { controller: CONTROLLER, zone }, value };
   }
 }

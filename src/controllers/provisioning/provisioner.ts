@@ -13,7 +13,7 @@ import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns } from "../../base/steps.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
-import { countByZone } from "../../core/provisioning/effective-zone.ts";
+import { zonesOfPods } from "../../core/provisioning/effective-zone.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import {
@@ -46,7 +46,7 @@ const SELF: Request = { kind: "", name: "provisioner" };
 
 export function provisioner(world: World, batcher: Batcher, times: PodTimes): Controller {
   const log = world.log.with({ controller: "provisioner" });
-  const progress = new Progress(world.clock);
+  const progress = new Progress(world);
   return {
     name: "provisioner",
     watches: [],
@@ -94,7 +94,7 @@ async function reconcile(
   const steps = planBatchInSteps({ ...input, options }, world.settings.planner);
   const result = await inTurns(world.clock, steps, TURN_MS);
   progress.decided();
-  tellOfPods(world, times, pending, { input, result });
+  tellOfPods(world, { times, progress }, pending, { input, result });
   const planned = pools.map(({ pool }) => pool);
   await apply(world, log, { result, pods, startMs, batchedMs, pools: planned });
   // Triggers that came while planning opened the next window.
@@ -104,7 +104,7 @@ async function reconcile(
 /** The gauges and durations of pods that wait. */
 function tellOfPods(
   { metrics }: World,
-  times: PodTimes,
+  { times, progress }: Pick<Memory, "times" | "progress">,
   pending: readonly Pod[],
   { input, result }: { readonly input: SchedulingInput; readonly result: SchedulingResult },
 ): void {
@@ -114,11 +114,7 @@ function tellOfPods(
     if (waitedMs !== undefined)
       metrics.observe("pods_scheduling_decision_duration_seconds", {}, waitedMs / 1_000);
   }
-  const controller = "provisioner";
-  const name = "scheduler_pending_pods_by_effective_zone_count";
-  metrics.forget(name, { controller });
-  for (const [zone, count] of countByZone(pending, input))
-    metrics.set(name, { controller, zone }, count);
+  progress.zones = zonesOfPods(pending, input);
 }
 
 function withoutPools(world: World, log: Logger, pending: readonly Pod[]): Outcome {

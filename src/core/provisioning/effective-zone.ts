@@ -15,13 +15,11 @@ const FLEXIBLE = "flexible";
 /** A pod whose own words, its volumes and what pools offer have no zone in common. */
 const NONE = "none";
 
-/**
- * Number of pods by zone, `flexible` or `none`. upstream: metric scheduler_pending_pods_by_effective_zone_count
- */
-export function countByZone(
+/** Pod → its zone, `flexible` or `none`. upstream: metric scheduler_pending_pods_by_effective_zone_count */
+export function zonesOfPods(
   pods: readonly Pod[],
   { pools, nodes, volumes }: Pick<SchedulingInput, "pools" | "nodes" | "volumes">,
-): ReadonlyMap<string, number> {
+): ReadonlyMap<Pod, string> {
   const zones = new Set<string>();
   for (const { instanceTypes } of pools)
     for (const { labels } of instanceTypes)
@@ -31,12 +29,8 @@ export function countByZone(
     if (zone !== undefined) zones.add(zone);
   }
   const index = new VolumeIndex(volumes);
-  const counts = new Map<string, number>();
-  for (const pod of pods) {
-    const zone = zoneOf(pod, [...zones], index);
-    counts.set(zone, (counts.get(zone) ?? 0) + 1);
-  }
-  return counts;
+  const all = [...zones];
+  return new Map(pods.map((pod) => [pod, zoneOf(pod, all, index)]));
 }
 
 function zoneOf(pod: Pod, zones: readonly string[], volumes: VolumeIndex): string {
