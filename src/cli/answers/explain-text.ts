@@ -9,6 +9,8 @@ import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import type { Answer, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;
+/** Most nodes of a command with a line of their own. */
+const LISTED = 10;
 
 /** Ends with a newline. */
 export function explainText(answer: Answer, notes: readonly string[]): string {
@@ -79,10 +81,13 @@ function commandLines(command: CommandAnswer): readonly string[] {
   const wait = command.validateAfterSeconds;
   return [
     command.says,
-    ...command.nodes.map(
-      (one) =>
-        `- ${one.node} (${one.instanceType}, ${one.capacityType}, ${usd(one.priceMicroUsdPerHour)}), pods: ${named(one.pods)}`,
-    ),
+    ...command.nodes
+      .slice(0, LISTED)
+      .map(
+        (one) =>
+          `- ${one.node} (${one.instanceType}, ${one.capacityType}, ${usd(one.priceMicroUsdPerHour)}), pods: ${named(one.pods)}`,
+      ),
+    ...(command.nodes.length > LISTED ? [`- and ${command.nodes.length - LISTED} more`] : []),
     ...command.replacements.map(
       (one) =>
         `+ ${one.instanceType} of ${one.nodePool} (${one.capacityType}, ${one.zone}, ${usd(one.priceMicroUsdPerHour)}) or ${one.instanceTypes - 1} others, pods: ${named(one.pods)}`,

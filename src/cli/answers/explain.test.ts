@@ -191,6 +191,24 @@ describe("karpenter explain node", () => {
     );
   });
 
+  it("reads promises off the events of pods that still wait", async () => {
+    const nomination = {
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: "late.1", namespace: "shop" },
+      involvedObject: { apiVersion: "v1", kind: "Pod", namespace: "shop", name: "late" },
+      reason: "Nominated",
+      message: "Pod should schedule on: nodeclaim/a, node/a",
+      type: "Normal",
+      lastTimestamp: "2026-01-05T11:59:50Z",
+    } as KubeObject;
+    const objects = [snapshotPool(), ...movable(), nomination];
+    expect(await holdsOf([...objects, snapshotPod("late")])).toEqual([
+      "nominated until 2026-01-05T12:00:10Z (Underutilized)",
+    ]);
+    expect(await holdsOf([...objects, snapshotPod("late", { node: "b" })])).toEqual([]);
+  });
+
   it("takes the controller's settings into account", async () => {
     const objects = [snapshotPool(), ...movable()];
     const text = await ask("nodeclaim/a", objects, { setting: ["pause-disruption=true"] });

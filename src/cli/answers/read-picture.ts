@@ -3,6 +3,7 @@
  * about it: `karpenter explain` and `karpenter simulate`. What only the running controller knows is said
  * in a note.
  */
+import { EVENT } from "../../apis/core/kinds.ts";
 import { poolKind, toPool } from "../../apis/hub/to-pool.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -19,6 +20,7 @@ import { type Found, readDocuments } from "../plan/documents.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects } from "../plan/sources.ts";
+import { nominationsOf } from "./nominations.ts";
 
 /** The flags that say what to look at; the same for all who ask. */
 export interface PictureFlags {
@@ -55,12 +57,13 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
   const clock = new SystemClock();
   const settings = readSettings(flags.setting ?? []);
   const nowMs = flags.at === undefined ? clock.now() : instant(flags.at);
-  const live = flags.cluster === true ? await liveObjects(clock) : { found: [], notes: [] };
+  const live =
+    flags.cluster === true ? await liveObjects(clock, [EVENT]) : { found: [], notes: [] };
   const found = [...live.found, ...readDocuments(flags.filename ?? [])];
   const notes = [...live.notes];
   if (flags.cluster === true)
     notes.push(
-      "known to the running controller only: nominations, how often pods were moved within the hour",
+      "known to the running controller only: how often it moved pods within the hour, pools whose replacements failed",
     );
   return { found, notes, settings, nowMs };
 }
@@ -74,11 +77,23 @@ export async function readPicture(flags: PictureFlags, objects: ReadObjects): Pr
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,
-  { notes, settings, nowMs }: Omit<ReadObjects, "found">,
+  { found, notes, settings, nowMs }: ReadObjects,
 ): Promise<ReadPicture> {
-  const planning = await planningOf(manifests, flags, settings, nowMs);
+  const promises = nominationsOf(found, manifests.pods, settings);
+  const planning = nominated(await planningOf(manifests, flags, settings, nowMs), promises);
   const picture = pictureOf(manifests, planning, settings);
   return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
+}
+
+/** The planning input with what events say of promises. */
+function nominated(planning: PlanningInput, until: ReadonlyMap<string, number>): PlanningInput {
+  if (until.size === 0) return planning;
+  const nodes = planning.input.nodes.map((node) => {
+    const ends = [node.name, node.claim?.metadata.name ?? node.name].map((one) => until.get(one));
+    const nominatedUntilMs = Math.max(node.nominatedUntilMs, ...ends.map((ms) => ms ?? 0));
+    return nominatedUntilMs === node.nominatedUntilMs ? node : { ...node, nominatedUntilMs };
+  });
+  return { ...planning, input: { ...planning.input, nodes } };
 }
 
 async function planningOf(

@@ -47,13 +47,14 @@ const USEFUL: readonly Kind[] = [
 /** Clusters of an older Karpenter serve only this one. */
 const OLDER_VERSION = "v1beta1";
 
-/** Workloads are not read: their pods are there. Throws CliError when the server cannot be asked. */
+/** Workloads are not read: their pods are there. `further`: kinds beyond what a plan needs. Throws CliError when the server cannot be asked. */
 export async function readCluster(
   client: Pick<KubeClient, "list">,
+  further: readonly Kind[] = [],
 ): Promise<{ readonly found: readonly Found[]; readonly notes: readonly string[] }> {
   const notes: string[] = [];
   const lists = await Promise.all(
-    [...NEEDED, ...USEFUL].map((kind) => readKind(client, kind, notes)),
+    [...NEEDED, ...USEFUL, ...further].map((kind) => readKind(client, kind, notes)),
   );
   return { found: lists.flat(), notes: notes.sort() };
 }

@@ -70,7 +70,7 @@ export interface Manifests {
 }
 
 /** These have no bearing on where pods go, and are nothing to remark on. */
-const SILENT = new Set(["ConfigMap", "Secret", "ServiceAccount", "KWOKNodeClass"]);
+const SILENT = new Set(["ConfigMap", "Secret", "ServiceAccount", "KWOKNodeClass", "Event"]);
 const CURRENT: Readonly<Record<string, string>> = {
   NodePool: "karpenter.sh/v1",
   NodeClaim: "karpenter.sh/v1",

@@ -1,5 +1,6 @@
 /** Where a plan gets its facts: the objects of a cluster, and what its NodePools can launch. */
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import { createHttpTransport } from "../../kube/http-transport.ts";
 import { createKubeClient } from "../../kube/kube-client.ts";
@@ -15,11 +16,14 @@ import type { Manifests } from "./manifests.ts";
 import { regionOf } from "./planning-input.ts";
 
 /** From the cluster that KUBECONFIG names, or the one this runs in. */
-export async function liveObjects(clock: Clock): ReturnType<typeof readCluster> {
+export async function liveObjects(
+  clock: Clock,
+  further: readonly Kind[] = [],
+): ReturnType<typeof readCluster> {
   try {
     const access = clusterAccess(process.env["KUBECONFIG"], process.env, clock);
     const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
-    return await readCluster(createKubeClient(transport));
+    return await readCluster(createKubeClient(transport), further);
   } catch (error) {
     if (error instanceof KubeconfigError) throw new CliError(`--cluster: ${error.message}`);
     throw error;

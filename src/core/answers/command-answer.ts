@@ -49,16 +49,19 @@ export interface CommandAnswer {
   readonly validateAfterSeconds: number;
 }
 
+/** In a sentence; the lists have them all. */
+const MOST_NAMED = 5;
+
 export function commandAnswer(command: Command, method: string): CommandAnswer {
   const nodes = command.candidates.map(nodeFacts);
   const replacements = command.replacements.map(launchFacts);
   const savesMicroUsdPerHour = savingsMicroUsd(command);
-  const names = nodes.map(({ node }) => node).join(", ");
+  const names = some(nodes.map(({ node }) => node));
   const types = replacements.map(
     ({ instanceType, capacityType }) => `${instanceType}/${capacityType}`,
   );
   const decision = decisionOf(command) === "delete" ? "delete" : "replace";
-  const what = types.length === 0 ? `delete ${names}` : `replace ${names} by ${types.join(", ")}`;
+  const what = types.length === 0 ? `delete ${names}` : `replace ${names} by ${some(types)}`;
   const money =
     savesMicroUsdPerHour < 0
       ? `costs ${usd(-savesMicroUsdPerHour)} an hour more`
@@ -74,6 +77,11 @@ export function commandAnswer(command: Command, method: string): CommandAnswer {
     savesMicroUsdPerHour,
     validateAfterSeconds: command.validateAfterMs / 1_000,
   };
+}
+
+function some(names: readonly string[]): string {
+  const shown = names.slice(0, MOST_NAMED).join(", ");
+  return names.length > MOST_NAMED ? `${shown} and ${names.length - MOST_NAMED} more` : shown;
 }
 
 export function nodeFacts(candidate: Candidate): NodeFacts {

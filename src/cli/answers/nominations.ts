@@ -1,0 +1,33 @@
+/**
+ * Which nodes were promised to pods that wait: the controller keeps that in memory, but says it in the event
+ * `Nominated` of each pod.
+ */
+import type { Event } from "../../apis/core/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { nominationMs } from "../../controllers/provisioning/nomination.ts";
+import type { Settings } from "../../controllers/world.ts";
+import type { Found } from "../plan/documents.ts";
+
+/** By name of the node or claim: until when it is safe. Pods that have a node by now promise nothing. */
+export function nominationsOf(
+  found: readonly Found[],
+  pods: readonly Pod[],
+  settings: Pick<Settings, "batchMaxMs">,
+): ReadonlyMap<string, number> {
+  const waiting = new Set(pods.filter(({ spec }) => !spec.nodeName).map(keyOf));
+  const until = new Map<string, number>();
+  for (const { object } of found) {
+    if (object.kind !== "Event") continue;
+    const { reason, message = "", involvedObject, lastTimestamp } = object as Event;
+    if (reason !== "Nominated" || involvedObject?.kind !== "Pod") continue;
+    if (!waiting.has(`${involvedObject.namespace}/${involvedObject.name}`)) continue;
+    const atMs = fromRfc3339(lastTimestamp ?? undefined);
+    if (atMs === undefined) continue;
+    const endMs = atMs + nominationMs(settings);
+    for (const [, name = ""] of message.matchAll(/(?:nodeclaim|machine|node)\/([^,\s]+)/g))
+      until.set(name, Math.max(endMs, until.get(name) ?? 0));
+  }
+  return until;
+}
