@@ -4,6 +4,7 @@
  */
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
+import { Random } from "../../src/base/random.ts";
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { feasibleNodes } from "../../src/sandbox/kube-scheduler/feasible.ts";
 import { podInfo } from "../../src/sandbox/kube-scheduler/pod-info.ts";
@@ -86,6 +87,12 @@ export function refusals(
       if (refused.length === 0) return new Map();
     }
   }
+  const random = new Random(1);
+  for (let draw = 0; draw < SHUFFLES; draw++) {
+    const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
+    refused = bindAll(shuffled(pods, random), goal, snapshot, isExempt, "at once");
+    if (refused.length === 0) return new Map();
+  }
   // Or the new nodes come up one after the other, as planned.
   const there = nodes.filter(({ metadata }) => !metadata.name.startsWith("new-"));
   let waiting = pods;
@@ -148,6 +155,16 @@ const hard = ({ spec }: Json) =>
   ).length;
 const near = ({ spec }: Json) => (spec.affinity?.podAffinity === undefined ? 0 : 1);
 const apart = ({ spec }: Json) => (spec.affinity?.podAntiAffinity === undefined ? 0 : 1);
+
+function shuffled(pods: readonly Json[], random: Random): readonly Json[] {
+  return pods
+    .map((pod) => ({ pod, at: random.int(1 << 30) }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ pod }) => pod);
+}
+
+/** Orders drawn by lot where none of those below will do. */
+const SHUFFLES = 40;
 
 /** Pods come one after the other, and who comes first may decide: one order that works is enough. */
 const ORDERS: readonly ((pod: Json) => number)[] = [
