@@ -9,7 +9,7 @@ export default defineConfig({
     pool: "threads",
     isolate: false,
     fileParallelism: false,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 400_000,
   },
 });
