@@ -204,17 +204,35 @@ export function targetNodes(
   views: readonly NodeView[],
   daemonPods: readonly Pod[],
 ): ExistingNode[] {
-  return putInOrder(
+  return merged(
+    [],
     views.filter((view) => !view.deleting).map((view) => new ExistingNode(view, daemonPods)),
   );
 }
 
-/** Sorted, each with its index. */
-export function putInOrder(nodes: readonly ExistingNode[]): ExistingNode[] {
-  const sorted = nodes.toSorted(
-    ({ view: a }, { view: b }) =>
-      Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1),
-  );
-  for (const [index, node] of sorted.entries()) node.index = index;
-  return sorted;
+/** Nodes in order and others that join them, each with its index. */
+export function merged(
+  sorted: readonly ExistingNode[],
+  others: readonly ExistingNode[],
+): ExistingNode[] {
+  const rest = others.toSorted(inTargetOrder);
+  const all: ExistingNode[] = [];
+  let next = 0;
+  const take = (node: ExistingNode) => {
+    node.index = all.length;
+    all.push(node);
+  };
+  for (const node of sorted) {
+    for (let other = rest[next]; other !== undefined && inTargetOrder(other, node) < 0; ) {
+      take(other);
+      other = rest[++next];
+    }
+    take(node);
+  }
+  for (const node of rest.slice(next)) take(node);
+  return all;
+}
+
+function inTargetOrder({ view: a }: ExistingNode, { view: b }: ExistingNode): number {
+  return Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1);
 }

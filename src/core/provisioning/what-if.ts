@@ -18,7 +18,7 @@ import type { NodeView } from "../state/node-view.ts";
 import { seenSlots } from "./attach-slots.ts";
 import { Census, type Host, stayingPods } from "./census.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
-import { ExistingNode, putInOrder } from "./existing-node.ts";
+import { ExistingNode, merged } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { changedNodes, isOfOneKind } from "./picture-changes.ts";
@@ -286,7 +286,7 @@ export class WhatIf {
   ): void {
     const daemons = this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod));
     const nodes = [...this.#nodes];
-    let isInOrder = true;
+    const fresh: ExistingNode[] = [];
     for (const view of changed) {
       const former = left.get(view.name);
       const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.index);
@@ -297,12 +297,16 @@ export class WhatIf {
         nodes[place.index] = place;
         this.#trying.roomAgain(place.index);
       } else {
-        isInOrder = false;
-        nodes.push(place);
+        fresh.push(place);
       }
     }
-    this.#nodes = isInOrder ? nodes : putInOrder(nodes.filter(({ gone }) => !gone));
-    if (!isInOrder) this.#trying = this.#newTrying();
+    this.#nodes = nodes;
+    if (fresh.length === 0) return;
+    this.#nodes = merged(
+      nodes.filter(({ gone }) => !gone),
+      fresh,
+    );
+    this.#trying = this.#newTrying();
   }
 
   /** Waiting pods that find room as it is have it from now on. */
