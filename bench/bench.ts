@@ -3,9 +3,10 @@ import { cluster } from "./cluster/cluster.ts";
 import { aws } from "./aws.ts";
 import { consolidation } from "./consolidation.ts";
 import { cost } from "./cost.ts";
+import { model } from "./model.ts";
 import { speed } from "./speed.ts";
 
-const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, speed };
+const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, model, speed };
 
 const [name = "", ...args] = process.argv.slice(2);
 const bench = BENCHES[name];

@@ -30,7 +30,7 @@ const PODS = 10;
 const ASKED_OF_UPSTREAM = 20;
 const HEAD = ["nodes  ", "set-up ms", "follow ms", "sweep ms", "mean us", "p50 us", "p99 us", "cpu us", "delete", "replace", "RSS MB", "upstream p50 ms", "cpu ms", "ratio p50", "ratio cpu"];
 
-const built = async <T>(path: string): Promise<T> =>
+export const built = async <T>(path: string): Promise<T> =>
   (await import(new URL(`../dist/${path}`, import.meta.url).href)) as T;
 
 export async function consolidation(args: readonly string[]): Promise<void> {
@@ -52,7 +52,7 @@ export async function consolidation(args: readonly string[]): Promise<void> {
   }
 }
 
-interface Drawn {
+export interface Drawn {
   readonly workload: Workload;
   readonly templates: readonly Pod[];
   readonly views: readonly NodeView[];
@@ -61,7 +61,7 @@ interface Drawn {
   readonly input: SchedulingInput;
 }
 
-async function draw(count: number, mix: boolean): Promise<Drawn> {
+export async function draw(count: number, mix: boolean): Promise<Drawn> {
   const { nodeView } = await built<typeof Views>("core/state/node-view.js");
   const workload = await (WORKLOADS["U-mix-1k"] as () => Promise<Workload>)();
   const groups = mix ? workload.pods : workload.pods.slice(0, Math.ceil(workload.pods.length / 5));
@@ -221,7 +221,11 @@ function viewOf(build: typeof Views.nodeView, name: string, pods: readonly Pod[]
       kind: "NodeClaim",
       metadata,
       spec: { requirements: [], nodeClassRef: { group: "bench", kind: "Class", name: "default" } },
-      status: { providerID: `bench://${name}`, nodeName: name },
+      status: {
+        providerID: `bench://${name}`,
+        nodeName: name,
+        conditions: [{ type: "Consolidatable", status: "True", reason: "Consolidatable", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" }],
+      },
     },
     pods,
     marked: false,

@@ -1,0 +1,129 @@
+/**
+ * `npm run bench -- model [--nodes N] [--seconds S]`: what it costs to keep the picture of the cluster up to
+ * date, and to look at it as often as the disruption loop does in the middle of a sweep. N nodes with ten pods
+ * each, of all topology kinds; each second brings 1,000 pod events (a pod ends, its like starts elsewhere), 33
+ * nodes that join and 33 that leave, and four looks: nodes in order, candidates, budgets, and one question to
+ * the prepared picture. The share is of cpu time of all threads, garbage collection included; a block is the longest stretch
+ * without a turn for others, in cpu time too: other work on the machine stretches wall time.
+ */
+import { spawnSync } from "node:child_process";
+import type { Pod } from "../src/apis/core/pod.ts";
+import { Random } from "../src/base/random.ts";
+import type * as Budgets from "../src/core/disruption/budgets.ts";
+import type * as Candidates from "../src/core/disruption/candidates.ts";
+import type * as Simulate from "../src/core/disruption/simulate.ts";
+import type * as State from "../src/core/state/create-cluster-state.ts";
+import { built, type Drawn, draw } from "./consolidation.ts";
+
+const POD_EVENTS = 1_000;
+const JOINS = 33;
+const LOOKS = 4;
+/** Seconds before it counts. */
+const WARM_UP = 3;
+
+export async function model(args: readonly string[]): Promise<void> {
+  spawnSync("npx", ["tsc", "-b", "src/core"], { stdio: "inherit" });
+  const nodes = numberAfter(args, "--nodes") ?? 10_000;
+  const seconds = numberAfter(args, "--seconds") ?? 10;
+  console.log("nodes    events ms  look cpu ms (median)  longest cpu ms  share of a core           RSS MB");
+  const row = await keepUp(await draw(nodes + JOINS * (WARM_UP + seconds), true), nodes, seconds);
+  console.log(row.join("  "));
+}
+
+async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<readonly string[]> {
+  const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
+  const { findCandidates } = await built<typeof Candidates>("core/disruption/candidates.js");
+  const { allowances } = await built<typeof Budgets>("core/disruption/budgets.js");
+  const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
+  const state = createClusterState();
+  const join = (index: number) => {
+    const view = drawn.views[index];
+    if (view?.claim === undefined || view.node === undefined) throw new Error("each node has a claim");
+    state.updateClaim(view.claim);
+    state.updateNode(view.node);
+    for (const pod of view.pods) state.updatePod(pod);
+  };
+  for (let index = 0; index < count; index++) join(index);
+  const random = new Random("model");
+  const running = drawn.views.slice(0, count).map(({ pods }) => [...pods]);
+  let last: Simulate.Simulator | undefined;
+  const look = () => {
+    const input = { ...drawn.input, nodes: state.nodes() };
+    const { candidates } = findCandidates({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs: [], queued: new Set(), disruptionClass: "graceful" });
+    allowances(input.pools.map(({ pool }) => pool), input.nodes, "Underutilized", 0);
+    last = createSimulator(input, last);
+    const one = candidates[random.int(candidates.length)];
+    if (one !== undefined) last.without([one]);
+  };
+  look();
+  const events: number[] = [];
+  const looks: number[] = [];
+  let before = process.cpuUsage();
+  let oldest = 0;
+  for (let second = 0; second < WARM_UP + seconds; second++) {
+    if (second === WARM_UP) {
+      before = process.cpuUsage();
+      events.length = 0;
+      looks.length = 0;
+    }
+    for (let part = 0; part < LOOKS; part++) {
+      events.push(
+        timed(() => {
+          for (let index = 0; index < POD_EVENTS / LOOKS / 2; index++) moveOne(state, running, random, oldest, second);
+          for (let index = part; index < JOINS; index += LOOKS) {
+            const fresh = count + second * JOINS + index;
+            join(fresh);
+            running[fresh] = [...(drawn.views[fresh]?.pods ?? [])];
+            const name = drawn.views[oldest]?.name ?? "";
+            for (const pod of running[oldest] ?? []) state.deletePod(`default/${pod.metadata.name}`);
+            state.deleteNode(name);
+            state.deleteClaim(name, "NodeClaim");
+            oldest++;
+          }
+        }),
+      );
+      looks.push(timed(look));
+    }
+  }
+  const { user, system } = process.cpuUsage(before);
+  const cpuMs = (user + system) / 1_000;
+  const median = looks.toSorted((a, b) => a - b)[Math.floor(looks.length / 2)] as number;
+  return [
+    String(count).padEnd(7),
+    (events.reduce((sum, ms) => sum + ms, 0) / seconds).toFixed(0).padStart(9),
+    median.toFixed(1).padStart(16),
+    Math.max(...looks, ...events).toFixed(0).padStart(16),
+    `${((100 * cpuMs) / (seconds * 1_000)).toFixed(1)} %`.padStart(15),
+    (process.memoryUsage().rss / 2 ** 20).toFixed(0).padStart(15),
+  ];
+}
+
+/** A pod ends and one like it starts on another node: two events. */
+function moveOne(state: ReturnType<typeof State.createClusterState>, running: Pod[][], random: Random, oldest: number, second: number): void {
+  const from = oldest + random.int(running.length - oldest);
+  const to = oldest + random.int(running.length - oldest);
+  const pod = running[from]?.pop();
+  const nodeName = running[to]?.[0]?.spec.nodeName;
+  if (pod === undefined || nodeName === undefined) return;
+  state.deletePod(`default/${pod.metadata.name}`);
+  const name = `${pod.metadata.name.split(".")[0]}.${second}-${to}`;
+  const moved = { ...pod, metadata: { ...pod.metadata, name, uid: name }, spec: { ...pod.spec, nodeName } };
+  state.updatePod(moved);
+  running[to]?.push(moved);
+}
+
+/** Milliseconds of cpu time, those of garbage collection on other threads included. */
+function timed(act: () => void): number {
+  const before = process.cpuUsage();
+  act();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+function numberAfter(args: readonly string[], flag: string): number | undefined {
+  const at = args.indexOf(flag);
+  if (at < 0) return undefined;
+  const value = Number(args[at + 1]);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${flag}: wanted a number`);
+  return value;
+}
