@@ -257,6 +257,17 @@ describe("karpenter explain nodepool", () => {
   });
 });
 
+describe("karpenter explain nodepool without nodes", () => {
+  it("says so, and when its first node could be disrupted", async () => {
+    const day = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
+    const text = await ask("nodepool idle", [
+      snapshotPool({ name: "idle", replicas: 0, disruption: { budgets: [day, { nodes: "10%" }] } }),
+    ]);
+    expect(text).toContain("NodePool idle has 0 node(s) for $0.0000 an hour");
+    expect(text).toContain("next allowed disruption: 2026-01-05T17:00:00Z");
+  });
+});
+
 describe("karpenter explain pod", () => {
   it("tells what keeps a running pod, and where it would go", async () => {
     const objects = [snapshotPool(), ...movable()];

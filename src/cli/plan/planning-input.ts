@@ -47,7 +47,7 @@ const MAX_INSTANCE_TYPES = 600;
 export interface PlanningInput {
   readonly input: SchedulingInput;
   readonly notes: readonly string[];
-  /** Pools that may be used, and others that have nodes. */
+  /** All of them; those that may not be used and have no nodes, without types. */
   readonly pools: readonly PoolInput[];
 }
 
@@ -175,8 +175,8 @@ async function poolInputs(
     const why = unusable(pool, condition(native, "Ready")?.status === "False");
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
     if (isChosen && why === undefined) usable.add(pool.id);
-    else if (!owners.has(pool.id)) continue;
-    const instanceTypes = await cloud.typesOf(pool);
+    const isAsked = usable.has(pool.id) || owners.has(pool.id);
+    const instanceTypes = isAsked ? await cloud.typesOf(pool) : [];
     pools.push({ pool, instanceTypes, usage: cluster.poolUsage(pool.id) });
   }
   if (all.length === 0)

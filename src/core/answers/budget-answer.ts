@@ -65,10 +65,14 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);
   if (pause !== undefined) return { ...head, allowed: 0, says: pause.message };
-  const next = nextAllowed(pool, reason, { nodes: count, disrupting }, nowMs);
+  // Of no nodes every share is none: what holds for the first one is told.
+  const next = nextAllowed(pool, reason, { nodes: Math.max(1, count), disrupting }, nowMs);
   switch (next.when) {
     case "now": {
-      const says = `${allowed} of ${count} node(s) may be disrupted now`;
+      const says =
+        count === 0
+          ? "it has no node to disrupt"
+          : `${allowed} of ${count} node(s) may be disrupted now`;
       return { ...head, says, nextAllowedDisruption: toRfc3339(nowMs) };
     }
     case "busy": {
