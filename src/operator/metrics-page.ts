@@ -7,6 +7,7 @@ import { controllerMetrics } from "../controllers/all-metrics.ts";
 import { KUBE_METRICS } from "../kube/metrics.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import { BUILD_INFO, fullName } from "./metrics.ts";
+import { PROCESS_METRICS } from "./process-metrics.ts";
 
 const AWS = {
   nodeClassKinds: [EC2_NODE_CLASS as Kind],
@@ -36,9 +37,9 @@ export function metricsPage(): string {
     "",
     ...table(own.filter(({ unprefixed }) => unprefixed === true)),
     "",
-    "## Controllers and requests",
+    "## Controllers, requests, process",
     "",
-    ...table(KUBE_METRICS),
+    ...table([...KUBE_METRICS, ...PROCESS_METRICS.map(({ spec }) => spec)]),
     "",
   ].join("\n");
 }

@@ -8,6 +8,7 @@ import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../base/assert.ts";
 import type { MetricSpec, Metrics, Sample } from "../base/metrics.ts";
 import { exposition } from "./exposition.ts";
+import { PROCESS_METRICS } from "./process-metrics.ts";
 
 export const METRICS_PREFIX = "karpenter_";
 /** upstream: pkg/metrics/constants.go SummaryObjectives */
@@ -72,6 +73,10 @@ export function createMetrics(
   }
 
   declare([BUILD_INFO, ...specs]);
+  for (const { spec, value } of PROCESS_METRICS) {
+    declare([spec]);
+    find(spec.name).readers.add(() => [{ labels: {}, value: value() }]);
+  }
   // There is no Go here: the labels stay so that dashboards find them, with the runtime's words.
   const goversion = `node${process.versions.node}`;
   const build = find(BUILD_INFO.name).kept as Gauge;

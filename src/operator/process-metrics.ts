@@ -1,0 +1,35 @@
+/**
+ * What the process itself uses, under the names that every client of Prometheus gives it: dashboards of
+ * controllers show it beside the queues.
+ */
+import type { MetricSpec } from "../base/metrics.ts";
+
+interface ProcessMetric {
+  readonly spec: MetricSpec;
+  readonly value: () => number;
+}
+
+function own(
+  name: string,
+  type: "counter" | "gauge",
+  help: string,
+  value: () => number,
+): ProcessMetric {
+  return { spec: { name, unprefixed: true, type, help, labels: [] }, value };
+}
+
+export const PROCESS_METRICS: readonly ProcessMetric[] = [
+  own("process_cpu_seconds_total", "counter", "Time of processors used, in seconds.", () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000_000;
+  }),
+  own("process_resident_memory_bytes", "gauge", "Memory held, in bytes.", () =>
+    process.memoryUsage.rss(),
+  ),
+  own(
+    "process_start_time_seconds",
+    "gauge",
+    "When the process began, in seconds since 1970.",
+    () => performance.timeOrigin / 1_000,
+  ),
+];
