@@ -4,7 +4,7 @@
  * trace where its file is at hand (Alibaba cluster-trace-gpu-v2023, openb_pod_list: columns cpu_milli,
  * memory_mib, num_gpu).
  */
-import { readFileSync } from "node:fs";
+import { group, openbPods, wide } from "./pod-groups.ts";
 import type { PodGroup, Workload } from "./workload.ts";
 import { WORKLOADS } from "./workloads.ts";
 
@@ -28,21 +28,11 @@ const SHAPES: Readonly<Record<string, readonly Requirement[]>> = {
   "generation ≥ 7, ≤ 32 cpu": [...CMR, newer("6"), SMALL],
 };
 
-/** cpu in milli and memory in Mi of upstream's wideDeployments. */
-const WIDE_CPU = [
-  240, 450, 650, 900, 1400, 1900, 2400, 2800, 3300, 3700, 2300, 900, 1300, 2800, 1800, 1850, 3300, 3800, 225, 450, 700,
-  900, 1300, 1800, 2400, 2800, 3400, 3800, 3300, 2800,
-];
-const WIDE_MEMORY = [
-  300, 400, 700, 1024, 2048, 4096, 8192, 4096, 16384, 10240, 65536, 30720, 32768, 32768, 30720, 20480, 30720, 300, 500,
-  750, 1024, 2048, 4096, 8192, 16384, 32768, 28672, 65536, 13312, 24576,
-];
-
 export async function costWorkloads(openb: string | undefined): Promise<Workload[]> {
   const generic = await made("A-generic");
   const pods: Readonly<Record<string, readonly PodGroup[]>> = {
     "A-generic": generic.pods,
-    "A-wide": WIDE_CPU.map((cpu, index) => group(`wide-${index}`, index < 10 ? 334 : 333, cpu, WIDE_MEMORY[index] as number)),
+    "A-wide": wide(),
     "A-homogeneous": [group("same", 10_000, 900, 3_100)],
     "A-basic": [group("small", 500, 900, 3_100), group("large", 500, 3_500, 28 * 1_024)],
   };
@@ -66,31 +56,4 @@ function on(base: Workload, name: string, pods: readonly PodGroup[], requirement
     return { ...pool, spec: { ...pool.spec, template } } as Workload["nodePools"][number];
   });
   return { ...base, name, pods, nodePools };
-}
-
-function group(name: string, count: number, cpuMilli: number, memoryMi: number, gpus = 0): PodGroup {
-  const amounts = { cpu: `${cpuMilli}m`, memory: `${memoryMi}Mi`, ...(gpus > 0 ? { "nvidia.com/gpu": String(gpus) } : {}) };
-  const resources = { requests: amounts, ...(gpus > 0 ? { limits: { "nvidia.com/gpu": String(gpus) } } : {}) };
-  const containers = [{ name: "main", image: "pause", resources }];
-  return { name, count, template: { metadata: { labels: { app: name } }, spec: { containers } } } as PodGroup;
-}
-
-function openbPods(path: string): PodGroup[] {
-  const [head = "", ...lines] = readFileSync(path, "utf8").trim().split("\n");
-  const columns = head.split(",");
-  const [cpu, memory, gpu] = ["cpu_milli", "memory_mib", "num_gpu"].map((name) => {
-    const at = columns.indexOf(name);
-    if (at < 0) throw new Error(`${path}: no column ${name}`);
-    return at;
-  }) as [number, number, number];
-  const counts = new Map<string, number>();
-  for (const line of lines) {
-    const cells = line.split(",");
-    const key = [cells[cpu], cells[memory], cells[gpu]].join();
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return [...counts].map(([key, count], index) => {
-    const [cpuMilli = 0, memoryMi = 0, gpus = 0] = key.split(",").map(Number);
-    return group(`openb-${index}`, count, cpuMilli, memoryMi, gpus);
-  });
 }

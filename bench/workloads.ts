@@ -2,7 +2,8 @@
  * The workloads of the bench, made anew from a fixed seed. `U-` are those of upstream's own
  * scheduling_benchmark_test.go: fifths of generic pods, zonal and host spread, zonal affinity and
  * host anti-affinity over 400 types; and 4,000 equal pods with preferences. `A-` puts such pods on
- * the AWS catalogue (amd64, families c, m and r past generation 2, on demand).
+ * the AWS catalogue (amd64, families c, m and r past generation 2, on demand), `H-` equal pods; `T-openb`
+ * is a public trace, where its file is at hand, on all of amd64.
  */
 import type { PodTemplateSpec } from "../src/apis/apps/kinds.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
@@ -11,6 +12,7 @@ import { awsCatalogue } from "../src/cli/plan/aws-catalogue.ts";
 import { sortManifests } from "../src/cli/plan/manifests.ts";
 import { toPool } from "../src/apis/hub/to-pool.ts";
 import { PATHOLOGICAL } from "./pathological.ts";
+import { group, openbPods, wide } from "./pod-groups.ts";
 import { describeType, type PodGroup, type Workload } from "./workload.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -31,23 +33,45 @@ export const WORKLOADS: Readonly<Record<string, Make>> = {
   "U-mix-100k": async () => upstreamMix("U-mix-100k", 100_000),
   "U-pref-respect": async () => preferences("U-pref-respect", "Respect"),
   "U-pref-ignore": async () => preferences("U-pref-ignore", "Ignore"),
-  "A-generic": async () => onAws("A-generic", [generic], 10_000),
-  "A-mix": async () => onAws("A-mix", KINDS, 5_000),
+  "U-generic-1M": async () => onFakes("U-generic-1M", drawPods([generic], 1_000_000)),
+  "A-generic": async () => onAws("A-generic", drawPods([generic], 10_000)),
+  "A-mix": async () => onAws("A-mix", drawPods(KINDS, 5_000)),
+  "A-wide": async () => onAws("A-wide", wide()),
+  "H-10k": async () => onAws("H-10k", [group("same", 10_000, 900, 3_100)]),
+  "H-1M": async () => onAws("H-1M", [group("same", 1_000_000, 900, 3_100)]),
+  "T-openb": async () => onAws("T-openb", openbPods(tracePath()), AMD64),
   ...PATHOLOGICAL,
 };
 
-function upstreamMix(name: string, count: number): Workload {
-  const pods = drawPods(KINDS, count);
-  return { name, preferencePolicy: "Respect", instanceTypes: fakeTypes(), nodePools: [nodePool()], pods };
+/** Its pods; the rest as in upstream's benchmark. `types`: how many of the fake ones. */
+export function upstreamMix(name: string, count: number, types = FAKE_TYPES): Workload {
+  return onFakes(name, drawPods(KINDS, count), types);
 }
 
-async function onAws(name: string, kinds: readonly Kind[], count: number): Promise<Workload> {
-  const pool = nodePool([
-    { key: "karpenter.k8s.aws/instance-category", operator: "In", values: ["c", "m", "r"] },
-    { key: "karpenter.k8s.aws/instance-generation", operator: "Gt", values: ["2"] },
-    { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
-    { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
-  ]);
+function onFakes(name: string, pods: readonly PodGroup[], types = FAKE_TYPES): Workload {
+  const instanceTypes = fakeTypes(types);
+  return { name, preferencePolicy: "Respect", instanceTypes, nodePools: [nodePool()], pods };
+}
+
+/** Where the trace's openb_pod_list lies is told by the environment. */
+function tracePath(): string {
+  const path = process.env["OPENB_CSV"];
+  if (path === undefined) throw new Error("T-openb: set OPENB_CSV to the file openb_pod_list of Alibaba's cluster-trace-gpu-v2023");
+  return path;
+}
+
+const AMD64 = [
+  { key: "kubernetes.io/arch", operator: "In" as const, values: ["amd64"] },
+  { key: "karpenter.sh/capacity-type", operator: "In" as const, values: ["on-demand"] },
+];
+const CMR = [
+  { key: "karpenter.k8s.aws/instance-category", operator: "In" as const, values: ["c", "m", "r"] },
+  { key: "karpenter.k8s.aws/instance-generation", operator: "Gt" as const, values: ["2"] },
+  ...AMD64,
+];
+
+async function onAws(name: string, pods: readonly PodGroup[], requirements: Parameters<typeof nodePool>[0] = CMR): Promise<Workload> {
+  const pool = nodePool(requirements);
   const aws = await awsCatalogue("us-east-1", sortManifests([]));
   const types = await aws.typesOf(toPool(pool));
   return {
@@ -55,13 +79,13 @@ async function onAws(name: string, kinds: readonly Kind[], count: number): Promi
     preferencePolicy: "Respect",
     instanceTypes: types.filter(({ offerings }) => offerings.length > 0).map(describeType),
     nodePools: [pool],
-    pods: drawPods(kinds, count),
+    pods,
   };
 }
 
 /** Upstream's: each one core and 2 Gi larger, five offerings at one price. */
-function fakeTypes(): unknown[] {
-  return Array.from({ length: FAKE_TYPES }, (_, index) => {
+function fakeTypes(count = FAKE_TYPES): unknown[] {
+  return Array.from({ length: count }, (_, index) => {
     const size = index + 1;
     const large = size > 4;
     const at = (zone: number, capacityType: string) => ({

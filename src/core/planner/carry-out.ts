@@ -26,6 +26,8 @@ interface PlannedNode {
 
 /** Puts pods on planned nodes; those it could place are gone from the demand's rows. */
 export function* carryOut(pass: Pass, demand: Demand, uses: readonly Use[]): Steps<QueuedPod[]> {
+  // The next one to go is the last: taking the first off a million is slow.
+  for (const { classes } of demand.rows) for (const { items } of classes) items.reverse();
   const nodes: PlannedNode[] = [];
   for (const { pattern, bins } of uses) {
     const bin = demand.bins[pattern.bin] as TypeBin;
@@ -90,7 +92,7 @@ function place(
   waiting: Waiting,
 ): boolean {
   const { podClass, variant, items } = waiting;
-  const item = items[0] as QueuedPod;
+  const item = items.at(-1) as QueuedPod;
   const { fit } = claim.accepts(item.pod, podClass, variant);
   if (fit === undefined || !hasBit(fit.types, bin.type)) return false;
   const isNew = claim.pods.length === 0;
@@ -98,7 +100,7 @@ function place(
   claim.add(item.pod, podClass, fit);
   if (isNew) pass.claims.open(claim);
   for (let d = 0; d < free.length; d++) free[d] = (free[d] as number) - (row.amounts[d] as number);
-  items.shift();
+  items.pop();
   return true;
 }
 
