@@ -69,6 +69,8 @@ function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
     sameItems(a.volumes.volumes, b.volumes.volumes) &&
     sameItems(a.volumes.classes, b.volumes.classes) &&
     sameItems(a.volumes.csiNodes, b.volumes.csiNodes) &&
+    sameItems(a.defaultSpread?.services ?? [], b.defaultSpread?.services ?? []) &&
+    sameItems(a.defaultSpread?.workloads ?? [], b.defaultSpread?.workloads ?? []) &&
     a.pools.length === b.pools.length &&
     a.pools.every(({ pool, instanceTypes, usage }, index) => {
       const other = b.pools[index];
