@@ -1,7 +1,7 @@
 /**
  * Clusters drawn by lot, as files: pools with policies, budgets and pauses, nodes that are full, sparse or
- * empty, young, drifted or annotated, pods with guards, rules and durations, pods that wait. One seed,
- * one cluster.
+ * empty, young, drifted or annotated, pods with guards, rules and durations, pods that wait; v1 and v1beta1
+ * side by side. One seed, one cluster.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { toRfc3339 } from "../../src/base/clock.ts";
@@ -15,6 +15,7 @@ import {
 
 const MINUTE_MS = 60_000;
 const APPS = ["web", "api", "batch", "cache"];
+const BETA = { "compatibility.karpenter.sh/generation": "v1beta1" };
 const CPUS = [2, 4, 8, 16] as const;
 
 export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] {
@@ -24,6 +25,7 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
   const ago = (minutes: number): string => toRfc3339(nowMs - minutes * MINUTE_MS);
   const objects: KubeObject[] = [];
   const pools = Array.from({ length: 1 + (random.uint32() % 3) }, (_, index) => `pool-${index}`);
+  const beta = new Set(pools.filter(() => oneIn(4)));
   for (const name of pools) {
     const hour = random.uint32() % 24;
     const nodes = pick(["0", "1", "50%"]);
@@ -31,7 +33,10 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
       snapshotPool({
         name,
         capacityTypes: pick([["on-demand"], ["spot"], ["on-demand", "spot"]]),
-        ...(oneIn(8) ? { annotations: { "karpenter.sh/disruption-paused": "true" } } : {}),
+        annotations: {
+          ...(oneIn(8) ? { "karpenter.sh/disruption-paused": "true" } : {}),
+          ...(beta.has(name) ? BETA : {}),
+        },
         ...(oneIn(6) ? { limits: { cpu: "40" } } : {}),
         disruption: {
           consolidationPolicy: pick([
@@ -79,21 +84,27 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
     const conditions: Record<string, string> = {};
     if (!oneIn(5)) conditions["Consolidatable"] = since;
     if (oneIn(6)) conditions["Drifted"] = ago(random.uint32() % 60);
+    const pool = pick(pools);
+    const podsHere = oneIn(4) ? 0 : random.uint32() % 4;
+    // The controller of claims has marked it long since.
+    if (beta.has(pool) && podsHere === 0) conditions["Empty"] = since;
+    if (beta.has(pool) && oneIn(6)) conditions["Expired"] = ago(random.uint32() % 60);
     objects.push(
       ...snapshotNode(name, {
-        pool: pick(pools),
+        pool,
         cpu: pick(CPUS),
         zone: pick(["a", "b"]),
         capacityType: pick(["on-demand", "spot"]),
         createdAt: since,
         conditions,
         ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
-        ...(oneIn(8)
-          ? { claimAnnotations: { "karpenter.sh/replacement-for-command": "old" } }
-          : {}),
+        claimAnnotations: {
+          ...(oneIn(8) ? { "karpenter.sh/replacement-for-command": "old" } : {}),
+          ...(beta.has(pool) ? BETA : {}),
+        },
       }),
     );
-    pods(name, oneIn(4) ? 0 : random.uint32() % 4);
+    pods(name, podsHere);
   }
   if (oneIn(3)) pods(undefined, 1 + (random.uint32() % 3));
   for (const app of APPS) if (oneIn(4)) objects.push(snapshotPdb(app, random.uint32() % 3));

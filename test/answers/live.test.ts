@@ -28,7 +28,7 @@ import { SNAPSHOT_TYPES } from "../../src/testing/snapshots.ts";
 import { drawCluster } from "./draw.ts";
 
 const ONE = process.env["ANSWERS_SEED"];
-const COUNT = Number(process.env["ANSWERS_SEEDS"] ?? 24);
+const COUNT = Number(process.env["ANSWERS_SEEDS"] ?? 60);
 const SEEDS = ONE === undefined ? Array.from({ length: COUNT }, (_, seed) => seed) : [Number(ONE)];
 const KINDS: readonly Kind[] = [NODE_POOL, NODE_CLAIM, NODE, POD, POD_DISRUPTION_BUDGET];
 const { instanceTypes } = parseInstanceTypes("types.json", SNAPSHOT_TYPES);
@@ -48,8 +48,14 @@ describe("what is said to come next", () => {
     }
     expect(wrong).toEqual([]);
     // Each way of disrupting nodes was among them, or this would prove little.
-    if (SEEDS.length >= 24)
-      expect([...reasons.keys()].sort()).toEqual(["Drifted", "Empty", "Underutilized", "nothing"]);
+    if (SEEDS.length >= 60)
+      expect([...reasons.keys()].sort()).toEqual([
+        "Drifted",
+        "Empty",
+        "Expired",
+        "Underutilized",
+        "nothing",
+      ]);
   });
 });
 
