@@ -13,6 +13,13 @@ it("a replica that waits for the lead is ready, takes it when it is free, and is
   const leads = (log: readonly string[]) => log.some((line) => line.includes("acquired lease"));
   await world.advance(30_000);
   expect([leads(first.log), leads(second.log)]).toEqual([true, false]);
+  const shown = async (replica: typeof first) => {
+    const text = await replica.operator.metrics.render();
+    const [, lead] = /^leader_election_master_status\{.*\} (\d)$/m.exec(text) ?? [];
+    return [lead, text.includes("karpenter_cluster_state_synced")];
+  };
+  expect(await shown(first)).toEqual(["1", true]);
+  expect(await shown(second)).toEqual(["0", false]);
   await first.operator.stop();
   await world.until("the second leads", () => leads(second.log));
   expect([first.operator.ready, second.operator.ready]).toEqual([false, true]);

@@ -108,9 +108,12 @@ describe("metrics", () => {
     await expect(metrics.render()).rejects.toThrow("the labels resource_type are not given");
   });
 
-  it("shows no metric without series", async () => {
-    const metrics = createMetrics(SPECS, "", "");
-    expect(await metrics.render()).not.toContain("pods_drained_total");
+  it("shows no metric without series, and no gauge that nobody has set", async () => {
+    const synced = { name: "synced", type: "gauge", help: "h", labels: [] } as const;
+    const metrics = createMetrics([...SPECS, synced], "", "");
+    expect(await metrics.render()).not.toMatch(/pods_drained_total|synced/);
+    metrics.set("synced", {}, 0);
+    expect(await lines(metrics, "karpenter_synced")).toEqual(["karpenter_synced 0"]);
   });
 
   it("declares every metric of upstream's reference, with its type and labels", () => {

@@ -147,8 +147,12 @@ function keptOf(spec: MetricSpec, registry: Registry): Kept {
   switch (spec.type) {
     case "counter":
       return new Counter(common);
-    case "gauge":
-      return new Gauge(common);
+    case "gauge": {
+      const gauge = new Gauge(common);
+      // prom-client shows 0 for one without labels that nobody has set: a claim that nobody made.
+      if (spec.labels.length === 0) gauge.remove();
+      return gauge;
+    }
     case "histogram":
       return new Histogram({
         ...common,
