@@ -98,12 +98,10 @@ function paced(ec2: Ec2Api, clock: Clock): Batched {
 async function createFleet(
   ec2: Batched,
   tokens: FleetTokens,
-  asked: readonly FleetWish[],
+  wishes: readonly FleetWish[],
 ): Promise<readonly FleetAnswer[]> {
-  const [first] = asked;
+  const [first] = wishes;
   if (first === undefined) return [];
-  // One order whoever asks first: a repeated answer gives each claim the instance it had.
-  const wishes = asked.toSorted((a, b) => (a.claimUid < b.claimUid ? -1 : 1));
   const { TargetCapacitySpecification: target } = first.input;
   const input = {
     ...first.input,
@@ -125,13 +123,11 @@ async function createFleet(
     ErrorMessage: "too few instances returned",
   };
   const errors = output.Errors.length > 0 ? output.Errors : [few];
-  const answers = new Map<FleetWish, FleetAnswer>();
-  for (const [at, wish] of wishes.entries()) {
+  return wishes.map(({ claimUid }, at) => {
     const instance = instances[at];
-    tokens.heard(wish.claimUid, instance !== undefined);
-    answers.set(wish, { instance, errors: instance === undefined ? errors : output.Errors });
-  }
-  return asked.map((wish) => answers.get(wish) as FleetAnswer);
+    tokens.heard(claimUid, instance !== undefined);
+    return { instance, errors: instance === undefined ? errors : output.Errors };
+  });
 }
 
 async function describe(
