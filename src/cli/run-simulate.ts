@@ -8,7 +8,7 @@ import {
   readObjects,
   readPicture,
 } from "./answers/read-picture.ts";
-import { modelOf, simulate } from "./answers/simulate.ts";
+import { leftOut, modelOf, simulate } from "./answers/simulate.ts";
 import { simulateText } from "./answers/simulate-text.ts";
 import {
   nodesToRemove,
@@ -55,9 +55,10 @@ export async function runSimulate(
     { removed, zones, consolidate, horizonMs },
     supposed.settings,
   );
-  if (flags.output === "text") out(simulateText(answer, supposed.notes));
+  const notes = [...supposed.notes, ...leftOut(start, answer)];
+  if (flags.output === "text") out(simulateText(answer, notes));
   else {
-    for (const note of supposed.notes) err(`karpenter: note: ${note}\n`);
+    for (const note of notes) err(`karpenter: note: ${note}\n`);
     out(flags.output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : stringify(answer));
   }
   return answer.after.pendingPods === 0 ? 0 : 2;

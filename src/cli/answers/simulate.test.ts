@@ -106,6 +106,14 @@ describe("karpenter simulate", () => {
     await expect(run(objects, { removeNode: ["z"] })).rejects.toThrow("no node z in the input");
   });
 
+  it("says what it does not play", async () => {
+    const late = snapshotNode("late", { conditions: {} }).slice(0, 1);
+    const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });
+    const { text } = await run([snapshotPool(), ...old, ...late], { consolidate: true });
+    expect(text).toContain("note: 1 node(s) expire by the end and would go at once: not played");
+    expect(text).toContain("note: 1 node(s) are not ready yet and are taken to stay so");
+  });
+
   it("drains a zone: nothing is launched there", async () => {
     const objects = [
       snapshotPool(),

@@ -2,7 +2,7 @@
  * What would happen if: the answer of `karpenter simulate` as a contract that other programs read.
  * Described, with its JSON schema, in docs/reference/simulate.md.
  */
-import { toRfc3339 } from "../../base/clock.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { holdsOf, ownedNode } from "../../core/answers/holds.ts";
 import type { Model } from "../../core/answers/model.ts";
@@ -17,6 +17,7 @@ import {
   totalsOf,
 } from "../../core/answers/rehearsal.ts";
 import { nextCommands } from "../../core/disruption/round.ts";
+import { expiry } from "../../core/nodeclaim/expired.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { planOf } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
@@ -87,6 +88,20 @@ export function simulate(
     if (placed !== undefined) steps.push(placed.step);
   }
   return answer(before, model, steps, { against, ended, plan });
+}
+
+/** What is left out of what was played, where there was any of it. */
+export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">): string[] {
+  const owners = new Map(pools.map(({ pool }) => [pool.id, pool]));
+  const ends = picture.nodes.filter(({ claim, poolId = "" }) => {
+    const end = claim === undefined ? undefined : expiry(claim, owners.get(poolId));
+    return end?.mode === "forceful" && end.atMs <= (fromRfc3339(to) ?? 0);
+  }).length;
+  const late = picture.nodes.filter(({ managed, initialized }) => managed && !initialized).length;
+  return [
+    ...(ends === 0 ? [] : [`${ends} node(s) expire by the end and would go at once: not played`]),
+    ...(late === 0 ? [] : [`${late} node(s) are not ready yet and are taken to stay so`]),
+  ];
 }
 
 function answer(
