@@ -13,7 +13,7 @@ import { Random } from "../src/base/random.ts";
 import { type Replica, startReplica } from "./replicas.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
-const RUNS = Number(process.env["CRASH_RUNS"] ?? 2);
+const RUNS = Number(process.env["CRASH_RUNS"] ?? 1);
 const FIRST = Number(process.env["CRASH_FIRST_SEED"] ?? 1);
 const V1 = "karpenter.sh/v1";
 const MINUTE = 60_000;

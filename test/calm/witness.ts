@@ -50,6 +50,9 @@ export class Witness {
   readonly faults: string[] = [];
   /** Changes and writes looked at. */
   steps = 0;
+  /** Nodes asked for, and pods evicted, since the beginning. */
+  made = 0;
+  evicted = 0;
   /** Writes of Karpenter's that change the cluster; leases and events do not. */
   writes: string[] = [];
   readonly pods: Mirror<Pod>;
@@ -86,8 +89,9 @@ export class Witness {
     this.pods.on((event, pod, before) => this.#podChanged(event, pod, before));
     for (const mirror of this.#claims)
       mirror.on((event, claim, before) => {
+        if (event === "added") this.made++;
         if (event === "updated" && before !== undefined)
-          this.#claimChanged(toClaim(claim), toClaim(before));
+          this.#claimChanged(inHubWords(claim), inHubWords(before));
       });
   }
 
@@ -101,7 +105,7 @@ export class Witness {
 
   /** In hub words, NodeClaims and Machines. */
   claims(): readonly NodeClaim[] {
-    return this.#claims.flatMap((mirror) => mirror.list().map(toClaim));
+    return this.#claims.flatMap((mirror) => mirror.list().map(inHubWords));
   }
 
   accuse(sentence: string): void {
@@ -293,6 +297,7 @@ export class Witness {
       this.#disturbedMs = nowMs;
       return;
     }
+    this.evicted++;
     if (isReady(before)) this.#checkPdbs(pod, nowMs);
     if (owner !== undefined) this.#countMove(pod, owner.uid, owner.name, nowMs);
   }
@@ -335,6 +340,16 @@ export class Witness {
     if (recent > most)
       this.accuse(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);
   }
+}
+
+const translated = new WeakMap<KubeObject, NodeClaim>();
+
+function inHubWords(native: KubeObject): NodeClaim {
+  const known = translated.get(native);
+  if (known !== undefined) return known;
+  const claim = toClaim(native);
+  translated.set(native, claim);
+  return claim;
 }
 
 function reasonOf(claim: NodeClaim): string | undefined {
