@@ -4,9 +4,10 @@ import { aws } from "./aws.ts";
 import { consolidation } from "./consolidation.ts";
 import { cost } from "./cost.ts";
 import { model } from "./model.ts";
+import { growth } from "./growth.ts";
 import { speed } from "./speed.ts";
 
-const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, model, speed };
+const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, growth, model, speed };
 
 const [name = "", ...args] = process.argv.slice(2);
 const bench = BENCHES[name];

@@ -12,7 +12,9 @@ import { formatResources } from "../src/apis/resources.ts";
 import { parseInstanceTypes } from "../src/cli/plan/instance-type-file.ts";
 import { createPodProjection } from "../src/controllers/pod-projection.ts";
 import type { InstanceType } from "../src/core/cloudprovider/instance-type.ts";
+import type { NodeView } from "../src/core/state/node-view.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
+import { nodeView, pod } from "../src/testing/builders.ts";
 
 export interface Workload {
   readonly name: string;
@@ -21,6 +23,8 @@ export interface Workload {
   readonly instanceTypes: readonly unknown[];
   readonly nodePools: readonly NodePool[];
   readonly pods: readonly PodGroup[];
+  /** So many nodes are there already, each with ten pods and room for none. Upstream's program has no such. */
+  readonly fullNodes?: number;
 }
 
 /** So many pods `<name>-0`, `<name>-1`, … of namespace default. */
@@ -42,7 +46,7 @@ export function inputOf(workload: Workload): SchedulingInput {
     nowMs: 0,
     pods: workload.pods.flatMap(podsOf),
     pools: workload.nodePools.map((native) => ({ pool: toPool(native), instanceTypes, usage: {} })),
-    nodes: [],
+    nodes: Array.from({ length: workload.fullNodes ?? 0 }, (_, index) => fullNode(index)),
     daemonPods: [],
     namespaces: [{ metadata: { name: "default" } }],
     volumes: { claims: [], volumes: [], classes: [], csiNodes: [] },
@@ -53,6 +57,16 @@ export function inputOf(workload: Workload): SchedulingInput {
       wellKnownLabels,
     },
   };
+}
+
+function fullNode(index: number): NodeView {
+  const name = `node-${index}`;
+  const zone = `test-zone-${1 + (index % 3)}`;
+  const pods = Array.from({ length: 10 }, (_, at) =>
+    pod({ name: `${name}-${at}`, labels: { "my-label": "abcdefg"[(index + at) % 7] as string }, cpu: "1", memory: "2Gi", spec: { nodeName: name } }),
+  );
+  const labels = { "topology.kubernetes.io/zone": zone, "kubernetes.io/hostname": name };
+  return nodeView({ node: { name, labels, allocatable: { cpu: "10", memory: "20Gi", pods: "10" } }, pods });
 }
 
 /** As the operator holds them: read from the wire one by one, and kept by what its mirror keeps of them. */
