@@ -36,12 +36,17 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const chosen = surplus(pool, countStatic(pool, world.cluster.nodes()), world.clock.now());
   const log = world.log.with({ controller: "static.deprovisioning", ...poolFields(pool) });
-  for (const { name, claim } of chosen) {
-    if (claim === undefined) continue;
-    // Known at once: the next look must not choose others in its place.
-    world.cluster.markForDeletion(name);
-    await deleteClaim(world, claim);
-    log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));
-  }
+  const done = await Promise.allSettled(
+    chosen.map(async ({ name, claim }) => {
+      if (claim === undefined) return;
+      await deleteClaim(world, claim);
+      // Known at once: the next look must not choose others in its place. Not before: one that could not
+      // be deleted is still there.
+      world.cluster.markForDeletion(name);
+      log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));
+    }),
+  );
+  const failed = done.find((one) => one.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
   return requeueAfter(POLL_MS);
 }

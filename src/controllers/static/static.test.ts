@@ -69,3 +69,22 @@ describe("a static pool", () => {
     await world.stop();
   });
 });
+
+describe("a static pool that is scaled down", () => {
+  it("lets the others go when one cannot be deleted, and that one later", async () => {
+    const world = await staticPool({ replicas: 3 });
+    await joinAll(world);
+    const kube = world.kube as { delete: typeof world.kube.delete };
+    const remove = kube.delete;
+    let refusals = 0;
+    kube.delete = async (kind, ref, options) => {
+      if (kind.kind === "NodeClaim" && refusals++ === 0) throw new Error("the server is busy");
+      return remove(kind, ref, options);
+    };
+    world.api.change(NODE_POOL, "default", { spec: { replicas: 1 } });
+    await world.clock.advance(120_000);
+    expect(refusals).toBeGreaterThan(2);
+    expect(claims(world)).toHaveLength(1);
+    await world.stop();
+  });
+});
