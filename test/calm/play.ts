@@ -1,7 +1,7 @@
 /**
  * Plays one story on virtual time: everything is applied, the day passes with what it brings, faults end,
  * the cluster settles, does nothing for a while, and is taken down. A witness looks on. Ends with what was
- * found to be wrong, in sentences; none is what is wanted.
+ * found to be wrong, in sentences; none is what is wanted. One file, for it is one day told in order.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";

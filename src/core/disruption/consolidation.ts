@@ -1,6 +1,6 @@
 /**
  * Consolidation, the part that one node and several have in common: who may be consolidated at all, and
- * whether a set of nodes can go without a replacement or with one that is cheaper.
+ * whether a set of nodes can go without a replacement or for others that are cheaper.
  * upstream: pkg/controllers/disruption/consolidation.go
  */
 import { isTrue } from "../../apis/karpenter/conditions.ts";

@@ -40,9 +40,10 @@ function propose(input: MethodInput): Proposal {
     input.examined,
   );
   const removal = allAtOnce(now, input, refused);
-  if (slice.slice !== undefined && removal !== undefined)
-    return { commands: [removal], remarks: [], refused };
-  if (slice.slice !== undefined) return { commands: [], remarks: [], refused, ...slice };
+  if (slice.slice !== undefined) {
+    const found = removal === undefined ? { commands: [], ...slice } : { commands: [removal] };
+    return { ...found, remarks: [], refused };
+  }
   for (const generation of ["alpha", "beta", "v1"] as const) {
     if (generation === "alpha" && input.alphaBusy) continue;
     const chosen = together(
@@ -50,7 +51,7 @@ function propose(input: MethodInput): Proposal {
       input,
     );
     const command = longest(chosen, input, refused);
-    const best = generation === "v1" ? dearer(removal, command) : command;
+    const best = generation === "v1" ? savingMore(removal, command) : command;
     if (best !== undefined) return { commands: [best], remarks: [], refused };
   }
   return { commands: [], remarks: [], refused };
@@ -76,7 +77,7 @@ function allAtOnce(
 }
 
 /** The command that saves more; the second of equals. */
-function dearer(a: Command | undefined, b: Command | undefined): Command | undefined {
+function savingMore(a: Command | undefined, b: Command | undefined): Command | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return savingsMicroUsd(a) > savingsMicroUsd(b) ? a : b;
 }
