@@ -47,6 +47,8 @@ export async function finalize(
     if (marked === undefined) return AWAIT_CHANGE;
     // Older generations let go as soon as the cloud has taken the request.
     if (!gone && claimGeneration(marked) === "v1") return requeueAfter(INSTANCE_POLL_MS);
+    // A machine that was booting may have joined after its end was asked for: nobody else knows that Node.
+    if (gone) await deleteNodes(world, marked);
     ending = marked;
   }
   const kind = claimKind(ending);

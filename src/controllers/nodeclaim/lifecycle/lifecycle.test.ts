@@ -145,6 +145,21 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
+  it("takes along the Node of a machine that joined after its end was asked for", async () => {
+    const world = await start();
+    world.cloud.endsAfter = 2;
+    const claim = claimOf(world);
+    await world.api.delete(NODE_CLAIM, { name: "default-abcde" });
+    await world.clock.settle();
+    await world.join(claim);
+    await world.clock.settle();
+    expect(world.api.find(NODE, "node-default-abcde")?.metadata.finalizers).toBeUndefined();
+    await world.clock.advance(12_000);
+    expect(claimOf(world)).toBeUndefined();
+    expect(world.api.find(NODE, "node-default-abcde")).toBeUndefined();
+    await world.stop();
+  });
+
   it("follows a Machine in alpha's words", async () => {
     const machine = {
       metadata: { name: "m", labels: { "karpenter.sh/provisioner-name": "default" } },
