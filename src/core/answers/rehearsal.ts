@@ -190,7 +190,7 @@ function carryOut(
   const gone = candidates.map(({ node }) => node.name);
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const placed = picture.simulator
-    .without(candidates, belowMicroUsd)
+    .without(candidates, { belowMicroUsd })
     .placements.map(({ nodeName, pods }) => ({
       nodeName,
       pods: pods.filter((pod) => moving.has(keyOf(pod))),

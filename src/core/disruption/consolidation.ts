@@ -95,7 +95,11 @@ function cheapestMove(candidates: readonly Candidate[], input: MethodInput): Com
   const before = priceOfAll(candidates);
   if (move.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
     return move;
-  const split = asPlanned(candidates, simulator.without(candidates, before), input);
+  const split = asPlanned(
+    candidates,
+    simulator.without(candidates, { belowMicroUsd: before }),
+    input,
+  );
   return "message" in split ? move : { ...split, belowMicroUsd: before };
 }
 
@@ -162,10 +166,9 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
   for (const [id, { allowed }] of input.allowances) {
     if (still.filter(({ pool }) => pool.id === id).length > allowed) return "budget";
   }
-  const { replacements, targets, homeless, unsettled } = input.simulator.without(
-    still,
-    command.belowMicroUsd,
-  );
+  const { replacements, targets, homeless, unsettled } = input.simulator.without(still, {
+    belowMicroUsd: command.belowMicroUsd,
+  });
   if (homeless.length > 0 || replacements.length !== command.replacements.length)
     return "scheduling";
   if (unsettled.length > 0) return "churn";

@@ -11,7 +11,7 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { WhatIf } from "../provisioning/what-if.ts";
+import { type Terms, WhatIf } from "../provisioning/what-if.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
@@ -29,8 +29,7 @@ export interface Simulation {
 }
 
 export interface Simulator {
-  /** `belowMicroUsd`: new nodes only of types that can be had for less. */
-  without(candidates: readonly Candidate[], belowMicroUsd?: number): Simulation;
+  without(candidates: readonly Candidate[], terms?: Terms): Simulation;
   /** What new nodes for all pods of these would cost at the very least. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
@@ -40,6 +39,7 @@ export interface Simulator {
   together(
     candidates: readonly Candidate[],
     mayGo: (candidate: Candidate) => boolean,
+    terms?: Pick<Terms, "closed">,
   ): readonly Candidate[];
 }
 
@@ -77,20 +77,20 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       .map(({ pool }) => pool.id),
   );
   const simulator: Simulator = {
-    without: (candidates, below) => {
-      const simulation = simulate(whatIf(), views, candidates, below);
+    without: (candidates, terms) => {
+      const simulation = simulate(whatIf(), views, candidates, terms);
       const unsettled = simulation.targets.filter((name) => isUnsettled(views.get(name), waits));
       return { ...simulation, unsettled };
     },
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
-    together: (candidates, mayGo) => {
+    together: (candidates, mayGo, terms) => {
       const leaving = candidates.map((candidate) => ({
         candidate,
         nodeName: candidate.node.name,
         pods: candidate.reschedulablePods,
       }));
-      const going = whatIf().together(leaving, ({ candidate }) => mayGo(candidate));
+      const going = whatIf().together(leaving, ({ candidate }) => mayGo(candidate), terms);
       return going.map(({ candidate }) => candidate);
     },
   };
@@ -106,11 +106,11 @@ function simulate(
   whatIf: WhatIf,
   views: ReadonlyMap<string, NodeView>,
   candidates: readonly Candidate[],
-  belowMicroUsd: number | undefined,
+  terms: Terms | undefined,
 ): Omit<Simulation, "unsettled"> {
   const names = candidates.map(({ node }) => node.name);
   const moving = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
-  const result = whatIf.without(names, moving, belowMicroUsd);
+  const result = whatIf.without(names, moving, terms);
   const homeless = result.unschedulable.map(({ pod, message }) => `${keyOf(pod)} => ${message}`);
   for (const { nodeName, pods } of result.existing) {
     const view = views.get(nodeName);

@@ -18,7 +18,7 @@ import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
-import { bitIndices } from "../scheduling/bits.ts";
+import { bitIndices, type Marks } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { seenSlots } from "./attach-slots.ts";
@@ -56,6 +56,8 @@ export interface Pass {
   readonly onTouch?: (node: ExistingNode) => void;
   /** Whether the node is as it was before this trial, and all others; absent: there is but one. */
   readonly isAsEver?: (node: ExistingNode) => boolean;
+  /** Nodes that take nobody in this trial, by index; absent: none is closed. */
+  readonly closed?: Marks | undefined;
 }
 
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
@@ -323,13 +325,13 @@ export function onExistingNode(
   podClass: PodClass,
   variant: Variant,
 ): boolean {
-  const { nodes, volumes, isAsEver } = pass;
+  const { nodes, volumes, isAsEver, closed } = pass;
   const { deadNodes, ruledOut = deadNodes } = variant;
   let attempt: Attempt | undefined;
   for (
-    let index = deadNodes.firstMissing(0, ruledOut);
+    let index = deadNodes.firstMissing(0, ruledOut, closed);
     index < nodes.length;
-    index = deadNodes.firstMissing(index + 1, ruledOut)
+    index = deadNodes.firstMissing(index + 1, ruledOut, closed)
   ) {
     const node = nodes[index] as ExistingNode;
     attempt ??= new Attempt(pass.context, volumes);

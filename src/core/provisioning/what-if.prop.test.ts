@@ -198,6 +198,27 @@ describe("what if nodes went", () => {
     );
   });
 
+  it("keeps closed nodes as they are: as if there were no room left on them", () => {
+    fc.assert(
+      fc.property(cluster, fc.array(fc.nat(7)), ({ input, asked }, chosen) => {
+        const closed = new Set(chosen.map((at) => `node-${at}`));
+        const full = input.nodes.map((view) =>
+          closed.has(view.name) ? { ...view, available: {} } : view,
+        );
+        const whatIf = new WhatIf(input);
+        for (const gone of asked) {
+          const names = gone.map(({ name }) => name);
+          const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
+          const open = shown(whatIf.without(names, moving));
+          const answer = shown(whatIf.without(names, moving, { closed }));
+          expect(answer).toEqual(shown(afresh({ ...input, nodes: full }, gone)));
+          expect(shown(whatIf.without(names, moving))).toEqual(open);
+        }
+      }),
+      { numRuns: 30, seed: 7 },
+    );
+  });
+
   it("forgets a zone with its last node, where no pool could make another", () => {
     const spread = {
       maxSkew: 1,

@@ -12,7 +12,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { intersectionOf } from "../scheduling/bits.ts";
+import { intersectionOf, Marks } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { seenSlots } from "./attach-slots.ts";
@@ -50,6 +50,17 @@ export interface Leaving {
   readonly pods: readonly Pod[];
 }
 
+/** What a question takes for granted. */
+export interface Terms {
+  /** New nodes are of types that can be had for less than this an hour; absent: of any. */
+  readonly belowMicroUsd?: number | undefined;
+  /**
+   * Names of nodes that stay, with all that runs there, and on which nobody may be placed; absent: there
+   * are none. The same set for many questions costs nothing.
+   */
+  readonly closed?: ReadonlySet<string> | undefined;
+}
+
 /** The cluster with some changes that can be taken back, latest first. */
 interface Supposed {
   readonly pass: Pass;
@@ -83,6 +94,8 @@ export class WhatIf {
   /** Those that may take pods, by index; who has left is `gone`. */
   #nodes: readonly ExistingNode[];
   #housed: readonly Housed[] = [];
+  /** Of the last question that closed any. */
+  #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /** Wishes of pods long gone are kept: with more of them the picture is made anew. */
   readonly #mostWishes: number;
   readonly #kinds = new Map<string, Kind>();
@@ -122,6 +135,7 @@ export class WhatIf {
     if (this.#base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input))
       return false;
     const before = this.#input;
+    this.#closed = undefined;
     const { context, templates } = this.#base;
     const known = context.topology.groups.length;
     const batch = new Set(input.pods.map(keyOf));
@@ -147,10 +161,9 @@ export class WhatIf {
   }
 
   /**
-   * What happens when these nodes go, and these pods of theirs need a place. New nodes are of types that
-   * can be had for less than `belowMicroUsd` an hour; absent: of any.
+   * What happens when these nodes go, and these pods of theirs need a place.
    */
-  without(nodeNames: readonly string[], moving: readonly Pod[], belowMicroUsd?: number): Without {
+  without(nodeNames: readonly string[], moving: readonly Pod[], terms: Terms = {}): Without {
     const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
     const displaced = hosts.flatMap(({ place: { pods } }) => pods);
     const pods = [...moving, ...displaced];
@@ -160,7 +173,8 @@ export class WhatIf {
       if (reason !== undefined) refused.push({ pod, message: reason, pools: [], ignored: true });
       return reason === undefined;
     });
-    const supposed = this.#begin(this.#base.templates);
+    const { belowMicroUsd } = terms;
+    const supposed = this.#begin(this.#base.templates, terms.closed);
     try {
       this.#remove(supposed, hosts);
       if (belowMicroUsd !== undefined) this.#onlyBelow(supposed, belowMicroUsd);
@@ -189,8 +203,12 @@ export class WhatIf {
    * Of these nodes, in order, those that can go together without a new node, none of them taking pods of
    * another. `mayGo` has the last word on each; it is asked once the pods have a place.
    */
-  together<T extends Leaving>(leaving: readonly T[], mayGo: (one: T) => boolean): readonly T[] {
-    const supposed = this.#begin([]);
+  together<T extends Leaving>(
+    leaving: readonly T[],
+    mayGo: (one: T) => boolean,
+    { closed }: Pick<Terms, "closed"> = {},
+  ): readonly T[] {
+    const supposed = this.#begin([], closed);
     try {
       return leaving.filter((one) => {
         const host = this.#census.host(one.nodeName);
@@ -343,7 +361,18 @@ export class WhatIf {
     return podClass;
   }
 
-  #begin(templates: Pass["templates"]): Supposed {
+  #closedMarks(names: ReadonlySet<string>): Marks {
+    if (this.#closed?.names === names) return this.#closed.marks;
+    const marks = new Marks();
+    for (const name of names) {
+      const host = this.#census.host(name);
+      if (host?.isTarget === true) marks.add(host.place.index);
+    }
+    this.#closed = { names, marks };
+    return marks;
+  }
+
+  #begin(templates: Pass["templates"], closed?: ReadonlySet<string>): Supposed {
     const { context } = this.#base;
     context.topology.begin();
     const undo = templates.map((template) => creditLimits(template, []));
@@ -356,6 +385,7 @@ export class WhatIf {
       context: { ...context, reservations: context.reservations.copy(), strictReservations: false },
       classes: this.#trying,
       claims: new OpenClaims(),
+      closed: closed === undefined ? undefined : this.#closedMarks(closed),
       isAsEver: (node) => !(node.gone || touched.has(node) || this.#census.sharesItsHost(node)),
       onTouch: (node) => {
         if (touched.has(node)) return;

@@ -102,14 +102,15 @@ export class Marks {
     if (word < this.#full) this.#full = word;
   }
 
-  /** The first number from `start` on that neither this nor `other` has. */
-  firstMissing(start: number, other: Marks): number {
+  /** The first number from `start` on that none of the three has. */
+  firstMissing(start: number, other: Marks, third: Marks = NO_MARKS): number {
     let word = start >>> 5;
     let mask = -1 << (start & 31);
-    const full = Math.max(this.#fullBelow(), other.#fullBelow());
+    const full = Math.max(this.#fullBelow(), other.#fullBelow(), third.#fullBelow());
     if (word < full) [word, mask] = [full, -1];
     for (; ; word++) {
-      const free = ~((this.#words[word] ?? 0) | (other.#words[word] ?? 0)) & mask;
+      const taken = (this.#words[word] ?? 0) | (other.#words[word] ?? 0);
+      const free = ~(taken | (third.#words[word] ?? 0)) & mask;
       if (free !== 0) return word * 32 + 31 - Math.clz32(free & -free);
       mask = -1;
     }
@@ -147,3 +148,5 @@ export class Marks {
     return this.#full;
   }
 }
+
+const NO_MARKS = new Marks();
