@@ -86,7 +86,7 @@ function wide(): readonly Deployment[] {
   });
 }
 
-function spread(app: string, ...topologyKeys: readonly string[]): object {
+export function spread(app: string, ...topologyKeys: readonly string[]): object {
   return {
     topologySpreadConstraints: topologyKeys.map((topologyKey) => ({
       topologyKey,
@@ -97,14 +97,14 @@ function spread(app: string, ...topologyKeys: readonly string[]): object {
   };
 }
 
-function apart(app: string): object {
+export function apart(app: string): object {
   const term = { topologyKey: HOST, labelSelector: { matchLabels: { app } } };
   return {
     affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } },
   };
 }
 
-function deployment(
+export function deployment(
   name: string,
   up: number,
   down: number,
@@ -144,7 +144,7 @@ function suitePool(): KubeObject {
   ]);
 }
 
-function pool(consolidateAfter: string, more: readonly object[]): KubeObject {
+export function pool(consolidateAfter: string, more: readonly object[], name = "default"): KubeObject {
   const requirements = [
     { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
     { key: "kubernetes.io/os", operator: "In", values: ["linux"] },
@@ -154,7 +154,7 @@ function pool(consolidateAfter: string, more: readonly object[]): KubeObject {
   return {
     apiVersion: "karpenter.sh/v1",
     kind: "NodePool",
-    metadata: { name: "default" },
+    metadata: { name },
     spec: {
       template: { spec: { nodeClassRef, requirements, expireAfter: "Never" } },
       disruption: {

@@ -1,0 +1,152 @@
+/**
+ * The consolidation scenarios, `C-*`: Deployments on the kwok catalogue that come up to `up` replicas and
+ * then go down to `down`, after which nothing happens any more and the cluster settles. What it costs then,
+ * over what such pods cost at least, is the score. The same definition serves a control plane, where the
+ * Deployments are scaled, and the bench in memory, which leaves the first `down` of `up` pods in the order
+ * of `survivors`. `npm run bench -- repack`, bench/settled.
+ *
+ * `nodes` is a size, not a promise: about ten pods for each, sizes of machines capped at 32 cores.
+ */
+import type { KubeObject } from "../src/apis/meta.ts";
+import { Random } from "../src/base/random.ts";
+import { apart, type Deployment, deployment, pool, spread } from "./cluster/shapes.ts";
+
+export interface ScenarioC {
+  readonly name: string;
+  /** What of consolidation it is about. */
+  readonly about: string;
+  readonly pools: readonly KubeObject[];
+  readonly deployments: readonly Deployment[];
+}
+
+const PODS_PER_NODE = 10;
+const SIZES = [{ key: "karpenter.kwok.sh/instance-cpu", operator: "Lt", values: ["33"] }];
+const ON_DEMAND = { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] };
+const AFTER = "30s";
+const ZONE = "topology.kubernetes.io/zone";
+const HOST = "kubernetes.io/hostname";
+
+/** About so many nodes each; all names begin with `C-`. */
+export function scenariosC(nodes: number): readonly ScenarioC[] {
+  return Object.entries(MAKERS).map(([name, { about, make }]) => ({ name: `C-${name}`, about, ...make(nodes, new Random(`C-${name}`)) }));
+}
+
+/**
+ * Which of `up` pods (by index) are left when `down` are: by lot, one order for each Deployment, so that
+ * fewer are always some of those that more would be.
+ */
+export function survivors({ name, up, down }: Deployment): readonly number[] {
+  const random = new Random(`survivors ${name}`);
+  return Array.from({ length: up }, (_, index) => ({ index, lot: random.fraction() }))
+    .sort((a, b) => a.lot - b.lot || a.index - b.index)
+    .slice(0, down)
+    .map(({ index }) => index)
+    .sort((a, b) => a - b);
+}
+
+type Made = Pick<ScenarioC, "pools" | "deployments">;
+
+interface Maker {
+  readonly about: string;
+  readonly make: (nodes: number, random: Random) => Made;
+}
+
+const MAKERS: Readonly<Record<string, Maker>> = {
+  empty: {
+    about: "half of the Deployments end: their pods were alone on their nodes, or nearly",
+    make: (nodes, random) => {
+      const large = { cpu: "14", memory: "24Gi" };
+      const few = Math.max(2, Math.round(nodes / 2));
+      const mixed = classes(nodes * 5, nodes / 2, random, (up) => up);
+      return one([...mixed, deployment("ends", few, 0, large), deployment("ends-too", few, 0, { cpu: "7", memory: "50Gi" })]);
+    },
+  },
+  delete: {
+    about: "every Deployment goes down to a half: nodes can go, their pods on others",
+    make: (nodes, random) => one(classes(nodes * PODS_PER_NODE, nodes, random, (up) => Math.ceil(up * 0.5))),
+  },
+  replace: {
+    about: "one pod stays on each node, apart from its like: large machines must give way to small ones",
+    make: (nodes, random) => {
+      const anchors = deployment("anchor", nodes, nodes, { cpu: "800m", memory: "2Gi" }, { spec: apart("anchor") });
+      return one([anchors, ...classes(nodes * PODS_PER_NODE, nodes / 2, random, (up) => Math.floor(up * 0.1))]);
+    },
+  },
+  families: {
+    about: "what asked for cores goes, what asks for memory stays: other families would do",
+    make: (nodes, random) => {
+      const half = (nodes * PODS_PER_NODE) / 2;
+      const cores = classes(half, nodes / 4, random, (up) => Math.ceil(up * 0.1), { milliCpu: [1_000, 3_000], gib: [1, 3], name: "cores" });
+      const memory = classes(half, nodes / 4, random, (up) => up, { milliCpu: [300, 900], gib: [3, 9], name: "memory" });
+      return one([...cores, ...memory]);
+    },
+  },
+  "anti-affinity": {
+    about: "one pod a node, all apart from each other: nothing can be merged",
+    make: (nodes) => one([deployment("apart", nodes, Math.ceil(nodes * 0.8), { cpu: "1", memory: "1500Mi" }, { spec: apart("apart") })]),
+  },
+  spread: {
+    about: "Deployments spread over zones, some over hosts too, go down to 40 percent",
+    make: (nodes, random) => {
+      const drawn = classes(nodes * PODS_PER_NODE, nodes / 2, random, (up) => Math.ceil(up * 0.4));
+      const rules = drawn.map(({ object, ...rest }, index) => {
+        const own = spread(rest.name, ...(index % 4 === 0 ? [ZONE, HOST] : [ZONE]));
+        return { ...rest, object: withSpec(object, own) };
+      });
+      return one(rules);
+    },
+  },
+  pools: {
+    about: "twenty NodePools, each with Deployments of its own, down to 60 percent",
+    make: (nodes, random) => {
+      const names = Array.from({ length: 20 }, (_, index) => `team-${index}`);
+      const deployments = names.flatMap((team) =>
+        classes((nodes * PODS_PER_NODE) / names.length, Math.max(2, nodes / 40), random, (up) => Math.ceil(up * 0.6), {
+          name: team,
+          spec: { nodeSelector: { "karpenter.sh/nodepool": team } },
+        }),
+      );
+      return { pools: names.map((team) => pool(AFTER, [...SIZES, ON_DEMAND], team)), deployments };
+    },
+  },
+  rollouts: {
+    about: "Deployments of many sizes go down by anything between nothing and nine tenths",
+    make: (nodes, random) => one(classes(nodes * PODS_PER_NODE, nodes / 2, random, (up) => Math.ceil(up * (0.1 + 0.9 * random.fraction())), { milliCpu: [200, 7_000] })),
+  },
+};
+
+function withSpec(object: KubeObject, spec: object): KubeObject {
+  const { spec: outer } = object as KubeObject & { readonly spec: { readonly template: { readonly spec: object } } };
+  const template = { ...outer.template, spec: { ...outer.template.spec, ...spec } };
+  return { ...object, spec: { ...outer, template } } as KubeObject;
+}
+
+function one(deployments: readonly Deployment[]): Made {
+  return { pools: [pool(AFTER, [...SIZES, ON_DEMAND])], deployments };
+}
+
+interface Drawn {
+  readonly name?: string;
+  readonly milliCpu?: readonly [number, number];
+  /** GiB for each pod; absent: one to eight for each core. */
+  readonly gib?: readonly [number, number];
+  readonly spec?: object;
+}
+
+/** About `pods` pods in so many Deployments of different requests, small ones more often than large. */
+function classes(
+  pods: number,
+  count: number,
+  random: Random,
+  down: (up: number) => number,
+  { name = "app", milliCpu: [least, most] = [200, 4_000], gib, spec }: Drawn = {},
+): readonly Deployment[] {
+  const kinds = Math.max(2, Math.min(2_000, Math.round(count)));
+  return Array.from({ length: kinds }, (_, index) => {
+    const up = Math.max(1, Math.round((pods / kinds) * (0.5 + random.fraction())));
+    const cpu = Math.round((least + (most - least) * random.fraction() ** 2) / 50) * 50;
+    const perPod = gib === undefined ? (cpu / 1_000) * (1 + 7 * random.fraction() ** 2) : gib[0] + (gib[1] - gib[0]) * random.fraction();
+    const requests = { cpu: `${cpu}m`, memory: `${Math.max(128, Math.round((perPod * 1_024) / 64) * 64)}Mi` };
+    return deployment(`${name}-${index}`, up, Math.min(up, down(up)), requests, spec === undefined ? {} : { spec });
+  });
+}
