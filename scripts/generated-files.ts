@@ -7,12 +7,7 @@ import { metricsPage } from "../src/operator/metrics-page.ts";
 import { settingsPage } from "../src/operator/settings-page.ts";
 import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
-
-export interface GeneratedFile {
-  /** From the project's root. */
-  readonly path: string;
-  readonly content: string;
-}
+import type { GeneratedFile } from "./generated-file.ts";
 
 export function generatedFiles(): readonly GeneratedFile[] {
   return [

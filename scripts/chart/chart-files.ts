@@ -10,7 +10,7 @@ import { customResourceDefinitions, fileNameOf } from "../../src/apis/crds/all.t
 import type { CustomResourceDefinition } from "../../src/apis/crds/definition.ts";
 import { webhookConfigurations } from "../../src/apis/hub/admission.ts";
 import { OPTIONS, type OptionDefinition } from "../../src/operator/options.ts";
-import type { GeneratedFile } from "../generated-files.ts";
+import type { GeneratedFile } from "../generated-file.ts";
 import { OLDER_VALUES, type OlderValue } from "./older-values.ts";
 import { rightsPage } from "./rights-page.ts";
 import { roleFiles } from "./roles.ts";
