@@ -96,6 +96,8 @@ describe("the chart", () => {
       "settings.schedulerConfig": "schedulerConfig",
       "settings.expirationRespectsBudgets": "expirationRespectsBudgets",
       "settings.consolidation.minSavings": "consolidationMinSavings",
+      "settings.consolidation.maxPayback": "consolidationMaxPayback",
+      "settings.expirationSpread": "expirationSpread",
       "settings.consolidation.replacementRest": "consolidationReplacementRest",
       "settings.consolidation.maxPodMoves": "consolidationMaxPodMoves",
       "settings.actOnRebalanceRecommendations": "actOnRebalance",

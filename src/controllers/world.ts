@@ -3,6 +3,7 @@
  * and a simulated side and one conformance suite; this file only puts them together.
  */
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
+import type { Budget } from "../apis/karpenter/nodepool.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Metrics } from "../base/metrics.ts";
@@ -30,6 +31,10 @@ export interface Settings {
   readonly clusterName: string;
   /** How much consolidation holds itself back. */
   readonly restraint: Restraint;
+  /** Over the nodes of all pools together, beside each pool's own. */
+  readonly clusterBudgets: readonly Budget[];
+  /** How much of their lifetime nodes may end early, so that those of one age do not end together. */
+  readonly expirationSpreadPercent: number;
   /** No voluntary disruption at all. */
   readonly pauseDisruption: boolean;
   /** v1 nodes that expire are replaced first, as beta's are. */

@@ -26,6 +26,7 @@ import type { Mirrors } from "../kube/mirror.ts";
 import { LiveMirrors } from "../kube/mirrors.ts";
 import { createRecorder } from "../kube/recorder.ts";
 import type { Transport } from "../kube/transport.ts";
+import { disruptionBudgets } from "./disruption-budgets.ts";
 import type { RootLogger } from "./logger.ts";
 import { loggingConfig } from "./logging-config.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics.ts";
@@ -205,9 +206,12 @@ export function settingsOf(options: Options): Settings {
     clusterName: options.clusterName,
     restraint: {
       minSavingsPercent: options.consolidationMinSavings,
+      maxPaybackMs: options.consolidationMaxPayback,
       replacementRestMs: options.consolidationReplacementRest,
       maxMovesPerPodHour: options.consolidationMaxPodMoves,
     },
+    clusterBudgets: disruptionBudgets(options.disruptionBudgets),
+    expirationSpreadPercent: options.expirationSpread,
     pauseDisruption: options.pauseDisruption,
     expirationRespectsBudgets: options.expirationRespectsBudgets,
     gates: {

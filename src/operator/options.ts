@@ -6,6 +6,7 @@
  * upstream: pkg/operator/options of the core and of the AWS provider.
  */
 import { parseDuration } from "../base/duration.ts";
+import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
 
 /** One setting. `acted` says what is not built yet; such a setting is logged when it is changed. */
@@ -20,6 +21,8 @@ export interface OptionDefinition {
   readonly values?: readonly string[];
   /** Smallest legal value: a number, or milliseconds for durations. */
   readonly min?: number;
+  /** Largest legal value of a number. */
+  readonly max?: number;
   readonly notActedOn?: string;
 }
 
@@ -170,6 +173,13 @@ export const OPTIONS = {
     "Percent of the price that a replacement must save; deletions always count. Ours; upstream: any saving.",
     { min: 0 },
   ),
+  consolidationMaxPayback: core(
+    "consolidation-max-payback",
+    "duration",
+    "4h",
+    "What a replacement costs while old and new nodes run side by side must be saved within so long. Ours; 0 = no limit.",
+    { min: 0 },
+  ),
   consolidationReplacementRest: core(
     "consolidation-replacement-rest",
     "duration",
@@ -184,6 +194,12 @@ export const OPTIONS = {
     "Times an hour that consolidation may move a workload's pods, on average. Ours.",
     { min: 1 },
   ),
+  disruptionBudgets: core(
+    "disruption-budgets",
+    "string",
+    "",
+    "Budgets over the nodes of all pools together, as a NodePool's disruption.budgets, in YAML or JSON. Ours.",
+  ),
   pauseDisruption: core(
     "pause-disruption",
     "boolean",
@@ -195,6 +211,13 @@ export const OPTIONS = {
     "boolean",
     "false",
     "v1 nodes that expire are replaced first, within budgets, as v1beta1 did. Ours; upstream ends them at once.",
+  ),
+  expirationSpread: core(
+    "expiration-spread",
+    "integer",
+    "0",
+    "Percent of its lifetime that a node may expire early, each by another share: nodes of one age do not go together. Ours.",
+    { min: 0, max: 90 },
   ),
   featureGates: core(
     "feature-gates",
@@ -261,9 +284,12 @@ export const OPTIONS = {
     "false",
     "Do not check permissions by dry-run calls.",
   ),
-  enableZonalShift: aws("enable-zonal-shift", "boolean", "false", "Follow ARC zonal shifts.", {
-    notActedOn: LATER,
-  }),
+  enableZonalShift: aws(
+    "enable-zonal-shift",
+    "boolean",
+    "false",
+    "Follow ARC zonal shifts: launch nothing in zones that traffic is shifted away from.",
+  ),
   amiRefreshInterval: aws(
     "ami-refresh-interval",
     "duration",
@@ -421,6 +447,8 @@ export function parseOptions(
   checkGates(parsed["featureGates"], errors);
   const problem = schedulerConfigProblem(String(parsed["schedulerConfig"] ?? ""));
   if (problem !== undefined) errors.push(`invalid scheduler-config: ${problem}`);
+  const budgets = disruptionBudgetsProblem(String(parsed["disruptionBudgets"] ?? ""));
+  if (budgets !== undefined) errors.push(`invalid disruption-budgets: ${budgets}`);
   if (errors.length > 0)
     throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
   return Object.freeze({ ...parsed, changed }) as unknown as Options;
@@ -462,7 +490,7 @@ function parseOne(
   definition: OptionDefinition,
   text: string,
 ): { value: unknown } | { error: string } {
-  const { type, values, min } = definition;
+  const { type, values, min, max } = definition;
   if (values !== undefined && !values.includes(text)) {
     return { error: `must be one of ${values.map((value) => JSON.stringify(value)).join(", ")}` };
   }
@@ -482,6 +510,7 @@ function parseOne(
   if (min !== undefined && value < min) {
     return { error: `must not be below ${type === "duration" ? `${min / 1_000}s` : min}` };
   }
+  if (max !== undefined && value > max) return { error: `must not be above ${max}` };
   return { value };
 }
 
@@ -504,7 +533,7 @@ function checkWebhookUrl(url: unknown, errors: string[]): void {
     errors.push(`invalid WEBHOOK_URL ${JSON.stringify(url)}: must be https://host:port`);
 }
 
-type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "notActedOn">>;
+type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "max" | "notActedOn">>;
 
 function core<T extends OptionDefinition["type"]>(
   flag: string,

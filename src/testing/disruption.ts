@@ -128,6 +128,8 @@ export interface MethodInputOptions
   > {
   /** Nodes of each pool that budgets allow. */
   readonly allowed?: number;
+  /** Of all pools together. */
+  readonly allowedInAll?: number;
   readonly types?: readonly InstanceType[];
   /** `nodes` are there beside the candidates' own. */
   readonly scheduling?: Partial<SchedulingInput>;
@@ -138,13 +140,14 @@ export function methodInput(
   options: MethodInputOptions = {},
 ): MethodInput {
   const { allowed = 10, types = TYPES, scheduling = {}, ...rest } = options;
+  const everywhere = { nodes: 10, disrupting: 0, allowed: options.allowedInAll ?? 1_000 };
   const nodes = [...candidates.map(({ node }) => node), ...(scheduling.nodes ?? [])];
   const pools = [...new Map(candidates.map(({ pool }) => [pool.id, pool])).values()];
   return {
     nowMs: NOW,
     candidates,
     allowances: new Map(
-      pools.map((pool) => [pool.id, { pool, nodes: 10, disrupting: 0, allowed }]),
+      pools.map((pool) => [pool.id, { pool, nodes: 10, disrupting: 0, allowed, everywhere }]),
     ),
     pdbs: [],
     spotToSpot: false,

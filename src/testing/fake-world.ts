@@ -46,7 +46,14 @@ const SETTINGS: Settings = {
   planner: DEFAULT_PLANNER,
   cpuRequestsMilli: 1_000,
   clusterName: "test",
-  restraint: { minSavingsPercent: 5, replacementRestMs: 60 * 60_000, maxMovesPerPodHour: 4 },
+  restraint: {
+    minSavingsPercent: 5,
+    maxPaybackMs: 4 * 60 * 60_000,
+    replacementRestMs: 60 * 60_000,
+    maxMovesPerPodHour: 4,
+  },
+  clusterBudgets: [],
+  expirationSpreadPercent: 0,
   pauseDisruption: false,
   expirationRespectsBudgets: false,
   gates: {

@@ -140,6 +140,8 @@ export function pictureOf(
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
       return pauseOf(named, settings.pauseDisruption);
     },
+    clusterBudgets: settings.clusterBudgets,
+    expirationSpreadPercent: settings.expirationSpreadPercent,
     ledger: new Ledger(settings.restraint),
     spotToSpot: settings.gates.spotToSpot,
   };

@@ -93,8 +93,9 @@ export function simulate(
 /** What is left out of what was played, where there was any of it. */
 export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">): string[] {
   const owners = new Map(pools.map(({ pool }) => [pool.id, pool]));
+  const spread = picture.expirationSpreadPercent;
   const ends = picture.nodes.filter(({ claim, poolId = "" }) => {
-    const end = claim === undefined ? undefined : expiry(claim, owners.get(poolId));
+    const end = claim === undefined ? undefined : expiry(claim, owners.get(poolId), spread);
     return end?.mode === "forceful" && end.atMs <= (fromRfc3339(to) ?? 0);
   }).length;
   const late = picture.nodes.filter(({ managed, initialized }) => managed && !initialized).length;

@@ -104,7 +104,7 @@ export function reportRound(world: World, { pools }: Surroundings, log: Logger):
     if (node.managed) world.events.publish(...node.pods.flatMap((pod) => graceOf(pod, nowMs)));
   }
   for (const { pool } of pools) {
-    const broken = brokenBudget(pool, nowMs);
+    const broken = brokenBudget(pool.disruption.budgets, nowMs);
     if (broken === undefined) continue;
     const error = `${broken}; no node of this pool is disrupted until it is corrected`;
     log.error("detected disruption budget errors", { ...poolFields(pool), error });
@@ -132,6 +132,8 @@ export function look(
     backingOff: queue.backingOff(world.clock.now()),
     paused: (pool: Pool) =>
       pauseOf(poolById(world, pool.id)?.native, world.settings.pauseDisruption),
+    clusterBudgets: world.settings.clusterBudgets,
+    expirationSpreadPercent: world.settings.expirationSpreadPercent,
     ledger,
     spotToSpot: world.settings.gates.spotToSpot,
   };
@@ -167,7 +169,8 @@ function report(
     { reason: reason.toLowerCase() },
     eligible,
   );
-  for (const { pool, nodes, disrupting, allowed: left } of allowed.values()) {
+  const { clusterBudgets } = world.settings;
+  for (const { pool, nodes, disrupting, allowed: left, everywhere } of allowed.values()) {
     const isReplaced =
       pool.disruption.expireMode === "voluntary" || world.settings.expirationRespectsBudgets;
     if (reason === "Expired" && !isReplaced) continue;
@@ -177,7 +180,11 @@ function report(
     const native = poolById(world, pool.id)?.native;
     if (native === undefined) continue;
     if (nodes > 0 && left === 0) {
-      const next = nextAllowed(pool, reason, { nodes, disrupting }, nowMs);
+      const budgets = [
+        { budgets: pool.disruption.budgets, nodes, disrupting },
+        { budgets: clusterBudgets, ...everywhere },
+      ];
+      const next = nextAllowed(budgets, reason, nowMs);
       world.events.publish(blockedByBudget(native, pool.generation, reason, next));
     }
   }

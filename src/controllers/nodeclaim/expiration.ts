@@ -46,7 +46,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim))
     return AWAIT_CHANGE;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
-  const end = expiry(claim, pool);
+  const end = expiry(claim, pool, world.settings.expirationSpreadPercent);
   const nowMs = world.clock.now();
   if (end === undefined || nowMs < end.atMs) {
     // Its pool may have been given more time since.

@@ -2,7 +2,7 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { allowances, brokenBudget } from "../disruption/budgets.ts";
-import { nextAllowed, windowOf } from "../disruption/calendar.ts";
+import { type Budgeted, nextAllowed, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/survey.ts";
 import type { Hold } from "./hold.ts";
@@ -59,14 +59,22 @@ export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason):
 }
 
 function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
-  const { nowMs, nodes } = picture;
-  const allowance = allowances([pool], nodes, reason, nowMs).get(pool.id);
-  const { allowed = 0, disrupting = 0, nodes: count = 0 } = allowance ?? {};
+  const { nowMs, nodes, clusterBudgets } = picture;
+  const pools = [pool];
+  const allowance = allowances({ pools, nodes, reason, nowMs, clusterBudgets }).get(pool.id);
+  const { allowed = 0, disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);
   if (pause !== undefined) return { ...head, allowed: 0, says: pause.message };
   // Of no nodes every share is none: what holds for the first one is told.
-  const next = nextAllowed(pool, reason, { nodes: Math.max(1, count), disrupting }, nowMs);
+  const own = { budgets: pool.disruption.budgets, nodes: Math.max(1, count), disrupting };
+  const all = {
+    budgets: clusterBudgets,
+    nodes: Math.max(1, everywhere?.nodes ?? 0),
+    disrupting: everywhere?.disrupting ?? 0,
+  };
+  const next = nextAllowed([own, all], reason, nowMs);
+  const whose = blame(own, all, reason, nowMs);
   switch (next.when) {
     case "now": {
       const says =
@@ -76,18 +84,30 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
       return { ...head, says, nextAllowedDisruption: toRfc3339(nowMs) };
     }
     case "busy": {
-      const says = `budgets are used up by ${disrupting} node(s) that are not ready or on their way out`;
+      const by = disrupting >= all.disrupting ? disrupting : all.disrupting;
+      const says = `${whose} are used up by ${by} node(s) that are not ready or on their way out`;
       return { ...head, says };
     }
     case "at": {
       const at = toRfc3339(next.atMs);
-      return { ...head, says: `budgets allow none until ${at}`, nextAllowedDisruption: at };
+      return { ...head, says: `${whose} allow none until ${at}`, nextAllowedDisruption: at };
     }
     case "never":
-      return { ...head, says: "budgets allow none, and no window of theirs ends that" };
+      return { ...head, says: `${whose} allow none, and no window of theirs ends that` };
     case "broken":
-      return { ...head, says: brokenBudget(pool, nowMs) ?? "a budget cannot be read" };
+      return {
+        ...head,
+        says: brokenBudget(pool.disruption.budgets, nowMs) ?? "a budget cannot be read",
+      };
   }
+}
+
+/** Whose budgets are in the way; the pool's own where both are. */
+function blame(own: Budgeted, all: Budgeted, reason: CommandReason, nowMs: number): string {
+  const isOwn = nextAllowed([own], reason, nowMs).when !== "now";
+  return isOwn || nextAllowed([all], reason, nowMs).when === "now"
+    ? "budgets"
+    : "the cluster's budgets (disruption-budgets)";
 }
 
 /** Undefined when a node of the pool may go for this reason as far as budgets say. */

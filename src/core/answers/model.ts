@@ -128,7 +128,7 @@ function repainted(
 ): Model {
   const { picture, pools } = model;
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
-  const marked = nodes.map((node) => withMarks(node, owners, model.marksExpired, nowMs));
+  const marked = nodes.map((node) => withMarks(node, owners, model, nowMs));
   const usable = new Set(picture.scheduling.pools.map(({ pool }) => pool.id));
   const used = pools.map((one) => ({ ...one, usage: usageOf(marked, one.pool.id) }));
   const scheduling = {
@@ -159,7 +159,7 @@ function repainted(
 function withMarks(
   node: NodeView,
   owners: ReadonlyMap<string, PoolInput>,
-  marksExpired: boolean,
+  { marksExpired, picture: { expirationSpreadPercent } }: Model,
   nowMs: number,
 ): NodeView {
   const { claim } = node;
@@ -168,7 +168,7 @@ function withMarks(
   const type = claimGeneration(claim) === "v1" ? "Consolidatable" : "Empty";
   const verdict = type === "Empty" ? empty(claim, pool, node) : consolidatable(claim, pool, nowMs);
   let marked = marking(claim, type, verdict.state === "set", nowMs);
-  const end = expiry(claim, pool);
+  const end = expiry(claim, pool, expirationSpreadPercent);
   const isMarked = end?.mode === "voluntary" || (marksExpired && pool.replicas === undefined);
   if (isMarked && end !== undefined) marked = marking(marked, "Expired", end.atMs <= nowMs, nowMs);
   return marked === claim ? node : { ...node, claim: marked };

@@ -77,7 +77,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
   const alone =
     removal !== undefined || candidate === undefined ? undefined : aloneCommand(picture, candidate);
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
-  const end = expiry(claim, pool);
+  const end = expiry(claim, pool, picture.expirationSpreadPercent);
   const type = candidate === undefined ? undefined : launchChoice(candidate, types);
   return {
     kind: "Node",

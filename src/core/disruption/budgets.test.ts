@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { Pool } from "../../apis/hub/pool.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { nodeClaim, nodeView, pool } from "../../testing/builders.ts";
+import type { NodeView } from "../state/node-view.ts";
 import { allowances, allowedDisruptions, brokenBudget, isActive } from "./budgets.ts";
 
 const MONDAY_9 = Date.UTC(2026, 0, 5, 9, 0, 0);
@@ -20,6 +22,9 @@ function view(name: string, options: { deleting?: boolean } = {}) {
   });
 }
 
+const allowed = (pools: Pool[], nodes: NodeView[], clusterBudgets: Budget[] = []) =>
+  allowances({ pools, nodes, reason: "Empty", nowMs: MONDAY_9, clusterBudgets });
+
 describe("disruption budgets", () => {
   it.each([
     [[{ nodes: "10%" }], 1],
@@ -33,7 +38,7 @@ describe("disruption budgets", () => {
     [[{ nodes: "many" }], undefined],
     [[{ nodes: "1", schedule: "nonsense", duration: "1h" }], undefined],
   ] as [Budget[], number | undefined][])("%j allow %s of 5 empty nodes", (budgets, expected) => {
-    expect(allowedDisruptions(withBudgets(...budgets), "Empty", 5, MONDAY_9)).toBe(expected);
+    expect(allowedDisruptions(budgets, "Empty", 5, MONDAY_9)).toBe(expected);
   });
 
   it("opens a scheduled budget at its hit and closes it when its duration is over", () => {
@@ -58,21 +63,31 @@ describe("disruption budgets", () => {
   it("counts nodes that leave already against what is allowed", () => {
     const nodes = [view("a", { deleting: true }), view("b"), view("c")];
     const owner = withBudgets({ nodes: "50%" });
-    const found = allowances([owner], nodes, "Empty", MONDAY_9).get(owner.id);
+    const found = allowed([owner], nodes).get(owner.id);
     expect(found).toMatchObject({ nodes: 3, disrupting: 1, allowed: 1 });
+  });
+
+  it("counts the cluster's budgets over all pools, and lets the stricter win", () => {
+    const nodes = [view("a", { deleting: true }), view("b"), view("c")];
+    const generous = withBudgets({ nodes: "100%" });
+    const other = pool({ name: "other", id: "NodePool/other" });
+    const found = allowed([generous, other], nodes, [{ nodes: "2" }]);
+    const everywhere = { nodes: 3, disrupting: 1, allowed: 1 };
+    expect(found.get(generous.id)).toMatchObject({ disrupting: 1, allowed: 1, everywhere });
+    expect(found.get("NodePool/other")).toMatchObject({ nodes: 0, everywhere });
+    const shut = allowed([generous], nodes, [
+      { nodes: "0", schedule: "0 9 * * *", duration: "1h" },
+    ]);
+    expect(shut.get(generous.id)?.allowed).toBe(0);
   });
 
   it("allows nothing in a pool with a budget that cannot be read", () => {
     const owner = withBudgets({ nodes: "100%" }, { nodes: "5", schedule: "x", duration: "1h" });
-    expect(allowances([owner], [view("a")], "Empty", MONDAY_9).get(owner.id)?.allowed).toBe(0);
+    expect(allowed([owner], [view("a")]).get(owner.id)?.allowed).toBe(0);
   });
 
   it("names the budget that cannot be read, with its value", () => {
-    const broken = (budget: Budget) =>
-      brokenBudget(
-        pool({ disruption: { ...pool().disruption, budgets: [{ nodes: "1" }, budget] } }),
-        0,
-      );
+    const broken = (budget: Budget) => brokenBudget([{ nodes: "1" }, budget], 0);
     expect(broken({ nodes: "10%" })).toBeUndefined();
     expect(broken({ nodes: "ten" })).toBe(
       'spec.disruption.budgets[1].nodes: "ten" is neither a count nor a percentage',

@@ -1,6 +1,7 @@
 /**
  * How many nodes of each pool may be disrupted now: the strictest budget that is active and about the
- * reason, less what is already down. A budget that cannot be read allows nothing.
+ * reason, less what is already down. A budget that cannot be read allows nothing. The cluster may have
+ * budgets too, of the same shape (ours): they are about the nodes of all pools together.
  * upstream: pkg/controllers/disruption/helpers.go (BuildDisruptionBudgetMapping), pkg/apis/v1/nodepool.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -11,8 +12,8 @@ import { parseDuration } from "../../base/duration.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
 
-export interface PoolAllowance {
-  readonly pool: Pool;
+/** What budgets leave of the nodes they are about. */
+export interface Share {
   /** Nodes that count: ours, initialized, not ending already. */
   readonly nodes: number;
   /** Of those: not Ready, or leaving. */
@@ -21,39 +22,59 @@ export interface PoolAllowance {
   readonly allowed: number;
 }
 
+/** `allowed`: by the cluster's budgets too. */
+export interface PoolAllowance extends Share {
+  readonly pool: Pool;
+  /** Of all pools together, by the cluster's own budgets: the same in each. */
+  readonly everywhere: Share;
+}
+
+export interface AllowancesInput {
+  readonly pools: readonly Pool[];
+  readonly nodes: readonly NodeView[];
+  readonly reason: CommandReason;
+  readonly nowMs: number;
+  /** The cluster's own budgets. */
+  readonly clusterBudgets: readonly Budget[];
+}
+
 const UNLIMITED = 2 ** 31 - 1;
 
 /** By pool id. */
-export function allowances(
-  pools: readonly Pool[],
-  nodes: readonly NodeView[],
-  reason: CommandReason,
-  nowMs: number,
-): ReadonlyMap<string, PoolAllowance> {
-  const result = new Map<string, PoolAllowance>();
-  for (const pool of pools) {
-    const own = nodes.filter((node) => node.poolId === pool.id && counts(node));
+export function allowances({
+  pools,
+  nodes,
+  reason,
+  nowMs,
+  clusterBudgets,
+}: AllowancesInput): ReadonlyMap<string, PoolAllowance> {
+  const counted = nodes.filter(counts);
+  const share = (budgets: readonly Budget[], own: readonly NodeView[]): Share => {
     const disrupting = own.filter((node) => node.deleting || !isReady(node)).length;
-    const allowed = allowedDisruptions(pool, reason, own.length, nowMs) ?? 0;
-    result.set(pool.id, {
-      pool,
-      nodes: own.length,
-      disrupting,
-      allowed: Math.max(0, allowed - disrupting),
-    });
-  }
-  return result;
+    const allowed = allowedDisruptions(budgets, reason, own.length, nowMs) ?? 0;
+    return { nodes: own.length, disrupting, allowed: Math.max(0, allowed - disrupting) };
+  };
+  const everywhere = share(clusterBudgets, counted);
+  const byPool = new Map<string, NodeView[]>(pools.map(({ id }) => [id, []]));
+  for (const node of counted) byPool.get(node.poolId ?? "")?.push(node);
+  return new Map(
+    pools.map((pool) => {
+      const own = share(pool.disruption.budgets, byPool.get(pool.id) ?? []);
+      const allowed = Math.min(own.allowed, everywhere.allowed);
+      return [pool.id, { ...own, pool, allowed, everywhere }];
+    }),
+  );
 }
 
-/** The strictest budget of a pool with `nodes` nodes; undefined when one of its budgets is broken. */
+/** The strictest budget, of so many nodes; undefined when one of the budgets is broken. */
 export function allowedDisruptions(
-  pool: Pool,
+  budgets: readonly Budget[],
   reason: CommandReason,
   nodes: number,
   nowMs: number,
 ): number | undefined {
   let allowed = UNLIMITED;
-  for (const budget of pool.disruption.budgets) {
+  for (const budget of budgets) {
     if (budget.reasons?.some((one) => one === reason) === false) continue;
     const active = isActive(budget, nowMs);
     const most = amount(budget.nodes, nodes);
@@ -63,10 +84,14 @@ export function allowedDisruptions(
   return allowed;
 }
 
-/** Why a pool's budgets allow nothing at all: the first that cannot be read, by field and value. */
-export function brokenBudget(pool: Pool, nowMs: number): string | undefined {
-  for (const [index, budget] of pool.disruption.budgets.entries()) {
-    const field = `spec.disruption.budgets[${index}]`;
+/** Why budgets allow nothing at all: the first that cannot be read, by field (below `path`) and value. */
+export function brokenBudget(
+  budgets: readonly Budget[],
+  nowMs: number,
+  path = "spec.disruption.budgets",
+): string | undefined {
+  for (const [index, budget] of budgets.entries()) {
+    const field = `${path}[${index}]`;
     if (amount(budget.nodes, 0) === undefined)
       return `${field}.nodes: ${JSON.stringify(budget.nodes)} is neither a count nor a percentage`;
     if (isActive(budget, nowMs) === undefined) {

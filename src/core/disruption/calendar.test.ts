@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { pool } from "../../testing/builders.ts";
 import { nextAllowed, windowOf } from "./calendar.ts";
 
 const at = (text: string) => fromRfc3339(text) as number;
@@ -46,11 +45,13 @@ describe("a budget's window", () => {
 });
 
 describe("the next allowed disruption", () => {
-  const next = (budgets: readonly Budget[], nodes = 10, disrupting = 0) => {
+  const next = (budgets: readonly Budget[], disrupting = 0, cluster: readonly Budget[] = []) => {
     const found = nextAllowed(
-      pool({ disruption: { ...pool().disruption, budgets } }),
+      [
+        { budgets, nodes: 10, disrupting },
+        { budgets: cluster, nodes: 20, disrupting },
+      ],
       "Underutilized",
-      { nodes, disrupting },
       at("2026-01-05T12:00:00Z"),
     );
     return found.when === "at" ? toRfc3339(found.atMs) : found.when;
@@ -76,6 +77,15 @@ describe("the next allowed disruption", () => {
     ],
     ["a budget that cannot be read", [{ nodes: "few" }], 0, "broken"],
   ])("with %s", (_, budgets, disrupting, expected) => {
-    expect(next(budgets, 10, disrupting)).toBe(expected);
+    expect(next(budgets, disrupting)).toBe(expected);
+  });
+
+  it("comes when the pool's and the cluster's windows both allow it", () => {
+    const closed = (hour: number): readonly Budget[] => [
+      { nodes: "0", schedule: `0 ${hour} * * *`, duration: "4h" },
+    ];
+    expect(next(closed(10), 0, closed(13))).toBe("2026-01-05T17:00:00Z");
+    expect(next([], 0, [{ nodes: "0" }])).toBe("never");
+    expect(next([{ nodes: "10%" }], 1, [{ nodes: "50%" }])).toBe("busy");
   });
 });

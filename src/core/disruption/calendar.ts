@@ -2,7 +2,6 @@
  * Budgets over time: when a window opens or closes, and when a pool may next lose a node. For answers to
  * people; decisions only ask what holds now (budgets.ts).
  */
-import type { Pool } from "../../apis/hub/pool.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
@@ -42,27 +41,49 @@ export type NextAllowed =
   | { readonly when: "now" | "busy" | "never" | "broken" }
   | { readonly when: "at"; readonly atMs: number };
 
-/** When the pool's budgets next let a node go for this reason. */
+/** Budgets with the nodes that they are about: a pool's own, or the cluster's. */
+export interface Budgeted {
+  readonly budgets: readonly Budget[];
+  readonly nodes: number;
+  readonly disrupting: number;
+}
+
+/** When all of these next let a node go for this reason. */
 export function nextAllowed(
-  pool: Pool,
+  all: readonly Budgeted[],
   reason: CommandReason,
-  { nodes, disrupting }: { readonly nodes: number; readonly disrupting: number },
   nowMs: number,
 ): NextAllowed {
-  const now = allowedDisruptions(pool, reason, nodes, nowMs);
-  if (now === undefined) return { when: "broken" };
-  if (now > disrupting) return { when: "now" };
-  if (now > 0) return { when: "busy" };
+  const now = stateAt(all, reason, nowMs);
+  if (now === "broken") return { when: "broken" };
+  if (now !== "closed") return { when: now === "open" ? "now" : "busy" };
+  const budgets = all.flatMap((one) => one.budgets);
   let someMs: number | undefined;
   let atMs: number | undefined = nowMs;
   for (let count = 0; count < MOST_WINDOWS; count++) {
-    atMs = nextChange(pool.disruption.budgets, atMs);
+    atMs = nextChange(budgets, atMs);
     if (atMs === undefined || atMs > nowMs + HORIZON_MS) break;
-    const allowed = allowedDisruptions(pool, reason, nodes, atMs) ?? 0;
-    if (allowed > disrupting) return { when: "at", atMs };
-    if (allowed > 0) someMs ??= atMs;
+    const state = stateAt(all, reason, atMs);
+    if (state === "open") return { when: "at", atMs };
+    if (state === "used up") someMs ??= atMs;
   }
   return someMs === undefined ? { when: "never" } : { when: "at", atMs: someMs };
+}
+
+/** `used up`: they allow some, but not more than are down already. */
+function stateAt(
+  all: readonly Budgeted[],
+  reason: CommandReason,
+  atMs: number,
+): "broken" | "closed" | "used up" | "open" {
+  let state: "used up" | "open" = "open";
+  for (const { budgets, nodes, disrupting } of all) {
+    const allowed = allowedDisruptions(budgets, reason, nodes, atMs);
+    if (allowed === undefined) return "broken";
+    if (allowed === 0) return "closed";
+    if (allowed <= disrupting) state = "used up";
+  }
+  return state;
 }
 
 function nextChange(budgets: readonly Budget[], nowMs: number): number | undefined {

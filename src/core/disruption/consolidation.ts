@@ -15,7 +15,7 @@ import { describeVerdict, weigh } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
 import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
 import type { Command, Verdict } from "./command.ts";
-import type { MethodInput, Rejection } from "./methods/method.ts";
+import { budgetCounter, type MethodInput, type Rejection } from "./methods/method.ts";
 import type { Simulation } from "./simulate.ts";
 
 /** Most nodes that may come in the place of others in one move. Older generations know of one only. */
@@ -163,9 +163,8 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
   const still = input.candidates.filter((one) => names.has(one.node.name) && isConsolidatable(one));
   if (still.length < names.size) return "churn";
   if (command.generation === "alpha" && input.alphaBusy) return "budget";
-  for (const [id, { allowed }] of input.allowances) {
-    if (still.filter(({ pool }) => pool.id === id).length > allowed) return "budget";
-  }
+  const budgets = budgetCounter(input.allowances);
+  if (!still.every((one) => budgets.take(one))) return "budget";
   const { replacements, targets, homeless, unsettled } = input.simulator.without(still, {
     belowMicroUsd: command.belowMicroUsd,
   });

@@ -6,7 +6,12 @@ import type { Command } from "./command.ts";
 import { Ledger } from "./ledger.ts";
 
 const HOUR_MS = 60 * 60_000;
-const restraint = { minSavingsPercent: 5, replacementRestMs: HOUR_MS, maxMovesPerPodHour: 2 };
+const restraint = {
+  minSavingsPercent: 5,
+  maxPaybackMs: 4 * HOUR_MS,
+  replacementRestMs: HOUR_MS,
+  maxMovesPerPodHour: 2,
+};
 
 /** Takes the nodes away, for one at this price or for none. */
 function command(candidates: readonly Candidate[], priceMicroUsd?: number): Command {
@@ -35,6 +40,22 @@ describe("the ledger of consolidation", () => {
     );
     expect(objection(ledger, command([node], 0.95 * node.priceMicroUsd))).toBeUndefined();
     expect(objection(ledger, command([node]))).toBeUndefined();
+  });
+
+  it("wants the cost of old and new nodes side by side to be saved in time", () => {
+    const slow = pod({ nodeName: "a", spec: { terminationGracePeriodSeconds: 3_600 } });
+    const node = { ...candidate("a"), reschedulablePods: [slow] };
+    const saving = (share: number) => command([node], (1 - share) * node.priceMicroUsd);
+    expect(objection(new Ledger(restraint), saving(0.1))).toMatch(
+      /^Can't save within 4h0m0s what 1h[0-9]m0s of old and new nodes side by side cost, only within 9h[0-9]+m0s$/,
+    );
+    expect(objection(new Ledger(restraint), saving(0.5))).toBeUndefined();
+    expect(objection(new Ledger({ ...restraint, maxPaybackMs: 0 }), saving(0.1))).toBeUndefined();
+    const grace = { ...node.claim.spec, terminationGracePeriod: "10m" };
+    const bounded = { ...node, claim: { ...node.claim, spec: grace } };
+    expect(
+      objection(new Ledger(restraint), command([bounded], 0.9 * node.priceMicroUsd)),
+    ).toBeUndefined();
   });
 
   it("does not replace again what came in place of another a while ago", () => {

@@ -6,13 +6,17 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { formatDuration } from "../../base/duration.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
+import { paybackOf } from "./payback.ts";
 import { madeFor } from "./record.ts";
 
 export interface Restraint {
   /** A replacement must save at least this much of what it replaces, in percent. */
   readonly minSavingsPercent: number;
+  /** What running old and new nodes side by side costs must be saved within so long. 0: no limit. */
+  readonly maxPaybackMs: number;
   /** A node that came in place of others is not replaced again for so long; it may still be removed. */
   readonly replacementRestMs: number;
   /** Consolidation moves no more than so many pods of a workload in an hour, for each that it has. */
@@ -51,6 +55,7 @@ export class Ledger {
   objection(command: Command, nodes: () => readonly NodeView[], nowMs: number): string | undefined {
     return (
       this.#tooSmall(command) ??
+      this.#tooDear(command) ??
       this.#tooSoon(command, nowMs) ??
       this.#tooOften(command, nodes, nowMs)
     );
@@ -77,6 +82,16 @@ export class Ledger {
     const { minSavingsPercent } = this.#restraint;
     if (percent >= minSavingsPercent) return undefined;
     return `Can't replace with a node that is cheaper by ${minSavingsPercent}%, only by ${percent.toFixed(1)}%`;
+  }
+
+  #tooDear(command: Command): string | undefined {
+    const { maxPaybackMs } = this.#restraint;
+    const payback = paybackOf(command);
+    if (maxPaybackMs === 0 || payback === undefined) return undefined;
+    const { overlapMs, earnedMs } = payback;
+    if (earnedMs <= maxPaybackMs) return undefined;
+    const only = Number.isFinite(earnedMs) ? `, only within ${inMinutes(earnedMs)}` : "";
+    return `Can't save within ${formatDuration(maxPaybackMs)} what ${inMinutes(overlapMs)} of old and new nodes side by side cost${only}`;
   }
 
   #tooSoon({ candidates, replacements }: Command, nowMs: number): string | undefined {
@@ -110,6 +125,10 @@ export class Ledger {
     }
     return undefined;
   }
+}
+
+function inMinutes(ms: number): string {
+  return formatDuration(Math.ceil(ms / 60_000) * 60_000);
 }
 
 function ownerOf({ metadata }: Pod) {

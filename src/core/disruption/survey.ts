@@ -6,6 +6,7 @@ import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
+import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
@@ -35,6 +36,10 @@ export interface Picture {
   /** Pools (by id) whose replacements failed of late. */
   readonly backingOff: ReadonlySet<string>;
   readonly paused: (pool: Pool) => Block | undefined;
+  /** Over the nodes of all pools together, beside each pool's own. */
+  readonly clusterBudgets: readonly Budget[];
+  /** How much of their lifetime nodes may end early. */
+  readonly expirationSpreadPercent: number;
   readonly ledger: Ledger;
   readonly spotToSpot: boolean;
 }
@@ -56,12 +61,13 @@ export function survey(
       const own = picture.staticPools.find(({ pool }) => pool.id === id);
       return own === undefined ? undefined : planStaticNodes(picture.scheduling, own, count);
     },
-    allowances: allowances(
-      pools.map(({ pool }) => pool),
+    allowances: allowances({
+      pools: pools.map(({ pool }) => pool),
       nodes,
       reason,
       nowMs,
-    ),
+      clusterBudgets: picture.clusterBudgets,
+    }),
     pdbs,
     simulator,
     objection: (command) => ledger.objection(command, () => nodes, nowMs),

@@ -97,18 +97,24 @@ export function nextSlice(
   };
 }
 
-/** Takes candidates as the budgets of their pools allow: one `take` after the other counts. */
+/**
+ * Takes candidates as the budgets of their pools and of the cluster allow: one `take` after the other
+ * counts.
+ */
 export function budgetCounter(allowances: MethodInput["allowances"]): {
   take(candidate: Candidate): boolean;
   left(candidate: Candidate): number;
 } {
-  const left = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
+  const own = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
+  let everywhere = [...allowances.values()][0]?.everywhere.allowed ?? 0;
+  const left = ({ pool }: Candidate) => Math.min(own.get(pool.id) ?? 0, everywhere);
   return {
-    left: ({ pool }) => left.get(pool.id) ?? 0,
-    take: ({ pool }) => {
-      const allowed = left.get(pool.id) ?? 0;
-      left.set(pool.id, allowed - 1);
-      return allowed > 0;
+    left,
+    take: (candidate) => {
+      if (left(candidate) <= 0) return false;
+      own.set(candidate.pool.id, (own.get(candidate.pool.id) ?? 0) - 1);
+      everywhere--;
+      return true;
     },
   };
 }

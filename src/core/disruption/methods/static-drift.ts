@@ -7,7 +7,7 @@ import { isTrue } from "../../../apis/karpenter/conditions.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
-import type { Method, MethodInput, Proposal } from "./method.ts";
+import { budgetCounter, type Method, type MethodInput, type Proposal } from "./method.ts";
 
 const isEligible = ({ claim, pool }: Candidate) =>
   pool.replicas !== undefined && isTrue(claim, "Drifted");
@@ -27,6 +27,7 @@ export const staticDrift: Method = {
 function propose(input: MethodInput): Proposal {
   const drifted = input.candidates.filter(isEligible);
   const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
+  const budgets = budgetCounter(input.allowances);
   const commands: Command[] = [];
   for (const id of [...pools.keys()].sort()) {
     if (input.backingOff.has(id)) continue;
@@ -34,11 +35,12 @@ function propose(input: MethodInput): Proposal {
     const { active, leavingByCommand, deleting } = countStatic(pool, input.nodes);
     // A pool on its way to another size comes first.
     if (active.length + leavingByCommand !== pool.replicas) continue;
-    const allowed = input.allowances.get(id)?.allowed ?? 0;
-    const own = drifted.filter((one) => one.pool.id === id).slice(0, allowed);
-    if (own.length === 0) continue;
+    const own = drifted.filter((one) => one.pool.id === id);
     const room = roomFor(pool, active.length + leavingByCommand + deleting);
-    const chosen = own.slice(0, Math.max(1, room));
+    const chosen: Candidate[] = [];
+    for (const one of own)
+      if (chosen.length < Math.max(1, room) && budgets.take(one)) chosen.push(one);
+    if (chosen.length === 0) continue;
     const replacements = input.planStatic(id, Math.min(room, chosen.length));
     if (replacements === undefined) continue;
     if (room > 0 && replacements.length < chosen.length) continue;

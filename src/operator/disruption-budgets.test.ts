@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { disruptionBudgets, disruptionBudgetsProblem } from "./disruption-budgets.ts";
+
+describe("the cluster's disruption budgets", () => {
+  it("are written as a NodePool's, in YAML or JSON, a count also as a number", () => {
+    const yaml = `
+      - nodes: 3
+      - { nodes: "0", schedule: "CRON_TZ=Europe/Zurich 0 8 * * mon-fri", duration: 10h, reasons: [Drifted] }`;
+    expect(disruptionBudgetsProblem(yaml)).toBeUndefined();
+    expect(disruptionBudgets(yaml)).toMatchObject([{ nodes: "3" }, { reasons: ["Drifted"] }]);
+    expect(disruptionBudgets('[{"nodes":"10%"}]')).toEqual([{ nodes: "10%" }]);
+    expect(disruptionBudgets("")).toEqual([]);
+  });
+
+  it.each([
+    ["nodes: 3", "must be a list of budgets, such as [{nodes: 10%}]"],
+    ["[{}]", "budgets[0].nodes: must be a count or a percentage"],
+    ["[{nodes: few}]", 'budgets[0].nodes: "few" is neither a count nor a percentage'],
+    ["[{nodes: 1, pods: 2}]", "budgets[0].pods: there is no such field"],
+    ["[{nodes: 1, duration: 1h}]", "budgets[0]: schedule and duration come together"],
+    [
+      "[{nodes: 1, reasons: [Old]}]",
+      "budgets[0].reasons: must be of Underutilized, Empty, Drifted",
+    ],
+    [
+      "[{nodes: 1, schedule: at noon, duration: 1h}]",
+      'budgets[0]: schedule "at noon" with duration "1h" cannot be read',
+    ],
+  ])("%s is refused with its field: %s", (text, problem) => {
+    expect(disruptionBudgetsProblem(text)).toBe(problem);
+  });
+});

@@ -1,0 +1,55 @@
+/** DISRUPTION_BUDGETS: budgets of the whole cluster, each as one of a NodePool. YAML or JSON. */
+import { parse } from "yaml";
+import type { Budget } from "../apis/karpenter/nodepool.ts";
+import { brokenBudget } from "../core/disruption/budgets.ts";
+
+const REASONS = ["Underutilized", "Empty", "Drifted"];
+const FIELDS = ["nodes", "reasons", "schedule", "duration"];
+
+/** What is wrong with the text, by field; undefined: nothing. */
+export function disruptionBudgetsProblem(text: string): string | undefined {
+  let given: unknown;
+  try {
+    given = read(text);
+  } catch (error) {
+    return (error as Error).message.split("\n")[0];
+  }
+  if (!Array.isArray(given)) return "must be a list of budgets, such as [{nodes: 10%}]";
+  const problem = given.map(problemOf).find((one) => one !== undefined);
+  return problem ?? brokenBudget(given as Budget[], 0, "budgets");
+}
+
+/** Of a text without problems. */
+export function disruptionBudgets(text: string): readonly Budget[] {
+  return read(text) as Budget[];
+}
+
+function read(text: string): unknown {
+  if (text.trim() === "") return [];
+  const given: unknown = parse(text);
+  // A count may be written as a number.
+  if (!Array.isArray(given)) return given;
+  return given.map((one: unknown) =>
+    isObject(one) && typeof one["nodes"] === "number"
+      ? { ...one, nodes: String(one["nodes"]) }
+      : one,
+  );
+}
+
+function problemOf(budget: unknown, index: number): string | undefined {
+  const field = `budgets[${index}]`;
+  if (!isObject(budget)) return `${field}: must be an object with nodes`;
+  const { nodes, reasons, schedule, duration } = budget;
+  const unknown = Object.keys(budget).find((key) => !FIELDS.includes(key));
+  if (unknown !== undefined) return `${field}.${unknown}: there is no such field`;
+  if (typeof nodes !== "string") return `${field}.nodes: must be a count or a percentage`;
+  if ((schedule === undefined) !== (duration === undefined))
+    return `${field}: schedule and duration come together`;
+  if (reasons === undefined) return undefined;
+  const isKnown = Array.isArray(reasons) && reasons.every((one) => REASONS.includes(one));
+  return isKnown ? undefined : `${field}.reasons: must be of ${REASONS.join(", ")}`;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
