@@ -13,6 +13,7 @@ export const CONTROLLER_POLICIES = [
   { file: "iam-integration", name: "IAMIntegration" },
   { file: "eks-integration", name: "EKSIntegration" },
   { file: "interruption", name: "Interruption" },
+  { file: "zonal-shift", name: "ZonalShift" },
   { file: "resource-discovery", name: "ResourceDiscovery" },
   { file: "former-generations", name: "FormerGenerations", condition: "ServesFormerGenerations" },
 ] as const;

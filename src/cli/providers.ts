@@ -52,6 +52,7 @@ export function awsProviderOf(
       podEni: options.podEni,
       actOnRebalance: options.actOnRebalance,
       disableDryRun: options.disableDryRun,
+      zonalShift: options.enableZonalShift,
       reservedCapacity: isGateOpen(options.featureGates, "ReservedCapacity"),
     },
   });

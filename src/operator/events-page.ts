@@ -75,6 +75,8 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...interruption.terminating(both),
     aws.nodeClassNotFound(claim()),
     aws.waitingOnNodeClaims(object("EC2NodeClass"), ["<name>"]),
+    aws.zonalShiftActive(object("NodePool"), "<zone id>"),
+    aws.zonalShiftCleared(object("NodePool"), "<zone id>"),
   ];
 }
 

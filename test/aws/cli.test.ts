@@ -53,6 +53,21 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(await json<string>(line)).toMatch(/^https:\/\//);
   });
 
+  it("shifts traffic away from a zone, shows it, and takes it back", async () => {
+    const arn = aws.state.cluster.arn ?? "";
+    const zone = aws.state.zones[0]?.ZoneId ?? "";
+    const start = `arc-zonal-shift start-zonal-shift --resource-identifier ${arn} --away-from ${zone} --expires-in 3h --comment 'power fails'`;
+    const { zonalShiftId, status } = await json<{ zonalShiftId: string; status: string }>(start);
+    expect(status).toBe("ACTIVE");
+    const shown = `arc-zonal-shift get-managed-resource --resource-identifier ${arn}`;
+    expect(await json(shown)).toMatchObject({
+      zonalShifts: [{ awayFrom: zone, appliedStatus: "APPLIED", zonalShiftId }],
+    });
+    await json(`arc-zonal-shift cancel-zonal-shift --zonal-shift-id ${zonalShiftId}`);
+    expect(await json(`${shown} --query zonalShifts`)).toEqual([]);
+    expect(await text("arc-zonal-shift list-zonal-shifts --query items[].status")).toBe("CANCELED");
+  });
+
   it("finds an instance by the private DNS name of its node (S4-17)", async () => {
     const [record] = aws.state.instances.values();
     const query = `Reservations[].Instances[?PrivateDnsName == '${record?.privateDnsName}'].InstanceId`;

@@ -29,6 +29,7 @@ locals {
       IAMIntegration    = "iam-integration"
       EKSIntegration    = "eks-integration"
       Interruption      = "interruption"
+      ZonalShift        = "zonal-shift"
       ResourceDiscovery = "resource-discovery"
     },
     var.former_generations ? { FormerGenerations = "former-generations" } : {},

@@ -22,6 +22,7 @@ import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.t
 import { Prices } from "../../providers/aws/pricing/pricing.ts";
 import { refreshPrices } from "../../providers/aws/pricing/refresh.ts";
 import { CapacityReservations } from "../../providers/aws/reservation/reservations.ts";
+import { ZonalShifts } from "../../providers/aws/zonalshift/zonal-shifts.ts";
 import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -76,6 +77,7 @@ export async function awsCatalogue(region: string, manifests: Manifests): Promis
     prices,
     unavailable: new UnavailableOfferings(clock, SILENT),
     reservations: new CapacityReservations({ ec2: api.ec2, clock, log: SILENT }),
+    shifts: new ZonalShifts(clock),
     vmMemoryOverhead: 0.075,
     reservedEnis: 0,
     eniLimitedPods: true,

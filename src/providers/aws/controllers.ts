@@ -9,6 +9,7 @@ import { nodeTemplateController } from "./nodeclass/template-controller.ts";
 import type { AwsDeps, AwsParts } from "./parts.ts";
 import { refreshPrices } from "./pricing/refresh.ts";
 import { reservationControllers } from "./reservation/controllers.ts";
+import { zonalShiftController } from "./zonalshift/controller.ts";
 
 const PRICING_MS = 12 * 3_600_000;
 /** Prices are only worth a try now and then while AWS does not answer. */
@@ -35,6 +36,8 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     ...interruption(deps, parts),
     /** Machines that fail EC2's checks, and events that no message told of. */
     instanceStatusController(deps),
+    /** Zones that traffic keeps away from, if they are followed. */
+    ...(deps.settings.zonalShift === true ? [zonalShiftController(deps, parts)] : []),
     /** Claims whose reservation was taken from them, or ends. */
     ...(deps.settings.reservedCapacity === false ? [] : reservationControllers(deps, parts)),
   ];

@@ -27,6 +27,28 @@ export function waitingOnNodeClaims(
   };
 }
 
+/** On a pool that could launch in a zone which traffic now keeps away from. */
+export function zonalShiftActive(pool: KubeObject, zoneId: string): EventToPublish {
+  return {
+    object: pool,
+    type: "Warning",
+    reason: "ZonalShiftActive",
+    message: `Traffic is shifted away from zone ${zoneId}: nothing is launched there until the shift ends`,
+    dedupeValues: [pool.metadata.uid ?? pool.metadata.name, zoneId],
+  };
+}
+
+/** Once it is over. */
+export function zonalShiftCleared(pool: KubeObject, zoneId: string): EventToPublish {
+  return {
+    object: pool,
+    type: "Normal",
+    reason: "ZonalShiftCleared",
+    message: `The zonal shift away from ${zoneId} is over: nodes are launched there again`,
+    dedupeValues: [pool.metadata.uid ?? pool.metadata.name, zoneId],
+  };
+}
+
 /** `a, b, c, d, e and 3 other(s)` */
 function pretty(names: readonly string[]): string {
   const shown = names.slice(0, 5).join(", ");

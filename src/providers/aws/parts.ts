@@ -26,6 +26,7 @@ import { CapacityReservations } from "./reservation/reservations.ts";
 import { SecurityGroups } from "./securitygroup/security-groups.ts";
 import { Subnets } from "./subnet/subnets.ts";
 import type { Tags } from "./tags/tags.ts";
+import { ZonalShifts } from "./zonalshift/zonal-shifts.ts";
 
 /** Absent ones have upstream's defaults. */
 export interface AwsSettings {
@@ -52,6 +53,8 @@ export interface AwsSettings {
   readonly actOnRebalance?: boolean;
   /** Do not check permissions by trial calls. */
   readonly disableDryRun?: boolean;
+  /** Follow ARC zonal shifts of the cluster; off by default. */
+  readonly zonalShift?: boolean;
   /** Name of the SQS queue with interruption events; empty: they are not followed. */
   readonly interruptionQueue?: string;
 }
@@ -83,6 +86,7 @@ export interface AwsParts {
   readonly reservations: CapacityReservations;
   readonly placementGroups: PlacementGroups;
   readonly trials: Trials;
+  readonly shifts: ZonalShifts;
   readonly seen: SeenTypes;
 }
 
@@ -93,6 +97,7 @@ export function createParts(deps: AwsDeps): AwsParts {
   const facts = new ClusterFacts(api, kube, clock, settings);
   const prices = new Prices(fallbackPrices());
   const unavailable = new UnavailableOfferings(clock, log);
+  const shifts = new ZonalShifts(clock);
   const reservations = new CapacityReservations({ ec2: api.ec2, clock, log });
   return {
     classes: createClassSource(mirrors),
@@ -117,6 +122,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       prices,
       unavailable,
       reservations,
+      shifts,
       vmMemoryOverhead: settings.vmMemoryOverheadPercent ?? 0.075,
       reservedEnis: settings.reservedEnis ?? 0,
       eniLimitedPods: settings.eniLimitedPodDensity ?? true,
@@ -125,6 +131,7 @@ export function createParts(deps: AwsDeps): AwsParts {
     templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
     batches: new Ec2Batches(api.ec2, clock, deps.metrics),
     reservations,
+    shifts,
     placementGroups: new PlacementGroups(api.ec2, clock),
     seen: new SeenTypes(clock),
     trials: new Trials(api.ec2, clock, clusterName),

@@ -81,6 +81,8 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     const id = instanceIdOf(providerId);
     const instance = id === undefined ? undefined : await parts.batches.instance(id);
     if (instance === undefined || instance.State.Name === "terminated") {
+      // What EC2 does not know of an impaired zone may be there all the same.
+      checkNotShifted(parts, zoneOf(providerId), `instance ${providerId} is not to be seen`);
       throw new NodeClaimNotFoundError(`instance not found: ${providerId}`);
     }
     return instance;
@@ -131,10 +133,12 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
         throw error;
       });
       if (instance.State.Name === "shutting-down") return;
+      const { InstanceId, Placement } = instance;
+      checkNotShifted(parts, Placement.AvailabilityZone, `instance ${InstanceId} is not ended`);
       try {
-        await parts.batches.terminate(instance.InstanceId);
+        await parts.batches.terminate(InstanceId);
       } catch (error) {
-        const zone = instance.Placement.AvailabilityZone;
+        const zone = Placement.AvailabilityZone;
         const zone_id = claim.metadata.labels?.[LABEL_TOPOLOGY_ZONE_ID] ?? "";
         deps.metrics.count("cloudprovider_instance_termination_failures_total", { zone, zone_id });
         if (isNotFound(error)) {
@@ -282,6 +286,18 @@ function repair(
   minutes: number,
 ): CloudProvider["repairPolicies"][number] {
   return { conditionType, conditionStatus, tolerationMs: minutes * 60_000 };
+}
+
+/** upstream: in a shifted zone instances are neither ended nor tagged, nor taken for gone. */
+function checkNotShifted({ shifts, subnets }: AwsParts, zone: string, what: string): void {
+  const zoneId = subnets.zoneIdOf(zone);
+  if (zoneId === undefined || !shifts.has(zoneId)) return;
+  throw new Error(`${what}: traffic is shifted away from its zone ${zone} (${zoneId}); waiting`);
+}
+
+/** `aws:///us-east-1a/i-0` → `us-east-1a` */
+function zoneOf(providerId: string): string {
+  return providerId.split("/").at(-2) ?? "";
 }
 
 function withHostname(claim: NodeClaim, hostname: string | undefined): NodeClaim {

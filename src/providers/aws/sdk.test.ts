@@ -61,6 +61,26 @@ describe("the SDK's answers", () => {
     for (const call of calls) expect(await call(api)).toEqual(await call(aws.api));
   });
 
+  it("tell of zonal shifts, whose client is ours, what the account says", async () => {
+    const { arn = "" } = aws.state.cluster;
+    const shift = { resourceIdentifier: arn, awayFrom: "use1-az2", expiresIn: "3h", comment: "a" };
+    await aws.call("zonalShift", "StartZonalShift", shift);
+    const { zonalShifts, autoshifts } = await api.zonalShift.getManagedResource({
+      resourceIdentifier: arn,
+    });
+    const [known] = (await aws.api.zonalShift.getManagedResource({ resourceIdentifier: arn }))
+      .zonalShifts;
+    expect(autoshifts).toEqual([]);
+    expect(zonalShifts).toEqual([
+      { appliedStatus: "APPLIED", awayFrom: "use1-az2", expiryTime: known?.expiryTime },
+    ]);
+    const other = { resourceIdentifier: `${arn}-other` };
+    await expect(api.zonalShift.getManagedResource(other)).rejects.toMatchObject({
+      code: "ResourceNotFoundException",
+      status: 404,
+    });
+  });
+
   it("join their pages", async () => {
     const pages = await allPages((token) =>
       api.ec2.describeInstanceTypes({ MaxResults: 100, ...token }),

@@ -13,6 +13,7 @@ import * as sts from "@aws-sdk/client-sts";
 import { isObject } from "../../base/json.ts";
 import { type AwsApi, AwsError } from "./api.ts";
 import { type MiddlewareStack, type Observed, observeStack } from "./sdk-observer.ts";
+import { createZonalShiftClient, GetManagedResourceCommand } from "./sdk-zonal-shift.ts";
 
 /** upstream: SDK HTTP client timeout */
 const REQUEST_TIMEOUT_MS = 240_000;
@@ -75,6 +76,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     pricing: pricingCalls(told("Pricing", new pricing.PricingClient(pricingConfig))),
     sts: stsCalls(told("STS", new sts.STSClient(config))),
     sqs: sqsCalls(told("SQS", new sqs.SQSClient({ ...config, ...QUEUE_CONFIG }))),
+    zonalShift: zonalShiftCalls(told("ARC Zonal Shift", createZonalShiftClient(config))),
   };
 }
 
@@ -188,6 +190,13 @@ function sqsCalls(client: Sender): AwsApi["sqs"] {
       call(client, new sqs.ReceiveMessageCommand(input as never), ["Messages"], signal),
     deleteMessageBatch: (input) =>
       call(client, new sqs.DeleteMessageBatchCommand(input as never), ["Successful", "Failed"]),
+  };
+}
+
+function zonalShiftCalls(client: Sender): AwsApi["zonalShift"] {
+  return {
+    getManagedResource: (input) =>
+      call(client, new GetManagedResourceCommand(input), ["zonalShifts", "autoshifts"]),
   };
 }
 

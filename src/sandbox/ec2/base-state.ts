@@ -83,6 +83,7 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
     policy: undefined,
     queues: new Map(),
     rules: new Map(),
+    zonalShifts: new Map(),
     messageIds: new Random(`${spotSeed}/messages`),
   };
   addNetwork(state);

@@ -113,9 +113,12 @@ function toProfile(state: AwsState, record: ProfileRecord): InstanceProfile {
   };
 }
 
-/** DescribeCluster. */
-export function eksCalls(state: AwsState): Answers<EksApi> {
+/** DescribeCluster, and for people ListClusters. */
+export function eksCalls(
+  state: AwsState,
+): Answers<EksApi> & { listClusters(): { readonly clusters: readonly string[] } } {
   return {
+    listClusters: () => ({ clusters: [state.cluster.name] }),
     describeCluster(input) {
       if (input.name !== state.cluster.name) {
         throw new AwsError(

@@ -38,6 +38,7 @@ import type { AwsState, ImageVariant, InstanceChange, InstanceRecord } from "./s
 import { awsTime, newId, setTags } from "./state.ts";
 import { tagCalls } from "./tags.ts";
 import type { ImageFamily } from "./user-data.ts";
+import { zonalShiftCalls } from "./zonal-shift.ts";
 
 /** What became of an instance. `kubelet` comes with `running` when a kubelet would join. */
 export interface InstanceEvent {
@@ -221,7 +222,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     );
   }
 
-  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts", "sqs"];
+  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts", "sqs", "zonalShift"];
   const api = Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
   return {
     api,
@@ -269,6 +270,7 @@ function handlersOf(state: AwsState): Handlers {
     sqs: { ...sqsCalls(state) },
     events: { ...eventsCalls(state) },
     fis: { ...fisCalls(state) },
+    zonalShift: { ...zonalShiftCalls(state) },
   };
 }
 

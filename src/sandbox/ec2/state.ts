@@ -132,6 +132,17 @@ export interface InstanceRecord {
   stateReason: string;
 }
 
+/** A shift of traffic away from a zone, asked for by a person. */
+export interface ShiftRecord {
+  readonly id: string;
+  /** A zone id. */
+  readonly awayFrom: string;
+  readonly comment: string;
+  readonly startedMs: number;
+  readonly expiresMs: number;
+  canceled: boolean;
+}
+
 /** A rule of the event bus. */
 export interface RuleRecord {
   readonly name: string;
@@ -208,6 +219,8 @@ export interface AwsState {
   readonly queues: Map<string, Queue>;
   /** EventBridge rules by name. */
   readonly rules: Map<string, RuleRecord>;
+  /** ARC zonal shifts of the cluster by id, oldest first. */
+  readonly zonalShifts: Map<string, ShiftRecord>;
   /** Ids of messages and events: a stream of its own, so that telling shifts nothing else. */
   readonly messageIds: Random;
 }

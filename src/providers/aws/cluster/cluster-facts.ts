@@ -96,6 +96,13 @@ export class ClusterFacts {
     });
   }
 
+  /** Names the cluster to other services of AWS. */
+  async arn(): Promise<string> {
+    const { arn } = await this.#cluster("the ARN", undefined);
+    if (arn === undefined) throw new ResolutionError("EKS tells no ARN of this cluster");
+    return arn;
+  }
+
   async #cluster(what: string, flag: string | undefined): Promise<EksCluster> {
     const name = this.#settings.clusterName;
     try {

@@ -23,6 +23,7 @@ import type { UnavailableOfferings } from "../offering/unavailable.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Prices } from "../pricing/pricing.ts";
 import type { CapacityReservations, Reservation } from "../reservation/reservations.ts";
+import type { ZonalShifts } from "../zonalshift/zonal-shifts.ts";
 import { type CapacitySettings, capacityOf, overheadOf } from "./capacity.ts";
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { LearnedMemory } from "./learned-memory.ts";
@@ -41,6 +42,7 @@ export interface InstanceTypesDeps {
   readonly prices: Prices;
   readonly unavailable: UnavailableOfferings;
   readonly reservations: CapacityReservations;
+  readonly shifts: Pick<ZonalShifts, "has" | "version">;
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
@@ -125,10 +127,10 @@ export class InstanceTypes {
     const kept = this.#keep(key, region, () =>
       this.#bare({ region, settings, zones, generation, reservations, placementGroup, needs }),
     );
-    const { prices, unavailable } = this.#deps;
+    const { prices, unavailable, shifts } = this.#deps;
     const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
     const counted = reservations.length === 0 ? 0 : this.#deps.reservations.version;
-    const version = `${prices.version}/${unavailable.version}/${counted}/${this.memory.version}/${imageKey}`;
+    const version = `${prices.version}/${unavailable.version}/${counted}/${shifts.version}/${this.memory.version}/${imageKey}`;
     if (kept.version !== version) {
       kept.version = version;
       kept.list = this.#offered(kept, zones, amis);
@@ -236,7 +238,7 @@ export class InstanceTypes {
     const ami = amiFor({ ...bare.type, offerings: [] }, amis);
     const type = ami === undefined ? bare.type : this.#asLearned(bare, ami.id);
     const launchable = bare.launchable && ami !== undefined;
-    const { prices, unavailable } = this.#deps;
+    const { prices, unavailable, shifts } = this.#deps;
     const offerings: Offering[] = [];
     for (const zone of offeredZones) {
       for (const capacityType of capacityTypes) {
@@ -244,12 +246,12 @@ export class InstanceTypes {
           capacityType === "spot" ? prices.spot(type.name, zone) : prices.onDemand(type.name);
         const key = { capacityType, instanceType: type.name, zone };
         const zoneId = zones.get(zone);
+        const reachable = zoneId !== undefined && !shifts.has(zoneId);
         offerings.push({
           zone,
           capacityType,
           priceMicroUsd: price ?? 0,
-          available:
-            launchable && price !== undefined && zoneId !== undefined && !unavailable.has(key),
+          available: launchable && price !== undefined && reachable && !unavailable.has(key),
           ...(zoneId ? { labels: { "topology.k8s.aws/zone-id": zoneId } } : {}),
         });
       }
@@ -267,6 +269,7 @@ export class InstanceTypes {
           launchable &&
           count > 0 &&
           zoneId !== undefined &&
+          !shifts.has(zoneId) &&
           offeredZones.includes(reservation.zone) &&
           reservation.state === "active",
         reservationCapacity: count,

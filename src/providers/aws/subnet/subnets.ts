@@ -24,6 +24,8 @@ export class Subnets {
   /** Addresses taken by launches since the count was read. */
   readonly #inFlight = new Map<string, number>();
   readonly #exhaustedUntilMs = new Map<string, number>();
+  /** Zone → its id, of all subnets seen. */
+  readonly #zoneIds = new Map<string, string>();
 
   constructor(ec2: Ec2Api, clock: Clock) {
     this.#ec2 = ec2;
@@ -64,6 +66,11 @@ export class Subnets {
     return this.#clock.now() < (this.#exhaustedUntilMs.get(subnetId) ?? 0);
   }
 
+  /** Undefined for zones where no class has a subnet. */
+  zoneIdOf(zone: string): string | undefined {
+    return this.#zoneIds.get(zone);
+  }
+
   #free(subnet: Subnet): number {
     return subnet.AvailableIpAddressCount - (this.#inFlight.get(subnet.SubnetId) ?? 0);
   }
@@ -78,6 +85,8 @@ export class Subnets {
     for (const subnet of answers.flat().flatMap((page) => page.Subnets)) {
       byId.set(subnet.SubnetId, subnet);
       this.#inFlight.delete(subnet.SubnetId);
+      const { AvailabilityZone, AvailabilityZoneId } = subnet;
+      if (AvailabilityZoneId !== undefined) this.#zoneIds.set(AvailabilityZone, AvailabilityZoneId);
     }
     return [...byId.values()].sort(
       (a, b) =>

@@ -221,6 +221,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
     ],
     ["ssm", ssm.GetParameterCommand, () => ({ Name: AL2 })],
     ["eks", eks.DescribeClusterCommand, () => ({ name: CLUSTER })],
+    ["eks", eks.ListClustersCommand, () => ({})],
     [
       "pricing",
       pricing.GetProductsCommand,
@@ -394,4 +395,10 @@ const EXTRA: ReadonlySet<string> = new Set([
   "describeLaunchTemplateVersions",
   "deleteTags",
   "describeRegions",
+  // No package of the SDK: our own client asks (sdk.test.ts), and the CLI (test/aws).
+  "getManagedResource",
+  "startZonalShift",
+  "cancelZonalShift",
+  "listZonalShifts",
+  "listManagedResources",
 ]);

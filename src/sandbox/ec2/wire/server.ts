@@ -1,6 +1,6 @@
 /**
  * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's,
- * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS and EventBridge, REST for EKS and FIS. The service is
+ * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS and EventBridge, REST for EKS, FIS and zonal shift. The service is
  * told by the target header, by the path, or by the API version in the form. Signatures are not
  * checked. It only translates; what a call does is `SimulatedAws.call`'s business.
  */
@@ -13,6 +13,7 @@ import { toAwsError } from "../simulated-aws.ts";
 import { EC2_REQUESTS, EC2_RESPONSES } from "./ec2-shapes.ts";
 import { IAM_REQUESTS, IAM_RESPONSES } from "./iam-shapes.ts";
 import { decodeQuery } from "./query.ts";
+import { restBody, restCall } from "./rest.ts";
 import type { Shapes } from "./shape.ts";
 import { encodeXml, escapeXml } from "./xml.ts";
 
@@ -114,8 +115,7 @@ function answer(
   requestId: string,
 ): Promise<Reply | undefined> {
   if (request.target !== undefined) return answerJson(aws, request, request.target);
-  if (request.path.startsWith("/clusters")) return answerEks(aws, request);
-  if (request.path.startsWith("/experiment")) return answerFis(aws, request);
+  if (request.path !== "/") return answerRest(aws, request);
   const form = request.body === "" ? request.search : new URLSearchParams(request.body);
   return answerQuery(aws, form, requestId);
 }
@@ -275,44 +275,13 @@ function jsonError(error: AwsError, type: string, isSqs = false): Reply | undefi
   };
 }
 
-/** REST: an id in the path and a JSON body, joined into one input. */
-const FIS_ROUTES: readonly (readonly [string, RegExp, string])[] = [
-  ["POST", /^\/experimentTemplates$/, "CreateExperimentTemplate"],
-  ["DELETE", /^\/experimentTemplates\/([^/]+)$/, "DeleteExperimentTemplate"],
-  ["POST", /^\/experiments$/, "StartExperiment"],
-  ["GET", /^\/experiments\/([^/]+)$/, "GetExperiment"],
-  ["DELETE", /^\/experiments\/([^/]+)$/, "StopExperiment"],
-];
-
-async function answerFis(aws: SimulatedAws, request: Request): Promise<Reply | undefined> {
+async function answerRest(aws: SimulatedAws, request: Request): Promise<Reply | undefined> {
   const type = "application/json";
   try {
-    for (const [method, pattern, action] of FIS_ROUTES) {
-      const match = pattern.exec(request.path);
-      if (method !== request.method || match === null) continue;
-      const id = match[1] === undefined ? {} : { id: decodeURIComponent(match[1]) };
-      const input = { ...(parseJson(request.body) as object), ...id };
-      const output = await aws.call("fis", action, input);
-      return { status: 200, type, body: JSON.stringify(output) };
-    }
-    const message = `${request.method} ${request.path} is not simulated`;
-    throw new AwsError("ValidationException", message, 404);
-  } catch (error) {
-    return jsonError(toAwsError(error), type);
-  }
-}
-
-async function answerEks(aws: SimulatedAws, request: Request): Promise<Reply | undefined> {
-  const type = "application/json";
-  const name = /^\/clusters\/([^/]+)$/.exec(request.path)?.[1];
-  try {
-    if (request.method !== "GET" || name === undefined) {
-      const message = `${request.method} ${request.path} is not simulated; GET /clusters/<name> is`;
-      throw new AwsError("InvalidRequestException", message, 404);
-    }
-    const input = { name: decodeURIComponent(name) };
-    const output = await aws.call("eks", "DescribeCluster", input);
-    return { status: 200, type, body: JSON.stringify(output) };
+    const { method, path, search, body } = request;
+    const { service, action, input } = restCall(method, path, search, parseJson(body));
+    const output = await aws.call(service, action, input);
+    return { status: 200, type, body: restBody(output) };
   } catch (error) {
     return jsonError(toAwsError(error), type);
   }

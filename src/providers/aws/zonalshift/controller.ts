@@ -1,0 +1,94 @@
+/**
+ * Asks every half minute which zones the cluster's traffic is shifted away from, and says so of each pool that
+ * could launch there. Without an answer what was known stays, until its time is over.
+ * upstream: pkg/controllers/arczonalshift
+ */
+import { LABEL_TOPOLOGY_ZONE_ID } from "../../../apis/aws/labels.ts";
+import type { Pool } from "../../../apis/hub/pool.ts";
+import { POOL_KINDS, toPool } from "../../../apis/hub/to-pool.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { NodePool } from "../../../apis/karpenter/nodepool.ts";
+import type { Provisioner } from "../../../apis/karpenter/provisioner.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
+import { allows } from "../../../core/scheduling/requirement.ts";
+import { Requirements } from "../../../core/scheduling/requirements.ts";
+import { type Controller, requeueAfter } from "../../../kube/controller.ts";
+import type { Mirror } from "../../../kube/mirror.ts";
+import { AwsError, type Subnet } from "../api.ts";
+import { zonalShiftActive, zonalShiftCleared } from "../events.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
+
+const POLL_MS = 30_000;
+const NAME = "zonalshift";
+
+export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller {
+  const log = deps.log.with({ controller: NAME });
+  const mirrors = POOL_KINDS.map((kind) => deps.mirrors.of(kind));
+
+  async function ask(): Promise<void> {
+    const resourceIdentifier = await parts.facts.arn();
+    try {
+      parts.shifts.take(await deps.api.zonalShift.getManagedResource({ resourceIdentifier }));
+    } catch (error) {
+      if (!(error instanceof AwsError) || error.code !== "ResourceNotFoundException") throw error;
+      throw new AwsError(
+        error.code,
+        `${error.message} Turn it on: aws eks update-cluster-config --name ${deps.settings.clusterName} --zonal-shift-config enabled=true`,
+        error.status,
+        error,
+      );
+    }
+  }
+
+  async function tell(): Promise<void> {
+    const { begun, ended } = parts.shifts.changes();
+    for (const zone_id of begun)
+      log.warn("zonal shift active, launching nothing there", { zone_id });
+    for (const zone_id of ended) log.info("zonal shift cleared", { zone_id });
+    if (begun.length + ended.length === 0) return;
+    for (const { native, pool } of pools(mirrors)) {
+      const found = parts.classes.ofPool(pool);
+      if (found === undefined) continue;
+      const subnets = await parts.subnets.list(found.nodeClass);
+      const reaches = (zoneId: string): boolean =>
+        subnets.some((one) => one.AvailabilityZoneId === zoneId && mayUse(pool, one));
+      for (const zoneId of begun.filter(reaches))
+        deps.events.publish(zonalShiftActive(native, zoneId));
+      for (const zoneId of ended.filter(reaches))
+        deps.events.publish(zonalShiftCleared(native, zoneId));
+    }
+  }
+
+  return {
+    name: NAME,
+    concurrency: 1,
+    watches: [],
+    initialRequests: [{ kind: "Singleton", name: NAME }],
+    reconcile: async () => {
+      // A shift also ends while AWS does not answer.
+      await ask().finally(tell);
+      return requeueAfter(POLL_MS);
+    },
+  };
+}
+
+/** By kind, then name. */
+function pools(
+  mirrors: readonly Mirror<NodePool | Provisioner>[],
+): readonly { readonly native: KubeObject; readonly pool: Pool }[] {
+  return mirrors.flatMap((mirror) =>
+    mirror.list().map((native) => ({
+      native: { ...native, kind: mirror.kind.kind },
+      pool: toPool(native),
+    })),
+  );
+}
+
+/** Whether the pool's requirements and labels allow the subnet's zone. */
+function mayUse({ requirements, labels }: Pool, subnet: Subnet): boolean {
+  const wanted = Requirements.fromSpecs(requirements).and(Requirements.fromLabels(labels));
+  return (
+    allows(wanted.get(TOPOLOGY_ZONE_LABEL_KEY), subnet.AvailabilityZone) &&
+    allows(wanted.get(LABEL_TOPOLOGY_ZONE_ID), subnet.AvailabilityZoneId ?? "")
+  );
+}

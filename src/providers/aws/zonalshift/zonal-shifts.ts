@@ -1,0 +1,76 @@
+/**
+ * Zones that traffic is shifted away from: nothing new is launched there, and what EC2 says of machines there is
+ * believed less. A shift ends by itself when its time is over; AWS's own lasts until AWS takes it back.
+ * upstream: pkg/providers/arczonalshift (spec: upstream-aws 6.4)
+ */
+import type { Clock } from "../../../base/clock.ts";
+import type { GetManagedResourceOutput } from "../api.ts";
+
+export interface ShiftChange {
+  /** Zone ids, sorted. */
+  readonly begun: readonly string[];
+  readonly ended: readonly string[];
+}
+
+export class ZonalShifts {
+  readonly #clock: Clock;
+  /** Zone id → when its shift ends. */
+  #untilMs: ReadonlyMap<string, number> = new Map();
+  #told: ReadonlySet<string> = new Set();
+  #version = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Moves whenever the set of zones does. */
+  get version(): number {
+    this.#sweep();
+    return this.#version;
+  }
+
+  has(zoneId: string): boolean {
+    if (this.#untilMs.size === 0) return false;
+    this.#sweep();
+    return this.#untilMs.has(zoneId);
+  }
+
+  /** Takes over what AWS says now, all of it: a shift that is no longer listed was cancelled. */
+  take({ zonalShifts, autoshifts }: GetManagedResourceOutput): void {
+    const untilMs = new Map<string, number>();
+    for (const { appliedStatus, awayFrom } of autoshifts)
+      if (appliedStatus === "APPLIED") untilMs.set(awayFrom, Number.POSITIVE_INFINITY);
+    for (const { appliedStatus, awayFrom, expiryTime } of zonalShifts) {
+      const endMs = Date.parse(expiryTime);
+      if (appliedStatus !== "APPLIED" || endMs <= this.#clock.now()) continue;
+      untilMs.set(awayFrom, Math.max(untilMs.get(awayFrom) ?? 0, endMs));
+    }
+    this.#set(untilMs);
+  }
+
+  /** What changed since this was last asked. */
+  changes(): ShiftChange {
+    this.#sweep();
+    const now = new Set(this.#untilMs.keys());
+    const before = this.#told;
+    this.#told = now;
+    return {
+      begun: [...now].filter((one) => !before.has(one)).sort(),
+      ended: [...before].filter((one) => !now.has(one)).sort(),
+    };
+  }
+
+  #sweep(): void {
+    const nowMs = this.#clock.now();
+    const lasting = [...this.#untilMs].filter(([, endMs]) => endMs > nowMs);
+    if (lasting.length < this.#untilMs.size) this.#set(new Map(lasting));
+  }
+
+  #set(untilMs: ReadonlyMap<string, number>): void {
+    const same =
+      untilMs.size === this.#untilMs.size &&
+      [...untilMs.keys()].every((zoneId) => this.#untilMs.has(zoneId));
+    this.#untilMs = untilMs;
+    if (!same) this.#version++;
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * The services that speak REST with JSON (EKS, FIS, ARC zonal shift): which path means which call. Names in a
+ * path, the query's parameters and the body are one input.
+ */
+import { isObject } from "../../../base/json.ts";
+import { AwsError } from "../../../providers/aws/api.ts";
+
+interface Route {
+  readonly method: string;
+  /** `:name` stands for one part, given to the call under that name. */
+  readonly path: string;
+  readonly service: string;
+  readonly action: string;
+}
+
+function route(text: string, service: string): Route {
+  const [method = "", path = "", action = ""] = text.split(" ");
+  return { method, path, service, action };
+}
+
+const ROUTES: readonly Route[] = [
+  ...["GET /clusters ListClusters", "GET /clusters/:name DescribeCluster"].map((one) =>
+    route(one, "eks"),
+  ),
+  ...[
+    "POST /experimentTemplates CreateExperimentTemplate",
+    "DELETE /experimentTemplates/:id DeleteExperimentTemplate",
+    "POST /experiments StartExperiment",
+    "GET /experiments/:id GetExperiment",
+    "DELETE /experiments/:id StopExperiment",
+  ].map((one) => route(one, "fis")),
+  ...[
+    "GET /managedresources ListManagedResources",
+    "GET /managedresources/:resourceIdentifier GetManagedResource",
+    "POST /zonalshifts StartZonalShift",
+    "GET /zonalshifts ListZonalShifts",
+    "DELETE /zonalshifts/:zonalShiftId CancelZonalShift",
+  ].map((one) => route(one, "zonalShift")),
+];
+
+export interface RestCall {
+  readonly service: string;
+  readonly action: string;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
+/** Throws AWS's 404 for what no service has. */
+export function restCall(
+  method: string,
+  path: string,
+  search: URLSearchParams,
+  body: unknown,
+): RestCall {
+  for (const one of ROUTES) {
+    const names = one.method === method ? namesIn(one.path, path) : undefined;
+    if (names === undefined) continue;
+    const input = { ...Object.fromEntries(search), ...(isObject(body) ? body : {}), ...names };
+    return { service: one.service, action: one.action, input };
+  }
+  throw new AwsError("InvalidRequestException", `${method} ${path} is not simulated`, 404);
+}
+
+function namesIn(pattern: string, path: string): Record<string, string> | undefined {
+  const wanted = pattern.split("/");
+  const given = path.split("/");
+  if (wanted.length !== given.length) return undefined;
+  const names: Record<string, string> = {};
+  for (const [at, part] of wanted.entries()) {
+    const text = given[at] as string;
+    if (part.startsWith(":")) names[part.slice(1)] = decodeURIComponent(text);
+    else if (part !== text) return undefined;
+  }
+  return names;
+}
+
+/** An answer's times are seconds since 1970 here, under names like `expiryTime`. */
+export function restBody(output: unknown): string {
+  return JSON.stringify(output ?? {}, (key, value: unknown) =>
+    key.endsWith("Time") && typeof value === "string" ? Date.parse(value) / 1_000 : value,
+  );
+}
