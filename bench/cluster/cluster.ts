@@ -1,15 +1,19 @@
 /**
- * `npm run bench -- cluster [shape …] [--pods N,N] [--runs N] [--settle S] [--only ours|upstream] [--logs DIR]`:
- * upstream's kwok operator and ours, one after the other, each on a fresh real control plane, with the same
- * NodePool and workloads. Medians of the runs in one table, which is printed anew after every run.
+ * `npm run bench -- cluster [shape …] [--pods N,N] [--runs N] [--settle S] [--only ours|upstream] [--logs DIR]
+ * [--results FILE [--table]]`: upstream's kwok operator and ours, one after the other, each on a fresh real
+ * control plane, with the same NodePool and workloads. Medians of the runs in one table. With `--results`
+ * every run is kept in a file: what it holds already is not run again, and the table shows all of it;
+ * `--table` only shows it.
  */
 import { mkdirSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type Contestant, ours, upstream } from "./contestant.ts";
+import { cells, median, openResults, type Results } from "./results.ts";
 import { type Phase, type Result, runOnce } from "./run.ts";
-import { type Shape, SUITE_NAMES, shapeOf } from "./shapes.ts";
+import { SUITE_NAMES, shapeOf } from "./shapes.ts";
 
 const PODS = ["500", "2000", "5000", "10000"];
+const OPERATORS = ["upstream", "ours"] as const;
 
 export async function cluster(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -21,30 +25,48 @@ export async function cluster(args: readonly string[]): Promise<void> {
       settle: { type: "string", default: "90" },
       only: { type: "string" },
       logs: { type: "string" },
+      results: { type: "string" },
+      table: { type: "boolean", default: false },
       "node-flags": { type: "string", default: "" },
     },
   });
-  const asked = [...(values.pods?.split(",") ?? []), ...positionals];
-  const shapes = (asked.length > 0 ? asked : [...PODS, ...SUITE_NAMES]).map(shapeOf);
   const tell = (line: string): void => void process.stderr.write(`${line}\n`);
-  const flags = values["node-flags"].split(" ").filter((flag) => flag !== "");
-  const contestants: Contestant[] = [];
-  if (values.only !== "ours") contestants.push(upstream(tell));
-  if (values.only !== "upstream") contestants.push(ours(flags));
-  if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
+  const results = openResults<Result>(values.results);
+  if (!values.table) {
+    const asked = [...(values.pods?.split(",") ?? []), ...positionals];
+    const flags = values["node-flags"].split(" ").filter((flag) => flag !== "");
+    const contestants: Contestant[] = [];
+    if (values.only !== "ours") contestants.push(upstream(tell));
+    if (values.only !== "upstream") contestants.push(ours(flags));
+    if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
+    const settleMs = Number(values.settle) * 1_000;
+    const plan = { contestants, runs: Number(values.runs), settleMs, keepLogsIn: values.logs };
+    await measure(asked.length > 0 ? asked : [...PODS, ...SUITE_NAMES], plan, results, tell);
+  }
+  process.stdout.write(`${[...HEAD, ...results.rows().flatMap((row) => linesOf(row, results))].join("\n")}\n`);
+}
 
-  const rows: Row[] = [];
-  for (const shape of shapes) {
-    for (const contestant of contestants) {
-      const results: Result[] = [];
-      const row = { shape, contestant, results };
-      rows.push(row);
-      for (let run = 0; run < Number(values.runs); run++) {
+interface Plan {
+  readonly contestants: readonly Contestant[];
+  readonly runs: number;
+  readonly settleMs: number;
+  readonly keepLogsIn: string | undefined;
+}
+
+async function measure(
+  names: readonly string[],
+  { contestants, runs, settleMs, keepLogsIn }: Plan,
+  results: Results<Result>,
+  tell: (line: string) => void,
+): Promise<void> {
+  for (const shape of names.map(shapeOf)) {
+    for (let run = 0; run < runs; run++) {
+      for (const contestant of contestants) {
+        if (results.of(shape.name, contestant.name).length > run) continue;
         try {
-          const settleMs = Number(values.settle) * 1_000;
-          const keepLogsIn = values.logs;
-          results.push(await runOnce({ contestant, shape, settleMs, keepLogsIn }));
-          tell(linesOf(row).join("\n"));
+          const result = await runOnce({ contestant, shape, settleMs, keepLogsIn });
+          results.add(shape.name, contestant.name, result);
+          tell(operatorLines(shape.name, contestant.name, results).join("\n"));
         } catch (error) {
           // The other rows are worth having.
           tell(`${shape.name}, ${contestant.name}: ${(error as Error).message}`);
@@ -52,13 +74,6 @@ export async function cluster(args: readonly string[]): Promise<void> {
       }
     }
   }
-  process.stdout.write(`${[...HEAD, ...rows.flatMap(linesOf)].join("\n")}\n`);
-}
-
-interface Row {
-  readonly shape: Shape;
-  readonly contestant: Contestant;
-  readonly results: readonly Result[];
 }
 
 const TITLES = [
@@ -66,29 +81,59 @@ const TITLES = [
 ];
 const HEAD = [cells(TITLES), cells(TITLES.map(() => "---"))];
 
-function linesOf({ shape, contestant, results }: Row): string[] {
-  if (results.length === 0) return [cells([shape.name, "", contestant.name, "failed"])];
-  const median = (of: (result: Result) => number): number => {
-    const sorted = results.map(of).sort((a, b) => a - b);
-    return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
-  };
+function linesOf(row: string, results: Results<Result>): string[] {
+  return [...OPERATORS.flatMap((operator) => operatorLines(row, operator, results)), ...ratioLines(row, results)];
+}
+
+function operatorLines(row: string, operator: string, kept: Results<Result>): string[] {
+  const results = kept.of(row, operator);
+  if (results.length === 0) return [];
+  const of = (read: (result: Result) => number): number => median(results.map(read));
   const line = (way: string, phase: (result: Result) => Phase, rss: string): string =>
     cells([
-      shape.name,
+      row,
       way,
-      contestant.name,
-      way === "up" ? median((one) => phase(one).p50).toFixed(1) : "",
-      way === "up" ? median((one) => phase(one).p99).toFixed(1) : "",
-      median((one) => phase(one).last).toFixed(1),
-      String(median((one) => phase(one).nodes)),
-      median((one) => phase(one).dollarsPerHour).toFixed(2),
-      median((one) => phase(one).cpuSeconds).toFixed(1),
+      operator,
+      way === "up" ? of((one) => phase(one).p50).toFixed(1) : "",
+      way === "up" ? of((one) => phase(one).p99).toFixed(1) : "",
+      of((one) => phase(one).last).toFixed(1),
+      String(of((one) => phase(one).nodes)),
+      of((one) => phase(one).dollarsPerHour).toFixed(2),
+      of((one) => phase(one).cpuSeconds).toFixed(1),
       rss,
       callsText(results.map((one) => phase(one).calls)),
     ]);
   return [
     line("up", ({ up }) => up, ""),
-    line("down", ({ down }) => down, median((one) => one.peakRssMib).toFixed(0)),
+    line("down", ({ down }) => down, of((one) => one.peakRssMib).toFixed(0)),
+  ];
+}
+
+/** Ours over upstream's, where both were run. */
+function ratioLines(row: string, kept: Results<Result>): string[] {
+  const [theirs, own] = OPERATORS.map((operator) => kept.of(row, operator));
+  if (theirs === undefined || own === undefined || theirs.length === 0 || own.length === 0) return [];
+  const ratio = (read: (result: Result) => number): string => {
+    const [over, under] = [median(own.map(read)), median(theirs.map(read))];
+    return under === 0 ? "" : (over / under).toFixed(2);
+  };
+  const line = (way: string, phase: (result: Result) => Phase, rss: string): string =>
+    cells([
+      row,
+      way,
+      "ours / upstream",
+      way === "up" ? ratio((one) => phase(one).p50) : "",
+      way === "up" ? ratio((one) => phase(one).p99) : "",
+      ratio((one) => phase(one).last),
+      ratio((one) => phase(one).nodes),
+      ratio((one) => phase(one).dollarsPerHour),
+      ratio((one) => phase(one).cpuSeconds),
+      rss,
+      ratio((one) => Object.values(phase(one).calls).reduce((sum, count) => sum + count, 0)),
+    ]);
+  return [
+    line("up", ({ up }) => up, ""),
+    line("down", ({ down }) => down, ratio((one) => one.peakRssMib)),
   ];
 }
 
@@ -98,8 +143,4 @@ function callsText([calls = {}]: readonly Readonly<Record<string, number>>[]): s
     .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
     .map(([verb, count]) => `${verb} ${count}`)
     .join(", ");
-}
-
-function cells(texts: readonly string[]): string {
-  return `| ${texts.join(" | ")} |`;
 }

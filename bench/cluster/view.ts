@@ -1,0 +1,106 @@
+/** What a bench sees of a cluster from outside: when pods became Ready, which Nodes there are, what they cost. */
+import { NODE, type Node } from "../../src/apis/core/node.ts";
+import { POD, type Pod } from "../../src/apis/core/pod.ts";
+import { keyOf } from "../../src/apis/meta.ts";
+import { Random } from "../../src/base/random.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import type { KubeClient } from "../../src/kube/client.ts";
+import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import { createLogger } from "../../src/operator/logger.ts";
+import { kwokInstanceTypes } from "../../src/providers/kwok/instance-types.ts";
+
+export interface View {
+  synced(): Promise<void>;
+  /** Seconds count from now. */
+  begin(): void;
+  readyPods(): number;
+  /** Of the pods that are Ready, when each became so, ascending. */
+  readySeconds(): number[];
+  nodes(): readonly Node[];
+  /** Since a Node came, went, or was on its way out. */
+  quietMs(): number;
+  lastChangeSeconds(): number;
+  close(): void;
+}
+
+export function watchCluster(client: KubeClient): View {
+  const clock = new SystemClock();
+  const log = createLogger({
+    clock,
+    level: "error",
+    encoding: "console",
+    commit: "",
+    write: (line) => process.stderr.write(`${line}\n`),
+  });
+  const mirrors = new LiveMirrors({ client, clock, random: new Random(1), log });
+  // Only pods that run: one event for most of them, so that looking on costs little.
+  const pods = mirrors.of(POD, { fieldSelector: "status.phase=Running", project: smallPod });
+  const nodes = mirrors.of(NODE, { labelSelector: "karpenter.sh/nodepool" });
+  const readyAtMs = new Map<string, number>();
+  let beganMs = performance.now();
+  let changedMs = beganMs;
+  pods.on((event, pod) => {
+    const key = keyOf(pod);
+    if (event === "removed" || !isReady(pod)) readyAtMs.delete(key);
+    else if (!readyAtMs.has(key)) readyAtMs.set(key, performance.now());
+  });
+  nodes.on((event) => {
+    if (event !== "updated") changedMs = performance.now();
+  });
+  return {
+    synced: () => mirrors.synced(),
+    begin: () => {
+      beganMs = performance.now();
+      changedMs = beganMs;
+    },
+    readyPods: () => readyAtMs.size,
+    readySeconds: () =>
+      [...readyAtMs.values()].map((ms) => (ms - beganMs) / 1_000).sort((a, b) => a - b),
+    nodes: () => nodes.list(),
+    quietMs: () => {
+      if (nodes.list().some(isLeaving)) changedMs = performance.now();
+      return performance.now() - changedMs;
+    },
+    lastChangeSeconds: () => (changedMs - beganMs) / 1_000,
+    close: () => mirrors.close(),
+  };
+}
+
+function smallPod(pod: Pod): Pod {
+  const { name, namespace, uid, resourceVersion, deletionTimestamp } = pod.metadata;
+  const metadata = { name, namespace, uid, resourceVersion, deletionTimestamp };
+  return { metadata, status: { conditions: pod.status?.conditions } } as Pod;
+}
+
+function isReady(pod: Pod): boolean {
+  return (
+    pod.metadata.deletionTimestamp === undefined &&
+    pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true
+  );
+}
+
+function isLeaving(node: Node): boolean {
+  return (
+    node.metadata.deletionTimestamp !== undefined ||
+    node.spec?.taints?.some(({ key }) => key === "karpenter.sh/disrupted") === true
+  );
+}
+
+/** Of the catalogue of both. Throws for a node of no known type. */
+export function dollarsPerHour(nodes: readonly Node[]): number {
+  let microUsd = 0;
+  for (const { metadata } of nodes) {
+    const labels = metadata.labels ?? {};
+    const type = kwokInstanceTypes().find(
+      ({ name }) => name === labels["node.kubernetes.io/instance-type"],
+    );
+    const offering = type?.offerings.find(
+      ({ zone, capacityType }) =>
+        zone === labels["topology.kubernetes.io/zone"] &&
+        capacityType === labels["karpenter.sh/capacity-type"],
+    );
+    if (offering === undefined) throw new Error(`node ${metadata.name} is of no known type`);
+    microUsd += offering.priceMicroUsd;
+  }
+  return microUsd / 1e6;
+}
