@@ -25,7 +25,13 @@ export interface Deployment extends KubeObject {
     readonly paused?: boolean;
     readonly progressDeadlineSeconds?: number;
   };
-  readonly status?: { readonly conditions?: readonly Condition[]; readonly [f: string]: unknown };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly conditions?: readonly Condition[];
+    readonly [f: string]: unknown;
+  };
 }
 
 export interface ReplicaSet extends KubeObject {

@@ -1,5 +1,6 @@
 /** Host ports of pods and when two of them collide. upstream: pkg/scheduling/hostportusage.go */
-import type { Pod } from "./pod.ts";
+import type { Pod, PodSpec } from "./pod.ts";
+import { perTemplate } from "./pod-template.ts";
 
 export interface HostPort {
   /** `0.0.0.0` = every address. */
@@ -11,11 +12,15 @@ export interface HostPort {
 const UNSPECIFIED = new Set(["0.0.0.0", "::"]);
 
 /** Host ports of containers and sidecars, in order. */
-export function hostPorts(pod: Pod): readonly HostPort[] {
-  const sidecars = (pod.spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always");
-  return [...(pod.spec.containers ?? []), ...sidecars].flatMap((container) =>
+export function hostPorts({ spec }: Pod): readonly HostPort[] {
+  return portsOf(spec);
+}
+
+const portsOf = perTemplate((spec): readonly HostPort[] => {
+  const sidecars = (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always");
+  return [...(spec.containers ?? []), ...sidecars].flatMap((container) =>
     (container.ports ?? [])
-      .map((one) => ({ ...one, hostPort: hostPortOf(pod, one) }))
+      .map((one) => ({ ...one, hostPort: hostPortOf(spec, one) }))
       .filter((one) => one.hostPort > 0)
       .map((one) => ({
         ip: one.hostIP || "0.0.0.0",
@@ -23,11 +28,11 @@ export function hostPorts(pod: Pod): readonly HostPort[] {
         protocol: one.protocol || "TCP",
       })),
   );
-}
+});
 
 /** On the host's network a container port is a host port. */
-function hostPortOf(pod: Pod, port: { hostPort?: number; containerPort: number }): number {
-  return port.hostPort || (pod.spec.hostNetwork === true ? port.containerPort : 0);
+function hostPortOf(spec: PodSpec, port: { hostPort?: number; containerPort: number }): number {
+  return port.hostPort || (spec.hostNetwork === true ? port.containerPort : 0);
 }
 
 export function hostPortsConflict(a: HostPort, b: HostPort): boolean {

@@ -5,12 +5,7 @@ import { hostPorts, hostPortsConflict } from "./host-ports.ts";
 import { isProvisionable, type Pod, type PodSpec } from "./pod.ts";
 import { doNotDisrupt, hasDoNotDisrupt, isDrainable, isEvictable } from "./pod-predicates.ts";
 import { podLimits, podRequests } from "./pod-resources.ts";
-import {
-  formatLabelSelector,
-  matchesLabelSelector,
-  matchesNodeSelectorTerm,
-  parseLabelSelector,
-} from "./selectors.ts";
+import { matchesLabelSelector, matchesNodeSelectorTerm } from "./selectors.ts";
 import { tolerates, toleratesAll } from "./tolerations.ts";
 
 const nowMs = Date.parse("2026-01-01T00:10:00Z");
@@ -59,18 +54,6 @@ describe("selectors", () => {
   it("select nothing when absent and everything when empty", () => {
     expect(matchesLabelSelector(undefined, { a: "b" })).toBe(false);
     expect(matchesLabelSelector({}, { a: "b" })).toBe(true);
-  });
-
-  it("read the text form of kubectl -l and write it back", () => {
-    const text = "a=b,c!=d,e in (f, g),h notin (i),j,!k";
-    const selector = parseLabelSelector(text);
-    expect(matchesLabelSelector(selector, { a: "b", e: "g", j: "" })).toBe(true);
-    expect(matchesLabelSelector(selector, { a: "b", e: "g", j: "", k: "" })).toBe(false);
-    expect(matchesLabelSelector(selector, { a: "b", c: "d", e: "g", j: "" })).toBe(false);
-    expect(parseLabelSelector(formatLabelSelector(selector ?? {}))).toEqual(selector);
-    expect(parseLabelSelector("a b")).toBeUndefined();
-    expect(parseLabelSelector("a,")).toBeUndefined();
-    expect(parseLabelSelector("")).toEqual({ matchExpressions: [] });
   });
 
   it("compare node labels as numbers with Gt and Lt", () => {

@@ -9,20 +9,30 @@ import {
   parseResources,
   type Resources,
 } from "../resources.ts";
-import type { Container, ContainerStatus, Pod, PodSpec } from "./pod.ts";
-
-/** Objects are immutable, so one count per object is enough. */
-const requestsOf = new WeakMap<Pod, Resources>();
+import type { Container, ContainerStatus, Pod, PodSpec, PodStatus } from "./pod.ts";
+import { perTemplate } from "./pod-template.ts";
 
 /** Requests plus `pods: 1`. A limit without a request counts as the request, as the API defaults it. */
 export function podRequests(pod: Pod): Resources {
-  const known = requestsOf.get(pod);
-  if (known !== undefined) return known;
-  const requests = { ...totalOf(pod.spec, (one) => containerRequests(pod, one)), pods: 1 };
-  const result = { ...requests, ...podLevel(pod.spec, "requests") };
-  const total = Object.freeze(addResources(result, parseResources(pod.spec.overhead)));
-  requestsOf.set(pod, total);
-  return total;
+  return isResized(pod) ? sumOf(pod.spec, pod.status) : asWritten(pod.spec);
+}
+
+/** Whether the kubelet holds amounts of its own for it: what is asked for is not all that counts. */
+export function isResized({ status }: Pick<Pod, "status">): boolean {
+  if (status?.containerStatuses?.some(isHeld) === true) return true;
+  return status?.initContainerStatuses?.some(isHeld) === true;
+}
+
+function isHeld({ allocatedResources, resources }: ContainerStatus): boolean {
+  return allocatedResources !== undefined || resources !== undefined;
+}
+
+const asWritten = perTemplate((spec) => sumOf(spec, undefined));
+
+function sumOf(spec: PodSpec, status: PodStatus | undefined): Resources {
+  const requests = { ...totalOf(spec, (one) => containerRequests(one, status)), pods: 1 };
+  const result = { ...requests, ...podLevel(spec, "requests") };
+  return Object.freeze(addResources(result, parseResources(spec.overhead)));
 }
 
 /** Limits; a resource that one container does not limit is summed over the others. */
@@ -58,24 +68,24 @@ function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources):
  * What is asked for, or what the kubelet still holds for it: while a resize is on its way, the more
  * counts. One that the node cannot do asks for nothing.
  */
-function containerRequests(pod: Pod, container: Container): Resources {
+function containerRequests(container: Container, pod: PodStatus | undefined): Resources {
   const limits = parseResources(container.resources?.limits);
   const spec = { ...limits, ...parseResources(container.resources?.requests) };
   const status = statusOf(pod, container.name);
-  if (status?.allocatedResources === undefined && status?.resources === undefined) return spec;
+  if (status === undefined || !isHeld(status)) return spec;
   const allocated = parseResources(status.allocatedResources);
   const held = maxResources(allocated, parseResources(status.resources?.requests));
   return isResizeInfeasible(pod) ? held : maxResources(spec, held);
 }
 
-function statusOf({ status }: Pod, name: string): ContainerStatus | undefined {
+function statusOf(status: PodStatus | undefined, name: string): ContainerStatus | undefined {
   return (
     status?.containerStatuses?.find((one) => one.name === name) ??
     status?.initContainerStatuses?.find((one) => one.name === name)
   );
 }
 
-function isResizeInfeasible({ status }: Pod): boolean {
+function isResizeInfeasible(status: PodStatus | undefined): boolean {
   return (
     status?.conditions?.some(
       ({ type, reason }) => type === "PodResizePending" && reason === "Infeasible",

@@ -1,5 +1,5 @@
 /**
- * Label selectors and node selector terms as Kubernetes means them, and the text form of label selectors in
+ * Label selectors and node selector terms as Kubernetes means them, and the text form of label selectors for
  * list requests. upstream: apimachinery pkg/labels, component-helpers scheduling/corev1/nodeaffinity
  */
 import type { LabelSelector, LabelSelectorRequirement } from "../meta.ts";
@@ -24,22 +24,7 @@ export function matchesLabels(wanted: Labels | undefined, labels: Labels | undef
   return true;
 }
 
-/**
- * The text of `labelSelector=` queries and `kubectl -l`: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
- * `undefined` when the text is not of that grammar. The empty text selects everything.
- */
-export function parseLabelSelector(text: string): LabelSelector | undefined {
-  const matchExpressions: LabelSelectorRequirement[] = [];
-  for (const part of splitOutsideParentheses(text)) {
-    if (part === "" && text.trim() === "") continue;
-    const requirement = parseRequirement(part);
-    if (requirement === undefined) return undefined;
-    matchExpressions.push(requirement);
-  }
-  return { matchExpressions };
-}
-
-/** The inverse, for requests. */
+/** The text of `labelSelector=` queries and `kubectl -l`: `a=b,e in (f,g),h notin (i),j,!k`. */
 export function formatLabelSelector(selector: LabelSelector): string {
   const parts = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   for (const { key, operator, values } of selector.matchExpressions ?? []) {
@@ -48,45 +33,6 @@ export function formatLabelSelector(selector: LabelSelector): string {
     else parts.push(`${key} ${operator === "In" ? "in" : "notin"} (${(values ?? []).join(",")})`);
   }
   return parts.join(",");
-}
-
-const KEY = "[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?";
-const EQUALITY = new RegExp(`^(${KEY})\\s*(==|=|!=)\\s*([A-Za-z0-9._-]*)$`);
-const MEMBERSHIP = new RegExp(`^(${KEY})\\s+(in|notin)\\s*\\(([^()]*)\\)$`);
-const PRESENCE = new RegExp(`^(!?)\\s*(${KEY})$`);
-
-function parseRequirement(part: string): LabelSelectorRequirement | undefined {
-  const equality = EQUALITY.exec(part);
-  if (equality !== null) {
-    const [, key, operator, value] = equality as unknown as [string, string, string, string];
-    return { key, operator: operator === "!=" ? "NotIn" : "In", values: [value] };
-  }
-  const membership = MEMBERSHIP.exec(part);
-  if (membership !== null) {
-    const [, key, operator, list] = membership as unknown as [string, string, string, string];
-    const values = list.split(",").map((value) => value.trim());
-    return { key, operator: operator === "in" ? "In" : "NotIn", values };
-  }
-  const presence = PRESENCE.exec(part);
-  if (presence === null) return undefined;
-  const [, not, key] = presence as unknown as [string, string, string];
-  return { key, operator: not === "!" ? "DoesNotExist" : "Exists" };
-}
-
-function splitOutsideParentheses(text: string): string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let i = 0; i < text.length; i++) {
-    if (text[i] === "(") depth++;
-    else if (text[i] === ")") depth--;
-    else if (text[i] === "," && depth === 0) {
-      parts.push(text.slice(start, i).trim());
-      start = i + 1;
-    }
-  }
-  parts.push(text.slice(start).trim());
-  return parts;
 }
 
 /**

@@ -5,6 +5,7 @@
 import { machineDefinition, nodeClaimDefinition } from "./claims.ts";
 import type { CustomResourceDefinition } from "./definition.ts";
 import { ec2NodeClassDefinition } from "./ec2nodeclasses.ts";
+import { nodeOverlayDefinition } from "./node-overlays.ts";
 import { awsNodeTemplateDefinition, kwokNodeClassDefinition } from "./node-templates.ts";
 import { nodePoolDefinition } from "./nodepools.ts";
 import { provisionerDefinition } from "./provisioners.ts";
@@ -16,6 +17,7 @@ export function customResourceDefinitions(): readonly CustomResourceDefinition[]
     awsNodeTemplateDefinition(),
     nodePoolDefinition(),
     nodeClaimDefinition(),
+    nodeOverlayDefinition(),
     ec2NodeClassDefinition(),
     kwokNodeClassDefinition(),
   ];

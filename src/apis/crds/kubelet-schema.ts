@@ -21,8 +21,14 @@ const SIGNALS = [
 ];
 const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
 
-/** `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. */
-export function kubeletSchema(checks: "cel" | "webhook"): JsonSchema {
+/**
+ * `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. `expressions`: maxPods may be one,
+ * as reserved amounts always can by their type.
+ */
+export function kubeletSchema(
+  checks: "cel" | "webhook",
+  { expressions = false }: { readonly expressions?: boolean } = {},
+): JsonSchema {
   const cel = checks === "cel";
   const signals = (name: string) => (cel ? rules(keysRule(name, SIGNALS)) : {});
   const reserved = (name: string) =>
@@ -51,7 +57,7 @@ export function kubeletSchema(checks: "cel" | "webhook"): JsonSchema {
     imageGCHighThresholdPercent: integer("Disk use that starts image collection.", percent),
     imageGCLowThresholdPercent: integer("Disk use that ends image collection.", percent),
     kubeReserved: reserved("kubeReserved"),
-    maxPods: integer("Most pods of a node.", count),
+    maxPods: expressions ? podsOrExpression() : integer("Most pods of a node.", count),
     podsPerCore: integer("Most pods of a node per core.", count),
     systemReserved: reserved("systemReserved"),
   };
@@ -60,6 +66,19 @@ export function kubeletSchema(checks: "cel" | "webhook"): JsonSchema {
     return object("Kubelet settings of the nodes.", properties);
   }
   return object("Kubelet settings of the nodes.", properties, rules(...PAIRS));
+}
+
+function podsOrExpression(): JsonSchema {
+  return {
+    description:
+      "Most pods of a node; or, as text, an expression of its type such as `min(110, vcpus * 16)` (gate NodeClassCEL).",
+    anyOf: [{ type: "integer" }, { type: "string" }],
+    "x-kubernetes-int-or-string": true,
+    ...rules([
+      "type(self) != int || (self >= 0 && self <= 2147483647)",
+      "maxPods must be a number from 0 to 2147483647, or an expression as text",
+    ]),
+  };
 }
 
 /** Which fields of the block belong together. */

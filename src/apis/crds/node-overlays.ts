@@ -1,7 +1,4 @@
-/**
- * The NodeOverlay definition (v1alpha1). Not among the definitions that are installed: the controller does
- * not act on overlays; `karpenter plan` reads them.
- */
+/** The NodeOverlay definition (v1alpha1). The controller acts on overlays with the gate NodeOverlay. */
 import { NODE_OVERLAY } from "../karpenter/nodeoverlay.ts";
 import {
   AGE_COLUMN,

@@ -22,6 +22,7 @@ const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
     "ValidationSucceeded",
   ],
   KWOKNodeClass: [],
+  NodeOverlay: ["ValidationSucceeded"],
 };
 
 const READY = "Ready";

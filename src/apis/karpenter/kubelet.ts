@@ -5,7 +5,8 @@ export interface KubeletConfiguration {
   readonly clusterDNS?: readonly string[];
   /** Alpha only: `dockerd` or `containerd`. */
   readonly containerRuntime?: string;
-  readonly maxPods?: number;
+  /** Text is an expression of the instance type: v1 classes, gate NodeClassCEL. */
+  readonly maxPods?: number | string;
   readonly podsPerCore?: number;
   readonly systemReserved?: ResourceAmounts;
   readonly kubeReserved?: ResourceAmounts;
@@ -19,3 +20,6 @@ export interface KubeletConfiguration {
   readonly cpuCFSQuota?: boolean;
   readonly [field: string]: unknown;
 }
+
+/** For one instance type: without expressions. */
+export type ResolvedKubelet = KubeletConfiguration & { readonly maxPods?: number };

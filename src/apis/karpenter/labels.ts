@@ -47,6 +47,8 @@ export const NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY =
   "karpenter.sh/nodeclaim-termination-timestamp";
 export const NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY =
   "karpenter.sh/nodeclaim-min-values-relaxed";
+export const PRICE_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/price-overlay-applied";
+export const CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/capacity-overlay-applied";
 export const STORED_VERSION_MIGRATED_ANNOTATION_KEY = "karpenter.sh/stored-version-migrated";
 
 /** Conversion keeps what the other version cannot say (spec: generations 9). */
@@ -65,6 +67,13 @@ export const DISRUPTION_PAUSED_ANNOTATION_KEY = "karpenter.sh/disruption-paused"
 export const DISRUPTION_COMMAND_ANNOTATION_KEY = "karpenter.sh/disruption-command";
 /** Our own, on a replacement: the id of the command that it was made for. */
 export const REPLACEMENT_ANNOTATION_KEY = "karpenter.sh/replacement-for-command";
+
+/** Our own, on a Deployment or its pods: `true` asks for a new pod elsewhere before the old one ends. */
+export const ZERO_DOWNTIME_ANNOTATION_KEY = "karpenter.sh/zero-downtime";
+/** Our own, on a Deployment's pod template: when it was rolled over so that its pod leaves a node. */
+export const SURGED_AT_ANNOTATION_KEY = "karpenter.sh/surged-at";
+/** Our own, on a claim: JSON of the moves of pods that were made in favour of its node. */
+export const MOVES_ANNOTATION_KEY = "karpenter.sh/disruption-moves";
 
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 

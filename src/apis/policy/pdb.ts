@@ -11,12 +11,45 @@ import type { PodDisruptionBudget } from "./kinds.ts";
 
 /** Budgets of the pod's namespace that select it, by name. */
 export function budgetsOf(
-  pod: Pod,
+  { metadata: { namespace, labels } }: Pod,
   pdbs: readonly PodDisruptionBudget[],
 ): readonly PodDisruptionBudget[] {
+  if (labels === undefined || !Object.isFrozen(labels)) return selecting(pdbs, namespace, labels);
+  let known = byLabels.get(pdbs);
+  if (known === undefined) {
+    known = new Map();
+    byLabels.set(pdbs, known);
+  }
+  let ofNamespace = known.get(namespace);
+  if (ofNamespace === undefined) {
+    ofNamespace = new WeakMap();
+    known.set(namespace, ofNamespace);
+  }
+  let budgets = ofNamespace.get(labels);
+  if (budgets === undefined) {
+    budgets = selecting(pdbs, namespace, labels);
+    ofNamespace.set(labels, budgets);
+  }
+  return budgets;
+}
+
+/**
+ * For each list of budgets what was found in it: by namespace, then by labels. Lists and labels never
+ * change, and pods of one template have the very same labels.
+ */
+const byLabels = new WeakMap<
+  readonly PodDisruptionBudget[],
+  Map<string | undefined, WeakMap<object, readonly PodDisruptionBudget[]>>
+>();
+
+function selecting(
+  pdbs: readonly PodDisruptionBudget[],
+  namespace: string | undefined,
+  labels: Readonly<Record<string, string>> | undefined,
+): readonly PodDisruptionBudget[] {
   return pdbs
-    .filter((pdb) => pdb.metadata.namespace === pod.metadata.namespace)
-    .filter((pdb) => matchesLabelSelector(pdb.spec.selector, pod.metadata.labels))
+    .filter((pdb) => pdb.metadata.namespace === namespace)
+    .filter((pdb) => matchesLabelSelector(pdb.spec.selector, labels))
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 

@@ -143,9 +143,10 @@ async function applyDelete(
   }
   const isReturned = RETURNS_OBJECT.has(definition.kind);
   if (definition.kind === "Pod" && definition.group === "" && !dryRun) {
-    // A pod is marked even for a grace of nothing.
-    const last = engine.store.remove(storageKey, namespace, name, ended(call, stored));
-    return { kind: "object", object: last ?? old };
+    // A pod is marked even for a grace of nothing, and a watcher sees the mark before the end.
+    const marked = engine.store.put(storageKey, ended(call, stored));
+    const last = engine.store.remove(storageKey, namespace, name);
+    return { kind: "object", object: last ?? marked };
   }
   const last = dryRun ? undefined : engine.store.remove(storageKey, namespace, name);
   if (isReturned) {

@@ -7,11 +7,23 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import type { Call } from "./engine.ts";
 import { isNoOp } from "./object-meta.ts";
-import { storeUpdate } from "./write.ts";
+import { ownedAfterWrite } from "./patch/managed-fields.ts";
+import { storeUpdate, withManagedFields } from "./write.ts";
 
 /** Replaces what is stored by `next`; a write that changes nothing is skipped. Synchronous. */
 export function writeDirectly(call: Call, current: KubeObject, next: KubeObject): KubeObject {
   return isNoOp(next, current) ? current : storeUpdate(call, next);
+}
+
+/** The same, with the note of who owns what brought up to date. */
+export function writeOwned(
+  call: Call,
+  current: KubeObject,
+  next: KubeObject,
+  subresource = "",
+): KubeObject {
+  const owned = ownedAfterWrite(call, next, current, subresource);
+  return writeDirectly(call, current, withManagedFields(next, owned));
 }
 
 interface ConditionShape {

@@ -7,7 +7,7 @@
 import type { KubeObject, OwnerReference } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { deleteObject, FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from "./delete.ts";
-import { writeDirectly } from "./direct-write.ts";
+import { writeOwned } from "./direct-write.ts";
 import type { Engine } from "./engine.ts";
 import { callOn, storageDefinition } from "./internal-call.ts";
 import type { StoreEvent } from "./store.ts";
@@ -215,7 +215,7 @@ class Collector {
     if (place === undefined) return;
     const definition = storageDefinition(this.#engine, place.storageKey);
     if (definition === undefined) return;
-    writeDirectly(callOn(this.#engine, definition, current, CONTROLLER), current, next);
+    writeOwned(callOn(this.#engine, definition, current, CONTROLLER), current, next);
   }
 }
 

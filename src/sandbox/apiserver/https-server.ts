@@ -14,6 +14,7 @@ import { parse as parseYaml, stringify as writeYaml } from "yaml";
 import type { KubeRequest, KubeStream } from "../../kube/transport.ts";
 import type { ApiServer, User } from "./api-server.ts";
 import { type Identity, identityIn } from "./certificates.ts";
+import { jsonProblem } from "./go-json.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
 import { refusalType, YAML_TYPE } from "./negotiation.ts";
 import { decodeProtobuf } from "./protobuf/decode.ts";
@@ -201,8 +202,9 @@ function readJson(text: string, contentType: string): unknown {
   } catch (error) {
     // A body without a type may be YAML, as kube-apiserver recognises it.
     if (contentType === "") return readYaml(text);
+    const problem = jsonProblem(Buffer.from(text)) ?? String(error);
     throw badRequest(
-      `the object provided is unrecognized (must be JSON): couldn't get version/kind; json parse error: ${error instanceof Error ? error.message : String(error)}`,
+      `the object provided is unrecognized (must be JSON): couldn't get version/kind; json parse error: ${problem}`,
     );
   }
 }

@@ -6,10 +6,13 @@
 import { PROTOBUF } from "./protobuf/fields.ts";
 import { ApiError } from "./status.ts";
 
+export type MetaVersion = "v1" | "v1beta1";
 export type Representation = "Object" | "Table" | "PartialObjectMetadata";
 
 export interface Negotiated {
   readonly as: Representation;
+  /** Of Tables and metadata: `v1`, or `v1beta1` where that was asked for. */
+  readonly metaVersion: MetaVersion;
   /** As it goes into the answer's header. */
   readonly mediaType: string;
 }
@@ -41,9 +44,11 @@ export function negotiate(accept: string | undefined, offer: Offer): Negotiated 
     if (mediaType === undefined) continue;
     const as = representationOf(clause, mediaType, offer);
     if (as === undefined) continue;
-    if (offer.shape !== "stream") return { as, mediaType };
+    const metaVersion = clause.parameters.get("v") === "v1beta1" ? "v1beta1" : "v1";
+    if (offer.shape !== "stream") return { as, metaVersion, mediaType };
     if (mediaType === YAML_TYPE) continue;
-    return { as, mediaType: mediaType === PROTOBUF ? (STREAMS[1] as string) : mediaType };
+    const streamed = mediaType === PROTOBUF ? (STREAMS[1] as string) : mediaType;
+    return { as, metaVersion, mediaType: streamed };
   }
   const isKnown = clauses.some(({ type }) => ALL.some((each) => covers(type, each)));
   throw notAcceptable(offer, isKnown);

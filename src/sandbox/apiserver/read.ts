@@ -6,6 +6,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import { fromStorage, listFromStorage } from "./conversion.ts";
 import type { Call } from "./engine.ts";
+import { jsonProblem } from "./go-json.ts";
 import { type ListMetadata, showList, showObject, type View } from "./representation.ts";
 import { forbidden, notSupported } from "./schema/field-error.ts";
 import type { FieldError } from "./schema/schema.ts";
@@ -158,13 +159,12 @@ function readContinuation(token: string, query: URLSearchParams): Continuation {
   if (version !== "" && version !== "0") {
     throw badRequest("specifying resource version is not allowed when using continue");
   }
-  try {
-    const value: unknown = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
-    if (isObject(value) && typeof value["rv"] === "number" && typeof value["after"] === "string") {
-      return { rv: value["rv"], after: value["after"] };
-    }
-  } catch {
-    // Falls through: any token that is not ours gets the same answer.
-  }
+  const bytes = Buffer.from(token, "base64url");
+  const problem = jsonProblem(bytes);
+  if (problem !== undefined)
+    throw badRequest(`invalid continue token: continue key is not valid: ${problem}`);
+  const value: unknown = JSON.parse(bytes.toString("utf8"));
+  if (isObject(value) && typeof value["rv"] === "number" && typeof value["after"] === "string")
+    return { rv: value["rv"], after: value["after"] };
   throw badRequest("continue key is not valid: the token was not made by this server");
 }

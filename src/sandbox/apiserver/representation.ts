@@ -4,14 +4,13 @@
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { type Call, type Engine, groupVersionOf, isCustom } from "./engine.ts";
-import { negotiate, type Representation } from "./negotiation.ts";
+import { type MetaVersion, negotiate, type Representation } from "./negotiation.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
-
-const META = "meta.k8s.io/v1";
 
 /** Table options of a request. */
 export interface View {
   readonly as: Representation;
+  readonly metaVersion: MetaVersion;
   /** What a row carries besides its cells. */
   readonly include: "Object" | "Metadata" | "None";
   /** Content type of the answer. */
@@ -20,12 +19,13 @@ export interface View {
 
 export function viewOf(call: Call, shape: "one" | "many" | "stream"): View {
   const include = call.query.get("includeObject");
-  const { as, mediaType } = negotiate(call.headers["accept"], {
+  const { as, metaVersion, mediaType } = negotiate(call.headers["accept"], {
     isCustom: isCustom(call.definition),
     shape,
   });
   return {
     as,
+    metaVersion,
     mediaType,
     include: include === "Object" || include === "None" ? include : "Metadata",
   };
@@ -40,11 +40,11 @@ export function showObject(
   withColumns = true,
 ): unknown {
   if (view.as === "Object") return object;
-  if (view.as === "PartialObjectMetadata") return metadataOnly(object);
+  if (view.as === "PartialObjectMetadata") return metadataOnly(view, object);
   const { resourceVersion } = object.metadata;
   return {
     kind: "Table",
-    apiVersion: META,
+    apiVersion: metaOf(view),
     metadata: resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: withColumns ? definition.columns : null,
     rows: [rowOf(engine, definition, view, object)],
@@ -68,15 +68,16 @@ export function showList(
   if (view.as === "Table") {
     return {
       kind: "Table",
-      apiVersion: META,
+      apiVersion: metaOf(view),
       metadata,
       columnDefinitions: definition.columns,
       rows: objects.map((object) => rowOf(engine, definition, view, object)),
     };
   }
   if (view.as === "PartialObjectMetadata") {
-    const items = objects.map(metadataOnly);
-    return { kind: "PartialObjectMetadataList", apiVersion: META, metadata, items };
+    // Go's list of nothing is null here, and here only.
+    const items = objects.length === 0 ? null : objects.map((one) => metadataOnly(view, one));
+    return { kind: "PartialObjectMetadataList", apiVersion: metaOf(view), metadata, items };
   }
   const apiVersion = groupVersionOf(definition);
   // Go does not repeat in each item of a built-in kind what the list says.
@@ -96,9 +97,13 @@ function rowOf(
 ): unknown {
   const cells = definition.tableCells(object, engine.clock.now());
   if (view.include === "None") return { cells, object: null };
-  return { cells, object: view.include === "Object" ? object : metadataOnly(object) };
+  return { cells, object: view.include === "Object" ? object : metadataOnly(view, object) };
 }
 
-function metadataOnly(object: KubeObject): KubeObject {
-  return { kind: "PartialObjectMetadata", apiVersion: META, metadata: object.metadata };
+function metaOf({ metaVersion }: View): string {
+  return `meta.k8s.io/${metaVersion}`;
+}
+
+function metadataOnly(view: View, { metadata }: KubeObject): KubeObject {
+  return { kind: "PartialObjectMetadata", apiVersion: metaOf(view), metadata };
 }

@@ -2,9 +2,10 @@
  * Label and field selectors of list, watch and deletecollection: texts become predicates. Which
  * fields a kind may be selected by is kube-apiserver's table; any other field is refused.
  */
-import { matchesLabelSelector, parseLabelSelector } from "../../apis/core/selectors.ts";
-import type { KubeObject, LabelSelector } from "../../apis/meta.ts";
+import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
+import type { KubeObject } from "../../apis/meta.ts";
 import { isCustom } from "./engine.ts";
+import { parseLabelSelector, SelectorError } from "./label-selector.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { badRequest } from "./status.ts";
 
@@ -19,9 +20,8 @@ export function selectionOf(definition: ResourceDefinition, query: URLSearchPara
   const labels = labelText === "" ? undefined : readLabelSelector(labelText);
   const fields = fieldText === "" ? undefined : parseFieldSelector(definition, fieldText);
   if (labels === undefined) return fields ?? ALL;
-  const byLabels: Predicate = (object) => matchesLabelSelector(labels, object.metadata.labels);
-  if (fields === undefined) return byLabels;
-  return (object) => byLabels(object) && fields(object);
+  if (fields === undefined) return labels;
+  return (object) => labels(object) && fields(object);
 }
 
 /** True when no selector restricts the request. */
@@ -29,12 +29,15 @@ export function selectsAll(query: URLSearchParams): boolean {
   return !query.get("labelSelector") && !query.get("fieldSelector");
 }
 
-function readLabelSelector(text: string): LabelSelector {
-  const selector = parseLabelSelector(text);
-  if (selector !== undefined) return selector;
-  throw badRequest(
-    `unable to parse requirement in labelSelector "${text}"; write key=value, key!=value, key in (a,b), key notin (a), key or !key`,
-  );
+function readLabelSelector(text: string): Predicate {
+  try {
+    const matchExpressions = parseLabelSelector(text);
+    if (matchExpressions.length === 0) return ALL;
+    return ({ metadata }) => matchesNodeSelectorTerm({ matchExpressions }, metadata.labels);
+  } catch (error) {
+    if (error instanceof SelectorError) throw badRequest(error.message);
+    throw error;
+  }
 }
 
 /** Fields beyond metadata.name and metadata.namespace, by storage group and resource. */

@@ -9,6 +9,7 @@ import { clone, isObject } from "../../base/json.ts";
 import type { Admission } from "./admission-request.ts";
 import { evaluateCondition } from "./cel/conditions.ts";
 import { type Call, isDryRun } from "./engine.ts";
+import { jsonProblem } from "./go-json.ts";
 import type { WebhookClientConfig } from "./resource-definition.ts";
 import { ApiError, type StatusDetails } from "./status.ts";
 
@@ -244,13 +245,12 @@ function patched(
 ): KubeObject | undefined {
   const { definition } = call;
   const target = clone(object);
-  let operations: unknown;
-  try {
-    operations = JSON.parse(Buffer.from(patch, "base64").toString("utf8"));
-    if (!Array.isArray(operations)) throw new Error("it is not a list of operations");
-  } catch (error) {
+  const bytes = Buffer.from(patch, "base64");
+  const problem = jsonProblem(bytes);
+  const operations: unknown = problem === undefined ? JSON.parse(bytes.toString("utf8")) : problem;
+  if (!Array.isArray(operations)) {
     if (webhook.failurePolicy === "Ignore") return undefined;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = problem ?? "it is not a list of operations";
     throw failedCall(webhook, `received undecodable patch in webhook response: ${why}`);
   }
   const list = operations as Operation[];

@@ -134,9 +134,10 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
   let next = definition.applyDefaults(
     withUpdateMeta(call, partOf(call, read, current, subresource), current),
   );
-  if (subresource === "") next = definition.prepareUpdate(next, current);
+  // What the server itself changes on the way belongs to nobody.
   const managed =
     change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
+  if (subresource === "") next = definition.prepareUpdate(next, current);
   next = await mutate(call, { operation: "UPDATE", object: next, old: current, subresource });
   refuseErrors(call, next, current);
   await review(call, { operation: "UPDATE", object: next, old: current, subresource });
@@ -202,7 +203,10 @@ export function hasSpecFinalizers(object: KubeObject): boolean {
   return object.kind === "Namespace" && (spec?.finalizers ?? []).length > 0;
 }
 
-function withManagedFields(object: KubeObject, managedFields: readonly unknown[]): KubeObject {
+export function withManagedFields(
+  object: KubeObject,
+  managedFields: readonly unknown[],
+): KubeObject {
   const { managedFields: _old, ...metadata } = object.metadata;
   return {
     ...object,

@@ -13,7 +13,10 @@ import {
   EMPTY,
   type FieldSet,
   fromFieldsV1,
+  intersection,
   isEmpty,
+  LEAF,
+  nodeOf,
   toFieldsV1,
   union,
 } from "./field-set.ts";
@@ -94,6 +97,44 @@ export function ownedAfterWrite(
     },
     time: toRfc3339(call.engine.clock.now()),
   });
+}
+
+/**
+ * The entries after a write through `scale`, which knows one number (at `path`): who changes it takes it from its
+ * owner, and nobody has it where nobody had it, or where it is 0, which Go leaves out of a Scale. Such an entry
+ * has no time. upstream: apimachinery pkg/util/managedfields/scalehandler.go
+ */
+export function ownedAfterScale(
+  call: Call,
+  next: KubeObject,
+  current: KubeObject,
+  path: readonly string[],
+): readonly ManagedEntry[] {
+  const before = entriesOf(current);
+  const number = path.reduceRight(
+    (below, name) => nodeOf(false, new Map([[`f:${name}`, below]])),
+    LEAF,
+  );
+  const isOwned = before.some(
+    ({ fieldsV1 }) => !isEmpty(intersection(fromFieldsV1(fieldsV1), number)),
+  );
+  const replicas = valueAt(next, path);
+  if (!isOwned || replicas === valueAt(current, path)) return before;
+  const others = before.flatMap((entry) =>
+    withFields(entry, difference(fromFieldsV1(entry.fieldsV1), number)),
+  );
+  if (replicas === 0) return others;
+  const identity: Identity = {
+    manager: managerOf(call),
+    operation: "Update",
+    apiVersion: groupVersionOf(call.definition),
+    subresource: "scale",
+  };
+  return sorted([...others, entryFor(identity, number, undefined)]);
+}
+
+function valueAt(object: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), object);
 }
 
 /**

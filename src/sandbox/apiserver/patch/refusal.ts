@@ -41,7 +41,7 @@ export function untypedApply(
       ? unknown.map(
           (field) => `${typedPath(field, config, definition.schema)}: field not declared in schema`,
         )
-      : [typedText(malformed)];
+      : [typedText(malformed, config)];
   const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join("\n  ")}`;
   const { name = "", namespace = "" } = config.metadata;
   const key = `${namespace}/${name}`;
@@ -58,7 +58,7 @@ function converterText(problem: string): string {
   return `unrecognized type: ${wanted}`;
 }
 
-function typedText(problem: string): string {
+function typedText(problem: string, config: unknown): string {
   const [, found, path, wanted] = MISMATCH.exec(problem) ?? [];
   if (found === undefined || wanted === undefined) return problem;
   const expected = wanted.startsWith("[]")
@@ -70,7 +70,29 @@ function typedText(problem: string): string {
         : wanted === "string"
           ? "string"
           : "map";
+  const [key, value] = wrongEntry(config, path ?? "", found) ?? [];
+  if (key !== undefined)
+    return `.${path}.${key}: expected ${expected}, got &value.valueUnstructured{Value:${goText(value)}}`;
   return `.${path}: expected ${expected}, got ${goTypeOf(found)}`;
+}
+
+/** Where the path is that of a free map: its first entry, by key, that has the type that was found. */
+function wrongEntry(
+  config: unknown,
+  path: string,
+  found: string,
+): readonly [string, unknown] | undefined {
+  const map = path
+    .split(".")
+    .reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), config);
+  if (!isObject(map) || found === "object") return undefined;
+  const isFound = (value: unknown): boolean =>
+    found === "array"
+      ? Array.isArray(value)
+      : typeof value === (found === "bool" ? "boolean" : found);
+  return Object.entries(map)
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .find(([, value]) => isFound(value));
 }
 
 /** Go's name of what a JSON value becomes. */

@@ -15,6 +15,7 @@ import {
 } from "./cluster-rules.ts";
 import { CONFIG_MAP_RULES, SECRET_RULES } from "./config-rules.ts";
 import { CRD_RULES } from "./crd-rules.ts";
+import { EVENT_RULES, NEW_EVENT_RULES } from "./event-rules.ts";
 import type { KindRules } from "./kind-rules.ts";
 import {
   INGRESS_CLASS_RULES,
@@ -38,6 +39,7 @@ import {
 
 export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "/ConfigMap": CONFIG_MAP_RULES,
+  "/Event": EVENT_RULES,
   "/Namespace": NAMESPACE_RULES,
   "/Node": NODE_RULES,
   "/PersistentVolume": VOLUME_RULES,
@@ -61,6 +63,7 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "batch/CronJob": CRON_JOB_RULES,
   "batch/Job": JOB_RULES,
   "coordination.k8s.io/Lease": LEASE_RULES,
+  "events.k8s.io/Event": NEW_EVENT_RULES,
   "policy/PodDisruptionBudget": BUDGET_RULES,
   "rbac.authorization.k8s.io/ClusterRole": ANY_NAME_RULES,
   "rbac.authorization.k8s.io/ClusterRoleBinding": BINDING_RULES,

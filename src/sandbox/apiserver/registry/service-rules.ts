@@ -19,8 +19,6 @@ export const SERVICE_RULES: KindRules = {
     }
     if (spec.type === "ExternalName") return;
     fallback(spec, "internalTrafficPolicy", "Cluster");
-    fallback(spec, "ipFamilies", ["IPv4"]);
-    fallback(spec, "ipFamilyPolicy", "SingleStack");
     if (spec.type !== "ClusterIP") fallback(spec, "externalTrafficPolicy", "Cluster");
     if (spec.type === "LoadBalancer") fallback(spec, "allocateLoadBalancerNodePorts", true);
   },
@@ -31,12 +29,15 @@ export const SERVICE_RULES: KindRules = {
     // Addresses come from the name: the same story gives the same addresses.
     spec.clusterIP ??= serviceAddress(`${service.metadata.namespace}/${service.metadata.name}`);
     spec.clusterIPs ??= [spec.clusterIP];
+    fallback(spec, "ipFamilies", ["IPv4"]);
+    fallback(spec, "ipFamilyPolicy", "SingleStack");
   },
   prepareUpdate(service, current) {
     const { spec } = service;
     if (spec.type === "ExternalName") return;
     if ((spec.clusterIP ?? "") === "") spec.clusterIP = current.spec.clusterIP;
-    if (spec.clusterIPs === undefined) spec.clusterIPs = current.spec.clusterIPs;
+    for (const field of ["clusterIPs", "ipFamilies", "ipFamilyPolicy"])
+      if (current.spec[field] !== undefined) fallback(spec, field, current.spec[field]);
   },
   validate(service, current) {
     const { spec = {} } = service;

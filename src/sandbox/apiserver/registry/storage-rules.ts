@@ -46,7 +46,10 @@ export const VOLUME_RULES: KindRules = {
     if (volume.spec.hostPath !== undefined) fallback(volume.spec.hostPath, "type", "");
   },
   prepareCreate(volume) {
-    volume.status = { phase: "Pending" };
+    volume.status = {
+      phase: "Pending",
+      lastPhaseTransitionTime: volume.metadata.creationTimestamp,
+    };
   },
   validate({ spec = {} }) {
     const errors: FieldError[] = [];

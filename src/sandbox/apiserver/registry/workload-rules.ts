@@ -161,7 +161,8 @@ export const DAEMON_SET_RULES: KindRules = {
       numberReady: 0,
     };
   },
-  defaults({ spec = {} }) {
+  defaults({ metadata, spec = {} }) {
+    metadata.annotations = { [TEMPLATE_GENERATION]: "0", ...metadata.annotations };
     spec.updateStrategy ??= {};
     fallback(spec.updateStrategy, "type", "RollingUpdate");
     if (spec.updateStrategy.type === "RollingUpdate") {

@@ -81,6 +81,10 @@ export function printFieldError(error: FieldError): string {
 
 function show(value: unknown): string {
   if (value === undefined || value === null) return "null";
-  if (typeof value === "object") return canonicalJson(value);
+  // Go's own structs, whose fields have capital names, in the order of their fields; maps by key.
+  if (typeof value === "object")
+    return /^[A-Z]/.test(Object.keys(value)[0] ?? "")
+      ? JSON.stringify(value)
+      : canonicalJson(value);
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }

@@ -12,7 +12,7 @@ import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import { review } from "../admission.ts";
 import { type DeleteOptions, deleteObject, deleteOptionsOf } from "../delete.ts";
-import { withCondition, writeDirectly } from "../direct-write.ts";
+import { withCondition, writeDirectly, writeOwned } from "../direct-write.ts";
 import type { Call } from "../engine.ts";
 import { getObject } from "../read.ts";
 import { ApiError, badRequest, forbidden, type Status } from "../status.ts";
@@ -101,7 +101,7 @@ function askBudget(call: Call, pod: PodShape, options: DeleteOptions): KubeRespo
   if (isUnprotected(budget, pod)) return undefined;
   const counted = decrement(call, budget, pod.metadata.name);
   if (options.dryRun !== true) {
-    writeDirectly(budgetCall(call), budget, counted);
+    writeOwned(budgetCall(call), budget, counted, "status");
   }
   return undefined;
 }
@@ -196,9 +196,14 @@ function noteEviction(call: Call): void {
   writeDirectly(call, stored, next);
 }
 
+/** In the name of the server itself. */
 function budgetCall(call: Call): Call {
   const definition = call.engine.registry.find("policy", "v1", "poddisruptionbudgets");
-  return { ...call, definition: definition ?? { ...call.definition, storageKey: BUDGETS } };
+  return {
+    ...call,
+    query: new URLSearchParams({ fieldManager: "kube-apiserver" }),
+    definition: definition ?? { ...call.definition, storageKey: BUDGETS },
+  };
 }
 
 function answerOf(status: number, body: Status): KubeResponse {

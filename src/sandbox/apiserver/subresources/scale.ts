@@ -9,6 +9,7 @@ import type { KubeResponse } from "../../../kube/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
 import { negotiate } from "../negotiation.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
+import { ownedAfterScale } from "../patch/managed-fields.ts";
 import { getObject } from "../read.ts";
 import type { ScalePaths } from "../resource-definition.ts";
 import { ApiError, badRequest, invalid, methodNotAllowed } from "../status.ts";
@@ -31,6 +32,8 @@ export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeRe
   const object = await update(call, {
     internal: true,
     subresource: "scale",
+    managedFields: (next, current) =>
+      ownedAfterScale(call, next, current as KubeObject, partsOf(paths.specReplicasPath)),
     next: (current) => {
       const wanted = nextScale(call, scaleOf(current, paths));
       const replicas = replicasOf(call, wanted);

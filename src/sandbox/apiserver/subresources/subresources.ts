@@ -2,8 +2,10 @@
  * Which file answers which subresource. `status` is not here: it is an ordinary update of one part.
  * What the sandbox cannot do (there are no containers to enter) is refused with the reason.
  */
+import type { KubeObject } from "../../../apis/meta.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import type { Call } from "../engine.ts";
+import { getObject } from "../read.ts";
 import { ApiError, badRequest, methodNotAllowed } from "../status.ts";
 import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
@@ -20,6 +22,9 @@ const CONTAINERLESS: ReadonlySet<string> = new Set([
   "ephemeralcontainers",
   "resize",
 ]);
+
+/** Those of them that need a kubelet. */
+const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward"]);
 
 /** Answers `<resource>/<name>/<subresource>`. Throws ApiError. */
 export async function answerSubresource(call: Call): Promise<KubeResponse> {
@@ -49,11 +54,22 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
     return answerScale(call, definition.scale);
   }
   if (CONTAINERLESS.has(path.subresource as string)) {
+    await refuseHostless(call);
     throw badRequest(
       `${what} is not available: the sandbox runs no containers, only their life in the API`,
     );
   }
   throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
+}
+
+/** Who wants into a pod without a node is told that first, as by kube-apiserver. */
+async function refuseHostless(call: Call): Promise<void> {
+  if (call.definition.plural !== "pods" || !STREAMING.has(call.path.subresource as string)) return;
+  const { metadata, spec } = (await getObject(call)) as KubeObject & {
+    readonly spec?: { readonly nodeName?: string };
+  };
+  if (spec?.nodeName) return;
+  throw badRequest(`pod ${metadata.name} does not have a host assigned`);
 }
 
 function requireMethod(method: string, wanted: string): void {

@@ -1,0 +1,54 @@
+/**
+ * What pods of one template have in common. A mirror holds the parts of their specs once (see
+ * controllers/pod-projection.ts): specs of the very same parts are alike, whatever their nodes and volumes
+ * are. What depends on those parts alone is worked out once a template, and a million pods need no notes of
+ * their own.
+ */
+import type { PodSpec } from "./pod.ts";
+
+/** A spec that stands for all that are made of the same parts. */
+export type PodTemplate = PodSpec;
+
+/** Parts that are each pod's own. */
+const OWN: ReadonlySet<string> = new Set(["nodeName", "volumes"]);
+/** Templates with the same containers; with more of them remembering begins anew. */
+const MOST_ALIKE = 8;
+
+/** By their containers: two templates rarely share those. */
+const templates = new WeakMap<PodSpec["containers"], PodTemplate[]>();
+
+/** Undefined: the spec is not frozen, so it may be anybody's. */
+export function templateOf(spec: PodSpec): PodTemplate | undefined {
+  const { containers } = spec;
+  if (!Object.isFrozen(spec) || !Object.isFrozen(containers)) return undefined;
+  const known = templates.get(containers);
+  if (known === undefined) {
+    templates.set(containers, [spec]);
+    return spec;
+  }
+  for (const template of known) if (isAlike(template, spec)) return template;
+  if (known.length >= MOST_ALIKE) known.length = 0;
+  known.push(spec);
+  return spec;
+}
+
+/** The function, asked once a template. It must not look at nodes or volumes. */
+export function perTemplate<T>(make: (spec: PodSpec) => T): (spec: PodSpec) => T {
+  const known = new WeakMap<PodTemplate, { readonly made: T }>();
+  return (spec) => {
+    const template = templateOf(spec);
+    if (template === undefined) return make(spec);
+    let one = known.get(template);
+    if (one === undefined) {
+      one = { made: make(template) };
+      known.set(template, one);
+    }
+    return one.made;
+  };
+}
+
+function isAlike(a: PodSpec, b: PodSpec): boolean {
+  for (const key in a) if (a[key] !== b[key] && !OWN.has(key)) return false;
+  for (const key in b) if (!(key in a) && !OWN.has(key)) return false;
+  return true;
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { jsonProblem } from "./go-json.ts";
+
+describe("what Go says of a text that is no JSON", () => {
+  // As kube-apiserver v1.34.4 answered to such bodies.
+  it.each([
+    ['{"a":', "unexpected end of JSON input"],
+    ["{a:1}", "invalid character 'a' looking for beginning of object key string"],
+    ["nonsense", "invalid character 'o' in literal null (expecting 'u')"],
+    ['{"a":tru}', "invalid character '}' in literal true (expecting 'e')"],
+    ["[1,]", "invalid character ']' looking for beginning of value"],
+    ['{"a":1,}', "invalid character '}' looking for beginning of object key string"],
+    ['{"a" 1}', "invalid character '1' after object key"],
+    ['{"a":1 "b"}', "invalid character '\"' after object key:value pair"],
+    ['{"a":"x', "unexpected end of JSON input"],
+    ["[1.]", "invalid character ']' after decimal point in numeric literal"],
+    ["[01]", "invalid character '1' after array element"],
+    ['["\\x"]', "invalid character 'x' in string escape code"],
+    ["{} {}", "invalid character '{' after top-level value"],
+    ["", "unexpected end of JSON input"],
+  ])("%s", (text, problem) => {
+    expect(jsonProblem(Buffer.from(text))).toBe(problem);
+  });
+
+  it("is nothing of what is JSON", () => {
+    expect(jsonProblem(Buffer.from(' {"a": [-1.5e+3, true, null, "\\u00e4"]} '))).toBeUndefined();
+  });
+});
