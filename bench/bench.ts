@@ -6,8 +6,9 @@ import { cost } from "./cost.ts";
 import { model } from "./model.ts";
 import { growth } from "./growth.ts";
 import { speed } from "./speed.ts";
+import { sweep } from "./sweep.ts";
 
-const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, growth, model, speed };
+const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, growth, model, speed, sweep };
 
 const [name = "", ...args] = process.argv.slice(2);
 const bench = BENCHES[name];

@@ -26,12 +26,13 @@ export function createPodProjection(): (pod: Pod) => Pod {
   }
 
   return ({ metadata, spec, status, ...rest }) => {
-    const { nodeName, ...common } = spec;
+    const { nodeName, volumes, ...common } = spec;
     const sharedSpec = shared(specOf(common));
+    const own = ownOf(nodeName, volumes);
     return Object.freeze({
       ...rest,
       metadata: Object.freeze(metadataOf(metadata, shared)),
-      spec: nodeName === undefined ? sharedSpec : Object.freeze({ ...sharedSpec, nodeName }),
+      spec: own === undefined ? sharedSpec : Object.freeze({ ...sharedSpec, ...own }),
       ...(status === undefined ? {} : { status: Object.freeze(statusOf(status, shared)) }),
     });
   };
@@ -51,14 +52,25 @@ function metadataOf(metadata: Pod["metadata"], shared: Share): Pod["metadata"] {
 }
 
 function specOf(spec: PodSpec): PodSpec {
-  const { containers, initContainers, volumes, ...others } = spec;
-  const claimed = volumes?.filter(isClaim);
+  const { containers, initContainers, ...others } = spec;
   return {
     ...others,
     containers: containers.map(containerOf),
     ...(initContainers === undefined ? {} : { initContainers: initContainers.map(containerOf) }),
-    // The mounted token's name differs from pod to pod, and no node is chosen for it.
-    ...(claimed === undefined || claimed.length === 0 ? {} : { volumes: claimed }),
+  };
+}
+
+/** What differs between pods of one template: their nodes, and the claims of a StatefulSet. */
+function ownOf(
+  nodeName: string | undefined,
+  volumes: readonly Volume[] | undefined,
+): Pick<PodSpec, "nodeName" | "volumes"> | undefined {
+  // The mounted token's name differs from pod to pod, and no node is chosen for it.
+  const claimed = volumes?.filter(isClaim) ?? [];
+  if (nodeName === undefined && claimed.length === 0) return undefined;
+  return {
+    ...(nodeName === undefined ? {} : { nodeName }),
+    ...(claimed.length === 0 ? {} : { volumes: deepFreeze(claimed) }),
   };
 }
 

@@ -4,8 +4,9 @@
  * step of giving up preferences, and remembers where it can never go.
  */
 import { type HostPort, hostPorts } from "../../apis/core/host-ports.ts";
-import type { ContainerStatus, Pod, PodSpec, Toleration } from "../../apis/core/pod.ts";
-import { podRequests } from "../../apis/core/pod-resources.ts";
+import type { Pod, PodSpec, Toleration } from "../../apis/core/pod.ts";
+import { isResized, podRequests } from "../../apis/core/pod-resources.ts";
+import { type PodTemplate, perTemplate, templateOf } from "../../apis/core/pod-template.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
 import { Marks } from "../scheduling/bits.ts";
@@ -78,6 +79,7 @@ export class PodClasses {
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts = new Map<string, Draft>();
+  readonly #byTemplate = new Map<PodTemplate, Alike>();
 
   constructor(options: {
     readonly space: RequirementSpace;
@@ -102,10 +104,40 @@ export class PodClasses {
     return this.#drafts.size;
   }
 
+  /** One class for each of the wishes that were ever announced. */
+  samples(): readonly PodClass[] {
+    return [...this.#drafts.values()].map((draft) => this.classOf(draft.pod, draft));
+  }
+
   /** First pass over the batch: registers the pod's topology groups. */
   announce(written: Pod): Draft {
     const pod = this.#complete?.(written) ?? written;
     const volumeSets = this.#volumeSets(pod);
+    const alike = this.#alike(pod);
+    if (alike === undefined) return this.#draft(pod, volumeSets);
+    const { namespace = "default" } = pod.metadata;
+    const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
+    let draft = alike.get(key);
+    if (draft === undefined) {
+      draft = this.#draft(pod, volumeSets);
+      alike.set(key, draft);
+    }
+    return draft;
+  }
+
+  /** Drafts of its template; undefined: it has wishes of its own. */
+  #alike(pod: Pod): Alike["drafts"] | undefined {
+    const template = isResized(pod) ? undefined : templateOf(pod.spec);
+    if (template === undefined) return undefined;
+    let alike = this.#byTemplate.get(template);
+    if (alike === undefined) {
+      alike = { byLabels: asksByLabels(writtenOut(template)), drafts: new Map() };
+      this.#byTemplate.set(template, alike);
+    }
+    return alike.byLabels ? undefined : alike.drafts;
+  }
+
+  #draft(pod: Pod, volumeSets: readonly SetId[]): Draft {
     const text = draftText(pod, volumeSets);
     let draft = this.#drafts.get(text);
     if (draft === undefined) {
@@ -167,9 +199,7 @@ export class PodClasses {
       requests: draft.requests,
       ports: draft.ports,
       volumeSets: draft.volumeSets,
-      hasVolumes: (draft.pod.spec.volumes ?? []).some(
-        (one) => one.persistentVolumeClaim !== undefined || one.ephemeral !== undefined,
-      ),
+      hasVolumes: hasClaims(draft.pod.spec),
       countedBy: [...new Set([...direct, ...held])],
       variants: [],
       failedAt: -1,
@@ -262,6 +292,14 @@ export interface Draft {
   readonly classes: Map<readonly TopologyGroup[], PodClass>;
 }
 
+/** What is known of pods of one template. */
+interface Alike {
+  /** Some rule of theirs depends on their labels. */
+  readonly byLabels: boolean;
+  /** By namespace, and by what their volumes ask for. */
+  readonly drafts: Map<string, Draft>;
+}
+
 interface Owner {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -305,49 +343,28 @@ function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): Topology
  * own; only those that matchLabelKeys names are part of what the pod asks for.
  */
 function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
-  const isRunning = pod.spec.nodeName !== undefined;
-  let text = isRunning ? wishTexts.get(pod) : undefined;
-  if (text === undefined) {
-    text = wishText(pod);
-    if (isRunning) wishTexts.set(pod, text);
-  }
-  return volumeSets.length === 0 ? text : `${text} ${volumeSets.join()}`;
-}
-
-/**
- * Pods never change: what was worked out for one pass serves in the next. Only for those that run: a
- * pod that waits is planned for once, and a million entries would cost more than they save.
- */
-const wishTexts = new WeakMap<Pod, string>();
-
-function wishText(pod: Pod): string {
   const { spec, metadata } = pod;
   let text = specText(spec);
+  if (hasClaims(spec)) text += ` claims ${volumeSets.join()} `;
   // A pod that is being resized: its status counts too.
   if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
   const { affinity, topologySpreadConstraints } = spec;
   if (affinity === undefined && topologySpreadConstraints === undefined) return text;
   text += metadata.namespace;
-  return text.includes("atchLabelKeys") ? text + JSON.stringify(metadata.labels) : text;
+  return asksByLabels(text) ? text + JSON.stringify(metadata.labels) : text;
 }
 
-/** Of specs that are frozen: pods of one template share theirs, and it is written out once. */
-const specTexts = new WeakMap<PodSpec, string>();
-
-function specText(spec: PodSpec): string {
-  if (!Object.isFrozen(spec)) return writtenOut(spec);
-  let text = specTexts.get(spec);
-  if (text === undefined) {
-    text = writtenOut(spec);
-    specTexts.set(spec, text);
-  }
-  return text;
+/** matchLabelKeys or mismatchLabelKeys: the pod's own labels are part of what it asks for. */
+function asksByLabels(text: string): boolean {
+  return text.includes("atchLabelKeys");
 }
+
+const specText = perTemplate(writtenOut);
 
 /** Amounts as they are written: pods of one template need not be reckoned up one by one. */
 function writtenOut(spec: PodSpec): string {
   const { containers, initContainers, overhead, resources, hostNetwork } = spec;
-  const { nodeSelector, affinity, tolerations, topologySpreadConstraints, volumes } = spec;
+  const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
   return JSON.stringify([
     containers.map((one) => [one.resources, one.ports]),
     initContainers?.map((one) => [one.resources, one.ports, one.restartPolicy]),
@@ -358,13 +375,11 @@ function writtenOut(spec: PodSpec): string {
     affinity,
     tolerations,
     topologySpreadConstraints,
-    volumes?.some((one) => one.persistentVolumeClaim ?? one.ephemeral),
   ]);
 }
 
-function isResized({ status }: Pod): boolean {
-  const isHeld = (one: ContainerStatus) =>
-    one.allocatedResources !== undefined || one.resources !== undefined;
-  if (status?.containerStatuses?.some(isHeld) === true) return true;
-  return status?.initContainerStatuses?.some(isHeld) === true;
+function hasClaims({ volumes }: PodSpec): boolean {
+  return (
+    volumes?.some((one) => (one.persistentVolumeClaim ?? one.ephemeral) !== undefined) === true
+  );
 }

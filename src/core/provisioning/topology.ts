@@ -50,6 +50,8 @@ export class Topology {
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
   readonly #selected = new Map<string, readonly TopologyGroup[]>();
+  /** The same by the very labels, which pods of one template share. */
+  readonly #selectedBy = new Map<string, Map<Labels, readonly TopologyGroup[]>>();
   readonly #lists = new Map<string, readonly TopologyGroup[]>();
   readonly #namespaces: readonly Namespace[];
   readonly #templates: readonly Template[];
@@ -134,6 +136,21 @@ export class Topology {
    */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
     if (this.#groups.length === 0) return NO_GROUPS;
+    if (!Object.isFrozen(labels)) return this.#selectingAsWritten(namespace, labels);
+    let known = this.#selectedBy.get(namespace);
+    if (known === undefined) {
+      known = new Map();
+      this.#selectedBy.set(namespace, known);
+    }
+    let groups = known.get(labels);
+    if (groups === undefined) {
+      groups = this.#selectingAsWritten(namespace, labels);
+      known.set(labels, groups);
+    }
+    return groups;
+  }
+
+  #selectingAsWritten(namespace: string, labels: Labels): readonly TopologyGroup[] {
     const text = `${namespace}\n${textOf(labels)}`;
     let groups = this.#selected.get(text);
     if (groups === undefined) {

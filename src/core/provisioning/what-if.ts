@@ -8,10 +8,13 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { perTemplate } from "../../apis/core/pod-template.ts";
+import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import { intersectionOf, Marks } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -23,7 +26,7 @@ import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { changedNodes, isOfOneKind } from "./picture-changes.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
-import type { Draft, PodClass } from "./pod-class.ts";
+import type { PodClass, Variant } from "./pod-class.ts";
 import { creditLimits, resetLimits } from "./pool-template.ts";
 import { PriceFloor } from "./price-floor.ts";
 import { inOrder, Queue, type QueuedPod } from "./queue.ts";
@@ -40,9 +43,14 @@ export interface Without {
   readonly existing: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
   /** Pods without a place, by key; at most `MAX_EXPLAINED` with their reasons worked out. */
   readonly unschedulable: readonly UnschedulablePod[];
+  /** It was not worth while to the opening: nobody was placed. */
+  readonly gaveUp: boolean;
 }
 
 const MAX_EXPLAINED = 5;
+/** Without volumes nobody asks for a pod's name. */
+const NAMELESS: Pod["metadata"] = { name: "" };
+const GAVE_UP: Without = { newClaims: [], existing: [], unschedulable: [], gaveUp: true };
 
 /** A node that might go, and its pods that would need a place. */
 export interface Leaving {
@@ -59,7 +67,15 @@ export interface Terms {
    * are none. The same set for many questions costs nothing.
    */
   readonly closed?: ReadonlySet<string> | undefined;
+  /** Has its say before the rules: places what it likes, or finds that it is not worth while. */
+  readonly opening?: WorthTrying | undefined;
 }
+
+/** As an {@link Opening}; undefined: not worth while. */
+export type WorthTrying = (
+  pass: Pass,
+  queued: readonly QueuedPod[],
+) => Steps<readonly QueuedPod[] | undefined>;
 
 /** The cluster with some changes that can be taken back, latest first. */
 interface Supposed {
@@ -88,8 +104,6 @@ export class WhatIf {
   #input: SchedulingInput;
   readonly #volumes: VolumeIndex;
   readonly #base: ReturnType<typeof createPass>;
-  readonly #drafts = new Map<Pod, Draft>();
-  readonly #classes = new Map<Pod, PodClass>();
   readonly #census: Census;
   /** Those that may take pods, by index; who has left is `gone`. */
   #nodes: readonly ExistingNode[];
@@ -102,7 +116,7 @@ export class WhatIf {
   #trying: Trying;
   #prices: PriceFloor | undefined;
   readonly #ownerLabels: readonly string[];
-  readonly #refusals = new WeakMap<Pod, { readonly reason: string | undefined }>();
+  readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
   /** `input.pods`: those that need a place as it is. */
   constructor(input: SchedulingInput) {
@@ -179,16 +193,35 @@ export class WhatIf {
       this.#remove(supposed, hosts);
       if (belowMicroUsd !== undefined) this.#onlyBelow(supposed, belowMicroUsd);
       const { pass, touched } = supposed;
-      const failed = run(pass, this.#queue(fine));
+      const items = this.#inOrder(fine);
+      const rest = terms.opening === undefined ? items : atOnce(terms.opening(pass, items));
+      if (rest === undefined) return GAVE_UP;
+      const failed = run(pass, new Queue(rest));
       const { space } = pass.context;
       return {
         newClaims: planClaims(pass.claims.all, space, this.#input.options, this.#kinds),
         existing: placedOn(touched),
         unschedulable: [...refused, ...explained(failed, pass)].sort(byKey),
+        gaveUp: false,
       };
     } finally {
       this.#end(supposed);
     }
+  }
+
+  /**
+   * Ids of pools, each list those that the pods of one kind could have new nodes of, as far as labels and
+   * taints go: pods of such pools may share machines.
+   */
+  openTo(): readonly (readonly string[])[] {
+    const { classes, templates, context } = this.#base;
+    return classes.samples().map((podClass) => {
+      const { tolerations, set: wanted } = classes.variant(podClass, 0) as Variant;
+      return templates
+        .filter(({ taints }) => firstUntolerated(tolerations, taints) === undefined)
+        .filter(({ set }) => context.space.join(set, wanted) !== undefined)
+        .map(({ pool }) => pool.id);
+    });
   }
 
   /** No new nodes that hold these pods cost less, in micro-dollars an hour. */
@@ -232,7 +265,11 @@ export class WhatIf {
   }
 
   #queue(pods: readonly Pod[]): Queue {
-    return new Queue(inOrder(pods.map((pod) => ({ pod, podClass: this.#trying.of(pod) }))));
+    return new Queue(this.#inOrder(pods));
+  }
+
+  #inOrder(pods: readonly Pod[]): readonly QueuedPod[] {
+    return inOrder(pods.map((pod) => ({ pod, podClass: this.#trying.of(pod) })));
   }
 
   #newTrying(): Trying {
@@ -240,25 +277,17 @@ export class WhatIf {
   }
 
   #refusal(pod: Pod): string | undefined {
-    let known = this.#refusals.get(pod);
-    if (known === undefined) {
-      const { wellKnownLabels } = this.#input.options;
-      known = { reason: refusal(pod, this.#volumes, wellKnownLabels, this.#ownerLabels) };
-      this.#refusals.set(pod, known);
-    }
-    return known.reason;
+    return pod.spec.volumes === undefined ? this.#refusalOf(pod.spec) : this.#reason(pod);
+  }
+
+  #reason(pod: Pod): string | undefined {
+    const { wellKnownLabels } = this.#input.options;
+    return refusal(pod, this.#volumes, wellKnownLabels, this.#ownerLabels);
   }
 
   /** Pods that a question could be about: all topology groups must be known before counting. */
   #announce(pods: readonly Pod[]): void {
-    for (const pod of pods) this.#drafts.set(pod, this.#base.classes.announce(pod));
-  }
-
-  #forget(pods: readonly Pod[]): void {
-    for (const pod of pods) {
-      this.#drafts.delete(pod);
-      this.#classes.delete(pod);
-    }
+    for (const pod of pods) this.#base.classes.announce(pod);
   }
 
   /**
@@ -276,7 +305,6 @@ export class WhatIf {
       this.#trying.roomAgain(place.index);
     }
     this.#housed = [];
-    this.#forget(before.pods);
     const names = new Set(changed.map(({ name }) => name));
     if (before.nodes !== now.nodes) {
       const there = new Set(now.nodes.map(({ name }) => name));
@@ -288,7 +316,6 @@ export class WhatIf {
       if (host === undefined) continue;
       if (this.#census.sharesItsHost(host.place)) return undefined;
       this.#census.remove(name);
-      this.#forget(host.place.view.pods);
       if (!host.isTarget) continue;
       host.place.gone = true;
       left.set(name, host.place);
@@ -351,14 +378,12 @@ export class WhatIf {
   }
 
   #classOf(pod: Pod): PodClass {
-    let podClass = this.#classes.get(pod);
-    if (podClass === undefined) {
-      const draft = this.#drafts.get(pod);
-      assert(draft !== undefined, "only pods that wait, or run on nodes of ours, are asked about");
-      podClass = this.#base.classes.classOf(pod, draft);
-      this.#classes.set(pod, podClass);
-    }
-    return podClass;
+    const { classes, context } = this.#base;
+    const known = context.topology.groups.length;
+    const draft = classes.announce(pod);
+    const isNew = context.topology.groups.length > known;
+    assert(!isNew, "only pods that wait, or run on nodes of ours, are asked about");
+    return classes.classOf(pod, draft);
   }
 
   #closedMarks(names: ReadonlySet<string>): Marks {

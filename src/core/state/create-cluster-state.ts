@@ -8,7 +8,6 @@ import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminal } from "../../apis/core/pod-predicates.ts";
-import { podRequests } from "../../apis/core/pod-resources.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
@@ -40,8 +39,6 @@ class Cluster implements ClusterState {
   readonly #promises = new Map<string, ReadonlySet<string>>();
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
-  /** Quantities are parsed once a pod, not once a view. */
-  readonly #requests = new WeakMap<Pod, Resources>();
   #nodesCache: readonly NodeView[] | undefined;
   /** Where each stood in the list when it was last put in order. */
   #ranks: ReadonlyMap<string, number> = new Map();
@@ -262,6 +259,10 @@ class Cluster implements ClusterState {
     return this.#revision;
   }
 
+  noteChange(): void {
+    this.#revision++;
+  }
+
   /** A Node of ours that does not name its instance yet cannot be told apart: it waits. */
   #view(name: string): NodeView | undefined {
     const node = this.#nodes.get(name) as Node;
@@ -291,14 +292,7 @@ class Cluster implements ClusterState {
       pods: [...(this.#podsByNode.get(node?.metadata.name ?? "")?.values() ?? [])],
       marked: names.some((name) => name !== undefined && this.#marked.has(name)),
       nominatedUntilMs: Math.max(...nominations),
-      requestsOf: (pod) => this.#requestsOf(pod),
     });
-  }
-
-  #requestsOf(pod: Pod): Resources {
-    const requests = this.#requests.get(pod) ?? podRequests(pod);
-    this.#requests.set(pod, requests);
-    return requests;
   }
 
   #mark(name: string, marked: boolean): void {

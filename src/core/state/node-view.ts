@@ -62,13 +62,11 @@ export interface NodeFacts {
   /** A command will remove it. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
-  /** What a pod requests; a caller with many pods remembers it. */
-  readonly requestsOf?: (pod: Pod) => Resources;
 }
 
 /** Joins a Node and its claim. upstream: pkg/controllers/state/statenode.go */
 export function nodeView(facts: NodeFacts): NodeView {
-  const { node, claim, requestsOf = podRequests } = facts;
+  const { node, claim } = facts;
   assert(node !== undefined || claim !== undefined, "a node view needs a node or a claim");
   const managed = claim !== undefined;
   const initialized = isInitialized(node, claim);
@@ -78,7 +76,7 @@ export function nodeView(facts: NodeFacts): NodeView {
   let requests = NO_RESOURCES;
   let daemonRequests = NO_RESOURCES;
   for (const pod of pods) {
-    const wanted = requestsOf(pod);
+    const wanted = podRequests(pod);
     requests = addResources(requests, wanted);
     if (isOwnedByDaemonSet(pod)) daemonRequests = addResources(daemonRequests, wanted);
   }

@@ -1,0 +1,96 @@
+/** One size of `sweep.ts`, in a process of its own. */
+import type * as Candidates from "../src/core/disruption/candidates.ts";
+import type * as Consolidation from "../src/core/disruption/consolidation.ts";
+import type * as Guards from "../src/core/disruption/guards.ts";
+import type * as Simulate from "../src/core/disruption/simulate.ts";
+import type * as State from "../src/core/state/create-cluster-state.ts";
+import { built } from "./consolidation.ts";
+import { DAEMON_SET, drawCluster } from "./sweep-cluster.ts";
+
+const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
+const { findCandidates } = await built<typeof Candidates>("core/disruption/candidates.js");
+const { consolidate } = await built<typeof Consolidation>("core/disruption/consolidation.js");
+const { guardCounter } = await built<typeof Guards>("core/disruption/guards.js");
+const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
+
+/** Nodes asked about in a turn. */
+const SLICE = 100;
+
+const count = Number(process.argv[2]);
+const filling = process.argv[3] === "tight" ? "tight" : "loose";
+const { input: base, pdbs, join } = drawCluster(count, filling);
+const state = createClusterState();
+state.updateDaemonSet(DAEMON_SET);
+
+function* atOnce(act: () => void) {
+  act();
+  yield;
+}
+
+/** Runs it, counting what each turn takes. */
+function measured(name: string, turns: Iterable<unknown>): void {
+  const cpu = process.cpuUsage();
+  const started = performance.now();
+  let longest = 0;
+  let before = started;
+  for (const _ of turns) {
+    const now = performance.now();
+    longest = Math.max(longest, now - before);
+    before = now;
+  }
+  const wall = performance.now() - started;
+  longest = Math.max(longest, performance.now() - before);
+  const { user, system } = process.cpuUsage(cpu);
+  console.log([name.padEnd(24), wall.toFixed(0).padStart(8), ((user + system) / 1_000).toFixed(0).padStart(8), longest.toFixed(0).padStart(8), mb(process.memoryUsage().rss)].join("  "));
+}
+
+function mb(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(0).padStart(7);
+}
+
+console.log(`${count} nodes, ${filling}`.padEnd(24), " wall ms", "  cpu ms", "longest turn ms", "RSS MB");
+measured("load", atOnce(() => { for (let index = 0; index < count; index++) join(state, index); }));
+globalThis.gc?.();
+console.log(`held: heap ${mb(process.memoryUsage().heapUsed)} MB, RSS ${mb(process.memoryUsage().rss)} MB`);
+
+const look = () => {
+  const input = { ...base, nodes: state.nodes(), daemonPods: state.daemonPods(), pools: base.pools.map((one) => ({ ...one, usage: state.poolUsage(one.pool.id) })) };
+  const found = findCandidates({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs, queued: new Set(), disruptionClass: "graceful" });
+  return { input, ...found };
+};
+let seen: ReturnType<typeof look> | undefined;
+measured("first look", atOnce(() => { seen = look(); }));
+measured("look again", atOnce(() => { seen = look(); }));
+const { input, candidates, blocked } = seen as ReturnType<typeof look>;
+let simulator = createSimulator(input);
+measured("set-up", atOnce(() => simulator.without(candidates.slice(0, 1))));
+
+const asked = (used: Simulate.Simulator) =>
+  ({ simulator: used, spotToSpot: false, backingOff: new Set<string>(), objection: () => undefined, balancedTotals: () => new Map() }) as unknown as Parameters<typeof consolidate>[1];
+const verdicts = new Map<string, number>(blocked.length > 0 ? [["blocked", blocked.length]] : []);
+function* single() {
+  const methodInput = asked(simulator);
+  for (const [index, candidate] of candidates.entries()) {
+    const found = consolidate([candidate], methodInput);
+    const verdict = "message" in found ? found.kind : found.replacements.length > 0 ? "replace" : "delete";
+    verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
+    if (index % SLICE === SLICE - 1) yield;
+  }
+}
+measured("every node asked", single());
+console.log([...verdicts].map(([verdict, times]) => `${verdict} ${times}`).join(", "));
+let going = 0;
+function* together() {
+  const guards = guardCounter(pdbs);
+  for (let at = 0; at < candidates.length; at += SLICE) {
+    const all = simulator.together(candidates.slice(at, at + SLICE), (one) => guards.take(one.reschedulablePods));
+    going += all.length;
+    yield;
+  }
+}
+measured("all together", together());
+console.log(`${going} can go, slice by slice`);
+const moved = input.nodes.map((view, index) => (index % 100 === 0 ? { ...view } : view));
+measured("follow", atOnce(() => { simulator = createSimulator({ ...input, nodes: moved }, simulator); simulator.without(candidates.slice(1, 2)); }));
+globalThis.gc?.();
+console.log(`held: heap ${mb(process.memoryUsage().heapUsed)} MB, RSS ${mb(process.memoryUsage().rss)} MB, most RSS ${mb(process.resourceUsage().maxRSS * 1_024)} MB`);
