@@ -6,7 +6,7 @@
  */
 import type { PodSpec } from "./pod.ts";
 
-/** A spec that stands for all that are made of the same parts. */
+/** What specs of the same parts have in common: all but node and volumes. */
 export type PodTemplate = PodSpec;
 
 /** Parts that are each pod's own. */
@@ -21,23 +21,27 @@ const templates = new WeakMap<PodSpec["containers"], PodTemplate[]>();
 export function templateOf(spec: PodSpec): PodTemplate | undefined {
   const { containers } = spec;
   if (!Object.isFrozen(spec) || !Object.isFrozen(containers)) return undefined;
-  const known = templates.get(containers);
+  let known = templates.get(containers);
   if (known === undefined) {
-    templates.set(containers, [spec]);
-    return spec;
+    known = [];
+    templates.set(containers, known);
   }
   for (const template of known) if (isAlike(template, spec)) return template;
   if (known.length >= MOST_ALIKE) known.length = 0;
-  known.push(spec);
-  return spec;
+  const { nodeName: _, volumes: __, ...template } = spec;
+  known.push(template);
+  return template;
 }
 
-/** The function, asked once a template. It must not look at nodes or volumes. */
+/** The function, asked once a template. It is not told of nodes and volumes. */
 export function perTemplate<T>(make: (spec: PodSpec) => T): (spec: PodSpec) => T {
   const known = new WeakMap<PodTemplate, { readonly made: T }>();
   return (spec) => {
     const template = templateOf(spec);
-    if (template === undefined) return make(spec);
+    if (template === undefined) {
+      const { nodeName: _, volumes: __, ...common } = spec;
+      return make(common);
+    }
     let one = known.get(template);
     if (one === undefined) {
       one = { made: make(template) };
