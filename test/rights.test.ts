@@ -11,6 +11,8 @@ import { openWorld, type TestWorld } from "./world.ts";
 /** `verb resource`: not needed in a life without mishap. */
 const SELDOM: Readonly<Record<string, string>> = {
   "get configmaps": "karpenter-global-settings, when the process starts",
+  "patch deployments":
+    "a workload that asks to be moved without downtime (test/calm/surge.test.ts)",
   "get nodeclaims": "read again after a conflict",
   "get machines": "read again after a conflict",
   "get nodepools": "read again after a conflict",

@@ -2,7 +2,14 @@
  * The mirrors that controllers read, each with its indexes and projection in one place: options count
  * only at a mirror's first use, so everybody asks here. Reads are synchronous and see our own writes.
  */
-import { DAEMON_SET, type DaemonSet, REPLICA_SET, STATEFUL_SET } from "../apis/apps/kinds.ts";
+import {
+  DAEMON_SET,
+  type DaemonSet,
+  DEPLOYMENT,
+  type Deployment,
+  REPLICA_SET,
+  STATEFUL_SET,
+} from "../apis/apps/kinds.ts";
 import {
   NAMESPACE,
   type Namespace,
@@ -18,6 +25,7 @@ import { NODE, type Node } from "../apis/core/node.ts";
 import { POD, type Pod } from "../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../apis/hub/claim.ts";
 import { POOL_KINDS } from "../apis/hub/to-pool.ts";
+import { NODE_OVERLAY, type NodeOverlay } from "../apis/karpenter/nodeoverlay.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../apis/policy/kinds.ts";
 import {
@@ -82,6 +90,18 @@ export function daemonSets(world: Doors): Mirror<DaemonSet> {
   return world.mirrors.of(DAEMON_SET);
 }
 
+/** Of each what says whether it may be rolled over. Only where moves without downtime are switched on. */
+export function deployments(world: Doors): Mirror<Deployment> {
+  return world.mirrors.of(DEPLOYMENT, { optional: true, project: withoutPodSpec });
+}
+
+function withoutPodSpec({ spec: { template, ...spec }, ...deployment }: Deployment): Deployment {
+  const { managedFields: _, ...metadata } = deployment.metadata;
+  const { metadata: podMetadata } = template;
+  const bare = { spec: { containers: [] }, ...(podMetadata ? { metadata: podMetadata } : {}) };
+  return { ...deployment, metadata, spec: { ...spec, template: bare } };
+}
+
 /** What daemons that do not run yet will ask for. */
 export function limitRanges(world: Doors): Mirror<LimitRange> {
   return world.mirrors.of(LIMIT_RANGE, { optional: true });
@@ -123,6 +143,11 @@ export function csiNodes(world: Doors): Mirror<CSINode> {
   return world.mirrors.of(CSI_NODE);
 }
 
+/** Only with the gate NodeOverlay. */
+export function nodeOverlays(world: Doors): Mirror<NodeOverlay> {
+  return world.mirrors.of(NODE_OVERLAY);
+}
+
 export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
   return world.mirrors.of(VOLUME_ATTACHMENT);
 }
@@ -140,6 +165,7 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
   daemonSets(world);
   limitRanges(world);
   if ((world.settings?.defaultSpread ?? []).length > 0) selectorKinds(world);
+  if ((world.settings?.surgeTimeoutMs ?? 0) > 0) deployments(world);
   disruptionBudgets(world);
   namespaces(world);
   volumeClaims(world);
@@ -147,4 +173,5 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
   storageClasses(world);
   csiNodes(world);
   volumeAttachments(world);
+  if (world.settings?.gates.nodeOverlay === true) nodeOverlays(world);
 }

@@ -10,6 +10,7 @@ import type { Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { Restraint } from "../core/disruption/ledger.ts";
+import type { Repack } from "../core/disruption/methods/method.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import type { ClusterState } from "../core/state/cluster.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -29,12 +30,16 @@ export interface Settings {
   /** Milli-cores of the controller: scales concurrency. */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;
+  /** How several nodes are replaced by several others; undefined: they are not. */
+  readonly repack: Repack | undefined;
   /** How much consolidation holds itself back. */
   readonly restraint: Restraint;
   /** Over the nodes of all pools together, beside each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   /** How much of their lifetime nodes may end early, so that those of one age do not end together. */
   readonly expirationSpreadPercent: number;
+  /** How long a node waits for a pod that is moved without downtime. 0: none is. */
+  readonly surgeTimeoutMs: number;
   /** No voluntary disruption at all. */
   readonly pauseDisruption: boolean;
   /** v1 nodes that expire are replaced first, as beta's are. */
@@ -46,6 +51,7 @@ export interface Settings {
     readonly spotToSpot: boolean;
     readonly nodeRepair: boolean;
     readonly staticCapacity: boolean;
+    readonly nodeOverlay: boolean;
   };
 }
 

@@ -12,7 +12,7 @@ import { controllerMetrics } from "../controllers/all-metrics.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
-import { plannerOptions } from "../core/planner/planner-options.ts";
+import { type PlannerOptions, plannerOptions } from "../core/planner/planner-options.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Controller } from "../kube/controller.ts";
@@ -189,21 +189,23 @@ export function createOperator(deps: OperatorDeps): Operator {
 
 /** What the table of options means to the controllers. */
 export function settingsOf(options: Options): Settings {
+  const planner = plannerOptions({
+    policy: options.plannerPolicy,
+    effort: options.plannerEffort,
+    nodeUsdPerHour: options.plannerNodeCost,
+    minSavingPercent: options.plannerMinSaving,
+    minPods: options.plannerMinPods,
+  });
   return {
     batchIdleMs: options.batchIdleDuration,
     batchMaxMs: options.batchMaxDuration,
     preferencePolicy: options.preferencePolicy === "Ignore" ? "Ignore" : "Respect",
     minValuesPolicy: options.minValuesPolicy === "BestEffort" ? "BestEffort" : "Strict",
-    planner: plannerOptions({
-      policy: options.plannerPolicy,
-      effort: options.plannerEffort,
-      nodeUsdPerHour: options.plannerNodeCost,
-      minSavingPercent: options.plannerMinSaving,
-      minPods: options.plannerMinPods,
-    }),
+    planner,
     defaultSpread: schedulerConfig(options.schedulerConfig),
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
     clusterName: options.clusterName,
+    repack: repackOf(options, planner),
     restraint: {
       minSavingsPercent: options.consolidationMinSavings,
       maxPaybackMs: options.consolidationMaxPayback,
@@ -212,6 +214,7 @@ export function settingsOf(options: Options): Settings {
     },
     clusterBudgets: disruptionBudgets(options.disruptionBudgets),
     expirationSpreadPercent: options.expirationSpread,
+    surgeTimeoutMs: options.surgeTimeout,
     pauseDisruption: options.pauseDisruption,
     expirationRespectsBudgets: options.expirationRespectsBudgets,
     gates: {
@@ -220,8 +223,15 @@ export function settingsOf(options: Options): Settings {
       spotToSpot: isGateOn(options, "SpotToSpotConsolidation"),
       nodeRepair: isGateOn(options, "NodeRepair"),
       staticCapacity: isGateOn(options, "StaticCapacity"),
+      nodeOverlay: isGateOn(options, "NodeOverlay"),
     },
   };
+}
+
+/** Who wants plans by upstream's rules alone wants no packing afterwards either. */
+function repackOf(options: Options, planner: PlannerOptions): Settings["repack"] {
+  if (!options.consolidationRepack || planner.policy === "greedy") return undefined;
+  return { planner, minSavingsPercent: options.consolidationMinSavings };
 }
 
 /**

@@ -2,6 +2,7 @@
  * The reference page of events, made by the builders themselves with placeholders for what varies: a text
  * that changes in the code changes on the page.
  */
+import type { Deployment } from "../apis/apps/kinds.ts";
 import type { Pod } from "../apis/core/pod.ts";
 import type { Generation } from "../apis/hub/generation.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
@@ -11,6 +12,7 @@ import { finalized, transitions } from "../controllers/metrics/status-events.ts"
 import * as draining from "../controllers/node/events.ts";
 import * as claims from "../controllers/nodeclaim/events.ts";
 import * as planning from "../controllers/provisioning/events.ts";
+import * as surges from "../controllers/surges.ts";
 import type { Command } from "../core/disruption/command.ts";
 import type { EventToPublish } from "../kube/events.ts";
 import * as aws from "../providers/aws/events.ts";
@@ -69,6 +71,8 @@ export function sampleEvents(): readonly EventToPublish[] {
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
     ...draining.repairBlocked(both, "<why>"),
+    ...surges.surged(pod(), deployment(), object("Node")),
+    surges.notSurged(pod(), "<why>"),
     draining.deadlineNear(object("Node"), "<time>"),
     ...["NodePool", "NodeClaim", "Node", "EC2NodeClass"].flatMap(statusChanges),
     ...Object.values(interruption.REACTIONS).flatMap((one) => interruption.happened(one, both)),
@@ -90,6 +94,11 @@ function claim(): NodeClaim {
 
 function pod(): Pod {
   return { ...object("Pod"), spec: { containers: [] } };
+}
+
+function deployment(): Deployment {
+  const spec = { selector: {}, template: { spec: { containers: [] } } };
+  return { ...object("Deployment"), spec };
 }
 
 /** As much of a consolidation as its events look at. */

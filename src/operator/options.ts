@@ -166,6 +166,12 @@ export const OPTIONS = {
     "Pass over pods with resource claims.",
     { notActedOn: LATER },
   ),
+  consolidationRepack: core(
+    "consolidation-repack",
+    "boolean",
+    "true",
+    "Where nothing else is found, several nodes give way to several that are cheaper together; not with planner-policy greedy. Ours.",
+  ),
   consolidationMinSavings: core(
     "consolidation-min-savings",
     "integer",
@@ -219,6 +225,13 @@ export const OPTIONS = {
     "Percent of its lifetime that a node may expire early, each by another share: nodes of one age do not go together. Ours.",
     { min: 0, max: 90 },
   ),
+  surgeTimeout: core(
+    "surge-timeout",
+    "duration",
+    "10m",
+    "How long a node that leaves waits for the new pod of a workload that is moved without downtime; 0 = all pods are evicted at once. Ours.",
+    { min: 0 },
+  ),
   featureGates: core(
     "feature-gates",
     "string",
@@ -226,7 +239,7 @@ export const OPTIONS = {
     "Name=true|false by comma; unknown names are ignored.",
     {
       notActedOn:
-        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair and StaticCapacity have an effect yet",
+        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, StaticCapacity and NodeOverlay have an effect yet",
     },
   ),
   schedulerConfig: core(
@@ -308,8 +321,7 @@ export const OPTIONS = {
     "aws-feature-gates",
     "string",
     "NodeClassCEL=false",
-    "Gates of the AWS provider.",
-    { notActedOn: LATER },
+    "Gates of the AWS provider: NodeClassCEL lets kubelet settings be expressions of the instance type.",
   ),
   defaultInstanceProfile: ours(
     "default-instance-profile",

@@ -73,6 +73,8 @@ export const RIGHTS: readonly Right[] = [
     "what was discovered, and conditions",
     { provider: "aws" },
   ),
+  right("karpenter.sh", ["nodeoverlays"], READ, "prices and resources laid over instance types"),
+  right("karpenter.sh", ["nodeoverlays/status"], ["patch"], "whether they have an effect"),
   right("karpenter.kwok.sh", ["kwoknodeclasses"], READ, "launch settings", { provider: "kwok" }),
   right("karpenter.kwok.sh", ["kwoknodeclasses/status"], ["patch"], "conditions", {
     provider: "kwok",
@@ -108,6 +110,12 @@ export const RIGHTS: readonly Right[] = [
   right("", ["services"], READ, "selectors of default topology spread"),
   right("apps", ["replicasets", "statefulsets"], READ, "selectors of default topology spread"),
   right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not go are left alone"),
+  right(
+    "apps",
+    ["deployments"],
+    [...READ, "patch"],
+    "those that ask for it are rolled over when their node is to go: a new pod runs before the old one ends",
+  ),
   right("", ["events"], ["create", "patch"], "says what was done and why not"),
   right("coordination.k8s.io", ["leases"], ["create"], "leader election: the first replica", {
     where: "own namespace",

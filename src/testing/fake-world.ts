@@ -46,6 +46,7 @@ const SETTINGS: Settings = {
   planner: DEFAULT_PLANNER,
   cpuRequestsMilli: 1_000,
   clusterName: "test",
+  repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
   restraint: {
     minSavingsPercent: 5,
     maxPaybackMs: 4 * 60 * 60_000,
@@ -54,6 +55,7 @@ const SETTINGS: Settings = {
   },
   clusterBudgets: [],
   expirationSpreadPercent: 0,
+  surgeTimeoutMs: 10 * 60_000,
   pauseDisruption: false,
   expirationRespectsBudgets: false,
   gates: {
@@ -62,6 +64,7 @@ const SETTINGS: Settings = {
     spotToSpot: false,
     nodeRepair: false,
     staticCapacity: false,
+    nodeOverlay: false,
   },
 };
 

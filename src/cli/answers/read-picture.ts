@@ -3,8 +3,10 @@
  * about it: `karpenter explain` and `karpenter simulate`. What only the running controller knows is said
  * in a note.
  */
-import { EVENT } from "../../apis/core/kinds.ts";
+import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
+import { EVENT, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { poolKind, toPool } from "../../apis/hub/to-pool.ts";
+import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
@@ -13,6 +15,7 @@ import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
 import type { Picture } from "../../core/disruption/survey.ts";
+import { surgeOf, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { ConfigError, OPTIONS, parseOptions } from "../../operator/options.ts";
 import { CliError } from "../cli-error.ts";
@@ -45,6 +48,8 @@ export interface ReadPicture {
 /** What was read, and when it is taken to be. */
 export interface ReadObjects {
   readonly found: readonly Found[];
+  /** Of the cluster. */
+  readonly deployments: readonly KubeObject[];
   readonly notes: readonly string[];
   readonly settings: Settings;
   readonly nowMs: number;
@@ -58,14 +63,20 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
   const settings = readSettings(flags.setting ?? []);
   const nowMs = flags.at === undefined ? clock.now() : instant(flags.at);
   const live =
-    flags.cluster === true ? await liveObjects(clock, [EVENT]) : { found: [], notes: [] };
-  const found = [...live.found, ...readDocuments(flags.filename ?? [])];
+    flags.cluster === true
+      ? await liveObjects(clock, [EVENT, DEPLOYMENT as Kind])
+      : { found: [], notes: [] };
+  // The cluster makes pods of its Deployments itself: none are to be supposed.
+  const isDeployment = ({ object }: Found) => object.kind === DEPLOYMENT.kind;
+  const deployments = live.found.filter(isDeployment).map(({ object }) => object);
+  const read = live.found.filter((one) => !isDeployment(one));
+  const found = [...read, ...readDocuments(flags.filename ?? [])];
   const notes = [...live.notes];
   if (flags.cluster === true)
     notes.push(
       "known to the running controller only: how often it moved pods within the hour, pools whose replacements failed",
     );
-  return { found, notes, settings, nowMs };
+  return { found, deployments, notes, settings, nowMs };
 }
 
 /** Throws CliError for the first object that the API server would refuse. */
@@ -77,11 +88,12 @@ export async function readPicture(flags: PictureFlags, objects: ReadObjects): Pr
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,
-  { found, notes, settings, nowMs }: ReadObjects,
+  { found, deployments, notes, settings, nowMs }: ReadObjects,
 ): Promise<ReadPicture> {
   const promises = nominationsOf(found, manifests.pods, settings);
   const planning = nominated(await planningOf(manifests, flags, settings, nowMs), promises);
-  const picture = pictureOf(manifests, planning, settings);
+  const workloads = [...manifests.workloads, ...deployments];
+  const picture = pictureOf({ ...manifests, workloads }, planning, settings);
   return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
 }
 
@@ -108,9 +120,14 @@ async function planningOf(
   return planningInput(manifests, cloud, wanted, nowMs);
 }
 
+type PictureManifests = Pick<
+  Manifests,
+  "pools" | "budgets" | "claims" | "workloads" | "volumeClaims"
+>;
+
 /** The same picture as the controller's `look` makes from its mirrors. */
 export function pictureOf(
-  { pools: natives, budgets, claims }: Pick<Manifests, "pools" | "budgets" | "claims">,
+  { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
   { input, pools }: Pick<PlanningInput, "input" | "pools">,
   settings: Settings,
 ): Picture {
@@ -118,6 +135,7 @@ export function pictureOf(
   const underWay = new Set(
     claims.filter((claim) => recordOf(claim) !== undefined).map(({ status }) => status?.providerID),
   );
+  const known = workloadsFrom(workloads, volumeClaims);
   const owners = new Set(input.nodes.map(({ poolId }) => poolId));
   return {
     nowMs: input.nowMs,
@@ -140,11 +158,23 @@ export function pictureOf(
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
       return pauseOf(named, settings.pauseDisruption);
     },
+    movesFirst: (pod) => settings.surgeTimeoutMs > 0 && surgeOf(pod, known).kind === "able",
     clusterBudgets: settings.clusterBudgets,
     expirationSpreadPercent: settings.expirationSpreadPercent,
     ledger: new Ledger(settings.restraint),
     spotToSpot: settings.gates.spotToSpot,
+    repack: settings.repack,
   };
+}
+
+function workloadsFrom(
+  workloads: readonly KubeObject[],
+  volumeClaims: readonly PersistentVolumeClaim[],
+): Workloads {
+  const deployments = workloads.filter((one): one is Deployment => one.kind === DEPLOYMENT.kind);
+  const byKey = new Map(deployments.map((one) => [keyOf(one), one]));
+  const claims = new Map(volumeClaims.map((one) => [keyOf(one), one]));
+  return { deployment: (key) => byKey.get(key), volumeClaim: (key) => claims.get(key) };
 }
 
 /** `--setting consolidation-min-savings=10`, as the controller's flag of that name takes it. */

@@ -2,6 +2,7 @@
  * What the disruption methods may know at one moment: pools with what they offer, what provisioning would
  * plan with, candidates, budgets. Looking with `report` also tells people what is blocked, and why.
  */
+import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -21,6 +22,7 @@ import type { PoolInput, SchedulingInput } from "../../core/provisioning/schedul
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";
+import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { CommandQueue } from "./command-queue.ts";
@@ -132,10 +134,12 @@ export function look(
     backingOff: queue.backingOff(world.clock.now()),
     paused: (pool: Pool) =>
       pauseOf(poolById(world, pool.id)?.native, world.settings.pauseDisruption),
+    movesFirst: (pod: Pod) => surge(world, pod).kind === "able",
     clusterBudgets: world.settings.clusterBudgets,
     expirationSpreadPercent: world.settings.expirationSpreadPercent,
     ledger,
     spotToSpot: world.settings.gates.spotToSpot,
+    repack: world.settings.repack,
   };
   const { input, blocked: held } = survey(picture, method, examined);
   if (mode === "report") report(world, method, input, held);

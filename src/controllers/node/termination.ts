@@ -47,6 +47,7 @@ import {
 import { concurrency } from "../concurrency.ts";
 import { endInstance, instanceExists } from "../instance.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
+import { surgeFirst } from "../surges.ts";
 import { claimFields, nodeFields, poolLabel, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { awaitingVolumeDetachment, deadlineNear, failedDraining } from "./events.ts";
@@ -168,7 +169,8 @@ async function drained(
   const marked = await mark(world, claim, "Drained", "Unknown", "Draining");
   if (plan.waiting > 0) {
     const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
-    queue.add(node, plan.evict, { deadlineMs, reason });
+    const evict = await surgeFirst(world, node, plan.evict, deadlineMs);
+    queue.add(node, evict, { deadlineMs, reason });
     const what = `${plan.waiting} pods are waiting to be evicted`;
     world.events.publish(failedDraining(node, what));
     return requeueAfter(WAIT_MS);

@@ -22,6 +22,7 @@ import {
   volumes,
 } from "../mirrors.ts";
 import { listPools } from "../pools.ts";
+import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 
@@ -39,6 +40,7 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
     .flatMap(({ pods }) =>
       pods.filter((pod) => isReschedulable(pod) && mayLeave(pod, guards, nowMs)),
     )
+    .filter((pod) => !hasSuccessor(world, pod))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const isPromised = (pod: Pod) => world.cluster.isPromised(pod.metadata.uid ?? "");
   const pending = world.cluster.unboundPods().filter(isProvisionable);
@@ -52,6 +54,12 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
 /** A pod that will not be evicted yet needs no new place yet. */
 function mayLeave(pod: Pod, guards: readonly PodDisruptionBudget[], nowMs: number): boolean {
   return !hasDoNotDisrupt(pod, nowMs) && !isFullyBlocked(pod, guards);
+}
+
+/** A pod whose new one is on its way to take its place needs no other. */
+function hasSuccessor(world: World, pod: Pod): boolean {
+  const found = surge(world, pod);
+  return found.kind === "rolling" && found.ours;
 }
 
 /** Pools a pass may use, each with what its class can launch. Order does not matter. */

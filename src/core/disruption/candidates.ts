@@ -87,6 +87,8 @@ export interface CandidatesInput {
   readonly disruptionClass: DisruptionClass;
   /** Why a pool's nodes are left alone for now; absent: none is. */
   readonly paused?: (pool: Pool) => Block | undefined;
+  /** Whether the pod ends only once a new one of its workload runs elsewhere: no budget speaks against that. */
+  readonly movesFirst?: (pod: Pod) => boolean;
 }
 
 /** Both by ascending node name. Nodes that are not ours are in neither. */
@@ -109,7 +111,7 @@ export function findCandidates(input: CandidatesInput): {
 
 /** Everything that keeps one node of ours, in the order it is looked at; at most `most`. */
 export function blocksOf(
-  input: Pick<CandidatesInput, "nowMs" | "pdbs" | "disruptionClass" | "paused">,
+  input: Pick<CandidatesInput, "nowMs" | "pdbs" | "disruptionClass" | "paused" | "movesFirst">,
   node: NodeView,
   claim: NodeClaim,
   pool: Pool | undefined,
@@ -168,7 +170,7 @@ function isAnnotated(node: NodeView, claim: NodeClaim): boolean {
 function addPodBlocks(
   found: Block[],
   node: NodeView,
-  { pdbs, nowMs }: Pick<CandidatesInput, "pdbs" | "nowMs">,
+  { pdbs, nowMs, movesFirst }: Pick<CandidatesInput, "pdbs" | "nowMs" | "movesFirst">,
   most: number,
 ): readonly Block[] {
   const { annotated, movable } = podFacts(node);
@@ -185,7 +187,7 @@ function addPodBlocks(
   }
   for (const pod of pdbs.length === 0 ? [] : movable) {
     const block = pdbBlock(pod, pdbs);
-    if (block === undefined) continue;
+    if (block === undefined || movesFirst?.(pod) === true) continue;
     const names = block.pdbs.join(", ");
     const message =
       block.reason === "multiple"

@@ -2,6 +2,7 @@
  * From a picture of the cluster to what one disruption method may know of it. The live loop and those who
  * only ask (`karpenter explain`, `karpenter simulate`) come this way, so that they cannot disagree.
  */
+import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -15,7 +16,7 @@ import { balancedTotals } from "./balanced.ts";
 import { allowances } from "./budgets.ts";
 import { type Block, type Blocked, findCandidates } from "./candidates.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Method, MethodInput } from "./methods/method.ts";
+import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import type { Simulator } from "./simulate.ts";
 
 export interface Picture {
@@ -36,12 +37,15 @@ export interface Picture {
   /** Pools (by id) whose replacements failed of late. */
   readonly backingOff: ReadonlySet<string>;
   readonly paused: (pool: Pool) => Block | undefined;
+  /** Whether the pod ends only once a new one of its workload runs elsewhere. */
+  readonly movesFirst: (pod: Pod) => boolean;
   /** Over the nodes of all pools together, beside each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   /** How much of their lifetime nodes may end early. */
   readonly expirationSpreadPercent: number;
   readonly ledger: Ledger;
   readonly spotToSpot: boolean;
+  readonly repack: Repack | undefined;
 }
 
 /** `examined`: nodes that earlier slices of the method's sweep have looked at. */
@@ -50,9 +54,9 @@ export function survey(
   method: Pick<Method, "reason" | "disruptionClass">,
   examined: ReadonlySet<string>,
 ): { readonly input: MethodInput; readonly blocked: readonly Blocked[] } {
-  const { nowMs, nodes, pools, pdbs, queued, paused, ledger, simulator } = picture;
+  const { nowMs, nodes, pools, pdbs, ledger, simulator } = picture;
   const { disruptionClass, reason } = method;
-  const found = findCandidates({ nowMs, nodes, pools, pdbs, queued, paused, disruptionClass });
+  const found = findCandidates({ ...picture, disruptionClass });
   const input: MethodInput = {
     nowMs,
     candidates: found.candidates,
@@ -73,7 +77,9 @@ export function survey(
     objection: (command) => ledger.objection(command, () => nodes, nowMs),
     balancedTotals: once(() => balancedTotals(nodes, pools)),
     spotToSpot: picture.spotToSpot,
-    alphaBusy: nodes.some((node) => isAlphaReplacement(node, queued)),
+    repack: picture.repack,
+    rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
+    alphaBusy: nodes.some((node) => isAlphaReplacement(node, picture.queued)),
     backingOff: picture.backingOff,
     examined,
   };

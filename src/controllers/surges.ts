@@ -1,0 +1,120 @@
+/**
+ * Moves without downtime, the part that reads and writes: a pod that asked for it is not evicted from a node
+ * that leaves; its Deployment is rolled over instead, and the node waits, within bounds, until the pod has
+ * gone by itself. What cannot be moved so is evicted as ever, with an event that says why. The rule is in
+ * core/termination/surge.ts. Needs to read and patch Deployments; without these rights all are evicted.
+ */
+import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
+import type { Node } from "../apis/core/node.ts";
+import type { Pod } from "../apis/core/pod.ts";
+import { SURGED_AT_ANNOTATION_KEY } from "../apis/karpenter/labels.ts";
+import { fromRfc3339, toRfc3339 } from "../base/clock.ts";
+import { mustDelete } from "../core/termination/drain.ts";
+import { type Surge, surgeOf, type Workloads } from "../core/termination/surge.ts";
+import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
+import type { EventToPublish } from "../kube/events.ts";
+import { deployments, volumeClaims } from "./mirrors.ts";
+import type { World } from "./world.ts";
+
+type Reads = Pick<World, "mirrors" | "settings">;
+
+/** `none` for all while moves without downtime are switched off. */
+export function surge(world: Reads, pod: Pod): Surge {
+  if (world.settings.surgeTimeoutMs === 0) return { kind: "none" };
+  return surgeOf(pod, workloadsOf(world));
+}
+
+function workloadsOf(world: Reads): Workloads {
+  return {
+    deployment: (key) => deployments(world).get(key),
+    volumeClaim: (key) => volumeClaims(world).get(key),
+  };
+}
+
+/** Of these pods of a node that leaves, those that are to be evicted now; the others are seen to. */
+export async function surgeFirst(
+  world: World,
+  node: Node,
+  pods: readonly Pod[],
+  deadlineMs: number | undefined,
+): Promise<readonly Pod[]> {
+  const evict: Pod[] = [];
+  for (const pod of pods) if (!(await movesByItself(world, node, pod, deadlineMs))) evict.push(pod);
+  return evict;
+}
+
+async function movesByItself(
+  world: World,
+  node: Node,
+  pod: Pod,
+  deadlineMs: number | undefined,
+): Promise<boolean> {
+  const nowMs = world.clock.now();
+  const found = surge(world, pod);
+  if (found.kind === "none" || mustDelete(pod, deadlineMs, nowMs)) return false;
+  if (found.kind === "unable") return givesUp(world, pod, found.why);
+  const { surgeTimeoutMs } = world.settings;
+  const sinceMs = fromRfc3339(node.metadata.deletionTimestamp) ?? nowMs;
+  if (nowMs - sinceMs > surgeTimeoutMs)
+    return givesUp(
+      world,
+      pod,
+      `no new pod was available within ${surgeTimeoutMs / 60_000} minute(s)`,
+    );
+  if (found.kind === "rolling") return true;
+  return rollOver(world, node, pod, found.deployment);
+}
+
+function givesUp(world: World, pod: Pod, why: string): false {
+  world.events.publish(notSurged(pod, why));
+  return false;
+}
+
+/** As `kubectl rollout restart` does it. */
+async function rollOver(
+  world: World,
+  node: Node,
+  pod: Pod,
+  deployment: Deployment,
+): Promise<boolean> {
+  const { name, namespace, resourceVersion } = deployment.metadata;
+  const annotations = { [SURGED_AT_ANNOTATION_KEY]: toRfc3339(world.clock.now()) };
+  const body = { metadata: { resourceVersion }, spec: { template: { metadata: { annotations } } } };
+  try {
+    await world.kube.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body });
+  } catch (error) {
+    if (isForbidden(error)) return givesUp(world, pod, "patching Deployments is forbidden");
+    // Somebody else changed it just now: looked at again in a moment.
+    if (isConflict(error) || isNotFound(error)) return true;
+    throw error;
+  }
+  world.log.info("rolling over a workload so that its pod leaves a node without downtime", {
+    Deployment: { name, namespace },
+    Pod: { name: pod.metadata.name, namespace },
+    Node: { name: node.metadata.name },
+  });
+  world.events.publish(...surged(pod, deployment, node));
+  return true;
+}
+
+/** On the pod and on its Deployment. */
+export function surged(pod: Pod, deployment: Deployment, node: Node): readonly EventToPublish[] {
+  const message = `Node ${node.metadata.name} is to go: a new pod of Deployment ${deployment.metadata.name} starts elsewhere before ${pod.metadata.name} ends`;
+  return [pod, deployment].map((object) => ({
+    object,
+    type: "Normal",
+    reason: "SurgedBeforeEviction",
+    message,
+    dedupeValues: [object.kind ?? "", pod.metadata.uid ?? pod.metadata.name],
+  }));
+}
+
+export function notSurged(pod: Pod, why: string): EventToPublish {
+  return {
+    object: pod,
+    type: "Warning",
+    reason: "NoSurgeBeforeEviction",
+    message: `Evicted without a new pod beforehand: ${why}`,
+    dedupeValues: [pod.metadata.uid ?? pod.metadata.name, why],
+  };
+}

@@ -1,0 +1,109 @@
+/**
+ * Moves without downtime, for workloads that ask for it by annotation (ours; upstream only evicts). A
+ * Deployment of one replica whose node is closed is rolled over as `kubectl rollout restart` does: its new
+ * pod runs elsewhere and is available before the old one ends. What cannot be moved so is evicted, and it is
+ * said why. Workloads of several replicas have PodDisruptionBudgets for the same end.
+ */
+import type { Deployment } from "../../apis/apps/kinds.ts";
+import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
+import {
+  SURGED_AT_ANNOTATION_KEY,
+  ZERO_DOWNTIME_ANNOTATION_KEY,
+} from "../../apis/karpenter/labels.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+
+/** What is known of workloads. */
+export interface Workloads {
+  /** By `namespace/name`. */
+  deployment(key: string): Deployment | undefined;
+  volumeClaim(key: string): PersistentVolumeClaim | undefined;
+}
+
+/**
+ * `none`: it did not ask, or there is nothing to keep up. `able`: its Deployment can be rolled over now.
+ * `rolling`: it is being rolled over; the pod goes by itself once the new one is available. `ours`: since we
+ * began that. `unable`: it asked, and that is why not.
+ */
+export type Surge =
+  | { readonly kind: "none" }
+  | { readonly kind: "able"; readonly deployment: Deployment }
+  | { readonly kind: "rolling"; readonly deployment: Deployment; readonly ours: boolean }
+  | { readonly kind: "unable"; readonly why: string };
+
+export function surgeOf(pod: Pod, workloads: Workloads): Surge {
+  const deployment = deploymentOf(pod, workloads);
+  const asked =
+    deployment?.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY] ??
+    pod.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY];
+  if (asked !== "true" || !isReady(pod)) return { kind: "none" };
+  if (deployment === undefined) return { kind: "unable", why: "no Deployment of its is known" };
+  if (isStampedAfter(deployment, pod)) return { kind: "rolling", deployment, ours: true };
+  const why = obstacle(deployment) ?? volumeObstacle(pod, workloads);
+  if (why !== undefined) return { kind: "unable", why };
+  return isRolling(deployment)
+    ? { kind: "rolling", deployment, ours: false }
+    : { kind: "able", deployment };
+}
+
+/** Its ReplicaSet is called after the Deployment and the hash of the template. */
+function deploymentOf({ metadata }: Pod, workloads: Workloads): Deployment | undefined {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const hash = metadata.labels?.["pod-template-hash"];
+  if (owner?.kind !== "ReplicaSet" || hash === undefined) return undefined;
+  if (!owner.name.endsWith(`-${hash}`)) return undefined;
+  const name = owner.name.slice(0, -hash.length - 1);
+  return workloads.deployment(`${metadata.namespace}/${name}`);
+}
+
+/** Whether we have rolled the Deployment over since the pod was made: a newer one is on its way. */
+function isStampedAfter({ spec }: Deployment, { metadata }: Pod): boolean {
+  const stamp = spec.template.metadata?.annotations?.[SURGED_AT_ANNOTATION_KEY];
+  if (stamp === undefined || stamp === metadata.annotations?.[SURGED_AT_ANNOTATION_KEY])
+    return false;
+  const bornMs = fromRfc3339(metadata.creationTimestamp) ?? Number.POSITIVE_INFINITY;
+  return (fromRfc3339(stamp) ?? 0) >= bornMs;
+}
+
+/** Why rolling it over would not bring a new pod before the old one goes. */
+function obstacle({ spec, status }: Deployment): string | undefined {
+  const { replicas = 1, paused, strategy } = spec;
+  const { maxSurge = "25%", maxUnavailable = "25%" } = strategy?.rollingUpdate ?? {};
+  if (replicas !== 1)
+    return `its Deployment has ${replicas} replicas; a PodDisruptionBudget keeps some of them up`;
+  if (paused === true) return "its Deployment is paused";
+  if (strategy?.type === "Recreate") return "its Deployment's strategy is Recreate";
+  if (Number.parseInt(String(maxSurge), 10) === 0) return "its Deployment's maxSurge is 0";
+  if (isWhole(maxUnavailable)) return "its Deployment's maxUnavailable lets the old pod go first";
+  const progress = status?.conditions?.find(({ type }) => type === "Progressing");
+  if (progress?.status === "False") return "its Deployment's rollout does not get on";
+  return undefined;
+}
+
+/** Of one replica: one, or all of it. Smaller shares are rounded down. */
+function isWhole(amount: number | string): boolean {
+  const text = String(amount);
+  return text.endsWith("%") ? Number.parseInt(text, 10) >= 100 : Number(text) >= 1;
+}
+
+/** Two pods on two nodes cannot both have what only one node can hold. */
+function volumeObstacle({ metadata, spec }: Pod, workloads: Workloads): string | undefined {
+  for (const { persistentVolumeClaim: used } of spec.volumes ?? []) {
+    if (used === undefined) continue;
+    const claim = workloads.volumeClaim(`${metadata.namespace}/${used.claimName}`);
+    const modes = claim?.spec.accessModes ?? [];
+    if (!modes.some((mode) => mode === "ReadWriteMany" || mode === "ReadOnlyMany"))
+      return `its volume ${used.claimName} can be on one node only`;
+  }
+  return undefined;
+}
+
+function isRolling({ metadata, spec, status }: Deployment): boolean {
+  const { observedGeneration = 0, updatedReplicas = 0, replicas = 0 } = status ?? {};
+  return (
+    observedGeneration < (metadata.generation ?? 0) ||
+    updatedReplicas < (spec.replicas ?? 1) ||
+    replicas > updatedReplicas
+  );
+}
