@@ -53,7 +53,9 @@ export function awsProviderOf(
       actOnRebalance: options.actOnRebalance,
       disableDryRun: options.disableDryRun,
       zonalShift: options.enableZonalShift,
-      reservedCapacity: isGateOpen(options.featureGates, "ReservedCapacity"),
+      // Gates that are not named are as they are by default: this one is open, the other shut.
+      reservedCapacity: !isGateNamed(options.featureGates, "ReservedCapacity", "false"),
+      kubeletExpressions: isGateNamed(options.awsFeatureGates, "NodeClassCEL", "true"),
     },
   });
   return { ...provider, metrics: AWS_METRICS };
@@ -76,9 +78,8 @@ function tagsOf(text: string): Readonly<Record<string, string>> {
   );
 }
 
-/** Gates that are not named are as they are by default: this one is open. */
-function isGateOpen(gates: string, name: string): boolean {
-  return !gates
-    .split(",")
-    .some((one) => one.trim().toLowerCase() === `${name}=false`.toLowerCase());
+/** Whether a list of gates (`A=true,B=false`) gives this one that value. */
+function isGateNamed(gates: string, name: string, value: "true" | "false"): boolean {
+  const wanted = `${name}=${value}`.toLowerCase();
+  return gates.split(",").some((one) => one.trim().toLowerCase() === wanted);
 }

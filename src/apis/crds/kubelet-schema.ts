@@ -75,7 +75,7 @@ function podsOrExpression(): JsonSchema {
     anyOf: [{ type: "integer" }, { type: "string" }],
     "x-kubernetes-int-or-string": true,
     ...rules([
-      "type(self) != int || (self >= 0 && self <= 2147483647)",
+      "type(self) == string || (self >= 0 && self <= 2147483647)",
       "maxPods must be a number from 0 to 2147483647, or an expression as text",
     ]),
   };

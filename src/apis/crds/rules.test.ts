@@ -144,6 +144,15 @@ describe("rules of the schemas", () => {
     ).toEqual([]);
   });
 
+  it("take the pods of a v1 class as a number or an expression", () => {
+    const check = (self: unknown) => broken("EC2NodeClass", "v1", "spec.kubelet.maxPods", self);
+    expect(check(29)).toEqual([]);
+    expect(check("min(110, vcpus * 16)")).toEqual([]);
+    expect(check(-1)).toEqual([
+      "maxPods must be a number from 0 to 2147483647, or an expression as text",
+    ]);
+  });
+
   it("say of an EC2NodeClass which reservations, interfaces and time-outs fit together", () => {
     const check = (field: string, self: unknown) =>
       broken("EC2NodeClass", "v1", `spec.${field}`, self);

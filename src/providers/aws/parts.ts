@@ -53,6 +53,8 @@ export interface AwsSettings {
   readonly actOnRebalance?: boolean;
   /** Do not check permissions by trial calls. */
   readonly disableDryRun?: boolean;
+  /** Gate NodeClassCEL: off by default. */
+  readonly kubeletExpressions?: boolean;
   /** Follow ARC zonal shifts of the cluster; off by default. */
   readonly zonalShift?: boolean;
   /** Name of the SQS queue with interruption events; empty: they are not followed. */
@@ -127,6 +129,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       reservedEnis: settings.reservedEnis ?? 0,
       eniLimitedPods: settings.eniLimitedPodDensity ?? true,
       podEni: settings.podEni ?? true,
+      kubeletExpressions: settings.kubeletExpressions ?? false,
     }),
     templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
     batches: new Ec2Batches(api.ec2, clock, deps.metrics),

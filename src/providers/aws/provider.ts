@@ -113,10 +113,11 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
         nodeClass.launchTemplateName === undefined
           ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
           : "";
+      const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
       const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
       const launched = await launch(
         { ...parts, log: deps.log, metrics: deps.metrics, settings: tagSettings, reservedCapacity },
-        { claim, nodeClass, kubelet, types, ...resolved, instanceProfile },
+        { claim, nodeClass, kubeletOf, types, ...resolved, instanceProfile },
       );
       const result = launchedClaim(claim, launched, hashAnnotations(nodeClass));
       // v0.5 named the host when it told of the launch.

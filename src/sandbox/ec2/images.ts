@@ -280,7 +280,9 @@ function ubuntu(version: string, day: string): Publication[] {
 }
 
 function windows(version: string, day: string): Publication[] {
-  return (["2019", "2022", "2025"] as const).map((year) => {
+  const minor = Number(version.split(".")[1]);
+  const years = ["2019", "2022", ...(minor >= 35 ? ["2025" as const] : [])] as const;
+  return years.map((year) => {
     const stem = `Windows_Server-${year}-English-Core-EKS_Optimized-${version}`;
     return {
       name: `${stem}-${day.slice(0, 4)}.${day.slice(4, 6)}.${day.slice(6)}`,

@@ -69,3 +69,13 @@ const FAMILIES: Readonly<Record<AmiFamily, FamilyTraits>> = {
 export function traitsOf(family: AmiFamily): FamilyTraits {
   return FAMILIES[family] ?? FAMILIES.AL2;
 }
+
+/** Why AWS makes no images of the family for a Kubernetes version (`1.34`); undefined if it does. */
+export function unsupportedFamily(family: AmiFamily, kubernetes: string): string | undefined {
+  const minor = Number(kubernetes.split(".")[1]);
+  if (family === "AL2" && minor >= 33)
+    return `there are no AL2 images for Kubernetes ${kubernetes}, the last ones are for 1.32; use al2023 or bottlerocket`;
+  if (family === "Windows2025" && minor < 35)
+    return `there are no Windows 2025 images for Kubernetes ${kubernetes}, the first ones are for 1.35; use windows2022`;
+  return undefined;
+}

@@ -10,7 +10,7 @@ import {
 } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
-import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import type { ResolvedKubelet } from "../../../apis/karpenter/kubelet.ts";
 import { CAPACITY_TYPE_LABEL_KEY, CAPACITY_TYPE_SPOT } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { parseResources } from "../../../apis/resources.ts";
@@ -78,7 +78,8 @@ export interface LaunchDeps {
 export interface LaunchInput {
   readonly claim: NodeClaim;
   readonly nodeClass: AwsClass;
-  readonly kubelet: KubeletConfiguration | undefined;
+  /** Settings of nodes of a type, by its name. */
+  readonly kubeletOf: (instanceType: string) => ResolvedKubelet | undefined;
   readonly types: readonly InstanceType[];
   readonly subnets: readonly Subnet[];
   readonly securityGroups: readonly SecurityGroup[];
@@ -229,7 +230,7 @@ async function askFleet(
   }
 }
 
-/** One template for each image, number of pods and of EFA interfaces. */
+/** One template for each image, number of pods and of EFA interfaces, and what is reserved. */
 async function templateGroups(
   deps: LaunchDeps,
   input: LaunchInput,
@@ -248,8 +249,10 @@ async function templateGroups(
     const pods = candidate.type.capacity["pods"] ?? 0;
     const efa = efaCount(claim, candidate.type);
     const { reservation } = candidate;
-    const key = JSON.stringify([ami.id, pods, efa, reservation?.id]);
-    const group = groups.get(key) ?? { ami, pods, efa, reservation, types: [] };
+    const kubelet = input.kubeletOf(candidate.type.name);
+    const reserved = [kubelet?.kubeReserved, kubelet?.systemReserved];
+    const key = JSON.stringify([ami.id, pods, efa, reservation?.id, reserved]);
+    const group = groups.get(key) ?? { ami, pods, efa, reservation, kubelet, types: [] };
     group.types.push(candidate);
     groups.set(key, group);
   }
@@ -267,11 +270,11 @@ async function templateGroups(
     tags,
   };
   return Promise.all(
-    [...groups.values()].map(async ({ ami, pods, efa, reservation, types: own }) => {
+    [...groups.values()].map(async ({ ami, pods, efa, reservation, kubelet, types: own }) => {
       const template = templateOf(deps, {
         ...shared,
         imageId: ami.id,
-        bootstrap: { ...bootstrap, maxPods: pods },
+        bootstrap: { ...bootstrap, kubelet, maxPods: pods },
         efaCount: efa,
         reservation,
       });
@@ -290,6 +293,7 @@ interface Group {
   readonly ami: Ami;
   readonly pods: number;
   readonly efa: number;
+  readonly kubelet: ResolvedKubelet | undefined;
   readonly reservation: ReservationTarget | undefined;
   readonly types: Candidate[];
 }
@@ -326,7 +330,7 @@ function templateOf(
 
 async function bootstrapOf(
   { facts, settings }: LaunchDeps,
-  { claim, nodeClass, kubelet }: LaunchInput,
+  { claim, nodeClass }: LaunchInput,
   capacityType: CapacityType,
 ): Promise<Bootstrap> {
   const [clusterEndpoint, caBundle, dnsIp, clusterCidr] = await Promise.all([
@@ -342,7 +346,7 @@ async function bootstrapOf(
     caBundle,
     clusterCidr,
     dnsIp,
-    kubelet,
+    kubelet: undefined,
     maxPods: 0,
     labels: { ...claim.metadata.labels, [CAPACITY_TYPE_LABEL_KEY]: capacityType },
     taints: [...(claim.spec.taints ?? []), ...(claim.spec.startupTaints ?? [])],

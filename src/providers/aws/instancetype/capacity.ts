@@ -5,7 +5,7 @@
  */
 import type { BlockDeviceMapping, NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
-import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpenter/kubelet.ts";
 import { addResources, parseResources, type Resources } from "../../../apis/resources.ts";
 import { parseUnits } from "../../../base/quantity.ts";
 import { traitsOf } from "../ami/families.ts";
@@ -32,7 +32,7 @@ export interface CapacitySettings {
   readonly family: AmiFamily;
   readonly blockDeviceMappings: readonly BlockDeviceMapping[];
   readonly instanceStorePolicy: "RAID0" | undefined;
-  readonly kubelet: KubeletConfiguration | undefined;
+  readonly kubelet: ResolvedKubelet | undefined;
   /** Before v1 the greater of hard and soft eviction thresholds was kept from pods. */
   readonly countsSoftEviction: boolean;
   /** Share of memory the hypervisor takes: 0.075. */

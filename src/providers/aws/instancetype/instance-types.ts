@@ -10,7 +10,7 @@ import {
 } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Generation } from "../../../apis/hub/generation.ts";
-import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpenter/kubelet.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson, deepEqual } from "../../../base/json.ts";
@@ -19,12 +19,13 @@ import { type Ami, amiFor } from "../ami/choose.ts";
 import { allPages, type Ec2Api, type InstanceTypeInfo, type Subnet } from "../api.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { type Catalogue, catalogue } from "../catalogue/catalogue.ts";
+import { expressionsOf, resolveKubelet } from "../kubelet/expressions.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Prices } from "../pricing/pricing.ts";
 import type { CapacityReservations, Reservation } from "../reservation/reservations.ts";
 import type { ZonalShifts } from "../zonalshift/zonal-shifts.ts";
-import { type CapacitySettings, capacityOf, overheadOf } from "./capacity.ts";
+import { type CapacitySettings, capacityOf, overheadOf, podCount } from "./capacity.ts";
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { LearnedMemory } from "./learned-memory.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
@@ -46,6 +47,8 @@ export interface InstanceTypesDeps {
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
+  /** Gate NodeClassCEL. Absent: shut. */
+  readonly kubeletExpressions?: boolean;
   /** Alpha: whether interfaces for pods are told of. Absent: they are. */
   readonly podEni?: boolean;
 }
@@ -78,9 +81,14 @@ export interface Selected {
   readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
+/** Kubelet settings as written: each type has its own numbers. */
+type TypeSettings = Omit<CapacitySettings, "kubelet"> & {
+  readonly kubelet: KubeletConfiguration | undefined;
+};
+
 interface MadeWith extends Pick<Selected, "reservations" | "placementGroup"> {
   readonly region: Region;
-  readonly settings: CapacitySettings;
+  readonly settings: TypeSettings;
   readonly zones: ReadonlyMap<string, string>;
   readonly generation: Generation;
   readonly needs: Needs;
@@ -155,7 +163,42 @@ export class InstanceTypes {
     );
   }
 
-  #settings(nodeClass: AwsClass, kubelet: KubeletConfiguration | undefined): CapacitySettings {
+  /** The kubelet settings that nodes of this type get. */
+  kubeletFor(
+    type: string,
+    nodeClass: AwsClass,
+    kubelet: KubeletConfiguration | undefined,
+  ): ResolvedKubelet | undefined {
+    if (expressionsOf(kubelet).length === 0) return kubelet as ResolvedKubelet | undefined;
+    const info = this.#last?.infos.find((one) => one.InstanceType === type);
+    return info === undefined
+      ? undefined
+      : this.#resolved(info, this.#settings(nodeClass, kubelet)).kubelet;
+  }
+
+  /** The first type for which an expression gives no number that will do. */
+  async expressionProblem(nodeClass: AwsClass): Promise<string | undefined> {
+    if (expressionsOf(nodeClass.kubelet).length === 0) return undefined;
+    const { infos } = await this.#region.get("", () => this.#read());
+    const settings = this.#settings(nodeClass, nodeClass.kubelet);
+    for (const info of infos) {
+      const { problem } = this.#resolve(info, settings);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
+  #resolve(info: InstanceTypeInfo, settings: TypeSettings): ReturnType<typeof resolveKubelet> {
+    const density = podCount(info, { ...settings, kubelet: undefined });
+    const enabled = this.#deps.kubeletExpressions === true;
+    return resolveKubelet(settings.kubelet, info, { enabled, density });
+  }
+
+  #resolved(info: InstanceTypeInfo, settings: TypeSettings): CapacitySettings {
+    return { ...settings, kubelet: this.#resolve(info, settings).kubelet };
+  }
+
+  #settings(nodeClass: AwsClass, kubelet: KubeletConfiguration | undefined): TypeSettings {
     const { vmMemoryOverhead, reservedEnis, eniLimitedPods, podEni = true } = this.#deps;
     return {
       family: nodeClass.amiFamily,
@@ -186,8 +229,9 @@ export class InstanceTypes {
   }
 
   #bare(made: MadeWith): Promise<readonly Bare[]> {
-    const { region, settings, zones, generation, placementGroup } = made;
+    const { region, zones, generation, placementGroup } = made;
     return mapInSlices(this.#deps.clock, region.infos, (info) => {
+      const settings = this.#resolved(info, made.settings);
       const row = this.#catalogue.types[info.InstanceType];
       const offeredZones = region.zones.get(info.InstanceType) ?? [];
       const reachable = offeredZones.filter((zone) => zones.has(zone));

@@ -27,11 +27,14 @@ import {
 } from "../../../kube/controller.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/finalizer.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
+import { unsupportedFamily } from "../ami/families.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError, ResolutionError } from "../errors.ts";
 import { waitingOnNodeClaims } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
+import { specProblem } from "./spec-check.ts";
 import { conditionChanges, type Findings, foundStatus } from "./status.ts";
+import type { Refusal } from "./trials.ts";
 
 /** Subnets are looked at again each minute; the other answers are cached as long. */
 const REFRESH_MS = 60_000;
@@ -105,7 +108,14 @@ async function tried(
 ): Promise<{ readonly changes: readonly ConditionChange[]; readonly error?: Error }> {
   const changes = conditionChanges(native, findings);
   const at = changes.findIndex((one) => one.type === VALIDATION);
-  if (changes[at]?.status !== "True" || deps.settings.disableDryRun === true) return { changes };
+  const nodeClass = toAwsClass(native);
+  const resolved = changes[at]?.status === "True";
+  const problem = await orError(problemOf(deps, parts, nodeClass, resolved));
+  // No verdict: what was known before stays, and it is looked at again.
+  if (problem instanceof Error) return { changes: changes.toSpliced(at, 1), error: problem };
+  if (problem !== undefined)
+    return { changes: changes.with(at, { type: VALIDATION, status: "False", ...problem }) };
+  if (!resolved || deps.settings.disableDryRun === true) return { changes };
   const { subnets, securityGroups, amis, instanceProfile } = findings;
   if (
     subnets instanceof Error ||
@@ -115,14 +125,26 @@ async function tried(
   ) {
     return { changes };
   }
-  const nodeClass = toAwsClass(native);
   const verdict = await orError(
     parts.trials.of({ nodeClass, subnets, securityGroups, amis, instanceProfile }),
   );
   if (verdict === undefined) return { changes };
-  // No verdict: what was known before stays, and AWS is asked again.
   if (verdict instanceof Error) return { changes: changes.toSpliced(at, 1), error: verdict };
   return { changes: changes.with(at, { type: VALIDATION, status: "False", ...verdict }) };
+}
+
+/** What the class says wrongly; where all it selects was found, also for each type. */
+async function problemOf(
+  deps: AwsDeps,
+  parts: AwsParts,
+  nodeClass: AwsClass,
+  resolved: boolean,
+): Promise<Refusal | undefined> {
+  const problem = await specProblem(deps, parts, nodeClass);
+  if (problem !== undefined || !resolved) return problem;
+  const text = await parts.instanceTypes.expressionProblem(nodeClass);
+  if (text === undefined) return undefined;
+  return { reason: "KubeletExpressionEvaluationFailed", message: `spec.kubelet.${text}` };
 }
 
 /**
@@ -163,7 +185,7 @@ function claimsOf(deps: AwsDeps, className: string): readonly KubeObject[] {
 async function find(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Promise<Findings> {
   const nodeClass = toAwsClass(native);
   const { reservedCapacity = true } = deps.settings;
-  const [subnets, securityGroups, amis, instanceProfile, reservations, placementGroup] =
+  const [subnets, securityGroups, amis, instanceProfile, reservations, placementGroup, version] =
     await Promise.all([
       orError(parts.subnets.list(nodeClass)),
       orError(parts.securityGroups.list(nodeClass)),
@@ -171,8 +193,12 @@ async function find(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Promi
       orError(parts.profiles.ensure(nodeClass)),
       orError(reservedCapacity ? parts.reservations.list(nodeClass) : Promise.resolve([])),
       orError(parts.placementGroups.find(nodeClass)),
+      orError(parts.facts.kubernetesVersion()),
     ]);
-  return { subnets, securityGroups, amis, instanceProfile, reservations, placementGroup };
+  const found = { subnets, securityGroups, amis, instanceProfile, reservations, placementGroup };
+  const noImages =
+    typeof version === "string" ? unsupportedFamily(nodeClass.amiFamily, version) : undefined;
+  return noImages === undefined ? found : { ...found, noImages };
 }
 
 async function orError<T>(promise: Promise<T>): Promise<T | Error> {

@@ -21,6 +21,8 @@ export interface Findings {
   readonly reservations: readonly Reservation[] | Error;
   /** Undefined: there is no such group. Without a selector there is nothing to find. */
   readonly placementGroup: FoundPlacementGroup | undefined | Error;
+  /** Why the family has no images of its own for this Kubernetes version. */
+  readonly noImages?: string;
 }
 
 export function subnetStatus(
@@ -110,7 +112,12 @@ export function conditionChanges(
     else if (found.length > 0) changes.push({ type, status: "True" });
     else changes.push({ type, status: "False", reason, message });
   };
-  list("AMIsReady", findings.amis, "AMINotFound", "AMISelector did not match any AMIs");
+  const { noImages } = findings;
+  const byAlias =
+    nodeClass.spec.amiSelectorTerms?.some((term) => term.alias !== undefined) === true;
+  if (noImages !== undefined && byAlias)
+    list("AMIsReady", findings.amis, "UnsupportedAlias", noImages);
+  else list("AMIsReady", findings.amis, "AMINotFound", "AMISelector did not match any AMIs");
   list(
     "SubnetsReady",
     findings.subnets,

@@ -1,0 +1,119 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { EC2_NODE_CLASS, type EC2NodeClass } from "../../../apis/aws/ec2nodeclass.ts";
+import type { SimulatedAws } from "../../../sandbox/ec2/simulated-aws.ts";
+import { type AwsWorld, awsClaim, awsWorld, ec2NodeClass } from "../../../testing/aws-world.ts";
+import type { AwsSettings } from "../parts.ts";
+
+let world: AwsWorld;
+afterEach(() => world.stop());
+
+async function begin(
+  spec: Partial<EC2NodeClass["spec"]>,
+  settings: Partial<AwsSettings> = {},
+  prepare: (aws: SimulatedAws) => void = () => undefined,
+): Promise<void> {
+  world = await awsWorld(settings, { prepare });
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass(spec));
+  await world.clock.advance(1_000);
+}
+
+function conditionOf(type: string): string {
+  const { status } = world.kube.find(EC2_NODE_CLASS, "default") as EC2NodeClass;
+  const found = status?.conditions?.find((one) => one.type === type);
+  return `${found?.status} ${found?.reason}: ${found?.message}`;
+}
+
+const OPEN = { kubeletExpressions: true };
+const BOTTLEROCKET = { amiSelectorTerms: [{ alias: "bottlerocket@latest" }] };
+
+describe("a class that is wrong by its own words", () => {
+  it.each<[string, Partial<EC2NodeClass["spec"]>, Partial<AwsSettings>, string]>([
+    [
+      "expressions while the gate is shut",
+      { kubelet: { maxPods: "vcpus * 8", kubeReserved: { cpu: "vcpus" } } },
+      {},
+      "KubeletExpressionsDisabled: spec.kubelet.maxPods, spec.kubelet.kubeReserved.cpu: expressions need the gate",
+    ],
+    [
+      "an expression that cannot be read",
+      { kubelet: { maxPods: "cores * 8" } },
+      OPEN,
+      "KubeletExpressionInvalid: spec.kubelet.maxPods: Unknown variable: cores",
+    ],
+    [
+      "an expression without a number for some type",
+      { kubelet: { maxPods: "58 / (vcpus - 2)" } },
+      OPEN,
+      "KubeletExpressionEvaluationFailed: spec.kubelet.maxPods: division by zero (c5.large)",
+    ],
+    [
+      "podsPerCore for Bottlerocket",
+      { ...BOTTLEROCKET, kubelet: { podsPerCore: 4 } },
+      {},
+      "UnsupportedKubeletConfiguration: spec.kubelet.podsPerCore: Bottlerocket does not read it",
+    ],
+    [
+      "two DNS servers for a family that reads one",
+      { ...BOTTLEROCKET, kubelet: { clusterDNS: ["10.0.0.10", "10.0.0.11"] } },
+      {},
+      "UnsupportedKubeletConfiguration: spec.kubelet.clusterDNS: Bottlerocket reads one address only",
+    ],
+    [
+      "user data that cannot be merged",
+      { ...BOTTLEROCKET, userData: "[settings" },
+      {},
+      "UserDataInvalid: ",
+    ],
+    [
+      "user data that EC2 does not take",
+      { userData: `#!/bin/sh\n# ${"x".repeat(16_384)}` },
+      {},
+      "UserDataSizeLimitExceeded: spec.userData: ",
+    ],
+  ])("%s", async (_, spec, settings, text) => {
+    await begin(spec, settings);
+    expect(conditionOf("ValidationSucceeded")).toContain(`False ${text}`);
+    expect(conditionOf("Ready")).toContain("False");
+    await expect(world.settle(world.cloud.create(awsClaim([])))).rejects.toThrow("is not ready");
+  });
+
+  it("an alias without images for this Kubernetes version", async () => {
+    await begin({ amiSelectorTerms: [{ alias: "windows2025@latest" }] });
+    expect(conditionOf("AMIsReady")).toBe(
+      "False UnsupportedAlias: there are no Windows 2025 images for Kubernetes 1.34, the first ones are for 1.35; use windows2022",
+    );
+  });
+
+  it("AL2023 where EKS does not know the cluster", async () => {
+    const refused = {
+      code: "ResourceNotFoundException",
+      message: "No cluster found.",
+      status: 404,
+    };
+    await begin({}, {}, ({ faults }) => void faults.failCalls({ service: "eks", ...refused }));
+    expect(conditionOf("ValidationSucceeded")).toMatch(
+      /False ClusterCIDRResolutionFailed: .*No cl/,
+    );
+  });
+});
+
+describe("expressions", () => {
+  it("make capacity and the node's own settings the same, type by type", async () => {
+    const kubelet = { maxPods: "vcpus * 7", kubeReserved: { cpu: "vcpus * 25" } };
+    await begin({ kubelet }, OPEN);
+    const values = ["m5.large", "m5.xlarge"];
+    const key = "node.kubernetes.io/instance-type";
+    for (const value of values) {
+      const claim = awsClaim([{ key, operator: "In", values: [value] }]);
+      const launched = await world.settle(world.cloud.create(claim));
+      await world.clock.advance(10_000);
+      const node = world.instances.filter((one) => one.type === "running").at(-1)?.kubelet;
+      expect(node?.allocatable).toMatchObject({
+        pods: value === "m5.large" ? "14" : "28",
+        cpu: value === "m5.large" ? "1950m" : "3900m",
+      });
+      expect(node?.allocatable["cpu"]).toBe(launched.status?.allocatable?.["cpu"]);
+    }
+    expect(new Set(world.templates().map((one) => one.UserData)).size).toBe(2);
+  });
+});
