@@ -4,7 +4,7 @@
  */
 import { type HostPort, hostPorts, hostPortsConflict } from "../../apis/core/host-ports.ts";
 import type { Taint } from "../../apis/core/node.ts";
-import type { Pod } from "../../apis/core/pod.ts";
+import type { Pod, Toleration } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -15,10 +15,11 @@ import {
   type Resources,
   subtractResources,
 } from "../../apis/resources.ts";
+import { NodeLabels } from "../scheduling/node-labels.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
-import { Requirements } from "../scheduling/requirements.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
 import type { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -61,16 +62,30 @@ export class Attempt {
   }
 }
 
-const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
+/** A DaemonSet's pod as nodes look at it: whether it will run there, and what it takes. */
+export interface Daemon {
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly tolerations: readonly Toleration[];
+  readonly alternatives: readonly Requirements[];
+}
 
-/** A node that exists defines all its labels: what it does not have, it does not have. */
+export function toDaemon(pod: Pod): Daemon {
+  return {
+    requests: podRequests(pod),
+    ports: hostPorts(pod),
+    tolerations: [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES],
+    alternatives: requiredAlternatives(pod.spec),
+  };
+}
+
 export class ExistingNode implements Place {
   /** Position among the targets. */
   index: number;
   readonly view: NodeView;
   readonly hostname: string;
   readonly taints: readonly Taint[];
-  readonly labels: Requirements;
+  readonly #labels: NodeLabels;
   readonly pods: Pod[] = [];
   /** Supposed away: takes nothing. */
   gone = false;
@@ -78,27 +93,29 @@ export class ExistingNode implements Place {
   readonly #ports: HostPort[];
   #attached: Map<string, Set<string>> | undefined;
 
-  constructor(view: NodeView, daemonPods: readonly Pod[], index = 0) {
+  constructor(view: NodeView, daemons: readonly Daemon[], index = 0) {
     this.index = index;
     this.view = view;
     this.hostname = view.labels[HOSTNAME_LABEL_KEY] ?? view.name;
     this.taints = view.taints;
-    this.labels = Requirements.fromLabels({ ...view.labels, [HOSTNAME_LABEL_KEY]: this.hostname });
-    this.#remaining = subtractResources(view.available, this.#daemonsToCome(daemonPods));
-    this.#ports = [...view.pods, ...daemonPods.filter((pod) => this.#runs(pod))].flatMap(hostPorts);
+    this.#labels = new NodeLabels(view.labels, this.hostname);
+    const own = daemons.filter((daemon) => this.#runs(daemon));
+    this.#remaining = subtractResources(view.available, this.#daemonsToCome(own));
+    this.#ports = own.flatMap(({ ports }) => ports);
+    for (const pod of view.pods) for (const port of hostPorts(pod)) this.#ports.push(port);
   }
 
   domains(key: string): Requirement | undefined {
-    return this.labels.has(key) ? this.labels.get(key) : undefined;
+    return this.#labels.requirement(key);
   }
 
   /** The one value of a label; undefined when the node does not have it. */
   domain(key: string): string | undefined {
-    return this.domains(key)?.values[0];
+    return this.#labels.value(key);
   }
 
   canMeet(requirements: Requirements): boolean {
-    return this.labels.accepts(requirements, NOTHING_UNDEFINED);
+    return this.#labels.accept(requirements);
   }
 
   /**
@@ -156,11 +173,8 @@ export class ExistingNode implements Place {
   }
 
   /** Daemons that belong here and do not run yet keep their place. */
-  #daemonsToCome(daemonPods: readonly Pod[]): Resources {
-    let expected: Resources = NO_RESOURCES;
-    for (const pod of daemonPods) {
-      if (this.#runs(pod)) expected = addResources(expected, podRequests(pod));
-    }
+  #daemonsToCome(own: readonly Daemon[]): Resources {
+    const expected = own.reduce((sum, { requests }) => addResources(sum, requests), NO_RESOURCES);
     const missing: Record<string, number> = {};
     for (const name in expected) {
       const running = this.view.daemonRequests[name] ?? 0;
@@ -169,10 +183,9 @@ export class ExistingNode implements Place {
     return missing;
   }
 
-  #runs(daemon: Pod): boolean {
-    const tolerations = [...(daemon.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+  #runs({ tolerations, alternatives }: Daemon): boolean {
     if (firstUntolerated(tolerations, this.taints) !== undefined) return false;
-    return requiredAlternatives(daemon.spec).some((one) => this.canMeet(one));
+    return alternatives.some((one) => this.canMeet(one));
   }
 
   #canAttach(pod: Pod, volumes: VolumeIndex): boolean {
@@ -204,9 +217,10 @@ export function targetNodes(
   views: readonly NodeView[],
   daemonPods: readonly Pod[],
 ): ExistingNode[] {
+  const daemons = daemonPods.map(toDaemon);
   return merged(
     [],
-    views.filter((view) => !view.deleting).map((view) => new ExistingNode(view, daemonPods)),
+    views.filter((view) => !view.deleting).map((view) => new ExistingNode(view, daemons)),
   );
 }
 

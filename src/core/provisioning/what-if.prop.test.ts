@@ -154,6 +154,7 @@ function afresh(input: SchedulingInput, gone: readonly NodeView[]): Without {
     newClaims: result.newClaims,
     existing: result.existing,
     unschedulable: result.unschedulable,
+    gaveUp: false,
   };
 }
 

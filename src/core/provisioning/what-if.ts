@@ -21,7 +21,7 @@ import type { NodeView } from "../state/node-view.ts";
 import { seenSlots } from "./attach-slots.ts";
 import { Census, type Host, stayingPods } from "./census.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
-import { ExistingNode, merged } from "./existing-node.ts";
+import { ExistingNode, merged, toDaemon } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { changedNodes, isOfOneKind } from "./picture-changes.ts";
@@ -329,7 +329,7 @@ export class WhatIf {
     left: ReadonlyMap<string, ExistingNode>,
     batch: ReadonlySet<string>,
   ): void {
-    const daemons = this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod));
+    const daemons = this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod)).map(toDaemon);
     const nodes = [...this.#nodes];
     const fresh: ExistingNode[] = [];
     for (const view of changed) {

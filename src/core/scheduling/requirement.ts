@@ -70,7 +70,15 @@ export function exists(key: string): Requirement {
 
 /** One of these values; none = the label must be absent. */
 export function oneOf(key: string, values: readonly string[]): Requirement {
-  return toRequirement({ key, operator: "In", values });
+  if (values.length !== 1) return toRequirement({ key, operator: "In", values });
+  return {
+    key,
+    complement: false,
+    values,
+    gte: undefined,
+    lte: undefined,
+    minValues: undefined,
+  };
 }
 
 export function allows(requirement: Requirement, value: string): boolean {

@@ -28,6 +28,11 @@ const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
   "topology.ebs.csi.aws.com/zone": TOPOLOGY_ZONE_LABEL_KEY,
 };
 
+/** The spelling of a label's key that planning uses. */
+export function normalizedKey(key: string): string {
+  return NORMALIZED_KEYS[key] ?? key;
+}
+
 export class Requirements {
   /** By key, ascending. */
   readonly #byKey: ReadonlyMap<string, Requirement>;
@@ -43,7 +48,7 @@ export class Requirements {
   static of(requirements: Iterable<Requirement>): Requirements {
     const byKey = new Map<string, Requirement>();
     for (const requirement of requirements) {
-      const key = NORMALIZED_KEYS[requirement.key] ?? requirement.key;
+      const key = normalizedKey(requirement.key);
       const named = key === requirement.key ? requirement : { ...requirement, key };
       const known = byKey.get(key);
       byKey.set(key, known === undefined ? named : intersect(known, named));
