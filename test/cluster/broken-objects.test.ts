@@ -8,48 +8,29 @@ import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import { condition } from "../../src/apis/karpenter/conditions.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
+import {
+  CLASS_REF,
+  NODE_CLASS,
+  nodePool,
+  ON_DEMAND,
+  pauseDeployment,
+  pauseSpec,
+} from "./kwok-objects.ts";
 import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const V1 = "karpenter.sh/v1";
 const CRD = "apiextensions.k8s.io/v1";
-const CLASS = { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" };
-const ON_DEMAND = { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] };
-
-function pool(name: string, template: object = {}, disruption: object = {}): KubeObject {
-  return {
-    apiVersion: V1,
-    kind: "NodePool",
-    metadata: { name },
-    spec: {
-      template: { spec: { nodeClassRef: CLASS, requirements: [ON_DEMAND], ...template } },
-      disruption: {
-        consolidationPolicy: "WhenEmpty",
-        consolidateAfter: "1s",
-        budgets: [{ nodes: "100%" }],
-        ...disruption,
-      },
-    },
-  } as KubeObject;
-}
-
 function claim(name: string, spec: object): KubeObject {
   return {
     apiVersion: V1,
     kind: "NodeClaim",
     metadata: { name, labels: { "karpenter.sh/nodepool": "sound" } },
-    spec: { nodeClassRef: CLASS, requirements: [ON_DEMAND], ...spec },
+    spec: { nodeClassRef: CLASS_REF, requirements: [ON_DEMAND], ...spec },
   } as KubeObject;
 }
 
-function podSpec(more: object = {}) {
-  const resources = { requests: { cpu: "1", memory: "512Mi" } };
-  return {
-    nodeSelector: { "karpenter.sh/capacity-type": "on-demand" },
-    terminationGracePeriodSeconds: 0,
-    containers: [{ name: "c", image: "pause", resources }],
-    ...more,
-  };
-}
+const SMALL = { cpu: "1", memory: "512Mi" };
+const TO = { "karpenter.sh/capacity-type": "on-demand" };
 
 describe("one broken object does not stop the rest", () => {
   let cluster: LiveCluster;
@@ -83,28 +64,14 @@ describe("one broken object does not stop the rest", () => {
 
   beforeAll(async () => {
     cluster = await openLiveCluster();
-    await cluster.apply({
-      apiVersion: "karpenter.kwok.sh/v1alpha1",
-      kind: "KWOKNodeClass",
-      metadata: { name: "default" },
-      spec: {},
-    } as KubeObject);
-    await cluster.apply(pool("sound"));
-    await cluster.apply({
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name: "web", namespace: "default" },
-      spec: {
-        replicas: 0,
-        selector: { matchLabels: { app: "web" } },
-        template: { metadata: { labels: { app: "web" } }, spec: podSpec() },
-      },
-    } as KubeObject);
+    await cluster.apply(NODE_CLASS);
+    await cluster.apply(nodePool("sound"));
+    await cluster.apply(pauseDeployment("web", { requests: SMALL, spec: { nodeSelector: TO } }));
   });
   afterAll(() => cluster?.close());
 
   it("NodeClaims that never get a providerID: no such class, and no instance type that fits", async () => {
-    await cluster.apply(claim("no-class", { nodeClassRef: { ...CLASS, name: "gone" } }));
+    await cluster.apply(claim("no-class", { nodeClassRef: { ...CLASS_REF, name: "gone" } }));
     const nowhere = {
       key: "node.kubernetes.io/instance-type",
       operator: "In",
@@ -170,7 +137,7 @@ describe("one broken object does not stop the rest", () => {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name: "lost", namespace: "default" },
-      spec: podSpec({ volumes }),
+      spec: pauseSpec({ requests: SMALL, spec: { nodeSelector: TO, volumes } }),
     } as KubeObject);
     await upAndDown();
     expect((await eventsOf("lost")).map(({ message }) => message).join("\n")).toContain("gone");
@@ -189,9 +156,13 @@ describe("one broken object does not stop the rest", () => {
     }));
     await cluster.merge("CustomResourceDefinition", name, { spec: { versions: open } }, CRD);
     const broken = [
-      pool("operator", { requirements: [{ ...ON_DEMAND, operator: "Nonsense" }] }),
-      pool("budget", {}, { budgets: [{ nodes: "many", schedule: "never", duration: "1x" }] }),
-      pool("duration", { expireAfter: "soon" }),
+      nodePool("operator", {
+        template: { spec: { requirements: [{ ...ON_DEMAND, operator: "Nonsense" }] } },
+      }),
+      nodePool("budget", {
+        disruption: { budgets: [{ nodes: "many", schedule: "never", duration: "1x" }] },
+      }),
+      nodePool("duration", { template: { spec: { expireAfter: "soon" } } }),
       { apiVersion: V1, kind: "NodePool", metadata: { name: "hollow" }, spec: {} } as KubeObject,
     ];
     for (const one of broken)

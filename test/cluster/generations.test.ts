@@ -5,11 +5,12 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
-import type { KubeObject } from "../../src/apis/meta.ts";
 import { findKubectls, type Kubectl, kubectlOf } from "../e2e/kubectl-client.ts";
+import { CLASS_REF, NODE_CLASS, ON_DEMAND, pauseDeployment } from "./kwok-objects.ts";
 import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
-const REQUIREMENTS = [{ key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] }];
+const REQUIREMENTS = [ON_DEMAND];
+const SMALL = { cpu: "1", memory: "512Mi" };
 const EMPTY_SOON = { consolidationPolicy: "WhenEmpty", consolidateAfter: "1s" };
 
 const ALPHA = {
@@ -39,7 +40,7 @@ const V1 = {
   spec: {
     template: {
       spec: {
-        nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+        nodeClassRef: CLASS_REF,
         requirements: REQUIREMENTS,
         terminationGracePeriod: "10m",
       },
@@ -50,29 +51,6 @@ const V1 = {
 
 function beta(name: string) {
   return { apiVersion: "karpenter.kwok.sh/v1alpha1", kind: "KWOKNodeClass", name };
-}
-
-/** Runs only on nodes with these labels. */
-function deployment(name: string, nodeSelector: Record<string, string>): KubeObject {
-  const labels = { app: name };
-  const resources = { requests: { cpu: "1", memory: "512Mi" } };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, namespace: "default" },
-    spec: {
-      replicas: 3,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: {
-          nodeSelector,
-          terminationGracePeriodSeconds: 0,
-          containers: [{ name: "c", image: "pause", resources }],
-        },
-      },
-    },
-  } as KubeObject;
 }
 
 describe("three generations on a real control plane", () => {
@@ -88,12 +66,7 @@ describe("three generations on a real control plane", () => {
     const [found] = await findKubectls();
     if (found === undefined) throw new Error("kubectl is needed on PATH");
     kubectl = kubectlOf(found, { env: { ...process.env, KUBECONFIG: cluster.kubeconfig } });
-    await cluster.apply({
-      apiVersion: "karpenter.kwok.sh/v1alpha1",
-      kind: "KWOKNodeClass",
-      metadata: { name: "default" },
-      spec: {},
-    } as KubeObject);
+    await cluster.apply(NODE_CLASS);
     const served = async () => cluster.log().some((line) => line.includes("webhooks are served"));
     await cluster.until("webhooks are served", served);
   });
@@ -104,7 +77,7 @@ describe("three generations on a real control plane", () => {
     const stable = await get("nodepools.v1.karpenter.sh beta");
     expect(stable.spec.template.spec).toMatchObject({
       expireAfter: "720h",
-      nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
+      nodeClassRef: CLASS_REF,
     });
     const again = await get("nodepools.v1beta1.karpenter.sh beta");
     expect(again.spec).toEqual(BETA.spec);
@@ -186,7 +159,13 @@ describe("three generations on a real control plane", () => {
     ["beta", "karpenter.sh/nodepool", "nodeclaims.v1beta1.karpenter.sh"],
     ["stable", "karpenter.sh/nodepool", "nodeclaims.v1.karpenter.sh"],
   ])("a pool of generation %s brings nodes and lets them go", async (name, label, claims) => {
-    await cluster.apply(deployment(name, { [label]: name }));
+    await cluster.apply(
+      pauseDeployment(name, {
+        replicas: 3,
+        requests: SMALL,
+        spec: { nodeSelector: { [label]: name } },
+      }),
+    );
     const available = async () => (await get(`deployment ${name}`)).status.availableReplicas === 3;
     await cluster.until(`${name} is available`, available, 90_000);
     const nodes = await cluster.list<Node>("Node", "v1", `${label}=${name}`);

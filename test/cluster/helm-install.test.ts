@@ -29,6 +29,7 @@ import {
   objectsIn,
   runContainer,
 } from "./helm-release.ts";
+import { CLASS_REF, NODE_CLASS, nodePool, ON_DEMAND, pauseDeployment } from "./kwok-objects.ts";
 import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const NAMESPACE = "karpenter";
@@ -181,11 +182,7 @@ describe("a release on a real control plane", () => {
   });
 
   it("brings nodes for pods of a v1 and of a v1beta1 pool, and drains them past a budget", async () => {
-    await cluster.apply({
-      apiVersion: "karpenter.kwok.sh/v1alpha1",
-      kind: "KWOKNodeClass",
-      metadata: { name: "default" },
-    } as KubeObject);
+    await cluster.apply(NODE_CLASS);
     await cluster.apply(pool("default"));
     await cluster.apply(betaPool("beta"));
     await cluster.apply(deployment("web", { pool: "default" }));
@@ -434,9 +431,7 @@ function betaPool(name: string): KubeObject {
         metadata: { labels: { pool: name } },
         spec: {
           nodeClassRef,
-          requirements: [
-            { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
-          ],
+          requirements: [ON_DEMAND],
         },
       },
       disruption: { consolidationPolicy: "WhenEmpty", consolidateAfter: "1s" },
@@ -468,50 +463,17 @@ function systemNode(name: string, zone: string): KubeObject {
   } as unknown as KubeObject;
 }
 
-function pool(
-  name: string,
-  { group, kind } = { group: "karpenter.kwok.sh", kind: "KWOKNodeClass" },
-): KubeObject {
-  return {
-    apiVersion: "karpenter.sh/v1",
-    kind: "NodePool",
-    metadata: { name },
-    spec: {
-      template: {
-        metadata: { labels: { pool: name } },
-        spec: {
-          nodeClassRef: { group, kind, name: "default" },
-          requirements: [
-            { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
-          ],
-        },
-      },
-      disruption: {
-        consolidationPolicy: "WhenEmptyOrUnderutilized",
-        consolidateAfter: "1s",
-        budgets: [{ nodes: "100%" }],
-      },
+/** Nodes of it carry its name, so that pods can ask for them. */
+function pool(name: string, ref: object = {}): KubeObject {
+  return nodePool(name, {
+    template: {
+      metadata: { labels: { pool: name } },
+      spec: { nodeClassRef: { ...CLASS_REF, ...ref } },
     },
-  } as KubeObject;
+    disruption: { consolidationPolicy: "WhenEmptyOrUnderutilized" },
+  });
 }
 
 function deployment(name: string, nodeSelector: Readonly<Record<string, string>>): KubeObject {
-  const labels = { app: name };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, namespace: "default" },
-    spec: {
-      replicas: 2,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: {
-          nodeSelector,
-          terminationGracePeriodSeconds: 0,
-          containers: [{ name: "c", image: "pause", resources: { requests: { cpu: "1" } } }],
-        },
-      },
-    },
-  } as KubeObject;
+  return pauseDeployment(name, { replicas: 2, spec: { nodeSelector } });
 }

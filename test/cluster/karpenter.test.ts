@@ -4,54 +4,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
+import { CLASS_REF, NODE_CLASS, nodePool, pauseDeployment } from "./kwok-objects.ts";
 import { type LiveCluster, openLiveCluster, upstreamCrds } from "./live-cluster.ts";
 
 const KARPENTER = "karpenter.sh/v1";
 
-function pool(name: string, spec: object = {}): KubeObject {
-  return {
-    apiVersion: KARPENTER,
-    kind: "NodePool",
-    metadata: { name },
-    spec: {
-      template: {
-        spec: {
-          nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
-          requirements: [
-            { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
-          ],
-        },
-      },
-      disruption: {
-        consolidationPolicy: "WhenEmpty",
-        consolidateAfter: "1s",
-        budgets: [{ nodes: "100%" }],
-      },
-      ...spec,
-    },
-  } as KubeObject;
-}
-
-function deployment(name: string, replicas: number, cpu = "1"): KubeObject {
-  const labels = { app: name };
-  const resources = { requests: { cpu, memory: "512Mi" } };
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name, namespace: "default" },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: {
-          terminationGracePeriodSeconds: 0,
-          containers: [{ name: "c", image: "pause", resources }],
-        },
-      },
-    },
-  } as KubeObject;
-}
+const SMALL = { cpu: "1", memory: "512Mi" };
 
 describe("karpenter controller on a real control plane", () => {
   let cluster: LiveCluster;
@@ -67,12 +25,7 @@ describe("karpenter controller on a real control plane", () => {
 
   beforeAll(async () => {
     cluster = await openLiveCluster();
-    await cluster.apply({
-      apiVersion: "karpenter.kwok.sh/v1alpha1",
-      kind: "KWOKNodeClass",
-      metadata: { name: "default" },
-      spec: {},
-    } as KubeObject);
+    await cluster.apply(NODE_CLASS);
   });
   afterAll(() => cluster?.close());
   afterEach(async () => {
@@ -88,8 +41,8 @@ describe("karpenter controller on a real control plane", () => {
   });
 
   it("brings nodes for pods and takes them away when they are empty", async () => {
-    await cluster.apply(pool("default"));
-    await cluster.apply(deployment("web", 20));
+    await cluster.apply(nodePool("default"));
+    await cluster.apply(pauseDeployment("web", { replicas: 20, requests: SMALL }));
     await cluster.until("20 pods run", async () => (await running("web")).length === 20);
     const initialized = (node: Node) =>
       node.metadata.labels?.["karpenter.sh/initialized"] === "true";
@@ -110,8 +63,8 @@ describe("karpenter controller on a real control plane", () => {
   });
 
   it("waits for a disruption budget when a node is deleted", async () => {
-    await cluster.apply(pool("default"));
-    await cluster.apply(deployment("guarded", 2));
+    await cluster.apply(nodePool("default"));
+    await cluster.apply(pauseDeployment("guarded", { replicas: 2, requests: SMALL }));
     await cluster.until("2 pods run", async () => (await running("guarded")).length === 2);
     await cluster.apply({
       apiVersion: "policy/v1",
@@ -150,8 +103,8 @@ describe("karpenter controller on a real control plane", () => {
   });
 
   it("replaces nodes whose pool was edited", async () => {
-    await cluster.apply(pool("default"));
-    await cluster.apply(deployment("web", 2));
+    await cluster.apply(nodePool("default"));
+    await cluster.apply(pauseDeployment("web", { replicas: 2, requests: SMALL }));
     await cluster.until("2 pods run", async () => (await running("web")).length === 2);
     await cluster.merge(
       "NodePool",
@@ -168,11 +121,14 @@ describe("karpenter controller on a real control plane", () => {
   });
 
   it("reckons daemons on each new node", async () => {
-    await cluster.apply(pool("default"));
-    const daemon = deployment("daemon", 1, "3") as KubeObject & { spec: Record<string, unknown> };
+    await cluster.apply(nodePool("default"));
+    const daemon = pauseDeployment("daemon", {
+      replicas: 1,
+      requests: { ...SMALL, cpu: "3" },
+    }) as KubeObject & { spec: Record<string, unknown> };
     const { replicas: _, ...spec } = daemon.spec;
     await cluster.apply({ ...daemon, kind: "DaemonSet", spec } as KubeObject);
-    await cluster.apply(deployment("web", 1));
+    await cluster.apply(pauseDeployment("web", { replicas: 1, requests: SMALL }));
     await cluster.until("the pod runs", async () => (await running("web")).length === 1);
     await cluster.until("its daemon runs", async () => (await running("daemon")).length === 1);
     const [node, ...others] = await nodes();
@@ -191,12 +147,9 @@ describe("karpenter controller on a real control plane", () => {
       metadata: { name: "slow" },
       spec: { nodeRegistrationDelay: "15s" },
     } as KubeObject);
-    const nodeClassRef = { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "slow" };
-    const requirements = [
-      { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
-    ];
-    await cluster.apply(pool("default", { template: { spec: { nodeClassRef, requirements } } }));
-    await cluster.apply(deployment("web", 3));
+    const nodeClassRef = { ...CLASS_REF, name: "slow" };
+    await cluster.apply(nodePool("default", { template: { spec: { nodeClassRef } } }));
+    await cluster.apply(pauseDeployment("web", { replicas: 3, requests: SMALL }));
     let most = 0;
     await cluster.until("3 pods run", async () => {
       most = Math.max(most, (await claims()).length);
@@ -206,8 +159,10 @@ describe("karpenter controller on a real control plane", () => {
   });
 
   it("stops at a pool's limits and says so", async () => {
-    await cluster.apply(pool("default", { limits: { cpu: "4" } }));
-    await cluster.apply(deployment("web", 10, "1500m"));
+    await cluster.apply(nodePool("default", { spec: { limits: { cpu: "4" } } }));
+    await cluster.apply(
+      pauseDeployment("web", { replicas: 10, requests: { ...SMALL, cpu: "1500m" } }),
+    );
     await cluster.until("a pod runs", async () => (await running("web")).length > 0);
     await new Promise((resolve) => setTimeout(resolve, 5_000));
     const cpu = (await nodes()).reduce(
@@ -228,13 +183,9 @@ describe("karpenter controller under upstream's own CRDs", () => {
   afterAll(() => cluster?.close());
 
   it("brings nodes and takes them away, with no other generation of the API installed", async () => {
-    await cluster.apply({
-      apiVersion: "karpenter.kwok.sh/v1alpha1",
-      kind: "KWOKNodeClass",
-      metadata: { name: "default" },
-    } as KubeObject);
-    await cluster.apply(pool("default"));
-    await cluster.apply(deployment("web", 5));
+    await cluster.apply(NODE_CLASS);
+    await cluster.apply(nodePool("default"));
+    await cluster.apply(pauseDeployment("web", { replicas: 5, requests: SMALL }));
     const ready = async () => {
       const pods = await cluster.list<Pod>("Pod", "v1", "app=web");
       return pods.filter(({ status }) => status?.phase === "Running").length === 5;

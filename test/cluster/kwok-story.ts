@@ -10,13 +10,13 @@ import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { POD, type Pod } from "../../src/apis/core/pod.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
-import type { KubeObject } from "../../src/apis/meta.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
 import { createKubeClient } from "../../src/kube/kube-client.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
+import { NODE_CLASS, nodePool, pauseDeployment } from "./kwok-objects.ts";
 
 export interface KwokStory {
   readonly plane: ControlPlane;
@@ -100,54 +100,22 @@ export async function openKwokStory(): Promise<KwokStory> {
   return story;
 }
 
-const NODE_CLASS = {
-  apiVersion: "karpenter.kwok.sh/v1alpha1",
-  kind: "KWOKNodeClass",
-  metadata: { name: "default" },
-} as KubeObject;
-
-const POOL = {
-  apiVersion: "karpenter.sh/v1",
-  kind: "NodePool",
-  metadata: { name: "default" },
-  spec: {
-    template: {
-      spec: {
-        nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
-        requirements: [{ key: "kubernetes.io/arch", operator: "In", values: ["amd64"] }],
-      },
-    },
-    disruption: {
-      consolidationPolicy: "WhenEmpty",
-      consolidateAfter: "1s",
-      budgets: [{ nodes: "100%" }],
-    },
+const POOL = nodePool("default", {
+  template: {
+    spec: { requirements: [{ key: "kubernetes.io/arch", operator: "In", values: ["amd64"] }] },
   },
-} as KubeObject;
+});
 
-const WEB = {
-  apiVersion: "apps/v1",
-  kind: "Deployment",
-  metadata: { name: "web", namespace: "default" },
+/** A pod a node. */
+const WEB = pauseDeployment("web", {
+  requests: { cpu: "500m" },
   spec: {
-    replicas: 0,
-    selector: { matchLabels: { app: "web" } },
-    template: {
-      metadata: { labels: { app: "web" } },
-      spec: {
-        terminationGracePeriodSeconds: 0,
-        containers: [{ name: "c", image: "pause", resources: { requests: { cpu: "500m" } } }],
-        affinity: {
-          podAntiAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: [
-              {
-                topologyKey: "kubernetes.io/hostname",
-                labelSelector: { matchLabels: { app: "web" } },
-              },
-            ],
-          },
-        },
+    affinity: {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "web" } } },
+        ],
       },
     },
   },
-} as KubeObject;
+});
