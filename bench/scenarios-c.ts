@@ -7,9 +7,13 @@
  *
  * `nodes` is a size, not a promise: about ten pods for each, sizes of machines capped at 32 cores.
  */
+import type { Deployment as AppsDeployment } from "../src/apis/apps/kinds.ts";
+import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { Random } from "../src/base/random.ts";
+import { kwokInstanceTypes } from "../src/providers/kwok/instance-types.ts";
 import { apart, type Deployment, deployment, pool, spread } from "./cluster/shapes.ts";
+import { describeType, type Workload } from "./workload.ts";
 
 export interface ScenarioC {
   readonly name: string;
@@ -29,6 +33,19 @@ const HOST = "kubernetes.io/hostname";
 /** About so many nodes each; all names begin with `C-`. */
 export function scenariosC(nodes: number): readonly ScenarioC[] {
   return Object.entries(MAKERS).map(([name, { about, make }]) => ({ name: `C-${name}`, about, ...make(nodes, new Random(`C-${name}`)) }));
+}
+
+/** The pods of one end of it, as plans and bounds read them. */
+export function workloadOf({ name, pools, deployments }: ScenarioC, phase: "up" | "down"): Workload {
+  return {
+    name,
+    preferencePolicy: "Respect",
+    instanceTypes: kwokInstanceTypes().map(describeType),
+    nodePools: pools as readonly NodePool[],
+    pods: deployments.flatMap(({ name: app, object, [phase]: count }) =>
+      count === 0 ? [] : [{ name: app, count, template: (object as AppsDeployment).spec.template }],
+    ),
+  };
 }
 
 /**

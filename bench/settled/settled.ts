@@ -1,0 +1,122 @@
+/**
+ * `npm run bench -- settled [C-name …] [--nodes N] [--only ours|upstream] [--settle S] [--results FILE [--table]]
+ * [--plot FILE] [--logs DIR]`: what a cluster costs once consolidation has come to rest, upstream's kwok
+ * operator and ours one after the other on a fresh real control plane each, same workload, same catalogue
+ * (bench/scenarios-c.ts), beside what such pods cost at least (bound.ts). One table; the price over time is
+ * drawn to docs/settled.svg. Scenarios that `--results` holds already are not played again.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { lowerBound } from "../bound.ts";
+import { type Contestant, ours, upstream } from "../cluster/contestant.ts";
+import { cells, openResults, type Results } from "../cluster/results.ts";
+import { type ScenarioC, scenariosC, workloadOf } from "../scenarios-c.ts";
+import { type Played, play } from "./play.ts";
+import { drawn } from "./plot.ts";
+
+const OPERATORS = ["upstream", "ours"] as const;
+const PICTURE = fileURLToPath(new URL("../../docs/settled.svg", import.meta.url));
+
+/** With what such pods cost at least, as it was when they were played. */
+export interface Outcome extends Played {
+  readonly boundDollarsPerHour: number;
+}
+
+export async function settled(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      nodes: { type: "string", default: "20" },
+      settle: { type: "string", default: "120" },
+      only: { type: "string" },
+      logs: { type: "string" },
+      results: { type: "string" },
+      table: { type: "boolean", default: false },
+      plot: { type: "string", default: PICTURE },
+      "node-flags": { type: "string", default: "" },
+    },
+  });
+  const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+  const results = openResults<Outcome>(values.results);
+  if (!values.table) {
+    const flags = values["node-flags"].split(" ").filter((flag) => flag !== "");
+    const contestants: Contestant[] = [];
+    if (values.only !== "ours") contestants.push(upstream(tell));
+    if (values.only !== "upstream") contestants.push(ours(flags));
+    if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
+    const settleMs = Number(values.settle) * 1_000;
+    const options = { settleMs, keepLogsIn: values.logs };
+    for (const scenario of chosen(positionals, Number(values.nodes)))
+      await compare(scenario, contestants, options, results, tell);
+  }
+  const rows = results.rows().flatMap((row) => linesOf(row, results));
+  process.stdout.write(`${[...HEAD, ...rows].join("\n")}\n`);
+  writeFileSync(values.plot, drawn(results.rows().map((row) => panelOf(row, results))));
+}
+
+function chosen(names: readonly string[], nodes: number): readonly ScenarioC[] {
+  const all = scenariosC(nodes);
+  for (const name of names)
+    if (!all.some((one) => one.name === name))
+      throw new Error(`no scenario ${name}; there are ${all.map((one) => one.name).join(", ")}`);
+  return all.filter(({ name }) => names.length === 0 || names.includes(name));
+}
+
+async function compare(
+  scenario: ScenarioC,
+  contestants: readonly Contestant[],
+  options: { readonly settleMs: number; readonly keepLogsIn: string | undefined },
+  results: Results<Outcome>,
+  tell: (line: string) => void,
+): Promise<void> {
+  const boundDollarsPerHour = (await lowerBound(workloadOf(scenario, "down"), false)) / 1e6;
+  for (const contestant of contestants) {
+    if (results.of(scenario.name, contestant.name).length > 0) continue;
+    try {
+      const played = await play({ contestant, scenario, ...options });
+      results.add(scenario.name, contestant.name, { ...played, boundDollarsPerHour });
+      tell(linesOf(scenario.name, results).at(-1) ?? "");
+    } catch (error) {
+      // The other scenarios are worth having.
+      tell(`${scenario.name}, ${contestant.name}: ${(error as Error).message}`);
+    }
+  }
+}
+
+const TITLES = [
+  "scenario", "operator", "nodes, all pods", "settled", "$/h, all pods", "settled", "at least", "over that",
+  "pods moved", "moved for a dollar an hour", "seconds to settle",
+];
+const HEAD = [cells(TITLES), cells(TITLES.map(() => "---"))];
+
+function linesOf(row: string, results: Results<Outcome>): string[] {
+  return OPERATORS.flatMap((operator) => {
+    const one = results.of(row, operator).at(-1);
+    if (one === undefined) return [];
+    const { before, settled: after, boundDollarsPerHour: bound, moved } = one;
+    const saved = before.dollarsPerHour - after.dollarsPerHour;
+    return [
+      cells([
+        row,
+        operator,
+        String(before.nodes),
+        String(after.nodes),
+        before.dollarsPerHour.toFixed(2),
+        after.dollarsPerHour.toFixed(2),
+        bound.toFixed(2),
+        `${((after.dollarsPerHour / bound - 1) * 100).toFixed(1)} %`,
+        String(moved),
+        saved > 0 ? (moved / saved).toFixed(1) : "",
+        one.settleSeconds.toFixed(0),
+      ]),
+    ];
+  });
+}
+
+function panelOf(row: string, results: Results<Outcome>) {
+  const courses = OPERATORS.map((operator) => results.of(row, operator).at(-1)?.course ?? []);
+  const bound = OPERATORS.map((operator) => results.of(row, operator).at(-1)?.boundDollarsPerHour);
+  return { name: row, courses, bound: bound.find((one) => one !== undefined) ?? 0 };
+}
