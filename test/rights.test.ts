@@ -76,6 +76,15 @@ spec:
   securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
 `;
 
+const OVERLAY = `
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: discount}
+spec:
+  requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}]
+  priceAdjustment: "-10%"
+`;
+
 const ALPHA = `
 apiVersion: karpenter.k8s.aws/v1alpha1
 kind: AWSNodeTemplate
@@ -107,7 +116,11 @@ async function liveThrough(
   const refused: string[] = [];
   const world = await openWorld({
     provider,
-    flags: { "disable-leader-election": "false", "scheduler-config": SPREAD },
+    flags: {
+      "disable-leader-election": "false",
+      "scheduler-config": SPREAD,
+      "feature-gates": "NodeOverlay=true",
+    },
     connectKube: ({ transport }) =>
       underRights(transport, rights, "karpenter", ({ verb, resource }, right) => {
         if (right === undefined) refused.push(`${verb} ${resource}`);
@@ -129,6 +142,7 @@ describe("the rights of the controller", () => {
   it("are what a life on AWS needs, of both generations, and not more", async () => {
     const { refused, unused } = await liveThrough("aws", async (world) => {
       await world.apply(EC2_NODE_CLASS);
+      await world.apply(OVERLAY);
       await world.apply(pool("default", CLASS, "1m"));
       await world.apply(deployment("web", { pool: "default" }));
       await world.apply(ALPHA);

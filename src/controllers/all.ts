@@ -22,6 +22,8 @@ import {
 } from "./nodeclaim/garbage-collection.ts";
 import { lifecycle } from "./nodeclaim/lifecycle/controller.ts";
 import { podEvents } from "./nodeclaim/podevents.ts";
+import { nodeOverlay } from "./nodeoverlay/controller.ts";
+import { Overlays, overlaidCloud } from "./nodeoverlay/overlays.ts";
 import { nodePoolCounter } from "./nodepool/counter.ts";
 import { nodePoolHash } from "./nodepool/hash.ts";
 import { nodePoolReadiness } from "./nodepool/readiness.ts";
@@ -43,8 +45,11 @@ import { staticDeprovisioning } from "./static/deprovisioning.ts";
 import { staticProvisioning } from "./static/provisioning.ts";
 import type { World } from "./world.ts";
 
-export function allControllers(world: World): readonly Controller[] {
-  openMirrors(world);
+export function allControllers(given: World): readonly Controller[] {
+  openMirrors(given);
+  const overlays = given.settings.gates.nodeOverlay ? new Overlays() : undefined;
+  const world: World =
+    overlays === undefined ? given : { ...given, cloud: overlaidCloud(given.cloud, overlays) };
   const lastTypes: LastTypes = new Map();
   /** The world as one controller sees it: what it asks of the cloud is measured under its name. */
   const as = (name: string): World => ({ ...world, cloud: meteredCloud(world, name, lastTypes) });
@@ -73,6 +78,8 @@ export function allControllers(world: World): readonly Controller[] {
     registrationHealth(world, tracker),
     nodePoolCounter(world),
     unusedFields(world),
+    /** Prices and capacities as overlays make them. */
+    ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),
     /** Pods in, claims out. */
     podTrigger(world, batcher, times),
     nodeTrigger(world, batcher),

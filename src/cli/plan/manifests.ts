@@ -16,7 +16,6 @@ import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
-import { nodeOverlayDefinition } from "../../apis/crds/node-overlays.ts";
 import { defaultedProvisioner } from "../../apis/hub/admission.ts";
 import { toClaim } from "../../apis/hub/claim.ts";
 import { convertObject } from "../../apis/hub/conversion.ts";
@@ -83,7 +82,7 @@ let kinds: MutableRegistry | undefined;
 function knownKinds(): MutableRegistry {
   if (kinds === undefined) {
     kinds = createRegistry({ kubernetesVersion: "1.34" });
-    kinds.setCrds([...customResourceDefinitions(), nodeOverlayDefinition()]);
+    kinds.setCrds(customResourceDefinitions());
   }
   return kinds;
 }

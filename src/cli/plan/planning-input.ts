@@ -17,7 +17,7 @@ import { condition } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
-import { applyOverlays } from "../../core/cloudprovider/overlays.ts";
+import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
@@ -196,13 +196,13 @@ function withOverlays(
     labels: poolLabels(pool),
     instanceTypes,
   }));
-  const { instanceTypes, rejected } = applyOverlays(pools, overlays);
+  const { accepted, rejected } = judgeOverlays(pools, overlays);
   for (const [name, { reason, message }] of rejected) {
     notes.push(`NodeOverlay ${name} has no effect: ${reason}: ${message}`);
   }
-  return inputs.map((one) => ({
+  return inputs.map((one, index) => ({
     ...one,
-    instanceTypes: instanceTypes.get(one.pool.id) ?? one.instanceTypes,
+    instanceTypes: layOverlays(pools[index] as (typeof pools)[number], accepted),
   }));
 }
 

@@ -30,9 +30,13 @@ export interface CloudProvider {
   /**
    * Launches one instance. Returns the claim with status.providerID, imageID, capacity, allocatable
    * and the labels of what was launched; status.nodeName where the cloud knows the host's name and the
-   * log wants it. Rejects with the errors below.
+   * log wants it. Rejects with the errors below. `overlay`: what NodeOverlays make of the types that the
+   * claim's pool can launch; absent: nothing.
    */
-  create(claim: NodeClaim): Promise<NodeClaim>;
+  create(
+    claim: NodeClaim,
+    overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
+  ): Promise<NodeClaim>;
   /** Ends the instance; rejects with NodeClaimNotFoundError once it is gone for good. */
   delete(claim: NodeClaim): Promise<void>;
   /** The instance as a claim without a name; rejects with NodeClaimNotFoundError. */
@@ -41,6 +45,11 @@ export interface CloudProvider {
   list(): Promise<readonly NodeClaim[]>;
   /** All types the pool's class allows, also those without an available offering. */
   getInstanceTypes(pool: Pool): Promise<readonly InstanceType[]>;
+  /**
+   * Labels of the claim that only the running instance tells; asked before its node is registered, so that pods
+   * find them there. Undefined: not known yet, the registration waits. Absent: there are none.
+   */
+  labelsOfRunning?(claim: NodeClaim): Promise<Readonly<Record<string, string>> | undefined>;
   /** The provider's drift reason (`AMIDrift`, …), or undefined. */
   isDrifted(claim: NodeClaim): Promise<string | undefined>;
   readonly repairPolicies: readonly RepairPolicy[];

@@ -17,6 +17,8 @@ export interface Offering {
   readonly capacityOverride?: Resources;
   /** As above, of the type's overhead. */
   readonly overheadOverride?: Resources;
+  /** The price is a NodeOverlay's. */
+  readonly isPriceOverlaid?: true;
 }
 
 export interface InstanceType {
@@ -32,4 +34,6 @@ export interface InstanceType {
   readonly overhead: Resources;
   /** All offerings, also unavailable ones; order: zone, then capacity type. */
   readonly offerings: readonly Offering[];
+  /** Part of the capacity is a NodeOverlay's. */
+  readonly isCapacityOverlaid?: true;
 }

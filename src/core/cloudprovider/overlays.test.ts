@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
 import { instanceType, pool } from "../../testing/builders.ts";
-import { applyOverlays } from "./overlays.ts";
+import { judgeOverlays, layOverlays } from "./overlays.ts";
 
 const TYPE = "node.kubernetes.io/instance-type";
 const ZONE = "topology.kubernetes.io/zone";
@@ -13,12 +13,15 @@ function overlay(name: string, spec: Partial<NodeOverlay["spec"]>): NodeOverlay 
 const types = [instanceType({ cpu: 2, zones: ["a", "b"], capacityTypes: ["on-demand"] })];
 const pools = [{ pool: pool(), labels: { team: "web" }, instanceTypes: types }];
 
+/** The pool's types after the overlays. */
+function laid(overlays: NodeOverlay[]) {
+  const [first] = pools as [(typeof pools)[number]];
+  return layOverlays(first, judgeOverlays(pools, overlays).accepted);
+}
+
 /** Prices by zone after the overlays, in micro-dollars; the type costs 100,000. */
 function prices(...overlays: NodeOverlay[]): (number | undefined)[] {
-  const { instanceTypes } = applyOverlays(pools, overlays);
-  return (instanceTypes.get("nodepool/default")?.[0]?.offerings ?? []).map(
-    (one) => one.priceMicroUsd,
-  );
+  return (laid(overlays)[0]?.offerings ?? []).map((one) => one.priceMicroUsd);
 }
 
 describe("overlays", () => {
@@ -48,11 +51,11 @@ describe("overlays", () => {
   });
 
   it("add resources to a type, the heaviest deciding on each", () => {
-    const { instanceTypes } = applyOverlays(pools, [
+    const instanceTypes = laid([
       overlay("light", { capacity: { "x.com/gpu": "1", "x.com/net": "5" }, weight: 1 }),
       overlay("heavy", { capacity: { "x.com/gpu": "2" }, weight: 2 }),
     ]);
-    expect(instanceTypes.get("nodepool/default")?.[0]?.capacity).toMatchObject({
+    expect(instanceTypes[0]?.capacity).toMatchObject({
       cpu: 2_000,
       "x.com/gpu": 2,
       "x.com/net": 5,
@@ -60,8 +63,13 @@ describe("overlays", () => {
     expect(types[0]?.capacity["x.com/gpu"]).toBe(undefined);
   });
 
+  it("that touch nothing leave the very same list", () => {
+    const elsewhere = { key: ZONE, operator: "In" as const, values: ["z"] };
+    expect(laid([overlay("x", { price: "1", requirements: [elsewhere] })])).toBe(types);
+  });
+
   it("of one weight that touch the same conflict: the later name stays", () => {
-    const { rejected } = applyOverlays(pools, [
+    const { rejected } = judgeOverlays(pools, [
       overlay("a", { price: "1" }),
       overlay("b", { price: "2" }),
     ]);
@@ -75,7 +83,7 @@ describe("overlays", () => {
   });
 
   it("that make no sense have no effect, and say why", () => {
-    const { rejected } = applyOverlays(pools, [
+    const { rejected } = judgeOverlays(pools, [
       overlay("both", { price: "1", priceAdjustment: "+1" }),
       overlay("cpu", { capacity: { cpu: "1" } }),
       overlay("share", { priceAdjustment: "-101%" }),

@@ -1,12 +1,16 @@
 /**
  * NodeOverlays laid over the instance types of a pool: other prices, further extended resources. The
  * heaviest overlay that touches a price or a resource wins; two of one weight that touch the same are in
- * conflict, and the later one has no effect at all. upstream: pkg/controllers/nodeoverlay
+ * conflict, and the one with the lower name has no effect at all. upstream: pkg/controllers/nodeoverlay
  */
 import type { Pool } from "../../apis/hub/pool.ts";
-import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  normalizedLabel,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
 import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
-import { parseResources, type Resources } from "../../apis/resources.ts";
+import { parseResources } from "../../apis/resources.ts";
 import { oneOf } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { InstanceType, Offering } from "./instance-type.ts";
@@ -18,56 +22,57 @@ export interface OverlaidPool {
   readonly instanceTypes: readonly InstanceType[];
 }
 
-export interface Overlaid {
-  /** By `Pool.id`. */
-  readonly instanceTypes: ReadonlyMap<string, readonly InstanceType[]>;
+export interface Judged {
+  /** Those that take effect, the heaviest first. */
+  readonly accepted: readonly NodeOverlay[];
   /** Name of an overlay without effect → why: `RuntimeValidation` or `Conflict`. */
   readonly rejected: ReadonlyMap<string, { readonly reason: string; readonly message: string }>;
 }
-
-/** Who has set a price or a resource. */
-type Marks = Map<string, { readonly weight: number }>;
 
 const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 const MICRO = 1_000_000;
 const FIXED = ["cpu", "memory", "ephemeral-storage", "pods"];
 
-/** Evaluates all overlays over all pools; the order of the lists does not matter. */
-export function applyOverlays(
+/** Which overlays take effect, looked at over all pools; the order of the lists does not matter. */
+export function judgeOverlays(
   pools: readonly OverlaidPool[],
   overlays: readonly NodeOverlay[],
-): Overlaid {
+): Judged {
+  const accepted: NodeOverlay[] = [];
   const rejected = new Map<string, { reason: string; message: string }>();
-  const marks: Marks = new Map();
-  const prices = new Map<string, number>();
-  const capacities = new Map<string, Resources>();
+  /** Prices and resources that are set → the weight of the overlay that set them last. */
+  const weights = new Map<string, number>();
   for (const overlay of [...overlays].sort(heaviestFirst)) {
     const problem = overlayProblem(overlay);
     if (problem !== undefined) {
       rejected.set(overlay.metadata.name, { reason: "RuntimeValidation", message: problem });
       continue;
     }
-    const touched = pools.flatMap((one) => touchedBy(overlay, one));
+    const touched = pools.flatMap((one) => touchedIds(overlay, one));
     const weight = weightOf(overlay);
-    if (touched.some(({ id }) => marks.get(id)?.weight === weight)) {
+    if (touched.some((id) => weights.get(id) === weight)) {
       const message = "conflict with another overlay";
       rejected.set(overlay.metadata.name, { reason: "Conflict", message });
       continue;
     }
-    for (const { id, value, of, resource } of touched) {
-      if (marks.has(id)) continue;
-      marks.set(id, { weight });
-      if (resource === undefined) prices.set(id, value);
-      else capacities.set(of, { ...capacities.get(of), [resource]: value });
-    }
+    for (const id of touched) weights.set(id, weight);
+    accepted.push(overlay);
   }
-  const instanceTypes = new Map(
-    pools.map(({ pool, instanceTypes: types }) => [
-      pool.id,
-      types.map((type) => overlaid(pool.id, type, prices, capacities)),
-    ]),
-  );
-  return { instanceTypes, rejected };
+  return { accepted, rejected };
+}
+
+/**
+ * The pool's types as accepted overlays (the heaviest first) make them; one that none touches is the very
+ * same, and so is the list when none of its types is touched.
+ */
+export function layOverlays(
+  one: OverlaidPool,
+  accepted: readonly NodeOverlay[],
+): readonly InstanceType[] {
+  const types = one.instanceTypes.map((type) => overlaid(type, one.labels, accepted));
+  return types.every((type, index) => type === one.instanceTypes[index])
+    ? one.instanceTypes
+    : types;
 }
 
 /** What the schema cannot say; undefined = in order. */
@@ -87,46 +92,53 @@ export function overlayProblem({ spec }: NodeOverlay): string | undefined {
   return undefined;
 }
 
-interface Touched {
-  readonly id: string;
-  /** Pool and type. */
-  readonly of: string;
-  /** Absent: the price of an offering. */
-  readonly resource?: string;
-  readonly value: number;
-}
-
-function touchedBy(overlay: NodeOverlay, { pool, labels, instanceTypes }: OverlaidPool): Touched[] {
-  const wanted = Requirements.fromSpecs(overlay.spec.requirements);
-  const { price, priceAdjustment, capacity } = overlay.spec;
-  const resources = Object.entries(parseResources(capacity));
-  const touched: Touched[] = [];
-  for (const type of instanceTypes) {
-    const own = Object.entries(type.labels).map(([key, values]) => oneOf(key, values));
-    const described = Requirements.fromLabels(labels).and(Requirements.of(own));
-    const offerings = type.offerings.filter((one) => matches(described, one, wanted));
-    if (offerings.length === 0) continue;
+/** The prices and resources that an overlay sets in a pool. */
+function touchedIds(overlay: NodeOverlay, { pool, labels, instanceTypes }: OverlaidPool): string[] {
+  const resources = Object.keys(overlay.spec.capacity ?? {});
+  return instanceTypes.flatMap((type) => {
+    const offerings = matching(overlay, type, labels);
+    if (offerings.length === 0) return [];
     const of = `${pool.id} ${type.name}`;
-    if (price !== undefined || priceAdjustment !== undefined) {
-      for (const offering of offerings) {
-        const value = adjusted(offering.priceMicroUsd, overlay);
-        touched.push({ id: priceId(pool.id, type, offering), of, value });
-      }
-    }
-    for (const [resource, value] of resources)
-      touched.push({ id: `${of} ${resource}`, of, resource, value });
-  }
-  return touched;
+    const prices = setsPrice(overlay) ? offerings.map((offering) => offeringId(offering)) : [];
+    return [...prices, ...resources].map((what) => `${of} ${what}`);
+  });
 }
 
-/** Pool, type and offering must define all that the overlay asks for. */
-function matches(described: Requirements, offering: Offering, wanted: Requirements): boolean {
-  const labels = {
-    ...offering.labels,
-    [TOPOLOGY_ZONE_LABEL_KEY]: offering.zone,
-    [CAPACITY_TYPE_LABEL_KEY]: offering.capacityType,
-  };
-  return described.replacing(Requirements.fromLabels(labels)).accepts(wanted, NOTHING_UNDEFINED);
+function setsPrice({ spec }: NodeOverlay): boolean {
+  return spec.price !== undefined || spec.priceAdjustment !== undefined;
+}
+
+/** Offerings of a type that the overlay means: pool, type and offering define all that it asks for. */
+function matching(
+  overlay: NodeOverlay,
+  type: InstanceType,
+  labels: OverlaidPool["labels"],
+): readonly Offering[] {
+  const isOffered = (key: string) =>
+    key === TOPOLOGY_ZONE_LABEL_KEY ||
+    key === CAPACITY_TYPE_LABEL_KEY ||
+    type.offerings.some((one) => one.labels?.[key] !== undefined);
+  const { requirements } = overlay.spec;
+  const ofType = requirements.filter(({ key }) => !isOffered(normalizedLabel(key)));
+  // Of the many labels of a type only those count that are asked for.
+  const asked = new Set(requirements.map(({ key }) => normalizedLabel(key)));
+  const own = [...asked].flatMap((key) => {
+    const values = type.labels[key];
+    return values === undefined ? [] : [oneOf(key, values)];
+  });
+  const ofPool = Object.entries(labels).filter(([key]) => asked.has(normalizedLabel(key)));
+  const described = Requirements.fromLabels(Object.fromEntries(ofPool)).and(Requirements.of(own));
+  if (!described.accepts(Requirements.fromSpecs(ofType), NOTHING_UNDEFINED)) return [];
+  if (ofType.length === requirements.length) return type.offerings;
+  const wanted = Requirements.fromSpecs(requirements);
+  return type.offerings.filter(({ zone, capacityType, labels: further }) => {
+    const offered = {
+      ...further,
+      [TOPOLOGY_ZONE_LABEL_KEY]: zone,
+      [CAPACITY_TYPE_LABEL_KEY]: capacityType,
+    };
+    return described.replacing(Requirements.fromLabels(offered)).accepts(wanted, NOTHING_UNDEFINED);
+  });
 }
 
 function adjusted(priceMicroUsd: number, { spec }: NodeOverlay): number {
@@ -140,24 +152,39 @@ function adjusted(priceMicroUsd: number, { spec }: NodeOverlay): number {
 }
 
 function overlaid(
-  poolId: string,
   type: InstanceType,
-  prices: ReadonlyMap<string, number>,
-  capacities: ReadonlyMap<string, Resources>,
+  labels: OverlaidPool["labels"],
+  accepted: readonly NodeOverlay[],
 ): InstanceType {
-  const added = capacities.get(`${poolId} ${type.name}`) ?? {};
-  const offerings = type.offerings.map((offering) => {
-    const priceMicroUsd = prices.get(priceId(poolId, type, offering));
-    return priceMicroUsd === undefined ? offering : { ...offering, priceMicroUsd };
-  });
-  const same = offerings.every((one, index) => one === type.offerings[index]);
-  if (same && Object.keys(added).length === 0) return type;
-  return { ...type, capacity: { ...type.capacity, ...added }, offerings };
+  const prices = new Map<Offering, number>();
+  const added: Record<string, number> = {};
+  for (const overlay of accepted) {
+    const offerings = matching(overlay, type, labels);
+    if (offerings.length === 0) continue;
+    if (setsPrice(overlay)) {
+      for (const offering of offerings)
+        if (!prices.has(offering)) prices.set(offering, adjusted(offering.priceMicroUsd, overlay));
+    }
+    for (const [resource, amount] of Object.entries(parseResources(overlay.spec.capacity)))
+      added[resource] ??= amount;
+  }
+  const isCapacityOverlaid = Object.keys(added).length > 0;
+  if (prices.size === 0 && !isCapacityOverlaid) return type;
+  return {
+    ...type,
+    ...(isCapacityOverlaid
+      ? { capacity: { ...type.capacity, ...added }, isCapacityOverlaid: true as const }
+      : {}),
+    offerings: type.offerings.map((offering) => {
+      const priceMicroUsd = prices.get(offering);
+      if (priceMicroUsd === undefined) return offering;
+      return { ...offering, priceMicroUsd, isPriceOverlaid: true as const };
+    }),
+  };
 }
 
-function priceId(poolId: string, { name }: InstanceType, offering: Offering): string {
-  const { zone, capacityType, labels = {} } = offering;
-  return `price ${poolId} ${name} ${zone} ${capacityType} ${JSON.stringify(labels)}`;
+function offeringId({ zone, capacityType, labels = {} }: Offering): string {
+  return `price ${zone} ${capacityType} ${JSON.stringify(labels)}`;
 }
 
 function weightOf({ spec }: NodeOverlay): number {

@@ -8,6 +8,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { poolKind } from "../../apis/hub/to-pool.ts";
 import {
+  CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY,
   CAPACITY_TYPE_LABEL_KEY,
   GENERATION_ANNOTATION_KEY,
   INSTANCE_TYPE_LABEL_KEY,
@@ -15,6 +16,7 @@ import {
   NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY,
   NODEPOOL_HASH_VERSION_ANNOTATION_KEY,
   nodeClassLabelKey,
+  PRICE_OVERLAY_APPLIED_ANNOTATION_KEY,
   PROVIDER_COMPATIBILITY_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -122,6 +124,11 @@ function claimAnnotations(planned: PlannedClaim): Record<string, string> {
   }
   annotations[NODEPOOL_HASH_VERSION_ANNOTATION_KEY] = NODEPOOL_HASH_VERSION;
   annotations[NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY] = String(planned.minValuesRelaxed);
+  const types = planned.instanceTypes;
+  if (types.some(({ offerings }) => offerings.some((one) => one.isPriceOverlaid === true)))
+    annotations[PRICE_OVERLAY_APPLIED_ANNOTATION_KEY] = "true";
+  if (types.some((type) => type.isCapacityOverlaid === true))
+    annotations[CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY] = "true";
   if (pool.generation === "beta") annotations[GENERATION_ANNOTATION_KEY] = "v1beta1";
   return annotations;
 }

@@ -54,4 +54,6 @@ export interface ClusterState {
   poolUsage(poolId: string): Resources;
   /** Bumped by each change that could make a consolidation possible. */
   readonly revision: number;
+  /** Something beside this picture changed that could make a consolidation possible. */
+  noteChange(): void;
 }

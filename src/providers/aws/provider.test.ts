@@ -10,6 +10,7 @@ import {
   NodeClaimNotFoundError,
   NodeClassNotReadyError,
 } from "../../core/cloudprovider/errors.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import {
   type AwsWorld,
   awsClaim,
@@ -206,6 +207,24 @@ describe("launching", () => {
     expect(fleets()[0]?.TargetCapacitySpecification.DefaultTargetCapacityType).toBe("spot");
     expect(fleets()[0]?.SpotOptions?.AllocationStrategy).toBe("price-capacity-optimized");
     expect(claim.metadata.labels?.["karpenter.sh/capacity-type"]).toBe("spot");
+  });
+
+  it("tells EC2 which comes first where a NodeOverlay says the prices", async () => {
+    await begin();
+    const claim = awsClaim([
+      SMALL[0] as RequirementSpec,
+      { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+    ]);
+    const annotations = { "karpenter.sh/price-overlay-applied": "true" };
+    const overlaid = { ...claim, metadata: { ...claim.metadata, annotations } };
+    const priced = (types: readonly InstanceType[]) =>
+      types.map((type) => ({
+        ...type,
+        offerings: type.offerings.map((one) => ({ ...one, priceMicroUsd: 7 })),
+      }));
+    await world.settle(world.cloud.create(overlaid, priced));
+    expect(fleets()[0]?.OnDemandOptions?.AllocationStrategy).toBe("prioritized");
+    expect(fleets()[0]?.LaunchTemplateConfigs[0]?.Overrides[0]?.Priority).toBe(7);
   });
 
   it("S1-13 S3-67 gives each architecture its image and launch template", async () => {

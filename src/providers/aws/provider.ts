@@ -8,6 +8,8 @@ import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import {
   AWS_WELL_KNOWN_LABELS,
   LABEL_CAPACITY_RESERVATION_ID,
+  LABEL_PLACEMENT_GROUP_ID,
+  LABEL_PLACEMENT_GROUP_PARTITION,
   LABEL_TOPOLOGY_ZONE_ID,
 } from "../../apis/aws/labels.ts";
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
@@ -65,8 +67,8 @@ interface Resolved {
 }
 
 function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
-  const { clock, settings } = deps;
-  const { reservedCapacity = true } = settings;
+  const { clock, log, metrics, settings } = deps;
+  const { reservedCapacity = true, region } = settings;
 
   async function typesOf(
     nodeClass: AwsClass,
@@ -102,7 +104,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     name: "aws",
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE],
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
-    create: async (claim) => {
+    create: async (claim, overlay = (types) => types) => {
       const found = readyClass(deps, parts.classes.ofClaim(claim), claim);
       const { nodeClass } = found;
       const kubelet = claimKubelet(claim) ?? nodeClass.kubelet;
@@ -116,8 +118,8 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
       const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
       const launched = await launch(
-        { ...parts, log: deps.log, metrics: deps.metrics, settings: tagSettings, reservedCapacity },
-        { claim, nodeClass, kubeletOf, types, ...resolved, instanceProfile },
+        { ...parts, ...{ log, metrics }, settings: tagSettings, region, reservedCapacity },
+        { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile },
       );
       const result = launchedClaim(claim, launched, hashAnnotations(nodeClass));
       // v0.5 named the host when it told of the launch.
@@ -168,6 +170,18 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       const { types } = await typesOf(found.nodeClass, pool.kubelet);
       parts.seen.note(pool.id, types);
       return types;
+    },
+    labelsOfRunning: async (claim) => {
+      const { metadata, status } = claim;
+      const groupId = metadata.labels?.[LABEL_PLACEMENT_GROUP_ID];
+      if (groupId === undefined || LABEL_PLACEMENT_GROUP_PARTITION in (metadata.labels ?? {}))
+        return {};
+      const found = parts.classes.ofClaim(claim);
+      const group = found && (await parts.placementGroups.find(found.nodeClass));
+      if (group?.id !== groupId || group.strategy !== "partition") return {};
+      const { Placement } = await instanceOf(status?.providerID ?? "");
+      if (Placement.PartitionNumber === undefined) return undefined;
+      return { [LABEL_PLACEMENT_GROUP_PARTITION]: String(Placement.PartitionNumber) };
     },
     isDrifted: async (claim) => {
       const found = parts.classes.ofClaim(claim);

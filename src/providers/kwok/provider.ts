@@ -61,8 +61,12 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
   const classes = deps.mirrors.of(KWOK_NODE_CLASS);
   const booting = new Map<string, Booting>();
 
-  async function create(claim: NodeClaim): Promise<NodeClaim> {
-    const choice = cheapest(claim);
+  async function create(
+    claim: NodeClaim,
+    overlay: Parameters<CloudProvider["create"]>[1] = (types) => types,
+  ): Promise<NodeClaim> {
+    const types = overlay(kwokInstanceTypes());
+    const choice = cheapest(claim, types);
     if (choice === undefined) {
       throw new InsufficientCapacityError(
         "no available offering satisfies the claim's requirements",
@@ -72,7 +76,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     const delay = classes.get(claim.spec.nodeClassRef.name)?.spec?.nodeRegistrationDelay;
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
     if (delayMs > 0) boot(node, delayMs);
-    else return adopt(claim, await createOnce(node), choice.type);
+    else return adopt(claim, await createOnce(node), choice.type, types);
     return hydrate(claim, node, choice.type);
   }
 
@@ -140,10 +144,10 @@ interface Choice {
 }
 
 /** Cheapest available offering that the claim allows; ties by type name, then zone. */
-function cheapest(claim: NodeClaim): Choice | undefined {
+function cheapest(claim: NodeClaim, types: readonly InstanceType[]): Choice | undefined {
   const wanted = Requirements.fromSpecs(claim.spec.requirements);
   let best: Choice | undefined;
-  for (const type of kwokInstanceTypes()) {
+  for (const type of types) {
     if (!suits(type, wanted)) continue;
     for (const offering of type.offerings) {
       const zoneOk = allows(wanted.get(TOPOLOGY_ZONE_LABEL_KEY), offering.zone);
@@ -208,9 +212,14 @@ function labelsOf(type: InstanceType, offering: Offering): Record<string, string
 }
 
 /** The choice may be another one by now: what is there counts. */
-function adopt(claim: NodeClaim, node: Node, chosen: InstanceType): NodeClaim {
+function adopt(
+  claim: NodeClaim,
+  node: Node,
+  chosen: InstanceType,
+  types: readonly InstanceType[],
+): NodeClaim {
   const name = node.metadata.labels?.[INSTANCE_TYPE_LABEL_KEY];
-  return hydrate(claim, node, kwokInstanceTypes().find((type) => type.name === name) ?? chosen);
+  return hydrate(claim, node, types.find((type) => type.name === name) ?? chosen);
 }
 
 /** Always the same for one claim, so that launching it twice gives one Node. */

@@ -37,21 +37,23 @@ export interface FleetRequest {
   readonly subnets: ReadonlyMap<string, Subnet>;
   readonly tags: Tags;
   readonly context: string | undefined;
+  /** Prices are a NodeOverlay's: EC2 does not know them, so it is told what comes first. */
+  readonly pricesAreOverlaid: boolean;
 }
 
 export function fleetInput(request: FleetRequest): CreateFleetInput {
-  const { capacityType, context } = request;
+  const { capacityType, context, pricesAreOverlaid } = request;
   const tags = toTagList(request.tags);
   const kind = request.groups[0]?.reservation?.kind;
   return {
     Type: "instant",
     ...(context === undefined ? {} : { Context: context }),
-    LaunchTemplateConfigs: request.groups.map((group) => config(group, request.subnets)),
+    LaunchTemplateConfigs: request.groups.map((group) => config(group, request)),
     TargetCapacitySpecification: {
       TotalTargetCapacity: 1,
       DefaultTargetCapacityType: capacityTypeOf(capacityType, kind),
     },
-    ...optionsOf(capacityType, kind),
+    ...optionsOf(capacityType, kind, pricesAreOverlaid),
     TagSpecifications: ["instance", "volume", "fleet"].map((ResourceType) => ({
       ResourceType,
       Tags: tags,
@@ -69,25 +71,30 @@ function capacityTypeOf(capacityType: CapacityType, kind: string | undefined): F
 function optionsOf(
   capacityType: CapacityType,
   kind: string | undefined,
+  pricesAreOverlaid: boolean,
 ): Partial<CreateFleetInput> {
   if (capacityType === "spot") {
-    return { SpotOptions: { AllocationStrategy: "price-capacity-optimized" } };
+    const AllocationStrategy = pricesAreOverlaid
+      ? "capacity-optimized-prioritized"
+      : "price-capacity-optimized";
+    return { SpotOptions: { AllocationStrategy } };
   }
   if (kind === "capacity-block") return {};
   if (kind === "interruptible") {
     const ReservationTypes = ["interruptible-capacity-reservation"];
     return { ReservedCapacityOptions: { ReservationTypes } };
   }
-  return { OnDemandOptions: { AllocationStrategy: "lowest-price" } };
+  const AllocationStrategy = pricesAreOverlaid ? "prioritized" : "lowest-price";
+  return { OnDemandOptions: { AllocationStrategy } };
 }
 
 function config(
   { templateName, imageId, types }: TemplateGroup,
-  subnets: ReadonlyMap<string, Subnet>,
+  { subnets, pricesAreOverlaid }: Pick<FleetRequest, "subnets" | "pricesAreOverlaid">,
 ): LaunchTemplateConfig {
   const Overrides: FleetOverride[] = [];
   for (const { type, offerings } of types) {
-    for (const { zone } of offerings) {
+    for (const { zone, priceMicroUsd } of offerings) {
       const subnet = subnets.get(zone);
       if (subnet === undefined) continue;
       Overrides.push({
@@ -95,6 +102,7 @@ function config(
         SubnetId: subnet.SubnetId,
         AvailabilityZone: zone,
         ...(imageId === undefined ? {} : { ImageId: imageId }),
+        ...(pricesAreOverlaid ? { Priority: priceMicroUsd } : {}),
       });
     }
   }

@@ -3,15 +3,14 @@
  * for a fleet of one, learn from its errors. What EC2 is out of is marked, so that the next plan avoids
  * it. upstream: pkg/providers/instance/instance.go
  */
-import {
-  LABEL_CAPACITY_RESERVATION_ID,
-  LABEL_INSTANCE_TENANCY,
-  LABEL_PLACEMENT_GROUP_PARTITION,
-} from "../../../apis/aws/labels.ts";
+import { LABEL_CAPACITY_RESERVATION_ID, LABEL_INSTANCE_TENANCY } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import type { ResolvedKubelet } from "../../../apis/karpenter/kubelet.ts";
-import { CAPACITY_TYPE_LABEL_KEY, CAPACITY_TYPE_SPOT } from "../../../apis/karpenter/labels.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  PRICE_OVERLAY_APPLIED_ANNOTATION_KEY,
+} from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { parseResources } from "../../../apis/resources.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -22,8 +21,7 @@ import type {
   InstanceType,
   Offering,
 } from "../../../core/cloudprovider/instance-type.ts";
-import { allows, type Requirement } from "../../../core/scheduling/requirement.ts";
-import { Requirements } from "../../../core/scheduling/requirements.ts";
+import { allows } from "../../../core/scheduling/requirement.ts";
 import { type Ami, amiFor } from "../ami/choose.ts";
 import {
   AwsError,
@@ -35,11 +33,9 @@ import {
 import type { ClusterFacts } from "../cluster/cluster-facts.ts";
 import {
   describeError,
-  isCapacityCode,
   isInsufficientCapacity,
   isLaunchTemplateNotFound,
   launchFailure,
-  SPOT_ROLE_ERROR,
   UserDataError,
 } from "../errors.ts";
 import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
@@ -50,7 +46,7 @@ import type { CapacityReservations } from "../reservation/reservations.ts";
 import type { Subnets } from "../subnet/subnets.ts";
 import { launchTags, type TagSettings, type Tags } from "../tags/tags.ts";
 import type { Bootstrap } from "../userdata/bootstrap.ts";
-import { type Candidate, type Candidates, candidates, kindOf } from "./candidates.ts";
+import { type Candidate, type Candidates, kindOf } from "./candidates.ts";
 import type { Ec2Batches } from "./ec2-batches.ts";
 import {
   describeFleetErrors,
@@ -58,6 +54,8 @@ import {
   type ReservationTarget,
   type TemplateGroup,
 } from "./fleet.ts";
+import { learn, zoneOfSubnet } from "./learn.ts";
+import { choosePlace, requirementOf } from "./placement.ts";
 import type { Launched } from "./to-claim.ts";
 
 export interface LaunchDeps {
@@ -69,6 +67,7 @@ export interface LaunchDeps {
   readonly facts: ClusterFacts;
   readonly log: Logger;
   readonly settings: TagSettings;
+  readonly region: string;
   readonly reservations: CapacityReservations;
   /** Core's gate ReservedCapacity. */
   readonly reservedCapacity: boolean;
@@ -89,6 +88,8 @@ export interface LaunchInput {
 }
 
 const EFA = "vpc.amazonaws.com/efa";
+/** Pods that ask for it run in Nitro enclaves. */
+const ENCLAVE = "eks.amazonaws.com/nitro-sandbox";
 
 /** Rejects with InsufficientCapacityError or CreateError. */
 export async function launch(deps: LaunchDeps, input: LaunchInput): Promise<Launched> {
@@ -124,17 +125,15 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
   if (subnets.size === 0) {
     throw new InsufficientCapacityError("no subnet of the class has free IP addresses");
   }
-  const found = candidates(claim, input.types, new Set(subnets.keys()));
-  if (found === undefined) {
+  const place = choosePlace({ ...input, unavailable: deps.unavailable }, new Set(subnets.keys()));
+  if (place === undefined) {
     throw new InsufficientCapacityError(
       "no capacity offerings are currently available given the constraints",
     );
   }
+  const { found, placement } = place;
   const tags = launchTags(nodeClass, claim, deps.settings);
-  const where: Where = {
-    tenancy: tenancyOf(claim, nodeClass),
-    placement: placementOf(claim, input.placementGroup),
-  };
+  const where: Where = { tenancy: tenancyOf(claim, nodeClass), placement };
   const groups = await templateGroups(deps, input, found, tags, where);
   const request = {
     capacityType: found.capacityType,
@@ -142,13 +141,15 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
     subnets,
     tags,
     context: nodeClass.context,
+    pricesAreOverlaid:
+      claim.metadata.annotations?.[PRICE_OVERLAY_APPLIED_ANNOTATION_KEY] === "true",
   };
   const reserved = reserveAddresses(deps.subnets, found, subnets);
   const answer = await askFleet(deps, request, claim.metadata.uid ?? "");
   const override = answer.instance?.LaunchTemplateAndOverrides?.Overrides;
   const used = override?.SubnetId;
   for (const [id, addresses] of reserved) if (id !== used) deps.subnets.reserve(id, -addresses);
-  learn(deps, answer.errors, found.capacityType, input.subnets, groups);
+  learn(deps, answer.errors, { ...where, ...found, subnets: input.subnets, groups });
   if (answer.instance === undefined) throw toLaunchError(answer.errors, groups);
   const { instance } = answer;
   const type = input.types.find((one) => one.name === instance.InstanceType);
@@ -183,27 +184,6 @@ interface Where {
 function tenancyOf(claim: NodeClaim, nodeClass: AwsClass): Where["tenancy"] {
   if (nodeClass.generation !== "v1") return undefined;
   return allows(requirementOf(claim, LABEL_INSTANCE_TENANCY), "default") ? "default" : "dedicated";
-}
-
-/** The smallest partition the claim names; without one EC2 chooses. */
-function placementOf(
-  claim: NodeClaim,
-  group: FoundPlacementGroup | undefined,
-): Launched["placement"] {
-  if (group === undefined) return undefined;
-  const key = LABEL_PLACEMENT_GROUP_PARTITION;
-  if (!claim.spec.requirements.some((one) => one.key === key)) return { groupId: group.id };
-  const wanted = requirementOf(claim, key);
-  const partition = group.partitions.find((one) => allows(wanted, one));
-  return {
-    groupId: group.id,
-    ...(partition === undefined ? {} : { partition: Number(partition) }),
-  };
-}
-
-/** Of one key: a claim may list hundreds of types under another. */
-function requirementOf({ spec }: NodeClaim, key: string): Requirement {
-  return Requirements.fromSpecs(spec.requirements.filter((one) => one.key === key)).get(key);
 }
 
 function offeringOf(found: Candidates, type: InstanceType, zone: string): Offering | undefined {
@@ -260,12 +240,14 @@ async function templateGroups(
   const shared = {
     nodeClass,
     clusterName: deps.settings.clusterName,
+    region: deps.region,
     securityGroupIds: input.securityGroups.map((group) => group.GroupId),
     instanceProfile: input.instanceProfile,
     capacityType,
     reservedCapacity: deps.reservedCapacity && nodeClass.generation === "v1",
     ...where,
     privateSubnets: input.subnets.every((subnet) => subnet.MapPublicIpOnLaunch === false),
+    enclaves: (parseResources(claim.spec.resources?.requests)[ENCLAVE] ?? 0) > 0,
     ipv6: bootstrap.dnsIp?.includes(":") ?? false,
     tags,
   };
@@ -380,61 +362,6 @@ function reserveAddresses(
   return reserved;
 }
 
-/** Marks what EC2 said it is out of. */
-function learn(
-  deps: LaunchDeps,
-  errors: readonly FleetError[],
-  capacityType: CapacityType,
-  subnets: readonly Subnet[],
-  groups: readonly TemplateGroup[],
-): void {
-  for (const error of errors) {
-    countFailure(deps, error, capacityType, subnets);
-    const { ErrorCode, LaunchTemplateAndOverrides } = error;
-    if (capacityType === "reserved") {
-      if (!isCapacityCode(ErrorCode)) continue;
-      const overrides = LaunchTemplateAndOverrides?.Overrides;
-      const of = (one: TemplateGroup): boolean =>
-        one.types.some(
-          ({ type, offerings }) =>
-            type.name === overrides?.InstanceType &&
-            offerings.some(({ zone }) => zone === overrides?.AvailabilityZone),
-        );
-      for (const group of groups.filter(of)) {
-        if (group.reservation !== undefined) deps.reservations.exhausted(group.reservation.id);
-      }
-      continue;
-    }
-    const overrides = LaunchTemplateAndOverrides?.Overrides;
-    if (ErrorCode === SPOT_ROLE_ERROR) deps.unavailable.markCapacityType(CAPACITY_TYPE_SPOT);
-    if (ErrorCode === "InsufficientFreeAddressesInSubnet" && overrides?.SubnetId !== undefined) {
-      deps.subnets.markExhausted(overrides.SubnetId);
-    }
-    if (!isCapacityCode(ErrorCode)) continue;
-    const instanceType = overrides?.InstanceType;
-    const zone = overrides?.AvailabilityZone ?? zoneOfSubnet(subnets, overrides?.SubnetId);
-    if (instanceType === undefined || zone === undefined) continue;
-    deps.unavailable.mark(ErrorCode, { capacityType, instanceType, zone });
-  }
-}
-
-function countFailure(
-  { metrics }: LaunchDeps,
-  { ErrorCode, LaunchTemplateAndOverrides }: FleetError,
-  capacityType: CapacityType,
-  subnets: readonly Subnet[],
-): void {
-  const { SubnetId, AvailabilityZone } = LaunchTemplateAndOverrides?.Overrides ?? {};
-  const zone = AvailabilityZone ?? zoneOfSubnet(subnets, SubnetId) ?? "";
-  const here = subnets.find((subnet) => subnet.AvailabilityZone === zone);
-  metrics.count("cloudprovider_instance_launch_failures_total", {
-    zone,
-    zone_id: here?.AvailabilityZoneId ?? "",
-    capacity_type: capacityType,
-    reason: ErrorCode,
-  });
-}
-
 function toLaunchError(errors: readonly FleetError[], groups: readonly TemplateGroup[]): Error {
   const gone = errors.filter((error) => isLaunchTemplateNotFound(error.ErrorCode));
   if (gone.length > 0) {
@@ -451,8 +378,4 @@ function toLaunchError(errors: readonly FleetError[], groups: readonly TemplateG
 function imageOf(groups: readonly TemplateGroup[], typeName: string): string {
   const group = groups.find(({ types }) => types.some(({ type }) => type.name === typeName));
   return group?.imageId ?? "";
-}
-
-function zoneOfSubnet(subnets: readonly Subnet[], id: string | undefined): string | undefined {
-  return subnets.find((subnet) => subnet.SubnetId === id)?.AvailabilityZone;
 }

@@ -1,0 +1,95 @@
+/**
+ * Evaluates all NodeOverlays over all pools whenever an overlay, a pool or a node class changes, puts the
+ * result into effect at once, and writes on each overlay whether it has one. Only with the gate
+ * NodeOverlay. upstream: pkg/controllers/nodeoverlay/controller.go
+ */
+import { type ConditionChange, withCondition } from "../../apis/karpenter/conditions.ts";
+import { NODE_OVERLAY, type NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
+import type { Kind } from "../../apis/meta.ts";
+import { judgeOverlays, type OverlaidPool } from "../../core/cloudprovider/overlays.ts";
+import { poolLabels } from "../../core/provisioning/manifest.ts";
+import { type Controller, type Outcome, requeueAfter, source } from "../../kube/controller.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { nodeOverlays } from "../mirrors.ts";
+import { listPools, poolSources } from "../pools.ts";
+import { poolFields } from "../words.ts";
+import type { World } from "../world.ts";
+import type { Overlays } from "./overlays.ts";
+
+/** Types may come and go without any sign. */
+const AGAIN_MS = 6 * 60 * 60_000;
+/** A pool whose types could not be read stays out of use until they can. */
+const RETRY_MS = 60_000;
+
+/** There is one thing to do, whatever has changed. */
+const ALL = [{ kind: "NodeOverlay", name: "" }];
+
+/** `world.cloud` is the cloud as it is, without overlays. */
+export function nodeOverlay(world: World, overlays: Overlays): Controller {
+  const kinds = [NODE_OVERLAY as Kind, ...world.cloud.nodeClassKinds];
+  return {
+    name: "nodeoverlay.controller",
+    watches: [...poolSources().map(({ kind }) => kind), ...kinds].map((kind) =>
+      source(kind, (after, _event, before) => {
+        const isSame = before?.metadata.generation === after.metadata.generation;
+        // Of a class its status counts too: it says what can be launched.
+        return isSame && before !== undefined && !kinds.slice(1).includes(kind) ? [] : ALL;
+      }),
+    ),
+    concurrency: 1,
+    initialRequests: ALL,
+    reconcile: () => reconcile(world, overlays),
+  };
+}
+
+async function reconcile(world: World, overlays: Overlays): Promise<Outcome> {
+  const { pools, isComplete } = await gather(world);
+  const all = nodeOverlays(world).list();
+  const { accepted, rejected } = judgeOverlays(pools, all);
+  overlays.replace(
+    accepted,
+    pools.map(({ pool }) => pool),
+  );
+  world.cluster.noteChange();
+  for (const overlay of all) await tell(world, overlay, rejected.get(overlay.metadata.name));
+  return requeueAfter(isComplete ? AGAIN_MS : RETRY_MS);
+}
+
+/** Each pool with its bare types; one whose types cannot be read is left out, and said so. */
+async function gather(world: World): Promise<{ pools: OverlaidPool[]; isComplete: boolean }> {
+  const pools: OverlaidPool[] = [];
+  let isComplete = true;
+  for (const pool of listPools(world)) {
+    try {
+      const instanceTypes = await world.cloud.getInstanceTypes(pool);
+      pools.push({ pool, labels: poolLabels(pool), instanceTypes });
+    } catch (error) {
+      isComplete = false;
+      const text = error instanceof Error ? error.message : String(error);
+      world.log.error("skipping, node overlays are not applied", {
+        ...poolFields(pool),
+        error: text,
+      });
+    }
+  }
+  return { pools, isComplete };
+}
+
+async function tell(
+  world: World,
+  overlay: NodeOverlay,
+  rejected: { readonly reason: string; readonly message: string } | undefined,
+): Promise<void> {
+  const type = "ValidationSucceeded";
+  const change: ConditionChange =
+    rejected === undefined ? { type, status: "True" } : { type, status: "False", ...rejected };
+  const after = withCondition(overlay, change, world.clock.now());
+  if (after === overlay) return;
+  try {
+    await patchObject(world.kube, NODE_OVERLAY, overlay, after);
+  } catch (error) {
+    // Whoever changed it in between has it looked at again.
+    if (!isConflict(error) && !isNotFound(error)) throw error;
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The NodeOverlays in effect, and the cloud as they make it look: whoever asks what a pool can launch is told
+ * overlaid prices and capacities, and launches with them. Until a pool has been evaluated it can launch
+ * nothing: nobody may decide on prices that an overlay is about to change.
+ * upstream: pkg/cloudprovider/overlay, pkg/controllers/nodeoverlay/store.go
+ */
+import { poolIdOfClaim } from "../../apis/hub/claim.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
+import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
+import { UnevaluatedNodePoolError } from "../../core/cloudprovider/errors.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import { layOverlays } from "../../core/cloudprovider/overlays.ts";
+import { poolLabels } from "../../core/provisioning/manifest.ts";
+
+type Types = readonly InstanceType[];
+
+export class Overlays {
+  #accepted: readonly NodeOverlay[] = [];
+  #pools: ReadonlyMap<string, Pool> = new Map();
+  /** A cloud gives the same list while nothing changes; so does {@link lay}. By the pool's id. */
+  #laid = new Map<string, WeakMap<Types, Types>>();
+
+  /** From here on these overlays (the heaviest first) are in effect for these pools. */
+  replace(accepted: readonly NodeOverlay[], pools: readonly Pool[]): void {
+    this.#accepted = accepted;
+    this.#pools = new Map(pools.map((pool) => [pool.id, pool]));
+    this.#laid = new Map();
+  }
+
+  /** A pool's types, overlaid. Throws UnevaluatedNodePoolError. */
+  lay(poolId: string, types: Types): Types {
+    const pool = this.#pools.get(poolId);
+    if (pool === undefined) {
+      const name = poolId.slice(poolId.indexOf("/") + 1);
+      throw new UnevaluatedNodePoolError(`nodepool "${name}" is awaiting evaluation`);
+    }
+    const known = this.#laid.get(poolId) ?? new WeakMap<Types, Types>();
+    this.#laid.set(poolId, known);
+    const laid =
+      known.get(types) ??
+      layOverlays({ pool, labels: poolLabels(pool), instanceTypes: types }, this.#accepted);
+    known.set(types, laid);
+    return laid;
+  }
+}
+
+/** The cloud with overlays laid over what its pools can launch. */
+export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudProvider {
+  return {
+    name: cloud.name,
+    nodeClassKinds: cloud.nodeClassKinds,
+    wellKnownLabels: cloud.wellKnownLabels,
+    // A test may change them under way.
+    get repairPolicies() {
+      return cloud.repairPolicies;
+    },
+    create: (claim) => {
+      const poolId = poolIdOfClaim(claim);
+      if (poolId === undefined) return cloud.create(claim);
+      return cloud.create(claim, (types) => overlays.lay(poolId, types));
+    },
+    delete: (claim) => cloud.delete(claim),
+    get: (providerId) => cloud.get(providerId),
+    list: () => cloud.list(),
+    isDrifted: (claim) => cloud.isDrifted(claim),
+    // What the cloud has to say comes first: its own errors are not hidden.
+    getInstanceTypes: async (pool) => overlays.lay(pool.id, await cloud.getInstanceTypes(pool)),
+  };
+}
