@@ -5,8 +5,9 @@
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { hostPortsOf, type Json, portsCollide, wantsNode } from "../validator/kubernetes.ts";
+import { isAhead } from "../validator/neighbours.ts";
 import { outcomesOf } from "../validator/places.ts";
-import { keyOf, type Scenario } from "../validator/validate.ts";
+import { type Facts, keyOf, type Scenario } from "../validator/validate.ts";
 import type { Outcome } from "./upstream.ts";
 
 export interface Difference {
@@ -18,6 +19,14 @@ export interface Difference {
   readonly ours: Plan;
   /** Pods that the scheduler would not let go where upstream's plan has them. */
   readonly refused: ReadonlySet<string>;
+  /** Where upstream's plan has everybody. */
+  readonly theirFacts: Facts;
+  /** Whether ours places it when these pods are not there. */
+  readonly oursWithout: (pods: ReadonlySet<string>) => boolean;
+  /** Whether ours places it when lots are drawn anew among pods that are equally large. */
+  readonly oursByOtherLots: () => boolean;
+  /** As `oursWithout`, of upstream, in every run. */
+  readonly theirsWithout: (pods: ReadonlySet<string>) => boolean;
 }
 
 interface DifferenceClass {
@@ -45,12 +54,35 @@ const byKeys = ({ spec }: Json) =>
     ),
   );
 
-/** How many of these pods each side finds a place for; upstream's that the scheduler refuses are none. */
-function placed({ theirs, ours, refused }: Difference, pods: readonly Json[]) {
+/** Pods that upstream leaves, or has where the scheduler refuses them. */
+function leftByThem({ theirs, refused }: Difference): ReadonlySet<string> {
+  return new Set([...Object.keys(theirs.unschedulable), ...refused]);
+}
+
+/** Claims beyond what a NodePool may have; of each those with the fewest pods. */
+function beyondLimits({ scenario, theirs }: Difference): ReadonlySet<object> {
+  const beyond = of(scenario, "NodePool").flatMap(({ metadata, spec }) =>
+    (theirs.newNodeClaims ?? [])
+      .filter(({ nodePool }) => nodePool === metadata.name)
+      .sort((a, b) => b.pods.length - a.pods.length)
+      .slice(Number(spec.limits?.nodes ?? Number.POSITIVE_INFINITY)),
+  );
+  return new Set(beyond);
+}
+
+/**
+ * How many of these pods each side finds a place for; upstream's that the scheduler refuses, or that are
+ * beyond a limit of nodes, have none.
+ */
+function placed(one: Difference, pods: readonly Json[]) {
+  const { theirs, ours, refused } = one;
   const left = new Set(ours.unschedulable.map(({ pod }) => pod));
+  const beyond = beyondLimits(one);
   const taken = new Set([
     ...Object.keys(theirs.existing),
-    ...(theirs.newNodeClaims ?? []).flatMap((claim) => claim.pods),
+    ...(theirs.newNodeClaims ?? [])
+      .filter((claim) => !beyond.has(claim))
+      .flatMap((claim) => claim.pods),
   ]);
   const names = pods.map(keyOf);
   return {
@@ -119,6 +151,26 @@ const CLASSES: readonly DifferenceClass[] = [
       const count = placed(one, podsOf(one));
       return one.reason.includes("limits") && count.ours >= count.theirs;
     },
+  },
+  {
+    // Groups that differ in minDomains share one count; one made when a preference is given up, or by
+    // matchLabelKeys each time a pod is looked at, starts from nothing.
+    name: "upstream's counts forget pods: its own rule would not allow the spread",
+    applies: ({ pod, theirFacts }) => isAhead(pod, theirFacts),
+  },
+  {
+    // Larger pods come first, and some of them only ours has a place for.
+    name: "the room goes to pods that upstream leaves: without them ours places it",
+    applies: (one) => one.oursWithout(leftByThem(one)),
+  },
+  {
+    // Pods that are equally large come in the order of their UIDs.
+    name: "ours places it too when lots fall otherwise among equally large pods",
+    applies: (one) => one.oursByOtherLots(),
+  },
+  {
+    name: "upstream leaves it too where pods that the scheduler refuses are not there",
+    applies: (one) => one.refused.size > 0 && !one.theirsWithout(one.refused),
   },
 ];
 

@@ -7,7 +7,7 @@
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { calm } from "../calm/run.ts";
+import { calm, calmDay } from "../calm/run.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
 import { faultsOf } from "./properties.ts";
@@ -21,7 +21,14 @@ const args = process.argv.slice(2);
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
 if (args.includes("calm"))
-  process.exitCode = await calm({ first: seed, count, verbose: args.includes("--verbose") });
+  process.exitCode =
+    seed === undefined
+      ? await calm({
+          from: numberAfter("--from") ?? 0,
+          seeds: numberAfter("--seeds") ?? count,
+          workers: numberAfter("--workers"),
+        })
+      : await calmDay(seed, args.includes("--verbose"));
 else if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
 else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT : 1));
 

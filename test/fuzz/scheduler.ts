@@ -72,7 +72,10 @@ export function refusals(
       instanceTypes.filter(({ name }) => names.includes(name)),
     ).map(({ labels }) => labels),
   );
-  const isExempt = (pod: Json) => countsTheUnsettled(pod, pods, goal, outcomes, of("Namespace"));
+  const relieve = (pod: Json) =>
+    withoutUnsettled(pod, (rule) =>
+      countsTheUnsettled(rule, pod, pods, goal, outcomes, of("Namespace")),
+    );
   let refused: readonly Json[] = [];
   for (const again of ["in rounds", "at once"] as const) {
     for (const order of ORDERS) {
@@ -81,7 +84,7 @@ export function refusals(
         pods.toSorted((a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1)),
         goal,
         snapshot,
-        isExempt,
+        relieve,
         again,
       );
       if (refused.length === 0) return new Map();
@@ -90,7 +93,7 @@ export function refusals(
   const random = new Random(1);
   for (let draw = 0; draw < SHUFFLES; draw++) {
     const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
-    refused = bindAll(shuffled(pods, random), goal, snapshot, isExempt, "at once");
+    refused = bindAll(shuffled(pods, random), goal, snapshot, relieve, "at once");
     if (refused.length === 0) return new Map();
   }
   // Or the new nodes come up one after the other, as planned.
@@ -105,7 +108,7 @@ export function refusals(
     ];
     const some = nodes.slice(0, count) as Node[];
     waiting = [
-      ...bindAll(waiting, goal, snapshotOf(some, running as Pod[], surroundings), isExempt),
+      ...bindAll(waiting, goal, snapshotOf(some, running as Pod[], surroundings), relieve),
     ];
   }
   if (waiting.length < refused.length) refused = waiting;
@@ -114,14 +117,14 @@ export function refusals(
 
 /**
  * Binds what it can, again and again; returns what no round could. Those that were refused try again
- * when all have had their turn, or as soon as another is bound. One of those that are `exempt`
- * is let in when nothing else moves: others may wait for it.
+ * when all have had their turn, or as soon as another is bound. When nothing else moves, one is let in that
+ * goes there but for rules of its own that `relieve` takes off: others may wait for it.
  */
 function bindAll(
   pods: readonly Json[],
   goal: ReadonlyMap<string, string>,
   snapshot: ReturnType<typeof snapshotOf>,
-  isExempt: (pod: Json) => boolean,
+  relieve: (pod: Json) => Json | undefined,
   again: "in rounds" | "at once" = "in rounds",
 ): readonly Json[] {
   let waiting = pods;
@@ -129,24 +132,53 @@ function bindAll(
     let bound = 0;
     let refused = waiting.filter((pod) => {
       if (again === "at once" && bound > 0) return true;
-      const info = podInfo(pod as Pod);
       const name = goal.get(keyOf(pod)) as string;
-      if (!feasibleNodes(info, snapshot).nodes.some((node) => node.name === name)) return true;
-      snapshot.setPod(info, name);
+      if (!goesTo(pod, name, snapshot)) return true;
+      snapshot.setPod(podInfo(pod as Pod), name);
       bound++;
       return false;
     });
     if (refused.length === 0) return refused;
     if (refused.length === waiting.length) {
-      const isThere = (pod: Json) =>
-        snapshot.nodes.some(({ name }) => name === goal.get(keyOf(pod)));
-      const exempt = refused.find((pod) => isThere(pod) && isExempt(pod));
-      if (exempt === undefined) return refused;
-      snapshot.setPod(podInfo(exempt as Pod), goal.get(keyOf(exempt)) as string);
-      refused = refused.filter((pod) => pod !== exempt);
+      const relieved = refused.find((pod) => {
+        const less = relieve(pod);
+        return less !== undefined && goesTo(less, goal.get(keyOf(pod)) as string, snapshot);
+      });
+      if (relieved === undefined) return refused;
+      snapshot.setPod(podInfo(relieved as Pod), goal.get(keyOf(relieved)) as string);
+      refused = refused.filter((pod) => pod !== relieved);
     }
     waiting = refused;
   }
+}
+
+function goesTo(pod: Json, name: string, snapshot: ReturnType<typeof snapshotOf>): boolean {
+  return feasibleNodes(podInfo(pod as Pod), snapshot).nodes.some((node) => node.name === name);
+}
+
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/** The pod without the rules that count what is not settled; undefined: it has none. */
+function withoutUnsettled(pod: Json, isUnsettled: (rule: Json) => boolean): Json | undefined {
+  const { affinity = {}, topologySpreadConstraints: spreads = [] } = pod.spec;
+  let taken = 0;
+  const less = (rules: readonly Json[] = []) => {
+    const left = rules.filter((rule) => !isUnsettled(rule));
+    taken += rules.length - left.length;
+    return left;
+  };
+  const lessOf = (terms: Json) =>
+    terms === undefined ? undefined : { ...terms, [REQUIRED]: less(terms[REQUIRED]) };
+  const spec = {
+    ...pod.spec,
+    topologySpreadConstraints: less(spreads),
+    affinity: {
+      ...affinity,
+      podAffinity: lessOf(affinity.podAffinity),
+      podAntiAffinity: lessOf(affinity.podAntiAffinity),
+    },
+  };
+  return taken === 0 ? undefined : { ...pod, spec };
 }
 
 const hard = ({ spec }: Json) =>
@@ -177,44 +209,37 @@ const ORDERS: readonly ((pod: Json) => number)[] = [
 ];
 
 /**
- * Whether a rule of the pod counts another on a node of which the plan leaves open what decides it: its
+ * Whether the rule of the pod counts another on a node of which the plan leaves open what decides it: its
  * zone (or the like), or whether the pod could use it. As upstream does, the engine counts such a pod
  * when the node is there, and not before.
  */
 function countsTheUnsettled(
+  rule: Json,
   pod: Json,
   pods: readonly Json[],
   goal: ReadonlyMap<string, string>,
   nodes: readonly (readonly Labels[])[],
   namespaces: readonly Json[],
 ): boolean {
-  const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
-  const terms = [podAffinity, podAntiAffinity].flatMap(
-    (one) => one?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
-  );
-  const spreads: readonly Json[] = pod.spec.topologySpreadConstraints ?? [];
-  return [...terms, ...spreads].some((rule) => {
-    const { topologyKey, whenUnsatisfiable, nodeAffinityPolicy } = rule;
-    const isAbout = (other: Json) =>
-      whenUnsatisfiable === undefined
-        ? concerns(rule, pod, other, { namespaces })
-        : counts(rule, pod, other);
-    if (topologyKey === HOSTNAME) return false;
-    const minds = whenUnsatisfiable !== undefined && nodeAffinityPolicy !== "Ignore";
-    const isOpen = (labels: readonly Labels[]) =>
-      new Set(labels.map((one) => one[topologyKey])).size !== 1;
-    // It looks at nodes that the pod may not use: any that is open may become a domain without pods.
-    const looksBeyond = whenUnsatisfiable !== undefined && (!minds || hasAlternatives(pod));
-    if (looksBeyond && nodes.some(isOpen)) return true;
-    return pods.some((other) => {
-      if (other === pod || !isAbout(other)) return false;
-      const name = goal.get(keyOf(other)) as string;
-      if (!name.startsWith("new-")) return false;
-      const labels = nodes[Number(name.slice(4))] ?? [];
-      const welcome = labels.filter((one) => wantsNode(pod.spec, one)).length;
-      if (minds && welcome > 0 && welcome < labels.length) return true;
-      return isOpen(labels);
-    });
+  const { topologyKey, whenUnsatisfiable, nodeAffinityPolicy } = rule;
+  if (topologyKey === HOSTNAME || whenUnsatisfiable === "ScheduleAnyway") return false;
+  const isSpread = whenUnsatisfiable !== undefined;
+  const isAbout = (other: Json) =>
+    isSpread ? counts(rule, pod, other) : concerns(rule, pod, other, { namespaces });
+  const minds = isSpread && nodeAffinityPolicy !== "Ignore";
+  const isOpen = (labels: readonly Labels[]) =>
+    new Set(labels.map((one) => one[topologyKey])).size !== 1;
+  // It looks at nodes that the pod may not use: any that is open may become a domain without pods.
+  const looksBeyond = isSpread && (!minds || hasAlternatives(pod));
+  if (looksBeyond && nodes.some(isOpen)) return true;
+  return pods.some((other) => {
+    if (other === pod || !isAbout(other)) return false;
+    const name = goal.get(keyOf(other)) as string;
+    if (!name.startsWith("new-")) return false;
+    const labels = nodes[Number(name.slice(4))] ?? [];
+    const welcome = labels.filter((one) => wantsNode(pod.spec, one)).length;
+    if (minds && welcome > 0 && welcome < labels.length) return true;
+    return isOpen(labels);
   });
 }
 

@@ -8,10 +8,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Random } from "../../src/base/random.ts";
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { outcomesOf } from "../validator/places.ts";
-import type { Scenario } from "../validator/validate.ts";
+import { factsOf, keyOf, type Scenario } from "../validator/validate.ts";
 import { classify } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned } from "./ours.ts";
@@ -108,7 +109,9 @@ function compare(
   ]);
   const pods = scenario.manifests.filter(({ kind, spec }) => kind === "Pod" && !spec.nodeName);
   tally.pods += pods.length;
-  const refused = new Set(refusals(scenario, promisedBy(theirs, scenario)).keys());
+  const promised = promisedBy(theirs, scenario);
+  const refused = new Set(refusals(scenario, promised).keys());
+  const theirFacts = factsOf(scenario, promised, []);
   let again: readonly Outcome[] | undefined;
   for (const pod of pods) {
     const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
@@ -116,7 +119,22 @@ function compare(
     if ((unplaced === undefined) === placed.has(name)) tally.same++;
     else if (unplaced === undefined) note(tally, "only ours places it", seed);
     else {
-      const found = classify({ scenario, pod, reason: unplaced, theirs, ours, refused });
+      const found = classify({
+        scenario,
+        pod: theirFacts.pods.get(name),
+        reason: unplaced,
+        theirs,
+        ours,
+        refused,
+        theirFacts,
+        oursWithout: (pods) =>
+          planned(without(scenario, pods), GREEDY_PLANNER).unschedulable.every(
+            (one) => one.pod !== name,
+          ),
+        oursByOtherLots: () => byOtherLots(scenario, name),
+        theirsWithout: (pods) =>
+          askAgain(without(scenario, pods)).every(({ unschedulable }) => !(name in unschedulable)),
+      });
       again ??= found === undefined ? askAgain(scenario) : undefined;
       if (again?.some(({ unschedulable }) => name in unschedulable))
         note(tally, "only upstream places it, and not in each run", seed);
@@ -135,6 +153,27 @@ function compare(
     tally.dearer++;
     note(tally, "all placed by both, upstream's plan is cheaper", seed);
   }
+}
+
+function without(scenario: Scenario, pods: ReadonlySet<string>): Scenario {
+  const manifests = scenario.manifests.filter(
+    (one) => one.kind !== "Pod" || one.spec.nodeName || !pods.has(keyOf(one)),
+  );
+  return { ...scenario, manifests };
+}
+
+/** Whether ours places the pod in some drawing of UIDs. */
+function byOtherLots(scenario: Scenario, name: string): boolean {
+  const random = new Random(1);
+  return Array.from({ length: OTHER_RUNS }).some(() => {
+    const manifests = scenario.manifests.map((one) =>
+      one.kind === "Pod"
+        ? { ...one, metadata: { ...one.metadata, uid: `uid-${random.int(1 << 30)}` } }
+        : one,
+    );
+    const { unschedulable } = planned({ ...scenario, manifests }, GREEDY_PLANNER);
+    return unschedulable.every(({ pod }) => pod !== name);
+  });
 }
 
 /** Upstream's plan, each node launched as its cheapest offering. */

@@ -10,17 +10,21 @@ interface Placed {
 }
 
 export function neighbourFaults(facts: Facts): string[] {
-  const placed = facts.places.flatMap((place) => [
-    ...place.running
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map((pod) => ({ pod, place, isNew: false })),
-    ...place.pods.map((pod) => ({ pod, place, isNew: true })),
-  ]);
+  const placed = everyoneIn(facts);
   return [
     ...placed.flatMap((one) => apartFaults(one, placed, facts)),
     ...togetherFaults(placed, facts),
     ...spreadFaults(placed, facts),
   ];
+}
+
+function everyoneIn(facts: Facts): Placed[] {
+  return facts.places.flatMap((place) => [
+    ...place.running
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map((pod) => ({ pod, place, isNew: false })),
+    ...place.pods.map((pod) => ({ pod, place, isNew: true })),
+  ]);
 }
 
 const namespaceOf = ({ metadata }: Json): string => metadata.namespace ?? "default";
@@ -192,22 +196,8 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
           faults.add(`${nameOf(pod)} on ${place.name}: ${rule.topologyKey} is not settled`);
         continue;
       }
-      const tally = new Map<string, number>();
-      for (const domain of universe(rule, pod, facts)) tally.set(domain, 0);
-      const fresh = new Set<string>();
-      for (const one of everyone) {
-        if (!isCountedOver(rule, pod, one.place)) continue;
-        const [domain, ...more] = where(one);
-        if (domain === undefined || more.length > 0) continue;
-        tally.set(domain, (tally.get(domain) ?? 0) + 1);
-        if (one.isNew) fresh.add(domain);
-      }
-      // A new host can always be made, so the emptiest is empty.
-      const domains = [...tally.keys()].length;
-      const least =
-        rule.topologyKey === HOSTNAME || domains < (rule.minDomains ?? 0)
-          ? 0
-          : Math.min(...tally.values());
+      const domains = universe(rule, pod, facts, !hasAlternatives(pod));
+      const { tally, fresh, least } = tallyOf(rule, pod, everyone, domains);
       for (const domain of fresh) {
         const ahead = (tally.get(domain) as number) - least;
         if (ahead > rule.maxSkew) {
@@ -221,12 +211,52 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   return [...faults];
 }
 
+/** Pods by domain, the domains this batch put some in, and what the emptiest counts. */
+function tallyOf(rule: Json, pod: Json, everyone: readonly Placed[], domains: ReadonlySet<string>) {
+  const tally = new Map<string, number>();
+  for (const domain of domains) tally.set(domain, 0);
+  const fresh = new Set<string>();
+  for (const one of everyone) {
+    if (!isCountedOver(rule, pod, one.place)) continue;
+    const [domain, ...more] = domainsOf(one.place, rule.topologyKey);
+    if (domain === undefined || more.length > 0) continue;
+    tally.set(domain, (tally.get(domain) ?? 0) + 1);
+    if (one.isNew) fresh.add(domain);
+  }
+  // A new host can always be made, so the emptiest is empty.
+  const least =
+    rule.topologyKey === HOSTNAME || tally.size < (rule.minDomains ?? 0)
+      ? 0
+      : Math.min(...tally.values());
+  return { tally, fresh, least };
+}
+
+/** Whether a domain that the pod is in is too far ahead for a spread of its own, whoever came first. */
+export function isAhead(pod: Json, facts: Facts): boolean {
+  const placed = everyoneIn(facts);
+  const own = placed.find((one) => one.pod === pod);
+  if (own === undefined) return false;
+  return (pod.spec.topologySpreadConstraints ?? []).some((rule: Json) => {
+    if (rule.whenUnsatisfiable !== "DoNotSchedule") return false;
+    const everyone = placed.filter((one) => counts(rule, pod, one.pod));
+    const { tally, least } = tallyOf(rule, pod, everyone, universe(rule, pod, facts, true));
+    const [domain, ...more] = domainsOf(own.place, rule.topologyKey);
+    if (domain === undefined || more.length > 0) return false;
+    return (tally.get(domain) ?? 0) - least > rule.maxSkew;
+  });
+}
+
 /** Domains a new node for the pod could be in, and those of nodes that are there and count. */
-function universe(rule: Json, pod: Json, { pools, types, places }: Facts): Set<string> {
+function universe(
+  rule: Json,
+  pod: Json,
+  { pools, types, places }: Facts,
+  ofPools: boolean,
+): Set<string> {
   const found = new Set<string>();
   if (rule.topologyKey === HOSTNAME) return found;
   // Of several terms the plan follows one; where the others lead, there need not be a node.
-  for (const pool of hasAlternatives(pod) ? [] : pools) {
+  for (const pool of ofPools ? pools : []) {
     const taints: readonly Json[] = pool.spec.template.spec.taints ?? [];
     if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) continue;
     for (const { labels } of outcomesOf(pool, [], [...types.values()])) {

@@ -40,13 +40,30 @@ export interface Facts {
   readonly places: readonly Place[];
 }
 
-export function validate({ manifests, instanceTypes }: Scenario, plan: Json): string[] {
+export function validate(scenario: Scenario, plan: Json): string[] {
+  const faults: string[] = [];
+  const facts = factsOf(scenario, plan, faults);
+  const { places } = facts;
+  faults.push(...tally(facts, plan));
+  for (const place of places) {
+    if (place.pods.length > 0) faults.push(...placeFaults(place, facts));
+    if (place.claim !== undefined) faults.push(...claimFaults(place, facts));
+  }
+  faults.push(...limitFaults(facts), ...weightFaults(facts), ...neighbourFaults(facts));
+  return faults;
+}
+
+/** Who is where by the plan. What it names and is not there goes to `faults`. */
+export function factsOf(
+  { manifests, instanceTypes }: Scenario,
+  plan: Json,
+  faults: string[],
+): Facts {
   const of = (kind: string) => manifests.filter((one) => one.kind === kind);
   const pods = new Map<string, Json>();
   for (const pod of of("Pod")) if (!pod.spec.nodeName) pods.set(keyOf(pod), pod);
   const types = new Map(instanceTypes.map((type) => [type.name as string, type]));
   const pools = of("NodePool");
-  const faults: string[] = [];
   const places: Place[] = of("Node").map((node) =>
     existingPlace(
       node,
@@ -83,7 +100,7 @@ export function validate({ manifests, instanceTypes }: Scenario, plan: Json): st
       pool,
     });
   });
-  const facts = {
+  return {
     pods,
     pools,
     types,
@@ -91,13 +108,6 @@ export function validate({ manifests, instanceTypes }: Scenario, plan: Json): st
     namespaces: of("Namespace"),
     places,
   };
-  faults.push(...tally(facts, plan));
-  for (const place of places) {
-    if (place.pods.length > 0) faults.push(...placeFaults(place, facts));
-    if (place.claim !== undefined) faults.push(...claimFaults(place, facts));
-  }
-  faults.push(...limitFaults(facts), ...weightFaults(facts), ...neighbourFaults(facts));
-  return faults;
 }
 
 export function keyOf({ metadata }: Json): string {

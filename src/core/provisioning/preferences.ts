@@ -23,6 +23,8 @@ type Preferred<T> = readonly { readonly weight: number; readonly term: T }[];
 export interface Wishes {
   /** nodeSelector joined with each OR term; the first one counts. Never empty. */
   readonly required: readonly Requirements[];
+  /** Terms that were given up while something was still preferred. */
+  readonly givenUp: readonly Requirements[];
   readonly preferred: Preferred<Requirements>;
   readonly affinity: readonly PodAffinityTerm[];
   readonly preferredAffinity: Preferred<PodAffinityTerm>;
@@ -45,6 +47,7 @@ export function wishesOf(spec: Pod["spec"], policy: "Respect" | "Ignore"): Wishe
       .sort(heaviestFirst);
   return {
     required: requiredAlternatives(spec),
+    givenUp: [],
     preferred: (respect ? nodeTerms : [])
       .map(({ weight, preference }) => ({ weight, term: termRequirements(preference) }))
       .sort(heaviestFirst),
@@ -65,7 +68,13 @@ export function wishesOf(spec: Pod["spec"], policy: "Respect" | "Ignore"): Wishe
  * some pool has a PreferNoSchedule taint.
  */
 export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined {
-  if (wishes.required.length > 1) return { ...wishes, required: wishes.required.slice(1) };
+  const { required, givenUp } = wishes;
+  if (required.length > 1)
+    return {
+      ...wishes,
+      required: required.slice(1),
+      givenUp: [...givenUp, required[0] as Requirements],
+    };
   if (wishes.preferredAffinity.length > 0)
     return { ...wishes, preferredAffinity: wishes.preferredAffinity.slice(1) };
   if (wishes.preferredAntiAffinity.length > 0)
@@ -77,6 +86,9 @@ export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined 
     const tolerations = [...wishes.tolerations, TOLERATE_PREFERENCES];
     return { ...wishes, tolerations, toleratesPreferences: true };
   }
+  // What is only preferred may have been what kept the pod from the other terms.
+  if (givenUp.length > 0)
+    return { ...wishes, required: givenUp.slice(0, 1), givenUp: givenUp.slice(1) };
   return undefined;
 }
 
