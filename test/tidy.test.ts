@@ -49,7 +49,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   nodepool: ["scheduling", "cloudprovider", "state"],
   provisioning: ["scheduling", "cloudprovider", "state", "nodepool"],
   planner: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
-  disruption: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
+  disruption: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning", "planner"],
   answers: [
     "scheduling",
     "cloudprovider",

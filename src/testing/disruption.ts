@@ -123,7 +123,15 @@ export interface MethodInputOptions
   extends Partial<
     Pick<
       MethodInput,
-      "nowMs" | "pdbs" | "objection" | "spotToSpot" | "alphaBusy" | "backingOff" | "examined"
+      | "nowMs"
+      | "pdbs"
+      | "objection"
+      | "spotToSpot"
+      | "repack"
+      | "rests"
+      | "alphaBusy"
+      | "backingOff"
+      | "examined"
     >
   > {
   /** Nodes of each pool that budgets allow. */
@@ -151,6 +159,8 @@ export function methodInput(
     ),
     pdbs: [],
     spotToSpot: false,
+    repack: undefined,
+    rests: () => false,
     alphaBusy: false,
     backingOff: new Set(),
     examined: new Set(),

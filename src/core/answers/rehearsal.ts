@@ -186,11 +186,11 @@ function carryOut(
 ): { readonly model: Model; readonly step: Step } {
   const { picture } = model;
   picture.ledger.note(command, picture.nowMs);
-  const { candidates, replacements, belowMicroUsd } = command;
+  const { candidates, replacements, supposing } = command;
   const gone = candidates.map(({ node }) => node.name);
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const placed = picture.simulator
-    .without(candidates, { belowMicroUsd })
+    .without(candidates, supposing)
     .placements.map(({ nodeName, pods }) => ({
       nodeName,
       pods: pods.filter((pod) => moving.has(keyOf(pod))),

@@ -7,6 +7,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
+import type { Supposing } from "./simulate.ts";
 
 /** `Expired`: alpha and beta only; no budget of v1 can name it. */
 export type CommandReason = DisruptionReason | "Expired";
@@ -35,8 +36,8 @@ export interface Command {
   readonly targets: readonly string[];
   /** What the pools' policies make of it; consolidation only. */
   readonly verdicts?: readonly Verdict[];
-  /** New nodes were planned of types that can be had for less than this. */
-  readonly belowMicroUsd?: number;
+  /** What its plan took for granted; absent: nothing. */
+  readonly supposing?: Supposing;
   /** Looked at again this much later before anything is done. 0: done at once. */
   readonly validateAfterMs: number;
 }

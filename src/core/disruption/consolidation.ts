@@ -20,6 +20,7 @@ import type { Simulation } from "./simulate.ts";
 
 /** Most nodes that may come in the place of others in one move. Older generations know of one only. */
 const MOST_REPLACEMENTS = 10;
+const MOST_PACKED = 50;
 /** Pods come and go: the nodes must still be superfluous after this. */
 const VALIDATION_MS = 15_000;
 
@@ -71,7 +72,14 @@ export function consolidate(
   input: MethodInput,
 ): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
   const found = cheapestMove(candidates, input);
-  if ("message" in found) return found;
+  return "message" in found ? found : weighed(found, input);
+}
+
+/** The command, unless what was done of late or the policy of a pool speaks against it. */
+export function weighed(
+  found: Command,
+  input: MethodInput,
+): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
   const objection = input.objection(found);
   if (objection !== undefined) return { kind: "restraint", message: objection };
   const verdicts = weigh(found, input.balancedTotals());
@@ -95,18 +103,20 @@ function cheapestMove(candidates: readonly Candidate[], input: MethodInput): Com
   const before = priceOfAll(candidates);
   if (move.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
     return move;
-  const split = asPlanned(
-    candidates,
-    simulator.without(candidates, { belowMicroUsd: before }),
-    input,
-  );
-  return "message" in split ? move : { ...split, belowMicroUsd: before };
+  const supposing = { belowMicroUsd: before };
+  const split = asPlanned(candidates, simulator.without(candidates, supposing), input);
+  return "message" in split ? move : { ...split, supposing };
 }
 
-function asPlanned(
+/**
+ * The command that carries a simulation out, if that is cheaper whatever the cloud picks. `packed`: its new
+ * nodes were chosen by price; there may be as many as go, and of the same types.
+ */
+export function asPlanned(
   candidates: readonly Candidate[],
   { replacements, targets, homeless, unsettled }: Simulation,
   { spotToSpot, backingOff }: MethodInput,
+  packed = false,
 ): Command | Staying {
   if (homeless.length > 0)
     return { kind: "noPlace", message: `Not all pods would schedule, ${homeless.join("; ")}` };
@@ -119,7 +129,8 @@ function asPlanned(
   const { generation } = candidates[0] as Candidate;
   const message = `Can't remove without creating ${replacements.length} candidates`;
   const tooMany: Staying = { kind: "tooMany", message };
-  if (replacements.length > (generation === "v1" ? MOST_REPLACEMENTS : 1)) return tooMany;
+  const most = packed ? MOST_PACKED : generation === "v1" ? MOST_REPLACEMENTS : 1;
+  if (replacements.length > most) return tooMany;
   if (replacements.some(({ pool }) => backingOff.has(pool.id)))
     return { kind: "backingOff", message: "Can't replace now, the last replacement failed" };
   const before = priceOfAll(candidates);
@@ -134,7 +145,8 @@ function asPlanned(
         : Math.floor((before * plan.cheapest.priceMicroUsd) / after);
     const cheaper = cheaperPlan(plan, candidates, share, spotToSpot);
     if ("message" in cheaper) return { kind: "noGain", ...cheaper };
-    const fresh = candidates.length > 1 ? withoutSameTypes(cheaper.plan, candidates) : cheaper;
+    const isLike = candidates.length > 1 && !packed;
+    const fresh = isLike ? withoutSameTypes(cheaper.plan, candidates) : cheaper;
     if ("message" in fresh) return { kind: "noGain", ...fresh };
     plans.push(fresh.plan);
   }
@@ -159,15 +171,12 @@ function priceOfAll(candidates: readonly Candidate[]): number {
  * them, and their pods would still do with the same.
  */
 export function confirm(command: Command, input: MethodInput): Command | Rejection {
-  const names = new Set(command.candidates.map(({ node }) => node.name));
-  const still = input.candidates.filter((one) => names.has(one.node.name) && isConsolidatable(one));
-  if (still.length < names.size) return "churn";
-  if (command.generation === "alpha" && input.alphaBusy) return "budget";
-  const budgets = budgetCounter(input.allowances);
-  if (!still.every((one) => budgets.take(one))) return "budget";
-  const { replacements, targets, homeless, unsettled } = input.simulator.without(still, {
-    belowMicroUsd: command.belowMicroUsd,
-  });
+  const still = stillThere(command, input);
+  if (typeof still === "string") return still;
+  const { replacements, targets, homeless, unsettled } = input.simulator.without(
+    still,
+    command.supposing,
+  );
   if (homeless.length > 0 || replacements.length !== command.replacements.length)
     return "scheduling";
   if (unsettled.length > 0) return "churn";
@@ -176,4 +185,14 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
     if (!instanceTypes.every(({ name }) => offered.has(name))) return "scheduling";
   }
   return { ...command, candidates: still, targets, validateAfterMs: 0 };
+}
+
+/** The command's nodes as they are now, all of them, if they may still go together. */
+export function stillThere(command: Command, input: MethodInput): readonly Candidate[] | Rejection {
+  const names = new Set(command.candidates.map(({ node }) => node.name));
+  const still = input.candidates.filter((one) => names.has(one.node.name) && isConsolidatable(one));
+  if (still.length < names.size) return "churn";
+  if (command.generation === "alpha" && input.alphaBusy) return "budget";
+  const budgets = budgetCounter(input.allowances);
+  return still.every((one) => budgets.take(one)) ? still : "budget";
 }

@@ -9,9 +9,11 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { packFirst } from "../planner/plan-batch.ts";
+import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { type Terms, WhatIf } from "../provisioning/what-if.ts";
+import { type Terms, WhatIf, type WorthTrying } from "../provisioning/what-if.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
@@ -26,10 +28,26 @@ export interface Simulation {
   readonly unsettled: readonly string[];
   /** `ns/name => why`, at most five; empty: every pod has a place. */
   readonly homeless: readonly string[];
+  /** No plan is as cheap as was asked for: none was made. */
+  readonly gaveUp: boolean;
+}
+
+/** What a question takes for granted. */
+export interface Supposing extends Pick<Terms, "belowMicroUsd" | "closed"> {
+  /** New nodes are packed by price, as the planner does; absent: as the rules have it. */
+  readonly packed?: Packed | undefined;
+}
+
+export interface Packed {
+  readonly planner: PlannerOptions;
+  /** Nothing is planned that is proven to cost more an hour, with what nodes cost beyond their machines. */
+  readonly mostMicroUsd: number;
 }
 
 export interface Simulator {
-  without(candidates: readonly Candidate[], terms?: Terms): Simulation;
+  /** The picture that questions are about. */
+  readonly input: SchedulingInput;
+  without(candidates: readonly Candidate[], supposing?: Supposing): Simulation;
   /** What new nodes for all pods of these would cost at the very least. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
@@ -41,6 +59,10 @@ export interface Simulator {
     mayGo: (candidate: Candidate) => boolean,
     terms?: Pick<Terms, "closed">,
   ): readonly Candidate[];
+  /** Names of nodes that nobody should be moved to: not ready yet, or restless. The same set each time. */
+  restless(): ReadonlySet<string>;
+  /** Ids of pools whose pods may share machines, as lists; a pool is in many or in none. */
+  openTo(): readonly (readonly string[])[];
 }
 
 const MAX_SHOWN = 5;
@@ -76,9 +98,11 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       )
       .map(({ pool }) => pool.id),
   );
+  let restless: ReadonlySet<string> | undefined;
   const simulator: Simulator = {
-    without: (candidates, terms) => {
-      const simulation = simulate(whatIf(), views, candidates, terms);
+    input,
+    without: (candidates, supposing) => {
+      const simulation = simulate(whatIf(), views, candidates, supposing);
       const unsettled = simulation.targets.filter((name) => isUnsettled(views.get(name), waits));
       return { ...simulation, unsettled };
     },
@@ -93,6 +117,12 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       const going = whatIf().together(leaving, ({ candidate }) => mayGo(candidate), terms);
       return going.map(({ candidate }) => candidate);
     },
+    restless: () => {
+      const isRestless = (view: NodeView) => !isThere(view) || isUnsettled(view, waits);
+      restless ??= new Set(input.nodes.filter(isRestless).map(({ name }) => name));
+      return restless;
+    },
+    openTo: () => whatIf().openTo(),
   };
   const inherited = last === undefined ? undefined : prepared.get(last);
   if (last !== undefined && inherited !== undefined) {
@@ -106,15 +136,19 @@ function simulate(
   whatIf: WhatIf,
   views: ReadonlyMap<string, NodeView>,
   candidates: readonly Candidate[],
-  terms: Terms | undefined,
+  { packed, ...terms }: Supposing = {},
 ): Omit<Simulation, "unsettled"> {
   const names = candidates.map(({ node }) => node.name);
   const moving = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
-  const result = whatIf.without(names, moving, terms);
+  const opening: WorthTrying | undefined =
+    packed === undefined
+      ? undefined
+      : (pass, queued) => packFirst(pass, queued, packed.planner, packed.mostMicroUsd);
+  const result = whatIf.without(names, moving, { ...terms, opening });
   const homeless = result.unschedulable.map(({ pod, message }) => `${keyOf(pod)} => ${message}`);
   for (const { nodeName, pods } of result.existing) {
     const view = views.get(nodeName);
-    if (view === undefined || !view.managed || view.initialized) continue;
+    if (view === undefined || isThere(view)) continue;
     homeless.push(...pods.map((pod) => `${keyOf(pod)} => ${notThereYet(view)}`));
   }
   return {
@@ -122,7 +156,12 @@ function simulate(
     targets: result.existing.map(({ nodeName }) => nodeName),
     placements: result.existing,
     homeless: homeless.sort().slice(0, MAX_SHOWN),
+    gaveUp: result.gaveUp,
   };
+}
+
+function isThere({ managed, initialized }: NodeView): boolean {
+  return !managed || initialized;
 }
 
 /** `waits`: ids of pools whose nodes are not consolidated before some time without a change. */

@@ -74,8 +74,11 @@ function most(a: Resources, b: Resources): Resources {
   return result;
 }
 
-/** Each type of each pool at its lowest price, with what daemons leave of it. */
-function binsOf(input: SchedulingInput, names: readonly string[]): Bin[] {
+/** Each type of each pool at its lowest price, with what daemons leave of it; amounts by name. */
+export function binsOf(
+  input: Pick<SchedulingInput, "pools" | "daemonPods" | "options">,
+  names: readonly string[],
+): Bin[] {
   const { wellKnownLabels } = input.options;
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
   const daemonPods = input.daemonPods.filter((pod) => !hasDynamicResources(pod));

@@ -14,9 +14,10 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { type Batch, onExistingNode, type Pass, planOf, prepare } from "../provisioning/solve.ts";
 import { carryOut } from "./carry-out.ts";
-import { demandOf } from "./demand.ts";
+import { type Demand, demandOf } from "./demand.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
+import { resourcePrices } from "./resource-prices.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
@@ -73,12 +74,27 @@ const ROUNDS = 3;
 const TAIL_SHARE = 0.02;
 const TRIES_PER_STEP = 64;
 
-/** Places what it can and returns the rest, in order. */
-function* packFirst(
+/**
+ * Places what it can and returns the rest, in order; undefined: the new nodes that it takes cost more than
+ * `mostMicroUsd` an hour whatever the plan, what nodes cost beyond their machines included.
+ */
+export function packFirst(
   pass: Pass,
   queued: readonly QueuedPod[],
   options: PlannerOptions,
-): Steps<readonly QueuedPod[]> {
+): Steps<readonly QueuedPod[]>;
+export function packFirst(
+  pass: Pass,
+  queued: readonly QueuedPod[],
+  options: PlannerOptions,
+  mostMicroUsd: number,
+): Steps<readonly QueuedPod[] | undefined>;
+export function* packFirst(
+  pass: Pass,
+  queued: readonly QueuedPod[],
+  options: PlannerOptions,
+  mostMicroUsd = Number.POSITIVE_INFINITY,
+): Steps<readonly QueuedPod[] | undefined> {
   const budget = { units: options.baseWork + options.workPerPod * queued.length };
   let rest = queued;
   if (pass.nodes.length > 0) {
@@ -91,6 +107,8 @@ function* packFirst(
   for (let round = 0; round < ROUNDS && rest.length > 0; round++) {
     budget.units = Math.max(budget.units, options.baseWork / ROUNDS);
     const demand = demandOf(pass, rest, options);
+    const isCapped = round === 0 && mostMicroUsd < Number.POSITIVE_INFINITY;
+    if (isCapped && leastCostOf(demand) > mostMicroUsd) return undefined;
     const uses = demand.rows.length === 0 ? undefined : yield* pack(demand, budget, options);
     if (uses === undefined) break;
     const left = [...demand.others, ...(yield* carryOut(pass, demand, uses))];
@@ -99,6 +117,11 @@ function* packFirst(
     if (stuck) break;
   }
   return rest;
+}
+
+function leastCostOf(demand: Demand): number {
+  const counts = demand.rows.map(({ count }) => count);
+  return resourcePrices(demand, counts).leastCost;
 }
 
 /** Nodes that are there cost nothing: they are filled as the rules would fill them. */

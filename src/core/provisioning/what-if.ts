@@ -5,6 +5,8 @@
  *
  * Pods that wait for a place anyway, and find one on a node that is there, keep it: they are put there
  * before the first question. Those that need a new node of their own play no part.
+ *
+ * Kept together: every change to the picture stands beside what takes it back.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";

@@ -1,5 +1,6 @@
 /**
  * The ways of disrupting nodes, in the order they are tried; the first that has a command wins.
+ * Repack is ours: it comes after all that upstream would do.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { drift } from "./drift.ts";
@@ -7,6 +8,7 @@ import { emptiness } from "./emptiness.ts";
 import { expiration } from "./expiration.ts";
 import type { Method } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
+import { repack } from "./repack.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 import { staticDrift } from "./static-drift.ts";
 
@@ -17,4 +19,5 @@ export const METHODS: readonly Method[] = [
   drift,
   multiNodeConsolidation,
   singleNodeConsolidation,
+  repack,
 ];

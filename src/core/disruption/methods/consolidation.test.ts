@@ -24,7 +24,7 @@ const used = (name: string, pods: readonly string[], options: CandidateOptions =
   candidate(name, { pods, ...options });
 
 describe("methods", () => {
-  it("are tried in the order of upstream's, expiry of older generations first", () => {
+  it("are tried in the order of upstream's, expiry of older generations first, ours last", () => {
     expect(METHODS.map(({ name }) => name)).toEqual([
       "expiration",
       "emptiness",
@@ -32,6 +32,7 @@ describe("methods", () => {
       "drift",
       "multi-node consolidation",
       "single-node consolidation",
+      "repack",
     ]);
   });
 });

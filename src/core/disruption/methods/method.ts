@@ -1,5 +1,6 @@
 /** What every way of disrupting nodes looks like: a file each beside this one, in order in all.ts. */
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import type { PlannerOptions } from "../../planner/planner-options.ts";
 import type { PlannedClaim } from "../../provisioning/result.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { PoolTotals } from "../balanced.ts";
@@ -7,6 +8,12 @@ import type { PoolAllowance } from "../budgets.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
 import type { Command, CommandReason, Verdict } from "../command.ts";
 import type { Simulator } from "../simulate.ts";
+
+export interface Repack {
+  readonly planner: PlannerOptions;
+  /** Of the price of what goes. */
+  readonly minSavingsPercent: number;
+}
 
 export interface MethodInput {
   readonly nowMs: number;
@@ -29,6 +36,10 @@ export interface MethodInput {
   /** Why a consolidation is left for later, whatever it saves. */
   readonly objection: (command: Command) => string | undefined;
   readonly spotToSpot: boolean;
+  /** How several nodes may be packed anew on several others; absent: not at all. */
+  readonly repack: Repack | undefined;
+  /** It came in place of others so short a time ago that it is not replaced itself. */
+  readonly rests: (candidate: Candidate) => boolean;
   /** A used node of an alpha pool is being replaced: alpha does one at a time. */
   readonly alphaBusy: boolean;
   /** Pools whose replacements failed a moment ago: no new ones of theirs for a while. */

@@ -1,0 +1,145 @@
+/**
+ * `npm run bench -- repack [N] [--quick] [C-name …]`: the C-* scenarios in memory, without a cluster: nodes as
+ * upstream's rules provision them for all pods, then so many pods fewer, then the disruption loop to the
+ * end, as `karpenter simulate` plays it. Settled cost over what the pods cost at least (bound.ts), with
+ * repack and without, pods moved, and what a move saved.
+ *
+ * What is played is the loop's own decisions; that pods go where the plan has them is supposed. On a real
+ * control plane: bench/settled.
+ */
+import type { Deployment as AppsDeployment } from "../src/apis/apps/kinds.ts";
+import { toPool } from "../src/apis/hub/to-pool.ts";
+import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
+import { pictureOf } from "../src/cli/answers/read-picture.ts";
+import { modelOf } from "../src/cli/answers/simulate.ts";
+import type { PlanningInput } from "../src/cli/plan/planning-input.ts";
+import type { Model } from "../src/core/answers/model.ts";
+import { provision, type Rehearsal, rehearse, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
+import { planBatch } from "../src/core/planner/plan-batch.ts";
+import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
+import { nodeView, type NodeView } from "../src/core/state/node-view.ts";
+import { parseOptions } from "../src/operator/options.ts";
+import { settingsOf } from "../src/operator/create-operator.ts";
+import { kwokInstanceTypes } from "../src/providers/kwok/instance-types.ts";
+import { lowerBound } from "./bound.ts";
+import { scenariosC, type ScenarioC, survivors } from "./scenarios-c.ts";
+import { describeType, inputOf, type Workload } from "./workload.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+const HEAD = ["scenario", "nodes", "pods", "bound $/h", "before", "settled without repack", "with repack", "pods moved: without, with", "moved for a dollar an hour", "commands", "seconds"];
+
+export async function repack(args: readonly string[]): Promise<void> {
+  const nodes = Number(args.find((arg) => /^\d+$/.test(arg)) ?? 100);
+  const names = args.filter((arg) => arg.startsWith("C-"));
+  print(HEAD);
+  print(HEAD.map(() => "---"));
+  for (const scenario of scenariosC(nodes)) {
+    if (names.length > 0 && !names.includes(scenario.name)) continue;
+    const bound = await lowerBound(workloadOf(scenario, "down"), args.includes("--quick"));
+    const start = startOf(scenario);
+    const plain = settle(start, "false");
+    const packed = settle(start, "true");
+    const before = totalsOf(start.model);
+    const over = (micro: number) => `${dollars(micro)} (${percent(micro / bound - 1)})`;
+    const [a, b] = [plain, packed].map(movedIn) as [number, number];
+    const perDollar = (rehearsal: Rehearsal, moved: number) => {
+      const saved = before.priceMicroUsdPerHour - totalsOf(rehearsal.model).priceMicroUsdPerHour;
+      return saved <= 0 ? "-" : (moved / (saved / 1e6)).toFixed(1);
+    };
+    print([
+      scenario.name,
+      `${before.nodes} -> ${totalsOf(plain.model).nodes}, ${totalsOf(packed.model).nodes}`,
+      String(before.pods),
+      dollars(bound),
+      over(before.priceMicroUsdPerHour),
+      over(totalsOf(plain.model).priceMicroUsdPerHour),
+      over(totalsOf(packed.model).priceMicroUsdPerHour),
+      `${a}, ${b}`,
+      `${perDollar(plain, a)}, ${perDollar(packed, b)}`,
+      `${commandsIn(plain)}, ${commandsIn(packed)}${plain.ended === "settled" ? "" : ` ${plain.ended}`}${packed.ended === "settled" ? "" : ` ${packed.ended}`}`,
+      `${plain.seconds.toFixed(1)}, ${packed.seconds.toFixed(1)}`,
+    ]);
+  }
+}
+
+interface Start {
+  readonly model: Model;
+  readonly planning: PlanningInput;
+  readonly natives: readonly NodePool[];
+}
+
+function workloadOf({ name, pools, deployments }: ScenarioC, phase: "up" | "down"): Workload {
+  return {
+    name,
+    preferencePolicy: "Respect",
+    instanceTypes: kwokInstanceTypes().map(describeType),
+    nodePools: pools as readonly NodePool[],
+    pods: deployments.flatMap(({ name: app, object, [phase]: count }) =>
+      count === 0 ? [] : [{ name: app, count, template: (object as AppsDeployment).spec.template }],
+    ),
+  };
+}
+
+/** All pods on nodes as upstream's rules buy them; then those that are left. */
+function startOf(scenario: ScenarioC): Start {
+  const workload = workloadOf(scenario, "up");
+  const input = inputOf(workload);
+  const natives = workload.nodePools;
+  const full = provision(modelFor(input, natives, "false"), (one) => planBatch(one, GREEDY_PLANNER))?.model;
+  if (full === undefined) throw new Error(`${scenario.name}: nothing to provision`);
+  const left = new Set(
+    scenario.deployments.flatMap((one) => survivors(one).map((index) => `${one.name}-${index}`)),
+  );
+  const nodes = full.picture.nodes.map((node) => shrunk(node, left));
+  const planning = planningOf({ ...input, pods: [], nodes, nowMs: 60_000 });
+  return { natives, planning, model: modelFor(planning.input, natives, "true") };
+}
+
+function shrunk(node: NodeView, left: ReadonlySet<string>): NodeView {
+  return nodeView({
+    node: node.node,
+    claim: node.claim,
+    pods: node.pods.filter(({ metadata: { name } }) => left.has(name)),
+    marked: false,
+    nominatedUntilMs: 0,
+  });
+}
+
+function planningOf(input: SchedulingInput): PlanningInput {
+  return { input, pools: input.pools } as unknown as PlanningInput;
+}
+
+function modelFor(input: SchedulingInput, natives: readonly NodePool[], repacks: string): Model {
+  const settings = settingsOf(parseOptions({ "consolidation-repack": repacks }, {}));
+  const planning = planningOf(input);
+  const picture = pictureOf({ pools: natives, budgets: [], claims: [] }, planning, settings);
+  return modelOf({ picture, planning, settings } as Parameters<typeof modelOf>[0]);
+}
+
+function settle({ planning, natives }: Start, repacks: string): Rehearsal & { readonly seconds: number } {
+  const started = performance.now();
+  const model = modelFor(planning.input, natives, repacks);
+  const done = rehearse(model, (one) => planBatch(one, DEFAULT_PLANNER), model.picture.nowMs + 7 * DAY_MS);
+  return { ...done, seconds: (performance.now() - started) / 1_000 };
+}
+
+function movedIn({ steps }: Rehearsal): number {
+  return steps.flatMap(({ moves }) => moves).filter(({ from, to }) => from !== undefined && from !== to).length;
+}
+
+function commandsIn({ steps }: Rehearsal): number {
+  return steps.filter(({ kind }) => kind === "command").length;
+}
+
+function dollars(microUsd: number): string {
+  return (microUsd / 1e6).toFixed(2);
+}
+
+function percent(share: number): string {
+  return `${share < 0 ? "−" : "+"}${(Math.abs(share) * 100).toFixed(1)} %`;
+}
+
+function print(cells: readonly string[]): void {
+  process.stdout.write(`| ${cells.join(" | ")} |\n`);
+}
