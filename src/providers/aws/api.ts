@@ -374,6 +374,7 @@ export interface LaunchTemplateData {
     readonly PartitionNumber?: number;
   };
   readonly CpuOptions?: { readonly NestedVirtualization?: string };
+  readonly EnclaveOptions?: { readonly Enabled: boolean };
   readonly CapacityReservationSpecification?: {
     /** `capacity-reservations-only`, `none`. */
     readonly CapacityReservationPreference?: string;

@@ -41,6 +41,13 @@ function asking(requirements: Readonly<Record<string, readonly string[]>>): Node
   return awsClaim(specs);
 }
 
+let claims = 0;
+
+/** Another claim that asks alike: one claim gets one instance, however often it is launched. */
+function another(claim: NodeClaim): NodeClaim {
+  return { ...claim, metadata: { ...claim.metadata, uid: `uid-another-${++claims}` } };
+}
+
 function launch(claim: NodeClaim): Promise<NodeClaim> {
   return world.settle(world.cloud.create(claim));
 }
@@ -195,6 +202,61 @@ describe("placement groups", () => {
     expect(launched.metadata.labels?.["karpenter.k8s.aws/placement-group-id"]).toBe(id);
   });
 
+  it("of partitions: what one partition is out of, the next one gives", async () => {
+    await begin({ placementGroupSelector: { name: "p" } }, {}, () => {
+      const seed = { GroupName: "p", Strategy: "partition", PartitionCount: 3 } as const;
+      world.aws.controls.addPlacementGroup(seed);
+    });
+    const key = "karpenter.k8s.aws/placement-group-partition";
+    const claim = asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"], [key]: ["2", "3"] });
+    expect((await launch(another(claim))).metadata.labels?.[key]).toBe("2");
+    world.aws.faults.limitCapacity({ instanceType: "m5.large" });
+    await expect(launch(another(claim))).rejects.toThrow(InsufficientCapacityError);
+    world.aws.faults.clear();
+    // All zones of partition 2 are passed over now; the group as a whole is not.
+    expect((await launch(another(claim))).metadata.labels?.[key]).toBe("3");
+    expect((await offerings("m5.large")).filter((one) => one.available)).toHaveLength(6);
+    await world.clock.advance(181_000);
+    expect((await launch(another(claim))).metadata.labels?.[key]).toBe("2");
+  });
+
+  it("of partitions: where EC2 put it is a label before its node is registered", async () => {
+    await begin({ placementGroupSelector: { name: "p" } }, {}, () => {
+      const seed = { GroupName: "p", Strategy: "partition", PartitionCount: 2 } as const;
+      world.aws.controls.addPlacementGroup(seed);
+    });
+    const key = "karpenter.k8s.aws/placement-group-partition";
+    for (const partition of ["1", "2", "1"]) {
+      const launched = await launch(another(asking({ [TYPE]: ["m5.large"] })));
+      expect(launched.metadata.labels).not.toHaveProperty([key]);
+      const labels = world.cloud.labelsOfRunning?.(launched) ?? Promise.resolve({});
+      expect(await world.settle(labels)).toEqual({ [key]: partition });
+    }
+    const other = { ...awsClaim([]), metadata: { name: "o", labels: {} } };
+    expect(await world.cloud.labelsOfRunning?.(other)).toEqual({});
+  });
+
+  it("that spread are full in a zone with seven machines, whatever their type", async () => {
+    await begin({ placementGroupSelector: { name: "s" } }, {}, () => {
+      world.aws.controls.addPlacementGroup({ GroupName: "s", Strategy: "spread" });
+    });
+    const claim = asking({
+      [TYPE]: ["m5.large", "m5.xlarge"],
+      [CAPACITY]: ["on-demand"],
+      "topology.kubernetes.io/zone": ["us-east-1a"],
+    });
+    for (let count = 0; count < 7; count++) await launch(another(claim));
+    await expect(launch(another(claim))).rejects.toThrow(
+      "limit of instances in this spread placement",
+    );
+    const inZone = async (type: string) =>
+      (await offerings(type)).filter((one) => one.available && one.zone === "us-east-1a");
+    expect(await inZone("m5.xlarge")).toMatchObject([{ capacityType: "spot" }]);
+    // The group is full, not EC2: another class gets them.
+    const marks = world.said.filter((line) => line.includes('"placement-group"'));
+    expect(new Set(marks).size).toBe(2);
+  });
+
   it("that are not there keep the class from being ready", async () => {
     await begin({ placementGroupSelector: { name: "none" } });
     expect(conditionOf("PlacementGroupReady")).toMatchObject({
@@ -241,6 +303,17 @@ describe("interfaces and processors", () => {
   it("need a type that can nest virtual machines, when asked for", async () => {
     await begin({ cpuOptions: { nestedVirtualization: "enabled" } });
     expect((await offerings("m5.large")).some((one) => one.available)).toBe(false);
+  });
+
+  it("can run enclaves when the claim asks for them", async () => {
+    await begin();
+    const claim = asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] });
+    const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
+    const enclave = "eks.amazonaws.com/nitro-sandbox";
+    const overlaid = types.map((one) => ({ ...one, capacity: { ...one.capacity, [enclave]: 1 } }));
+    const asked = { ...claim.spec, resources: { requests: { [enclave]: "1" } } };
+    await world.settle(world.cloud.create({ ...claim, spec: asked }, () => overlaid));
+    expect(world.templates().at(-1)?.EnclaveOptions).toEqual({ Enabled: true });
   });
 
   it("stand on dedicated hardware when the claim asks for it", async () => {

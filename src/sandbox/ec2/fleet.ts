@@ -17,7 +17,7 @@ import type {
   Tag,
 } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
-import { launch } from "./instances.ts";
+import { launch, liveIn } from "./instances.ts";
 import { findTemplate, resolveVersion } from "./launch-templates.ts";
 import { freeAddresses } from "./network.ts";
 import { isAllowed } from "./policy.ts";
@@ -267,6 +267,10 @@ function launchFrom(
       }
       capacityReservationId = found.CapacityReservationId;
     }
+    if (isSpreadFull(state, data, subnet.zone)) {
+      const message = `We currently do not have sufficient capacity: you have reached the limit of instances in this spread placement group in ${subnet.zone}.`;
+      return { ids, refusal: { code: "InsufficientInstanceCapacity", message } };
+    }
     const lack = capacityReservationId === undefined ? state.faults.lacking(place) : undefined;
     if (lack !== undefined) {
       const usual = noCapacity(instanceType, subnet.zone, capacityType);
@@ -281,6 +285,13 @@ function launchFrom(
     ids.push(record.id);
   }
   return { ids };
+}
+
+/** A spread group takes seven machines in a zone. */
+function isSpreadFull(state: AwsState, { Placement }: LaunchTemplateData, zone: string): boolean {
+  const group = state.placementGroups.get(Placement?.GroupId ?? "");
+  if (group?.Strategy !== "spread") return false;
+  return liveIn(state, group.GroupId).filter((one) => one.zone === zone).length >= 7;
 }
 
 function securityGroupsOf(data: LaunchTemplateData): string[] {

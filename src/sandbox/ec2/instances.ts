@@ -176,9 +176,7 @@ export function toInstance(state: AwsState, record: InstanceRecord): Instance {
       ...(record.data.Placement?.GroupId === undefined
         ? {}
         : { GroupId: record.data.Placement.GroupId }),
-      ...(record.data.Placement?.PartitionNumber === undefined
-        ? {}
-        : { PartitionNumber: record.data.Placement.PartitionNumber }),
+      ...(record.partition === undefined ? {} : { PartitionNumber: record.partition }),
     },
     ...reservedAs(record),
     ...(image === undefined ? {} : { Architecture: image.image.Architecture }),
@@ -280,6 +278,7 @@ export function launch(state: AwsState, order: LaunchOrder): InstanceRecord | un
     reservationId: newId(state, "r"),
     fleetId: order.fleetId,
     capacityReservationId: order.capacityReservationId,
+    partition: partitionFor(state, order.data),
     state: order.alreadyRunning === true ? "running" : "pending",
     stateReason: "",
   };
@@ -289,6 +288,26 @@ export function launch(state: AwsState, order: LaunchOrder): InstanceRecord | un
   if (spotRequestId !== undefined) setTags(state, spotRequestId, order.spotRequestTags);
   if (order.alreadyRunning !== true) boot(state, record, order);
   return record;
+}
+
+/** The one that was asked for, else the one with the fewest machines. */
+function partitionFor(state: AwsState, { Placement }: LaunchTemplateData): number | undefined {
+  const group = state.placementGroups.get(Placement?.GroupId ?? "");
+  if (group?.Strategy !== "partition") return undefined;
+  if (Placement?.PartitionNumber !== undefined) return Placement.PartitionNumber;
+  const taken = liveIn(state, group.GroupId).map((one) => one.partition);
+  const sizes = Array.from({ length: group.PartitionCount ?? 1 }, (_, at) => ({
+    partition: at + 1,
+    size: taken.filter((one) => one === at + 1).length,
+  }));
+  return sizes.sort((a, b) => a.size - b.size || a.partition - b.partition)[0]?.partition;
+}
+
+/** The machines of a placement group that are not gone. */
+export function liveIn(state: AwsState, groupId: string): readonly InstanceRecord[] {
+  return [...state.instances.values()].filter(
+    (one) => one.data.Placement?.GroupId === groupId && !isGone(one),
+  );
 }
 
 function boot(state: AwsState, record: InstanceRecord, order: LaunchOrder): void {

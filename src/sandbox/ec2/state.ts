@@ -128,6 +128,8 @@ export interface InstanceRecord {
   readonly reservationId: string;
   readonly fleetId: string | undefined;
   readonly capacityReservationId: string | undefined;
+  /** Of its placement group. */
+  readonly partition: number | undefined;
   state: InstanceStateName;
   stateReason: string;
 }

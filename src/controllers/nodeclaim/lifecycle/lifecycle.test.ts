@@ -77,6 +77,25 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
+  it("registers a node once the cloud has told where it runs, with the labels that say so", async () => {
+    const world = fakeWorld();
+    const key = "karpenter.k8s.aws/placement-group-partition";
+    let labels: object | undefined;
+    Object.assign(world.cloud, { labelsOfRunning: async () => labels });
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.settle();
+    await world.join(claimOf(world));
+    await world.clock.settle();
+    expect(statusOf(world, "Registered")).toBe("Unknown AwaitingPlacement");
+    labels = { [key]: "3" };
+    await world.clock.advance(6_000);
+    expect(statusOf(world, "Registered")).toBe("True Registered");
+    expect(claimOf(world).metadata.labels?.[key]).toBe("3");
+    expect(world.api.find(NODE, "node-default-abcde")?.metadata.labels?.[key]).toBe("3");
+    await world.stop();
+  });
+
   it("gives a claim up when the cloud is out of capacity, so that its pods are planned anew", async () => {
     const world = fakeWorld();
     world.cloud.refusals.push(new InsufficientCapacityError("no c-4x in zone-a"));

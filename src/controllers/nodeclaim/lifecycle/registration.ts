@@ -10,6 +10,7 @@ import { condition, withCondition } from "../../../apis/karpenter/conditions.ts"
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { joinedNode, registration } from "../../../core/nodeclaim/registered.ts";
+import { requeueAfter } from "../../../kube/controller.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import { nodes } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
@@ -18,22 +19,28 @@ import { unregisteredTaintMissing } from "../events.ts";
 import { tellPool } from "./pool-health.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
+/** How long until the cloud is asked again where it put the instance. */
+const ASK_AGAIN_MS = 5_000;
+
 export async function register(
   world: World,
-  claim: NodeClaim,
+  given: NodeClaim,
   { tracker }: Memory,
 ): Promise<StepResult> {
-  const providerId = claim.status?.providerID;
-  if (condition(claim, "Registered")?.status !== "Unknown" || providerId === undefined) {
-    return done(claim);
+  const providerId = given.status?.providerID;
+  if (condition(given, "Registered")?.status !== "Unknown" || providerId === undefined) {
+    return done(given);
   }
   const found = registration(nodes(world).byIndex("providerId", providerId));
   const nowMs = world.clock.now();
   if (found.state !== "found") {
     const { reason, message } = found;
     const status = found.state === "ambiguous" ? "False" : "Unknown";
-    return done(withCondition(claim, { type: "Registered", status, reason, message }, nowMs));
+    return done(withCondition(given, { type: "Registered", status, reason, message }, nowMs));
   }
+  const placed = await withLabelsOfRunning(world, given);
+  if ("outcome" in placed) return placed;
+  const { claim } = placed;
   const generation = claimGeneration(claim);
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
   // Older generations start their nodes without that taint.
@@ -62,4 +69,31 @@ export async function register(
       await tellPool(world, tracker, claim);
     },
   };
+}
+
+/** The claim with the labels that only its instance tells, or why the registration waits. */
+async function withLabelsOfRunning(
+  { cloud, clock }: World,
+  claim: NodeClaim,
+): Promise<StepResult | { readonly claim: NodeClaim }> {
+  if (cloud.labelsOfRunning === undefined) return { claim };
+  try {
+    const labels = await cloud.labelsOfRunning(claim);
+    if (labels !== undefined) {
+      const { metadata } = claim;
+      return {
+        claim: { ...claim, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } },
+      };
+    }
+  } catch (error) {
+    return { ...done(claim), error };
+  }
+  const message = "the cloud does not tell yet where it placed the instance";
+  const waiting = {
+    type: "Registered",
+    status: "Unknown",
+    reason: "AwaitingPlacement",
+    message,
+  } as const;
+  return done(withCondition(claim, waiting, clock.now()), requeueAfter(ASK_AGAIN_MS));
 }

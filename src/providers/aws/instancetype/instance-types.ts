@@ -68,6 +68,8 @@ interface Bare {
   readonly offeredZones: readonly string[];
   /** Of the class, for this type. */
   readonly reservations: readonly Reservation[];
+  /** The placement group of the class. */
+  readonly group: { readonly id: string } | undefined;
   /** It can do what the class asks of it. */
   readonly launchable: boolean;
   overheadOf(capacity: Resources): Resources;
@@ -258,6 +260,7 @@ export class InstanceTypes {
         capacityTypes: capacityTypesOf(info),
         offeredZones,
         reservations: own,
+        group: placementGroup === undefined ? undefined : { id: placementGroup.id },
         launchable: serves(info, made.needs),
         overheadOf: overheadWith,
       };
@@ -278,7 +281,7 @@ export class InstanceTypes {
     amis: readonly Ami[],
     before: InstanceType | undefined,
   ): InstanceType {
-    const { capacityTypes, offeredZones, reservations } = bare;
+    const { capacityTypes, offeredZones, reservations, group } = bare;
     const ami = amiFor({ ...bare.type, offerings: [] }, amis);
     const type = ami === undefined ? bare.type : this.#asLearned(bare, ami.id);
     const launchable = bare.launchable && ami !== undefined;
@@ -288,7 +291,10 @@ export class InstanceTypes {
       for (const capacityType of capacityTypes) {
         const price =
           capacityType === "spot" ? prices.spot(type.name, zone) : prices.onDemand(type.name);
-        const key = { capacityType, instanceType: type.name, zone };
+        const key = {
+          ...{ capacityType, instanceType: type.name, zone },
+          ...(group === undefined ? {} : { group }),
+        };
         const zoneId = zones.get(zone);
         const reachable = zoneId !== undefined && !shifts.has(zoneId);
         offerings.push({

@@ -15,10 +15,20 @@ import type { Bootstrap } from "../userdata/bootstrap.ts";
 import { userData } from "../userdata/user-data.ts";
 
 const GIB = 1_073_741_824;
+/** Regions whose EC2 knows no such field. upstream: pkg/providers/launchtemplate */
+const WITHOUT_IPV6_METADATA: ReadonlySet<string> = new Set([
+  "us-iso-east-1",
+  "us-iso-west-1",
+  "us-isob-east-1",
+  "us-isob-west-1",
+  "us-isof-south-1",
+  "us-isof-east-1",
+]);
 
 export interface TemplateInput {
   readonly nodeClass: AwsClass;
   readonly clusterName: string;
+  readonly region: string;
   readonly imageId: string;
   readonly bootstrap: Bootstrap;
   readonly securityGroupIds: readonly string[];
@@ -35,6 +45,8 @@ export interface TemplateInput {
   /** No subnet of the class hands out public addresses. */
   readonly privateSubnets: boolean;
   readonly ipv6: boolean;
+  /** The machine must be able to run enclaves. */
+  readonly enclaves?: boolean;
   /** Of the launch. */
   readonly tags: Tags;
 }
@@ -73,7 +85,9 @@ function templateData(input: TemplateInput): LaunchTemplateData {
     NetworkInterfaces: networkInterfaces(input),
     MetadataOptions: {
       HttpEndpoint: options.httpEndpoint,
-      HttpProtocolIpv6: options.httpProtocolIPv6,
+      ...(WITHOUT_IPV6_METADATA.has(input.region)
+        ? {}
+        : { HttpProtocolIpv6: options.httpProtocolIPv6 }),
       HttpPutResponseHopLimit: options.httpPutResponseHopLimit,
       HttpTokens: options.httpTokens,
       InstanceMetadataTags: "disabled",
@@ -82,6 +96,7 @@ function templateData(input: TemplateInput): LaunchTemplateData {
     ...(nodeClass.nestedVirtualization === undefined
       ? {}
       : { CpuOptions: { NestedVirtualization: nodeClass.nestedVirtualization } }),
+    ...(input.enclaves === true ? { EnclaveOptions: { Enabled: true } } : {}),
     ...reservationOf(input),
     TagSpecifications: tagged.map((ResourceType) => ({ ResourceType, Tags: toTagList(tags) })),
   };

@@ -13,6 +13,14 @@ export interface OfferingKey {
   readonly capacityType: CapacityType;
   readonly instanceType: string;
   readonly zone: string;
+  /** Only within this placement group: what it lacks others may have. */
+  readonly group?: GroupScope;
+}
+
+export interface GroupScope {
+  readonly id: string;
+  /** Absent: the whole group. */
+  readonly partition?: number;
 }
 
 export class UnavailableOfferings {
@@ -34,24 +42,30 @@ export class UnavailableOfferings {
     return this.#version;
   }
 
-  has({ capacityType, instanceType, zone }: OfferingKey): boolean {
+  /** What is marked for all is so for each group, what is for a group, for each partition. */
+  has({ group, ...key }: OfferingKey): boolean {
     this.#sweep();
     if (this.#until.size === 0) return false;
+    if (this.#until.has(key.capacityType) || this.#until.has(textOf(key))) return true;
+    if (group === undefined) return false;
+    const { id, partition } = group;
     return (
-      this.#until.has(`${capacityType}:${instanceType}:${zone}`) ||
-      this.#until.has(`${capacityType}`)
+      this.#until.has(textOf({ ...key, group: { id } })) ||
+      (partition !== undefined && this.#until.has(textOf({ ...key, group })))
     );
   }
 
-  mark(reason: string, { capacityType, instanceType, zone }: OfferingKey): void {
+  mark(reason: string, key: OfferingKey): void {
+    const { capacityType, instanceType, zone, group } = key;
     this.#log.debug("removing offering from offerings", {
       reason,
       "instance-type": instanceType,
       zone,
       "capacity-type": capacityType,
+      ...(group === undefined ? {} : { "placement-group": group.id }),
       ttl: "3m0s",
     });
-    this.#set(`${capacityType}:${instanceType}:${zone}`);
+    this.#set(textOf(key));
   }
 
   /** Nothing of this capacity type can be had (no spot role). */
@@ -78,4 +92,9 @@ export class UnavailableOfferings {
       }
     }
   }
+}
+
+function textOf({ capacityType, instanceType, zone, group }: OfferingKey): string {
+  const parts = [capacityType, instanceType, zone, group?.id, group?.partition];
+  return parts.filter((part) => part !== undefined).join(":");
 }

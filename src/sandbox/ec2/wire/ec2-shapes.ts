@@ -49,10 +49,11 @@ TemplateDataRequest: IamInstanceProfile:ProfileRequest
     BlockDeviceMappings=BlockDeviceMapping:[DeviceRequest]
     NetworkInterfaces=NetworkInterface:[InterfaceRequest] ImageId Monitoring:MonitoringRequest
     Placement:PlacementRequest UserData TagSpecifications=TagSpecification:[TagSpecification]
-    SecurityGroupIds=SecurityGroupId:[s] MetadataOptions:MetadataRequest CpuOptions:CpuOptions
+    SecurityGroupIds=SecurityGroupId:[s] MetadataOptions:MetadataRequest CpuOptions:CpuOptions EnclaveOptions:EnclaveOptions
     CapacityReservationSpecification:ReservationSpecification
     InstanceMarketOptions:MarketOptions
 CpuOptions: NestedVirtualization
+EnclaveOptions: Enabled:b
 ReservationSpecification: CapacityReservationPreference CapacityReservationTarget:ReservationTarget
 ReservationTarget: CapacityReservationId
 MarketOptions: MarketType
@@ -185,10 +186,11 @@ TemplateData: IamInstanceProfile:TemplateProfile
     NetworkInterfaces=networkInterfaceSet:[TemplateInterface] ImageId
     Monitoring:TemplateMonitoring Placement:TemplatePlacement UserData
     TagSpecifications=tagSpecificationSet:[TemplateTags] SecurityGroupIds=securityGroupIdSet:[s]
-    MetadataOptions:TemplateMetadata CpuOptions:CpuOptions
+    MetadataOptions:TemplateMetadata CpuOptions:CpuOptions EnclaveOptions:EnclaveOptions
     CapacityReservationSpecification:ReservationSpecification
     InstanceMarketOptions:MarketOptions
 CpuOptions: NestedVirtualization
+EnclaveOptions: Enabled:b
 ReservationSpecification: CapacityReservationPreference CapacityReservationTarget:ReservationTarget
 ReservationTarget: CapacityReservationId
 MarketOptions: MarketType

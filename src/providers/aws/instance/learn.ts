@@ -1,0 +1,100 @@
+/**
+ * What the errors of a fleet teach: offerings, subnets and reservations that EC2 is out of are passed over for a
+ * while. upstream: pkg/providers/instance (spec: upstream-aws 5.5)
+ */
+import { CAPACITY_TYPE_SPOT } from "../../../apis/karpenter/labels.ts";
+import type { Metrics } from "../../../base/metrics.ts";
+import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
+import type { FleetError, Subnet } from "../api.ts";
+import { isCapacityCode, SPOT_ROLE_ERROR } from "../errors.ts";
+import type { UnavailableOfferings } from "../offering/unavailable.ts";
+import type { CapacityReservations } from "../reservation/reservations.ts";
+import type { Subnets } from "../subnet/subnets.ts";
+import type { Candidates } from "./candidates.ts";
+import type { TemplateGroup } from "./fleet.ts";
+import { scopeOf } from "./placement.ts";
+import type { Launched } from "./to-claim.ts";
+
+export interface Asked extends Candidates {
+  readonly placement: Launched["placement"];
+  readonly subnets: readonly Subnet[];
+  readonly groups: readonly TemplateGroup[];
+}
+
+/** EC2's words for the seventh instance of a spread group in a zone. */
+const SPREAD_LIMIT = /limit of instances in this spread placement group/i;
+
+interface Deps {
+  readonly subnets: Subnets;
+  readonly unavailable: UnavailableOfferings;
+  readonly reservations: CapacityReservations;
+  readonly metrics: Pick<Metrics, "count">;
+}
+
+/** Marks what EC2 said it is out of. */
+export function learn(deps: Deps, errors: readonly FleetError[], asked: Asked): void {
+  const { capacityType, subnets, types } = asked;
+  const group = scopeOf(asked.placement);
+  const scope = group === undefined ? {} : { group };
+  for (const error of errors) {
+    countFailure(deps, error, capacityType, subnets);
+    const { ErrorCode, ErrorMessage, LaunchTemplateAndOverrides } = error;
+    const overrides = LaunchTemplateAndOverrides?.Overrides;
+    const zone = overrides?.AvailabilityZone ?? zoneOfSubnet(subnets, overrides?.SubnetId);
+    if (ErrorCode === SPOT_ROLE_ERROR) deps.unavailable.markCapacityType(CAPACITY_TYPE_SPOT);
+    if (ErrorCode === "InsufficientFreeAddressesInSubnet" && overrides?.SubnetId !== undefined) {
+      deps.subnets.markExhausted(overrides.SubnetId);
+    }
+    if (!isCapacityCode(ErrorCode) || zone === undefined) continue;
+    if (group !== undefined && SPREAD_LIMIT.test(ErrorMessage)) {
+      // The group is full there, whatever the type.
+      for (const { type } of types)
+        deps.unavailable.mark(ErrorCode, { capacityType, instanceType: type.name, zone, ...scope });
+      continue;
+    }
+    const instanceType = overrides?.InstanceType;
+    if (instanceType === undefined) continue;
+    if (capacityType === "reserved") exhaust(deps, asked.groups, instanceType, zone);
+    else deps.unavailable.mark(ErrorCode, { capacityType, instanceType, zone, ...scope });
+  }
+}
+
+/** The reservations that such an offering stood for are full. */
+function exhaust(
+  { reservations }: Deps,
+  groups: readonly TemplateGroup[],
+  instanceType: string,
+  zone: string,
+): void {
+  for (const { types, reservation } of groups) {
+    const isOf = types.some(
+      ({ type, offerings }) =>
+        type.name === instanceType && offerings.some((one) => one.zone === zone),
+    );
+    if (isOf && reservation !== undefined) reservations.exhausted(reservation.id);
+  }
+}
+
+function countFailure(
+  { metrics }: Deps,
+  { ErrorCode, LaunchTemplateAndOverrides }: FleetError,
+  capacityType: CapacityType,
+  subnets: readonly Subnet[],
+): void {
+  const { SubnetId, AvailabilityZone } = LaunchTemplateAndOverrides?.Overrides ?? {};
+  const zone = AvailabilityZone ?? zoneOfSubnet(subnets, SubnetId) ?? "";
+  const here = subnets.find((subnet) => subnet.AvailabilityZone === zone);
+  metrics.count("cloudprovider_instance_launch_failures_total", {
+    zone,
+    zone_id: here?.AvailabilityZoneId ?? "",
+    capacity_type: capacityType,
+    reason: ErrorCode,
+  });
+}
+
+export function zoneOfSubnet(
+  subnets: readonly Subnet[],
+  id: string | undefined,
+): string | undefined {
+  return subnets.find((subnet) => subnet.SubnetId === id)?.AvailabilityZone;
+}

@@ -1,0 +1,75 @@
+/**
+ * Where in a placement group an instance goes. A claim may name partitions: the smallest goes first where
+ * something can be had; what one partition is out of, another may have.
+ */
+import { LABEL_PLACEMENT_GROUP_PARTITION } from "../../../apis/aws/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import type { InstanceType, Offering } from "../../../core/cloudprovider/instance-type.ts";
+import { allows, type Requirement } from "../../../core/scheduling/requirement.ts";
+import { Requirements } from "../../../core/scheduling/requirements.ts";
+import type { GroupScope, UnavailableOfferings } from "../offering/unavailable.ts";
+import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
+import { type Candidates, candidates } from "./candidates.ts";
+import type { Launched } from "./to-claim.ts";
+
+interface Choice {
+  readonly claim: NodeClaim;
+  readonly types: readonly InstanceType[];
+  readonly placementGroup: FoundPlacementGroup | undefined;
+  readonly unavailable: UnavailableOfferings;
+}
+
+/** The first of the possible placements where something can be had, and what. */
+export function choosePlace(
+  { claim, types, placementGroup, unavailable }: Choice,
+  zones: ReadonlySet<string>,
+): { readonly found: Candidates; readonly placement: Launched["placement"] } | undefined {
+  for (const placement of placements(claim, placementGroup)) {
+    const found = candidates(claim, typesIn(placement, types, unavailable), zones);
+    if (found !== undefined) return { found, placement };
+  }
+  return undefined;
+}
+
+/** The partitions the claim names, the smallest first; without one EC2 chooses. */
+function placements(
+  claim: NodeClaim,
+  group: FoundPlacementGroup | undefined,
+): readonly Launched["placement"][] {
+  if (group === undefined) return [undefined];
+  const key = LABEL_PLACEMENT_GROUP_PARTITION;
+  if (!claim.spec.requirements.some((one) => one.key === key)) return [{ groupId: group.id }];
+  const wanted = requirementOf(claim, key);
+  const partitions = group.partitions.filter((one) => allows(wanted, one));
+  if (partitions.length === 0) return [{ groupId: group.id }];
+  return partitions.map((one) => ({ groupId: group.id, partition: Number(one) }));
+}
+
+/** The types without what their partition was lately out of; mostly the very same list. */
+function typesIn(
+  placement: Launched["placement"],
+  types: readonly InstanceType[],
+  unavailable: UnavailableOfferings,
+): readonly InstanceType[] {
+  const group = scopeOf(placement);
+  if (group?.partition === undefined) return types;
+  const isOut = (name: string, { capacityType, zone }: Offering): boolean =>
+    unavailable.has({ capacityType, instanceType: name, zone, group });
+  if (!types.some((one) => one.offerings.some((offering) => isOut(one.name, offering))))
+    return types;
+  return types.map((one) => ({
+    ...one,
+    offerings: one.offerings.filter((offering) => !isOut(one.name, offering)),
+  }));
+}
+
+export function scopeOf(placement: Launched["placement"]): GroupScope | undefined {
+  if (placement === undefined) return undefined;
+  const { groupId: id, partition } = placement;
+  return partition === undefined ? { id } : { id, partition };
+}
+
+/** Of one key: a claim may list hundreds of types under another. */
+export function requirementOf({ spec }: NodeClaim, key: string): Requirement {
+  return Requirements.fromSpecs(spec.requirements.filter((one) => one.key === key)).get(key);
+}
