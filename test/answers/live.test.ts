@@ -22,6 +22,7 @@ import { stateNode } from "../../src/controllers/state/nodes.ts";
 import { statePod } from "../../src/controllers/state/pods.ts";
 import { type CommandAnswer, commandAnswer } from "../../src/core/answers/command-answer.ts";
 import { rehearse } from "../../src/core/answers/rehearsal.ts";
+import { Ledger } from "../../src/core/disruption/ledger.ts";
 import { FAKE_NODE_CLASS } from "../../src/testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../src/testing/fake-world.ts";
 import { SNAPSHOT_TYPES } from "../../src/testing/snapshots.ts";
@@ -112,6 +113,7 @@ async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise
       for (const { node } of command.candidates) nodeNames.add(node.name);
     },
     resume: () => undefined,
+    ledger: new Ledger(world.settings.restraint),
   };
   const startMs = world.clock.now();
   await world.run(

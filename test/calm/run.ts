@@ -1,48 +1,134 @@
 /**
- * `npm run fuzz -- calm [--count N] [--seed N] [--verbose]`: random days of random clusters, each played on
- * virtual time under the eyes of a witness. Says what was tried; a failure comes with the command that
- * replays it. `--verbose` prints what happened on that day.
+ * `npm run fuzz -- calm [--from N] [--seeds N] [--workers N]`: random days of random clusters, each played on
+ * virtual time under the eyes of a witness, as many at once as there are cores. Says what was tried, and where
+ * to go on after an interruption; a failure comes with the command that replays it: `--seed N --verbose`
+ * prints that day's story and what happened.
  */
+import { type ChildProcess, fork } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import { play } from "./play.ts";
 import { drawStory } from "./story.ts";
+import type { Played } from "./worker.ts";
 
 const DEFAULT_COUNT = 500;
-const MAX_REPORTS = 5;
+const MAX_REPORTS = 10;
+/** A fresh process after so many, that one day's leftovers are no other's. */
+const SEEDS_PER_PROCESS = 40;
+/** Of the wall. A day takes seconds. */
+const STUCK_MS = 10 * 60_000;
+const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
 export interface CalmOptions {
-  readonly first: number | undefined;
-  readonly count: number | undefined;
-  readonly verbose: boolean;
+  readonly from: number;
+  readonly seeds: number | undefined;
+  readonly workers: number | undefined;
+}
+
+/** One day, told in full. The exit code. */
+export async function calmDay(seed: number, verbose: boolean): Promise<number> {
+  const story = drawStory(seed);
+  const { faults, virtualMs, steps, kills, trace } = await play(story);
+  if (verbose) process.stdout.write(`${JSON.stringify(story, null, 1)}\n${trace.join("\n")}\n`);
+  for (const fault of faults) process.stdout.write(`${fault}\n`);
+  const hours = (virtualMs / 3_600_000).toFixed(1);
+  process.stdout.write(
+    `seed ${seed}: ${hours} virtual hours, ${steps} steps, ${kills} restarts, ${faults.length === 0 ? "no fault" : "failed"}\n`,
+  );
+  return faults.length === 0 ? 0 : 1;
 }
 
 /** The exit code. */
-export async function calm({ first, count, verbose }: CalmOptions): Promise<number> {
-  const from = first ?? 0;
-  const many = count ?? (first === undefined ? DEFAULT_COUNT : 1);
-  const sum = { seeds: 0, failed: 0, hours: 0, steps: 0, kills: 0 };
-  for (let seed = from; seed < from + many && sum.failed < MAX_REPORTS; seed++) {
-    const story = drawStory(seed);
-    const { faults, virtualMs, steps, kills, trace } = await play(story);
-    sum.seeds++;
-    sum.hours += virtualMs / 3_600_000;
-    sum.steps += steps;
-    sum.kills += kills;
-    if (faults.length > 0) {
-      sum.failed++;
-      const lines = [
-        `seed ${seed}:`,
-        ...faults.slice(0, 5).map((fault) => `  ${fault}`),
-        `  again: npm run fuzz -- calm --seed ${seed} --verbose`,
-      ];
-      process.stdout.write(`${lines.join("\n")}\n`);
-    }
-    if (verbose) process.stdout.write(`${JSON.stringify(story, null, 1)}\n${trace.join("\n")}\n`);
-    if (sum.seeds % 10 === 0) process.stdout.write(`${told(sum)}\n`);
-  }
-  process.stdout.write(`${told(sum)}, ${sum.failed === 0 ? "no fault" : `${sum.failed} failed`}\n`);
+export async function calm({ from, seeds = DEFAULT_COUNT, workers }: CalmOptions): Promise<number> {
+  const count = Math.min(seeds, workers ?? availableParallelism());
+  const sum = { seeds: 0, failed: 0, hours: 0, steps: 0, kills: 0, cpuMs: 0 };
+  const open = new Set(Array.from({ length: seeds }, (_, at) => from + at));
+  let next = from;
+  const take = () => (next < from + seeds && sum.failed < MAX_REPORTS ? next++ : undefined);
+  process.once("SIGINT", () => {
+    process.stdout.write(`${told(sum)}; go on with ${rest(open)}\n`);
+    process.exit(1);
+  });
+  await Promise.all(
+    Array.from({ length: count }, () =>
+      workThrough(take, (played) => {
+        open.delete(played.seed);
+        add(sum, played);
+        if (played.faults.length > 0) process.stdout.write(failure(played));
+        if (sum.seeds % 10 === 0) process.stdout.write(`${told(sum)}\n`);
+      }),
+    ),
+  );
+  const end = sum.failed === 0 ? "no fault" : `${sum.failed} failed`;
+  const left = open.size === 0 ? "" : `; go on with ${rest(open)}`;
+  process.stdout.write(`${told(sum)}, ${end}${left}\n`);
   return sum.failed === 0 ? 0 : 1;
 }
 
-function told({ seeds, hours, steps, kills }: Record<string, number>): string {
-  return `${seeds} seeds, ${(hours ?? 0).toFixed(0)} virtual hours, ${steps} steps, ${kills} restarts of Karpenter`;
+async function workThrough(
+  take: () => number | undefined,
+  done: (played: Played) => void,
+): Promise<void> {
+  let child: ChildProcess | undefined;
+  let used = 0;
+  for (let seed = take(); seed !== undefined; seed = take()) {
+    if (used++ % SEEDS_PER_PROCESS === 0) {
+      child?.kill();
+      child = fork(WORKER, { execArgv: ["--import", "tsx"] });
+    }
+    const played = await ask(child as ChildProcess, seed);
+    // What became of a process that died or is stuck is not known.
+    if (played.steps === 0) used = 0;
+    done(played);
+  }
+  child?.kill();
+}
+
+function ask(child: ChildProcess, seed: number): Promise<Played> {
+  return new Promise((resolve) => {
+    const end = (played: Played) => {
+      clearTimeout(timer);
+      child.removeAllListeners();
+      resolve(played);
+    };
+    const lost = (fault: string) =>
+      end({ seed, faults: [fault], virtualMs: 0, steps: 0, kills: 0, cpuMs: 0 });
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      lost(`not over after ${STUCK_MS / 60_000} minutes`);
+    }, STUCK_MS);
+    child.once("message", (message) => end(message as Played));
+    child.once("exit", (code, signal) => lost(`the process ended: ${signal ?? code}`));
+    child.send(seed);
+  });
+}
+
+type Sum = Record<"seeds" | "failed" | "hours" | "steps" | "kills" | "cpuMs", number>;
+
+function add(sum: Sum, { faults, virtualMs, steps, kills, cpuMs }: Played): void {
+  sum.seeds++;
+  if (faults.length > 0) sum.failed++;
+  sum.hours += virtualMs / 3_600_000;
+  sum.steps += steps;
+  sum.kills += kills;
+  sum.cpuMs += cpuMs;
+}
+
+function failure({ seed, faults }: Played): string {
+  const lines = [
+    `seed ${seed}:`,
+    ...faults.map((fault) => `  ${fault}`),
+    `  again: npm run fuzz -- calm --seed ${seed} --verbose`,
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function rest(open: ReadonlySet<number>): string {
+  const first = Math.min(...open);
+  return `--from ${first} --seeds ${Math.max(...open) - first + 1}`;
+}
+
+function told({ seeds, hours, steps, kills, cpuMs }: Sum): string {
+  const cpu = (cpuMs / 1_000 / Math.max(1, seeds)).toFixed(1);
+  return `${seeds} seeds, ${hours.toFixed(0)} virtual hours, ${steps} steps, ${kills} restarts of Karpenter, ${cpu} s of cpu a seed`;
 }

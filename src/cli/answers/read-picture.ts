@@ -73,9 +73,7 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
   const found = [...read, ...readDocuments(flags.filename ?? [])];
   const notes = [...live.notes];
   if (flags.cluster === true)
-    notes.push(
-      "known to the running controller only: how often it moved pods within the hour, pools whose replacements failed",
-    );
+    notes.push("known to the running controller only: pools whose replacements failed");
   return { found, deployments, notes, settings, nowMs };
 }
 
@@ -135,6 +133,8 @@ export function pictureOf(
   const underWay = new Set(
     claims.filter((claim) => recordOf(claim) !== undefined).map(({ status }) => status?.providerID),
   );
+  const ledger = new Ledger(settings.restraint);
+  ledger.learn(claims, input.nowMs);
   const known = workloadsFrom(workloads, volumeClaims);
   const owners = new Set(input.nodes.map(({ poolId }) => poolId));
   return {
@@ -161,7 +161,7 @@ export function pictureOf(
     movesFirst: (pod) => settings.surgeTimeoutMs > 0 && surgeOf(pod, known).kind === "able",
     clusterBudgets: settings.clusterBudgets,
     expirationSpreadPercent: settings.expirationSpreadPercent,
-    ledger: new Ledger(settings.restraint),
+    ledger,
     spotToSpot: settings.gates.spotToSpot,
     repack: settings.repack,
   };

@@ -21,6 +21,8 @@ import {
   describeCommand,
   describeOlder,
 } from "../../core/disruption/command.ts";
+import { Ledger } from "../../core/disruption/ledger.ts";
+import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
 import { cordoned, uncordoned } from "../../core/state/cordon.ts";
 import {
@@ -37,6 +39,7 @@ import { nodes } from "../mirrors.ts";
 import { nominationMs } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
+import { account, writeOnTarget } from "./account.ts";
 import { createBackoff } from "./backoff.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels, recordedDecision } from "./labels.ts";
@@ -56,6 +59,8 @@ export interface Running {
   readonly record: CommandRecord;
   readonly candidates: readonly Candidate[];
   readonly replacements: readonly NodeClaim[];
+  /** Absent when another process began it and its mark is gone. */
+  readonly move: Move | undefined;
 }
 
 export interface CommandQueue {
@@ -67,13 +72,16 @@ export interface CommandQueue {
   /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
   start(command: Command): Promise<void>;
   /** Goes on with what another process began. */
-  resume(one: Running): void;
+  resume(one: Omit<Running, "move">): void;
+  /** What was moved of late. */
+  readonly ledger: Ledger;
 }
 
 export function createCommandQueue(world: World, create: CreateReplacements): CommandQueue {
   const running = new Map<string, Running>();
   const nodeNames = new Set<string>();
   const backoff = createBackoff();
+  const ledger = new Ledger(world.settings.restraint);
   const log = world.log.with({ controller: "disruption.queue" });
   let ask: ((request: Request) => void) | undefined;
 
@@ -104,29 +112,33 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     if (state === "failed") {
       for (const pool of pools) backoff.failed(pool, world.clock.now());
       await rollBack(world, log, one);
+      ledger.forget(one.record.id);
       return finish(one);
     }
     for (const pool of pools) backoff.succeeded(pool);
     await Promise.all(one.candidates.map((candidate) => remove(world, one, candidate)));
-    log.debug("command succeeded", { "command-id": one.record.id });
+    await account(world, log, one);
     return finish(one);
   }
 
   return {
     nodeNames,
+    ledger,
     backingOff: backoff.pools,
     start: async (command) => {
       const record = newRecord(world, command);
       report(world, command, record.id);
       const candidates = await closeNodes(world, command, record);
       const started = { ...command, candidates };
-      const replacements = await replacementsOf(world, log, started, record, create).catch(
+      const move = moveOf(started, record);
+      const replacements = await replacementsOf(world, log, started, move, create).catch(
         (error) => {
           for (const { pool } of command.replacements) backoff.failed(pool.id, world.clock.now());
           throw error;
         },
       );
-      takeIn({ record, candidates, replacements });
+      ledger.note(move, world.clock.now());
+      takeIn({ record, candidates, replacements, move });
       protect(world, command.targets);
       countDecision(world, command, record);
     },
@@ -135,7 +147,8 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
         "command-id": one.record.id,
         nodes: one.candidates.map(({ node }) => node.name),
       });
-      takeIn(one);
+      const moves = one.replacements.flatMap(movesOn);
+      takeIn({ ...one, move: moves.find(({ command }) => command === one.record.id) });
     },
     controller: {
       name: "disruption.queue",
@@ -275,11 +288,18 @@ async function replacementsOf(
   world: World,
   log: Logger,
   command: Command,
-  { id }: CommandRecord,
+  move: Move,
   create: CreateReplacements,
 ): Promise<readonly NodeClaim[]> {
-  if (command.replacements.length === 0) return [];
-  const created = await create(log, command, { [REPLACEMENT_ANNOTATION_KEY]: id });
+  // What the claims that go bear is carried on.
+  const moves = [...command.candidates.flatMap(({ claim }) => movesOn(claim)), move];
+  if (command.replacements.length === 0) {
+    await writeOnTarget(world, log, command, moves);
+    return [];
+  }
+  const written = movesAnnotation(moves, world.clock.now());
+  const annotations = { ...written, [REPLACEMENT_ANNOTATION_KEY]: move.command };
+  const created = await create(log, command, annotations);
   const claims = created.filter((one): one is NodeClaim => !(one instanceof Error));
   const error = created.find((one) => one instanceof Error);
   if (error !== undefined) {

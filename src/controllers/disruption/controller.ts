@@ -11,7 +11,6 @@ import { type Logger, SILENT } from "../../base/log.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
-import { Ledger } from "../../core/disruption/ledger.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
 import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
@@ -54,9 +53,10 @@ interface Pending {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
-  readonly ledger: Ledger;
   /** What the last run saw. */
   around?: Surroundings;
+  /** What the process before moved has been read off the claims. */
+  hasLearned: boolean;
   /** When all methods were asked last; between, only those in the middle of a sweep are. */
   lastRoundMs: number;
 }
@@ -66,7 +66,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
   const memory: Memory = {
     pending: [],
     sweeps: new Sweeps(),
-    ledger: new Ledger(world.settings.restraint),
+    hasLearned: false,
     lastRoundMs: Number.NEGATIVE_INFINITY,
   };
   // Shown from the start, as upstream does: alarms look for a change.
@@ -93,6 +93,11 @@ async function reconcile(
 ): Promise<Outcome> {
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const nowMs = world.clock.now();
+  if (!memory.hasLearned) {
+    const claims = world.cluster.nodes().flatMap(({ claim }) => claim ?? []);
+    queue.ledger.learn(claims, nowMs);
+    memory.hasLearned = true;
+  }
   let again: Again;
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
     again = await validate(world, queue, memory, log);
@@ -125,7 +130,7 @@ async function propose(
   let again: Again = "later";
   for (const method of METHODS) {
     if ((waiting && method.waits) || (between && !sweeps.isOpen(method))) continue;
-    const known = { examined: sweeps.examined(method), ledger: memory.ledger };
+    const known = { examined: sweeps.examined(method), ledger: queue.ledger };
     const input = look(world, queue, around, method, known, "report");
     const facts = factsOf(world, method, input, around);
     if (sweeps.rests(method, facts)) continue;
@@ -223,13 +228,12 @@ async function validate(
   const around = await surroundings(world, log, memory.around);
   let again: Again = "later";
   for (const { method, command } of due) {
-    const known = { examined: new Set<string>(), ledger: memory.ledger };
+    const known = { examined: new Set<string>(), ledger: queue.ledger };
     const input = look(world, queue, around, method, known, "quiet");
     const still = method.validate(command, input);
     if (typeof still === "string") {
       reject(world, log, command, still);
     } else if (await start(queue, still, log)) {
-      memory.ledger.note(still, nowMs);
       again = "now";
     }
   }

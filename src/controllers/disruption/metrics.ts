@@ -59,6 +59,13 @@ export const DISRUPTION_METRICS: readonly MetricSpec[] = [
     buckets: [0.1, 0.25, 0.33, 0.5, 1, 2, 5, 10],
   },
   {
+    name: "voluntary_disruption_savings_dollars",
+    type: "histogram",
+    help: "What consolidations save an hour, as predicted and as it came to once the new nodes were there. Negative: it costs more. Ours.",
+    labels: ["reason", "estimate"],
+    buckets: [-1, 0, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 100],
+  },
+  {
     name: "nodepools_allowed_disruptions",
     type: "gauge",
     help: "Number of nodes of a nodepool that its budgets allow to disrupt now.",

@@ -7,6 +7,7 @@ import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
+import { movesOn } from "../../core/disruption/moves.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -82,6 +83,7 @@ describe("a drifted node", () => {
     expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
     expect(isTrue(claimOf(world, "a"), "DisruptionReason")).toBe(true);
     const replacement = replacementOf(world);
+    expect(movesOn(replacement)).toMatchObject([{ reason: "Drifted", nodes: ["a"] }]);
     await world.clock.advance(60_000);
     expect(claims(world)).toHaveLength(2);
     expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();

@@ -10,6 +10,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import type { Command } from "../disruption/command.ts";
 import type { Method } from "../disruption/methods/method.ts";
+import { moveOf } from "../disruption/moves.ts";
 import { type Found, nextCommands } from "../disruption/round.ts";
 import { survey } from "../disruption/survey.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
@@ -185,12 +186,13 @@ function carryOut(
   id: string,
 ): { readonly model: Model; readonly step: Step } {
   const { picture } = model;
-  picture.ledger.note(command, picture.nowMs);
-  const { candidates, replacements, supposing } = command;
+  const begun = { id, reason: command.reason, startedAt: toRfc3339(picture.nowMs) };
+  picture.ledger.note(moveOf(command, begun), picture.nowMs);
+  const { candidates, replacements, belowMicroUsd } = command;
   const gone = candidates.map(({ node }) => node.name);
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const placed = picture.simulator
-    .without(candidates, supposing)
+    .without(candidates, { belowMicroUsd })
     .placements.map(({ nodeName, pods }) => ({
       nodeName,
       pods: pods.filter((pod) => moving.has(keyOf(pod))),

@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { toRfc3339 } from "../../base/clock.ts";
 import { pod } from "../../testing/builders.ts";
 import { type CandidateOptions, candidate, NOW } from "../../testing/disruption.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { Ledger } from "./ledger.ts";
+import { moveOf, movesAnnotation, movesOn, withMoves } from "./moves.ts";
 
 const HOUR_MS = 60 * 60_000;
 const restraint = {
@@ -27,6 +29,9 @@ function command(candidates: readonly Candidate[], priceMicroUsd?: number): Comm
     validateAfterMs: 15_000,
   };
 }
+
+const moved = (one: Command, id: string, atMs: number) =>
+  moveOf(one, { id, reason: one.reason, startedAt: toRfc3339(atMs) });
 
 const objection = (ledger: Ledger, one: Command, nowMs = NOW) =>
   ledger.objection(one, () => one.candidates.map(({ node }) => node), nowMs);
@@ -80,15 +85,41 @@ describe("the ledger of consolidation", () => {
     const base = candidate("a", { pods: ["1"] } satisfies CandidateOptions);
     const node = { ...base.node, pods: [running] };
     const one = command([{ ...base, node, pods: [running], reschedulablePods: [running] }]);
-    ledger.note(one, NOW);
+    ledger.note(moved(one, "first", NOW), NOW);
     expect(objection(ledger, one, NOW + 60_000)).toBeUndefined();
-    ledger.note(one, NOW + 60_000);
+    ledger.note(moved(one, "second", NOW + 60_000), NOW + 60_000);
     expect(objection(ledger, one, NOW + 120_000)).toBe(
       "Pods of ReplicaSet default/web were moved 2 time(s) within the hour, no more than 2 are",
     );
     expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
+    // Whatever it was moved for, and whatever it is to be moved for.
     const drift = { ...one, reason: "Drifted" } as const;
-    ledger.note(drift, NOW + HOUR_MS);
-    expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
+    ledger.note(moved(drift, "third", NOW + HOUR_MS), NOW + HOUR_MS);
+    expect(objection(ledger, drift, NOW + HOUR_MS)).toContain("moved 2 time(s)");
+    ledger.forget("third");
+    expect(objection(ledger, drift, NOW + HOUR_MS)).toBeUndefined();
+  });
+
+  it("is taken over from claims by the next process, through every node that took the pods", () => {
+    const owner = { kind: "ReplicaSet", name: "web" };
+    const base = candidate("a", { pods: ["1"] } satisfies CandidateOptions);
+    const running = pod({ name: "web-1", nodeName: "a", owner });
+    const one = command([{ ...base, pods: [running], reschedulablePods: [running] }]);
+    const bears = (annotations: Readonly<Record<string, string>>) => ({
+      ...base.claim,
+      metadata: { ...base.claim.metadata, annotations },
+    });
+    const first = bears(movesAnnotation([moved(one, "first", NOW)], NOW));
+    const later = NOW + 60_000;
+    const second = withMoves(first, [moved(one, "second", later)], later);
+    const ledger = new Ledger(restraint);
+    ledger.learn([second], later);
+    expect(ledger.recent(later).map(({ command }) => command)).toEqual(["first", "second"]);
+    expect(objection(ledger, one, later)).toContain("were moved 2 time(s) within the hour");
+    // What is over is not carried on.
+    const third = withMoves(second, [moved(one, "third", NOW + HOUR_MS)], NOW + HOUR_MS);
+    expect(movesOn(third).map(({ command }) => command)).toEqual(["second", "third"]);
+    expect(movesOn(bears({ "karpenter.sh/disruption-moves": '[{"command": 3}]' }))).toEqual([]);
+    expect(movesOn(bears({ "karpenter.sh/disruption-moves": "nonsense" }))).toEqual([]);
   });
 });

@@ -1,7 +1,8 @@
 /**
- * What consolidation has done of late, and what it therefore leaves alone for a while: moves that save too
- * little, nodes that came in place of others just now, workloads whose pods have been moved often enough.
- * Upstream takes any saving at any time; people then see nodes replaced by their like for hours.
+ * What disruption has done of late, and what it therefore leaves alone for a while: moves that save too
+ * little or not soon enough, nodes that came in place of others just now, workloads whose pods have been
+ * moved often enough. Upstream takes any saving at any time; people then see nodes replaced by their like for
+ * hours. What is remembered here also stands on claims (moves.ts): a restart does not forget it.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -9,6 +10,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
+import { counts, MOVE_COUNTS_MS, type Move, movesOn, ownerOf, podsByOwner } from "./moves.ts";
 import { paybackOf } from "./payback.ts";
 import { madeFor } from "./record.ts";
 
@@ -19,40 +21,46 @@ export interface Restraint {
   readonly maxPaybackMs: number;
   /** A node that came in place of others is not replaced again for so long; it may still be removed. */
   readonly replacementRestMs: number;
-  /** Consolidation moves no more than so many pods of a workload in an hour, for each that it has. */
+  /** No more than so many pods of a workload are moved in an hour, for each that it has. */
   readonly maxMovesPerPodHour: number;
-}
-
-const HOUR_MS = 60 * 60_000;
-
-interface Move {
-  readonly atMs: number;
-  readonly pods: number;
 }
 
 export class Ledger {
   readonly #restraint: Restraint;
-  /** Owner's UID → what was moved, oldest first. */
-  readonly #moves = new Map<string, Move[]>();
+  /** By the command's id; those that still count. */
+  readonly #moves = new Map<string, Move>();
 
   constructor(restraint: Restraint) {
     this.#restraint = restraint;
   }
 
-  /** A consolidation begins. */
-  note({ reason, candidates }: Command, nowMs: number): void {
-    if (reason !== "Underutilized") return;
-    for (const [uid, pods] of countByOwner(candidates.flatMap((one) => one.reschedulablePods)))
-      this.#moves.set(uid, [...(this.#moves.get(uid) ?? []), { atMs: nowMs, pods: pods.length }]);
-    for (const [uid, moves] of this.#moves) {
-      const recent = moves.filter(({ atMs }) => nowMs - atMs < HOUR_MS);
-      if (recent.length === 0) this.#moves.delete(uid);
-      else this.#moves.set(uid, recent);
-    }
+  /** A command begins. */
+  note(move: Move, nowMs: number): void {
+    this.#moves.set(move.command, move);
+    for (const [id, one] of this.#moves) if (!counts(one, nowMs)) this.#moves.delete(id);
   }
 
-  /** Why a consolidation is left for later; undefined when nothing speaks against it. */
+  /** A command was taken back: nothing was moved. */
+  forget(command: string): void {
+    this.#moves.delete(command);
+  }
+
+  /** Takes in what another process moved, as it stands on claims. */
+  learn(claims: Iterable<NodeClaim>, nowMs: number): void {
+    for (const claim of claims) for (const move of movesOn(claim)) this.note(move, nowMs);
+  }
+
+  /** Moves that still count, oldest first. */
+  recent(nowMs: number): readonly Move[] {
+    return [...this.#moves.values()]
+      .filter((one) => counts(one, nowMs))
+      .sort((a, b) => (a.at === b.at ? (a.command < b.command ? -1 : 1) : a.at < b.at ? -1 : 1));
+  }
+
+  /** Why a command is left for later; undefined when nothing speaks against it. */
   objection(command: Command, nodes: () => readonly NodeView[], nowMs: number): string | undefined {
+    // What drifts or expires must go some time, whatever that costs.
+    if (command.reason !== "Underutilized") return this.#tooOften(command, nodes, nowMs);
     return (
       this.#tooSmall(command) ??
       this.#tooDear(command) ??
@@ -63,7 +71,7 @@ export class Ledger {
 
   /** When the oldest move that still counts is forgotten; undefined: none counts. */
   forgetsAtMs(nowMs: number): number | undefined {
-    const ends = [...this.#moves.values()].flat().map(({ atMs }) => atMs + HOUR_MS);
+    const ends = this.recent(nowMs).map(({ at }) => (fromRfc3339(at) ?? 0) + MOVE_COUNTS_MS);
     const left = ends.filter((ms) => ms > nowMs);
     return left.length === 0 ? undefined : Math.min(...left);
   }
@@ -110,14 +118,15 @@ export class Ledger {
     nodes: () => readonly NodeView[],
     nowMs: number,
   ): string | undefined {
-    for (const [uid, moving] of countByOwner(candidates.flatMap((one) => one.reschedulablePods))) {
-      const recent = (this.#moves.get(uid) ?? []).filter(({ atMs }) => nowMs - atMs < HOUR_MS);
-      if (recent.length === 0) continue;
-      const moved = recent.reduce((sum, { pods }) => sum + pods, 0);
-      const replicas = nodes()
-        .flatMap(({ pods }) => pods)
-        .filter((pod) => ownerOf(pod)?.uid === uid).length;
-      const most = this.#restraint.maxMovesPerPodHour * Math.max(1, replicas);
+    const recent = this.recent(nowMs);
+    if (recent.length === 0) return undefined;
+    const { maxMovesPerPodHour } = this.#restraint;
+    for (const [uid, moving] of podsByOwner(candidates.flatMap((one) => one.reschedulablePods))) {
+      const moved = recent.reduce((sum, { pods }) => sum + (pods[uid] ?? 0), 0);
+      // Whole clusters are counted only where those that move do not suffice.
+      if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
+      const replicas = replicasOf(nodes()).get(uid) ?? 0;
+      const most = maxMovesPerPodHour * Math.max(1, replicas);
       if (moved + moving.length <= most) continue;
       const [sample] = moving as [Pod];
       const owner = `${ownerOf(sample)?.kind} ${sample.metadata.namespace}/${ownerOf(sample)?.name}`;
@@ -127,22 +136,25 @@ export class Ledger {
   }
 }
 
+const counted = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();
+
+/** How many pods each owner has. A list of nodes never changes. */
+function replicasOf(nodes: readonly NodeView[]): ReadonlyMap<string, number> {
+  let known = counted.get(nodes);
+  if (known === undefined) {
+    const replicas = new Map<string, number>();
+    for (const { pods } of nodes) {
+      for (const pod of pods) {
+        const uid = ownerOf(pod)?.uid;
+        if (uid !== undefined) replicas.set(uid, (replicas.get(uid) ?? 0) + 1);
+      }
+    }
+    known = replicas;
+    counted.set(nodes, known);
+  }
+  return known;
+}
+
 function inMinutes(ms: number): string {
   return formatDuration(Math.ceil(ms / 60_000) * 60_000);
-}
-
-function ownerOf({ metadata }: Pod) {
-  return metadata.ownerReferences?.find(({ controller }) => controller === true);
-}
-
-function countByOwner(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
-  const byOwner = new Map<string, Pod[]>();
-  for (const pod of pods) {
-    const uid = ownerOf(pod)?.uid;
-    if (uid === undefined) continue;
-    const known = byOwner.get(uid);
-    if (known === undefined) byOwner.set(uid, [pod]);
-    else known.push(pod);
-  }
-  return byOwner;
 }

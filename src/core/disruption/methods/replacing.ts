@@ -48,8 +48,11 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
         continue;
       }
       if (replacements.some(({ pool }) => input.backingOff.has(pool.id))) continue;
-      const [command] = byGeneration([candidate], reason, name) as [Command];
-      return { commands: [{ ...command, replacements, targets }], remarks };
+      const [bare] = byGeneration([candidate], reason, name) as [Command];
+      const command = { ...bare, replacements, targets };
+      const message = input.objection(command);
+      if (message === undefined) return { commands: [command], remarks };
+      remarks.push({ candidate, about: "blocked", message });
     }
     return { commands: [], remarks, ...slice };
   }

@@ -1,0 +1,100 @@
+/**
+ * The ledger's books: what a command moves is written on a claim that stays, and once it is done, what it was
+ * to save is held against what it saved.
+ */
+import { poolIdOfClaim } from "../../apis/hub/claim.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Logger } from "../../base/log.ts";
+import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
+import type { Command } from "../../core/disruption/command.ts";
+import { type Move, ownerOf, podsByOwner, withMoves } from "../../core/disruption/moves.ts";
+import { changeClaim, claimRequest, readClaim } from "../claims.ts";
+import { poolById } from "../pools.ts";
+import type { World } from "../world.ts";
+import type { Running } from "./command-queue.ts";
+
+/** Without new claims one of those that take the pods bears the mark: the first that stays. */
+export async function writeOnTarget(
+  world: World,
+  log: Logger,
+  { targets, candidates }: Command,
+  moves: readonly Move[],
+): Promise<void> {
+  if (candidates.every(({ reschedulablePods }) => reschedulablePods.length === 0)) return;
+  const wanted = new Set(targets);
+  const target = world.cluster
+    .nodes()
+    .find(({ name, claim, deleting }) => wanted.has(name) && claim !== undefined && !deleting);
+  if (target?.claim === undefined) return;
+  const nowMs = world.clock.now();
+  try {
+    await changeClaim(world, target.claim, (claim) => withMoves(claim, moves, nowMs));
+  } catch (error) {
+    // A restart would forget these moves; that is no reason not to make them.
+    log.debug("failed writing down what is moved", {
+      NodeClaim: { name: target.claim.metadata.name },
+      error: error instanceof Error ? error.message : String(error),
+    });
+  }
+}
+
+/** Says what a command that is done has come to. */
+export async function account(world: World, log: Logger, running: Running): Promise<void> {
+  const { record, move, candidates } = running;
+  const told = {
+    "command-id": record.id,
+    reason: record.reason,
+    "pods-moved": movedOf(candidates),
+  };
+  if (move === undefined || record.reason === "Drifted" || record.reason === "Expired") {
+    log.debug("command succeeded", told);
+    return;
+  }
+  const predicted = move.savesMicroUsd;
+  const realised = move.priceMicroUsd - (await priceOfAll(world, running.replacements));
+  log.debug("command succeeded", {
+    ...told,
+    "predicted-savings": dollars(predicted),
+    "realised-savings": dollars(realised),
+  });
+  const reason = record.reason.toLowerCase();
+  for (const [estimate, microUsd] of [
+    ["predicted", predicted],
+    ["realised", realised],
+  ] as const)
+    world.metrics.observe(
+      "voluntary_disruption_savings_dollars",
+      { reason, estimate },
+      microUsd / 1_000_000,
+    );
+}
+
+/** Workload → how many of its pods. */
+function movedOf(candidates: readonly Candidate[]): Readonly<Record<string, number>> {
+  const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
+  return Object.fromEntries(
+    [...podsByOwner(pods).values()].flatMap((own) => {
+      const [sample] = own;
+      const owner = sample === undefined ? undefined : ownerOf(sample);
+      if (sample === undefined || owner === undefined) return [];
+      return [[`${owner.kind} ${sample.metadata.namespace}/${owner.name}`, own.length]];
+    }),
+  );
+}
+
+/** An hour, of the machines that came. Nothing for one whose pool no longer offers the like. */
+async function priceOfAll(world: World, claims: readonly NodeClaim[]): Promise<number> {
+  let microUsd = 0;
+  for (const claim of claims) {
+    const { metadata } = readClaim(world, claimRequest(claim)) ?? claim;
+    const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
+    if (pool === undefined) continue;
+    const types = await world.cloud.getInstanceTypes(pool).catch(() => []);
+    microUsd += priceOf(metadata.labels ?? {}, types);
+  }
+  return microUsd;
+}
+
+function dollars(microUsd: number): string {
+  return `$${(microUsd / 1_000_000).toFixed(3)}`;
+}

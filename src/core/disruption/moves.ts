@@ -1,0 +1,119 @@
+/**
+ * What disruption commands have moved, written on the claims of nodes that took the pods: so that a process
+ * that takes over holds itself back as the one before would have, and people can see what a node was made
+ * for and what that saved. Entries are carried on when the node that bears them goes itself.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { MOVES_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { type Command, type CommandReason, savingsMicroUsd } from "./command.ts";
+import type { CommandRecord } from "./record.ts";
+
+/** How long a move counts. */
+export const MOVE_COUNTS_MS = 60 * 60_000;
+/** Owners named in one annotation: those with most pods. */
+const MOST_OWNERS = 1_000;
+
+/** What one command moved, and what for. Plain JSON. */
+export interface Move {
+  /** The command's id. */
+  readonly command: string;
+  readonly reason: CommandReason;
+  /** RFC 3339. */
+  readonly at: string;
+  /** The nodes that went. */
+  readonly nodes: readonly string[];
+  /** What they cost an hour, and how much of that was to be saved. */
+  readonly priceMicroUsd: number;
+  readonly savesMicroUsd: number;
+  /** UID of the pods' owner → how many of its pods. */
+  readonly pods: Readonly<Record<string, number>>;
+}
+
+export function moveOf(
+  command: Command,
+  { id, reason, startedAt }: Pick<CommandRecord, "id" | "reason" | "startedAt">,
+): Move {
+  const counts = [...podsByOwner(command.candidates.flatMap((one) => one.reschedulablePods))]
+    .map(([uid, pods]) => [uid, pods.length] as const)
+    .sort(([a, many], [b, few]) => few - many || (a < b ? -1 : 1));
+  return {
+    command: id,
+    reason,
+    at: startedAt,
+    nodes: command.candidates.map(({ node }) => node.name),
+    priceMicroUsd: command.candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0),
+    savesMicroUsd: savingsMicroUsd(command),
+    pods: Object.fromEntries(counts.slice(0, MOST_OWNERS)),
+  };
+}
+
+/** The annotation for a new claim: those of the moves that still count. */
+export function movesAnnotation(
+  moves: readonly Move[],
+  nowMs: number,
+): Readonly<Record<string, string>> {
+  const known = new Map<string, Move>();
+  for (const one of moves) if (counts(one, nowMs)) known.set(one.command, one);
+  return { [MOVES_ANNOTATION_KEY]: JSON.stringify([...known.values()]) };
+}
+
+/** The claim with these beside what it bears already. */
+export function withMoves(claim: NodeClaim, moves: readonly Move[], nowMs: number): NodeClaim {
+  const annotation = movesAnnotation([...movesOn(claim), ...moves], nowMs);
+  const annotations = { ...claim.metadata.annotations, ...annotation };
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
+/** None also where another hand spoiled the annotation. */
+export function movesOn({ metadata }: NodeClaim): readonly Move[] {
+  const text = metadata.annotations?.[MOVES_ANNOTATION_KEY];
+  if (text === undefined) return [];
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value.filter(isMove) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Whether it is young enough to hold others back. */
+export function counts({ at }: Move, nowMs: number): boolean {
+  return nowMs - (fromRfc3339(at) ?? 0) < MOVE_COUNTS_MS;
+}
+
+export function ownerOf({ metadata }: Pod) {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true);
+}
+
+/** By the owner's UID. Pods without an owner do not come back: they are not counted. */
+export function podsByOwner(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
+  const byOwner = new Map<string, Pod[]>();
+  for (const pod of pods) {
+    const uid = ownerOf(pod)?.uid;
+    if (uid === undefined) continue;
+    const known = byOwner.get(uid);
+    if (known === undefined) byOwner.set(uid, [pod]);
+    else known.push(pod);
+  }
+  return byOwner;
+}
+
+function isMove(value: unknown): value is Move {
+  if (typeof value !== "object" || value === null) return false;
+  const one = value as Partial<Record<keyof Move, unknown>>;
+  return (
+    typeof one.command === "string" &&
+    typeof one.reason === "string" &&
+    typeof one.at === "string" &&
+    fromRfc3339(one.at) !== undefined &&
+    Array.isArray(one.nodes) &&
+    one.nodes.every((name) => typeof name === "string") &&
+    Number.isFinite(one.priceMicroUsd) &&
+    Number.isFinite(one.savesMicroUsd) &&
+    typeof one.pods === "object" &&
+    one.pods !== null &&
+    Object.values(one.pods).every(Number.isSafeInteger)
+  );
+}
