@@ -129,6 +129,7 @@ function olderTemplate(): string {
   "logEncoding" "json"
   "webhookLogLevel" ""
   "eniLimitedPodDensity" true
+  "podEni" true
 }}
 ${OLDER_VALUES.map(olderStep).join("")}{{- $_ := set $out "affinity" (include "karpenter.affinity" (dict "affinity" $out.affinity "root" .) | fromYaml) }}
 {{- $_ := set $out "notes" $notes }}

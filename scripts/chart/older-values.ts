@@ -43,7 +43,7 @@ export const OLDER_VALUES: readonly OlderValue[] = [
   renamed("settings.aws.vmMemoryOverheadPercent", "settings.vmMemoryOverheadPercent", "any"),
   renamed("settings.aws.reservedENIs", "settings.reservedENIs", "any"),
   kept("settings.aws.defaultInstanceProfile", "defaultInstanceProfile"),
-  ignored("settings.aws.enablePodENI", "boolean", "always on"),
+  kept("settings.aws.enablePodENI", "podEni", "boolean"),
   kept("settings.aws.enableENILimitedPodDensity", "eniLimitedPodDensity", "boolean"),
   ignored("settings.aws.nodeNameConvention", "string", "nodes are named by their private DNS name"),
   kept("settings.aws.tags", "awsTags", "object"),

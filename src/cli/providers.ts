@@ -44,6 +44,7 @@ export function awsProviderOf(
       clusterCaBundle: options.clusterCaBundle,
       defaultInstanceProfile: options.defaultInstanceProfile,
       isolatedVpc: options.isolatedVpc,
+      eksControlPlane: options.eksControlPlane,
       vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
       interruptionQueue: options.interruptionQueue,
       reservedEnis: options.reservedEnis,
@@ -52,6 +53,8 @@ export function awsProviderOf(
       podEni: options.podEni,
       actOnRebalance: options.actOnRebalance,
       disableDryRun: options.disableDryRun,
+      amiRefreshMs: options.amiRefreshInterval,
+      subnetRefreshMs: options.subnetRefreshInterval,
       zonalShift: options.enableZonalShift,
       // Gates that are not named are as they are by default: this one is open, the other shut.
       reservedCapacity: !isGateNamed(options.featureGates, "ReservedCapacity", "false"),

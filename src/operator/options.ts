@@ -272,9 +272,12 @@ export const OPTIONS = {
     "false",
     "Make no call to services without a VPC endpoint (pricing).",
   ),
-  eksControlPlane: aws("eks-control-plane", "boolean", "false", "The control plane is EKS.", {
-    notActedOn: LATER,
-  }),
+  eksControlPlane: aws(
+    "eks-control-plane",
+    "boolean",
+    "false",
+    "The control plane is EKS: its version is asked of EKS, not of the API server.",
+  ),
   vmMemoryOverheadPercent: aws(
     "vm-memory-overhead-percent",
     "number",
@@ -308,14 +311,14 @@ export const OPTIONS = {
     "duration",
     "1m",
     "How often images are looked up again.",
-    { min: 60_000, notActedOn: LATER },
+    { min: 60_000 },
   ),
   subnetRefreshInterval: aws(
     "subnet-refresh-interval",
     "duration",
     "1m",
     "How often subnets are looked up again.",
-    { min: 60_000, notActedOn: LATER },
+    { min: 60_000 },
   ),
   awsFeatureGates: aws(
     "aws-feature-gates",

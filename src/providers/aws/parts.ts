@@ -28,6 +28,9 @@ import { Subnets } from "./subnet/subnets.ts";
 import type { Tags } from "./tags/tags.ts";
 import { ZonalShifts } from "./zonalshift/zonal-shifts.ts";
 
+/** upstream: --ami-refresh-interval, --subnet-refresh-interval */
+const REFRESH_MS = 60_000;
+
 /** Absent ones have upstream's defaults. */
 export interface AwsSettings {
   readonly clusterName: string;
@@ -35,6 +38,7 @@ export interface AwsSettings {
   readonly clusterEndpoint: string;
   readonly clusterCaBundle?: string;
   readonly region: string;
+  readonly eksControlPlane?: boolean;
   /** `aws.defaultInstanceProfile`: alpha classes without one of their own. */
   readonly defaultInstanceProfile?: string;
   /** `aws.tags`: on everything launched for alpha and beta. */
@@ -53,6 +57,9 @@ export interface AwsSettings {
   readonly actOnRebalance?: boolean;
   /** Do not check permissions by trial calls. */
   readonly disableDryRun?: boolean;
+  /** How long images and subnets that were found count: a minute. */
+  readonly amiRefreshMs?: number;
+  readonly subnetRefreshMs?: number;
   /** Gate NodeClassCEL: off by default. */
   readonly kubeletExpressions?: boolean;
   /** Follow ARC zonal shifts of the cluster; off by default. */
@@ -106,9 +113,13 @@ export function createParts(deps: AwsDeps): AwsParts {
     facts,
     prices,
     unavailable,
-    subnets: new Subnets(api.ec2, clock),
+    subnets: new Subnets(api.ec2, clock, settings.subnetRefreshMs ?? REFRESH_MS),
     securityGroups: new SecurityGroups(api.ec2, clock),
-    amis: new Amis({ api, clock, log, kubernetesVersion: () => facts.kubernetesVersion() }),
+    amis: new Amis({
+      ...{ api, clock, log },
+      refreshMs: settings.amiRefreshMs ?? REFRESH_MS,
+      kubernetesVersion: () => facts.kubernetesVersion(),
+    }),
     profiles: new InstanceProfiles({
       iam: api.iam,
       clock,

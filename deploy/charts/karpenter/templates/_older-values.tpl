@@ -16,6 +16,7 @@
   "logEncoding" "json"
   "webhookLogLevel" ""
   "eniLimitedPodDensity" true
+  "podEni" true
 }}
 {{- $given := dig "clusterName" nil (default dict .Values.controller) }}
 {{- if not (kindIs "invalid" $given) }}
@@ -117,7 +118,7 @@
 {{- end }}
 {{- $given := dig "aws" "enablePodENI" nil (default dict .Values.settings) }}
 {{- if not (kindIs "invalid" $given) }}
-{{- $notes = append $notes "settings.aws.enablePodENI: no effect, always on." }}
+{{- $_ := set $out "podEni" $given }}
 {{- end }}
 {{- $given := dig "aws" "enableENILimitedPodDensity" nil (default dict .Values.settings) }}
 {{- if not (kindIs "invalid" $given) }}

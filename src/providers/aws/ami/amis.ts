@@ -14,7 +14,6 @@ import { tagFilters } from "../subnet/filters.ts";
 import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
 import { type SsmQuery, ssmQueries } from "./ssm-paths.ts";
 
-const REFRESH_MS = 60_000;
 const SSM_MS = 24 * 3_600_000;
 /** `latest` and `recommended` move: look again so that new images become drift. */
 const MUTABLE_SSM_MS = 300_000;
@@ -23,6 +22,8 @@ export interface AmisDeps {
   readonly api: AwsApi;
   readonly clock: Clock;
   readonly log: Logger;
+  /** How long images are kept. */
+  readonly refreshMs: number;
   /** `1.34` */
   readonly kubernetesVersion: () => Promise<string>;
 }
@@ -37,7 +38,7 @@ export class Amis {
 
   constructor(deps: AmisDeps) {
     this.#deps = deps;
-    this.#cache = new TtlCache(deps.clock, REFRESH_MS);
+    this.#cache = new TtlCache(deps.clock, deps.refreshMs);
     this.#ssm = new TtlCache(deps.clock, SSM_MS);
     this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);
   }

@@ -23,6 +23,8 @@ export interface ClusterSettings {
   readonly clusterEndpoint: string;
   /** Base64 PEM. Empty or absent: asked of EKS; without EKS the argument is left out. */
   readonly clusterCaBundle?: string;
+  /** The control plane is EKS, which tells the version. */
+  readonly eksControlPlane?: boolean;
 }
 
 export class ClusterFacts {
@@ -45,6 +47,11 @@ export class ClusterFacts {
   /** `1.34`: selects images. */
   kubernetesVersion(): Promise<string> {
     return this.#version.get("", async () => {
+      if (this.#settings.eksControlPlane === true) {
+        const { clusterName: name } = this.#settings;
+        const { version } = (await this.#api.eks.describeCluster({ name })).cluster;
+        if (version !== undefined) return version;
+      }
       const { body } = await this.#kube.raw({ method: "GET", path: "/version" });
       const { major, minor } = (isObject(body) ? body : {}) as { major?: string; minor?: string };
       if (major === undefined || minor === undefined) {

@@ -11,8 +11,6 @@ import { allPages, type Ec2Api, type Subnet } from "../api.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { filterSets } from "./filters.ts";
 
-/** upstream: cache.DefaultTTL */
-const REFRESH_MS = 60_000;
 const PAGE = 500;
 /** A subnet without addresses is passed over for as long as an unavailable offering. */
 const EXHAUSTED_MS = 180_000;
@@ -27,10 +25,11 @@ export class Subnets {
   /** Zone → its id, of all subnets seen. */
   readonly #zoneIds = new Map<string, string>();
 
-  constructor(ec2: Ec2Api, clock: Clock) {
+  /** Subnets are kept for `refreshMs`. */
+  constructor(ec2: Ec2Api, clock: Clock, refreshMs: number) {
     this.#ec2 = ec2;
     this.#clock = clock;
-    this.#cache = new TtlCache(clock, REFRESH_MS);
+    this.#cache = new TtlCache(clock, refreshMs);
   }
 
   /** Most free addresses first, then by id. */
