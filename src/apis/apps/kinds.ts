@@ -105,6 +105,33 @@ export interface Job extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[]; readonly [f: string]: unknown };
 }
 
+export interface CronJob extends KubeObject {
+  readonly spec: {
+    readonly schedule: string;
+    readonly timeZone?: string;
+    readonly concurrencyPolicy?: "Allow" | "Forbid" | "Replace";
+    readonly suspend?: boolean;
+    readonly startingDeadlineSeconds?: number;
+    readonly successfulJobsHistoryLimit?: number;
+    readonly failedJobsHistoryLimit?: number;
+    readonly jobTemplate: {
+      readonly metadata?: Pick<KubeObject["metadata"], "labels" | "annotations">;
+      readonly spec: Job["spec"];
+    };
+  };
+  readonly status?: {
+    readonly active?: readonly (Required<
+      Pick<KubeObject["metadata"], "name" | "namespace" | "uid">
+    > & {
+      readonly apiVersion: string;
+      readonly kind: string;
+      readonly resourceVersion: string;
+    })[];
+    readonly lastScheduleTime?: string;
+    readonly lastSuccessfulTime?: string;
+  };
+}
+
 export interface PodFailureRule {
   readonly action: string;
   readonly onExitCodes?: {
@@ -132,5 +159,12 @@ export const JOB: Kind<Job> = {
   version: "v1",
   kind: "Job",
   plural: "jobs",
+  namespaced: true,
+};
+export const CRON_JOB: Kind<CronJob> = {
+  group: "batch",
+  version: "v1",
+  kind: "CronJob",
+  plural: "cronjobs",
   namespaced: true,
 };

@@ -73,7 +73,7 @@ export interface PersistentVolume extends KubeObject {
     };
     readonly [field: string]: unknown;
   };
-  readonly status?: { readonly phase?: string };
+  readonly status?: { readonly phase?: string; readonly lastPhaseTransitionTime?: string };
 }
 
 function core<T extends KubeObject>(kind: string, plural: string, namespaced: boolean): Kind<T> {

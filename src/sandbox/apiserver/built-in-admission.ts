@@ -1,6 +1,6 @@
 /**
  * The admission plugins of kube-apiserver that a cluster without options runs and that users notice:
- * Priority, DefaultTolerationSeconds, ServiceAccount (only the name), TaintNodesByCondition (the taint of new
+ * Priority, DefaultTolerationSeconds, ServiceAccount (only the name), StorageObjectInUseProtection, TaintNodesByCondition (the taint of new
  * nodes) and the protection of kube-system's namespaces and of the system priority classes.
  */
 import type { KubeObject } from "../../apis/meta.ts";
@@ -40,6 +40,12 @@ interface PriorityClassShape extends KubeObject {
 /** How long a pod stays on a node that is not ready or not reachable, unless it says otherwise. */
 const DEFAULT_TOLERATION_SECONDS = 300;
 
+/** Finalizers by which what is in use is kept. upstream: plugin/pkg/admission/storage/storageobjectinuseprotection */
+const PROTECTED: Readonly<Record<string, string>> = {
+  persistentvolumeclaims: "kubernetes.io/pvc-protection",
+  persistentvolumes: "kubernetes.io/pv-protection",
+};
+
 /** The object with what the built-in plugins add. Throws 403 for what they refuse. */
 export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): KubeObject {
   const { definition } = call;
@@ -51,9 +57,18 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
       ? withServiceAccount(withPriority(call, tolerating))
       : tolerating;
   }
+  const protection = PROTECTED[definition.storageKey];
+  if (protection !== undefined && admission.operation === "CREATE")
+    return withFinalizer(admission.object, protection);
   const isNode = definition.group === "" && definition.kind === "Node";
   if (isNode && admission.operation === "CREATE") return withNotReadyTaint(admission.object);
   return admission.object;
+}
+
+function withFinalizer(object: KubeObject, finalizer: string): KubeObject {
+  const { finalizers = [] } = object.metadata;
+  if (finalizers.includes(finalizer)) return object;
+  return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };
 }
 
 /** Nothing is put on a new node before somebody has seen that it is ready, whatever it says itself. */

@@ -97,7 +97,19 @@ function rowOf(
 ): unknown {
   const cells = definition.tableCells(object, engine.clock.now());
   if (view.include === "None") return { cells, object: null };
-  return { cells, object: view.include === "Object" ? object : metadataOnly(view, object) };
+  if (view.include === "Object") return { cells, object };
+  return { cells, object: metadataOnly(view, withoutAnnotation(object, definition)) };
+}
+
+function withoutAnnotation(
+  object: KubeObject,
+  { innerAnnotation }: ResourceDefinition,
+): KubeObject {
+  if (innerAnnotation === undefined) return object;
+  const { annotations, ...metadata } = object.metadata;
+  const { [innerAnnotation]: _, ...others } = annotations ?? {};
+  const left = Object.keys(others).length === 0 ? metadata : { ...metadata, annotations: others };
+  return { ...object, metadata: left };
 }
 
 function metaOf({ metaVersion }: View): string {

@@ -26,6 +26,8 @@ export interface ResourceDefinition {
   /** Warnings sent with each answer (`deprecated` versions). */
   readonly warning: string | undefined;
   readonly columns: readonly Column[];
+  /** An annotation that stands for a field of Go's inner struct, which rows of a Table therefore lack. */
+  readonly innerAnnotation?: string;
 
   /** For discovery; absent means `status` and `scale` as the fields above say. */
   readonly subresources?: readonly Subresource[];

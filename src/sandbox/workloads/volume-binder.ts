@@ -11,6 +11,7 @@ import {
 } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { STORAGE_CLASS, type StorageClass } from "../../apis/storage/kinds.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { parseUnits } from "../../base/quantity.ts";
 import {
   AWAIT_CHANGE,
@@ -36,7 +37,7 @@ const DRIVER_ZONE: Readonly<Record<string, string>> = {
 };
 
 export function volumeBinderController(deps: PartDeps): Controller {
-  const { kube, mirrors } = deps;
+  const { clock, kube, mirrors } = deps;
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);
   const volumes = mirrors.of(PERSISTENT_VOLUME);
   const classes = mirrors.of(STORAGE_CLASS);
@@ -149,7 +150,7 @@ export function volumeBinderController(deps: PartDeps): Controller {
     await patchObject(kube, PERSISTENT_VOLUME, volume, {
       ...volume,
       spec: { ...volume.spec, claimRef: { ...volume.spec.claimRef, ...claimRef } },
-      status: { ...volume.status, phase: "Bound" },
+      status: inPhase(volume, "Bound"),
     });
     const annotations = {
       ...claim.metadata.annotations,
@@ -252,18 +253,17 @@ export function volumeBinderController(deps: PartDeps): Controller {
     const { claimRef } = volume.spec;
     if (claimRef === undefined || claimRef.uid === undefined) {
       if (volume.status?.phase === "Available") return;
-      const status = { ...volume.status, phase: "Available" };
+      const status = inPhase(volume, "Available");
       await patchObject(kube, PERSISTENT_VOLUME, volume, { ...volume, status });
       return;
     }
     const claim = claims.get(`${claimRef.namespace}/${claimRef.name}`);
     if (claim !== undefined && claim.metadata.uid === claimRef.uid) return;
-    if (volume.spec["persistentVolumeReclaimPolicy"] !== "Delete") {
-      if (volume.status?.phase === "Released") return;
-      const status = { ...volume.status, phase: "Released" };
+    if (volume.status?.phase !== "Released") {
+      const status = inPhase(volume, "Released");
       await patchObject(kube, PERSISTENT_VOLUME, volume, { ...volume, status });
-      return;
     }
+    if (volume.spec["persistentVolumeReclaimPolicy"] !== "Delete") return;
     try {
       await kube.delete(PERSISTENT_VOLUME, { name });
     } catch (error) {
@@ -274,6 +274,14 @@ export function volumeBinderController(deps: PartDeps): Controller {
   async function setPhase(claim: PersistentVolumeClaim, phase: "Lost"): Promise<void> {
     const status = { ...claim.status, phase };
     await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, status });
+  }
+
+  function inPhase(
+    { status }: PersistentVolume,
+    phase: string,
+  ): NonNullable<PersistentVolume["status"]> {
+    if (status?.phase === phase) return status;
+    return { ...status, phase, lastPhaseTransitionTime: toRfc3339(clock.now()) };
   }
 
   const requestOf = (claim: PersistentVolumeClaim): Request => ({

@@ -1,14 +1,17 @@
 /** All workload controllers of the sandbox, in the order a reader meets them. */
 import type { Controller } from "../../kube/controller.ts";
 import type { PartDeps } from "../parts.ts";
+import { cronJobController } from "./cronjob.ts";
 import { daemonSetController } from "./daemonset.ts";
 import { deploymentController } from "./deployment.ts";
 import { jobController } from "./job.ts";
 import { namespaceDefaultsController } from "./namespace-defaults.ts";
+import { nodeTtlController } from "./node-ttl.ts";
 import { pdbStatusController } from "./pdb-status.ts";
 import { replicaSetController } from "./replicaset.ts";
 import { statefulSetController } from "./statefulset.ts";
 import { volumeBinderController } from "./volume-binder.ts";
+import { volumeProtectionController } from "./volume-protection.ts";
 
 export interface WorkloadOptions {
   /** PEM text for the `kube-root-ca.crt` of each namespace. Default empty: nobody serves TLS. */
@@ -22,8 +25,11 @@ export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {
     statefulSetController(deps),
     daemonSetController(deps),
     jobController(deps),
+    cronJobController(deps),
     pdbStatusController(deps),
     volumeBinderController(deps),
+    volumeProtectionController(deps),
+    nodeTtlController(deps),
     namespaceDefaultsController(deps, options.caBundle ?? (() => "")),
   ];
 }

@@ -467,10 +467,87 @@ const DRAINS: readonly Story[] = [
   ),
 ];
 
+function cronJob(name: string, cronSpec: object, ...steps: Step[]): Story {
+  const jobTemplate = { spec: { template: template("app:1", { restartPolicy: "Never" }) } };
+  const created: Step = {
+    create: {
+      apiVersion: "batch/v1",
+      kind: "CronJob",
+      metadata: { name: "web" },
+      spec: { schedule: "* * * * *", jobTemplate, ...cronSpec },
+    },
+  };
+  return { name: `cronjob-${name}`, steps: [created, ...steps] };
+}
+
+/** A little after the full minute, when what was due has been made. */
+const MINUTE = { minute: 3_000 } as const;
+
+const CRON_JOBS: readonly Story[] = [
+  cronJob("allow", {}, MINUTE, ALL, MINUTE, ALL, { end: "Succeeded" }),
+  cronJob("forbid", { concurrencyPolicy: "Forbid" }, MINUTE, ALL, MINUTE, { end: "Failed" }),
+  cronJob("replace", { concurrencyPolicy: "Replace" }, MINUTE, ALL, MINUTE, { gone: "all" }),
+  cronJob(
+    "history",
+    { successfulJobsHistoryLimit: 1 },
+    MINUTE,
+    { ready: "" },
+    { end: "Succeeded" },
+    MINUTE,
+    { ready: "" },
+    { end: "Succeeded" },
+    { patch: "cronjobs/web", with: { spec: { suspend: true } } },
+    MINUTE,
+  ),
+];
+
+function claim(name: string): Step {
+  return {
+    create: {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        storageClassName: "none",
+        resources: { requests: { storage: "1Gi" } },
+      },
+    },
+  };
+}
+
+const VOLUMES: readonly Story[] = [
+  {
+    name: "claims-in-use",
+    steps: [
+      claim("used"),
+      claim("unused"),
+      {
+        create: {
+          apiVersion: "v1",
+          kind: "Pod",
+          metadata: { name: "holder" },
+          spec: {
+            nodeName: "n",
+            containers: [{ name: "main", image: "app:1" }],
+            volumes: [{ name: "data", persistentVolumeClaim: { claimName: "used" } }],
+          },
+        },
+      },
+      { delete: "persistentvolumeclaims/unused" },
+      { delete: "persistentvolumeclaims/used" },
+      { delete: "pods/holder" },
+      { gone: "all" },
+    ],
+  },
+];
+
 export const STORIES: readonly Story[] = [
   ...DEPLOYMENTS,
   ...STATEFUL_SETS,
   ...DAEMON_SETS,
   ...JOBS,
   ...DRAINS,
+  ...CRON_JOBS,
+  ...VOLUMES,
 ];

@@ -24,7 +24,9 @@ export type Step =
   /** Evicts up to `count` ready pods, as a drain does; the answers are written down. */
   | { readonly evict: number }
   /** Time passes. */
-  | { readonly wait: number };
+  | { readonly wait: number }
+  /** Time passes until so long after the next full minute. */
+  | { readonly minute: number };
 
 export interface Story {
   readonly name: string;
@@ -42,6 +44,7 @@ export interface Stage {
 
 /** How long a step has at least; longer than any controller's own delays, shorter than their backoffs. */
 const STEP_MS = 1_000;
+const MINUTE_MS = 60_000;
 
 interface Look {
   readonly pods: readonly Pod[];
@@ -55,15 +58,17 @@ export async function tell(stage: Stage, { name, steps }: Story): Promise<readon
   const told: string[][] = [];
   for (const step of steps) {
     const said = await teller.act(step);
-    const ms = "wait" in step ? step.wait : STEP_MS;
+    const ms = "wait" in step ? step.wait : "minute" in step ? await teller.until(step) : STEP_MS;
     await stage.settle(ms, async () => (await teller.look()).lines.join("\n"));
     told.push([...said, ...(await teller.look()).lines]);
   }
   return told;
 }
 
+/** A Job that is named after the minute of its making. */
+const TIMED_NAME = /\bweb-\d{8}\b/g;
 /** A generated pod name; those of StatefulSets are not. And a set that is gone, of which no image is known. */
-const RANDOM_NAME = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
+const RANDOM_NAME = /\bweb-(?:\d{8}-)?[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
 const GONE_SET = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g;
 
 const APPS = ["deployments", "replicasets", "statefulsets", "daemonsets", "controllerrevisions"];
@@ -123,6 +128,11 @@ class Teller {
     return [];
   }
 
+  /** How long it is until a time of the clock. */
+  async until({ minute }: { readonly minute: number }): Promise<number> {
+    return MINUTE_MS - ((await this.#now()) % MINUTE_MS) + minute;
+  }
+
   async look(): Promise<Look> {
     const pods = await this.#pods();
     const objects = await Promise.all([
@@ -131,6 +141,7 @@ class Teller {
         this.#list(`/apis/batch/v1/namespaces/${this.#namespace}/${plural}`),
       ),
       this.#list(`/apis/policy/v1/namespaces/${this.#namespace}/poddisruptionbudgets`),
+      this.#list(this.#path("persistentvolumeclaims")),
     ]);
     const names = new Map<string, string>();
     for (const [at, list] of objects.entries())
@@ -144,7 +155,7 @@ class Teller {
     const plain = (text: string): string => {
       let result = text;
       for (const [from, to] of names) result = result.replaceAll(from, to);
-      return result.replace(GONE_SET, "web@gone");
+      return result.replace(TIMED_NAME, "web-MINUTE").replace(GONE_SET, "web@gone");
     };
     const lines = [
       ...objects.flat().map((one) => plain(lineOf(one))),
@@ -394,10 +405,16 @@ function lineOf(object: KubeObject): string {
   return `${kind} ${metadata.name} ${JSON.stringify(said)}`;
 }
 
+/** The Jobs of a CronJob that run, counted. */
+function withCounts(status: Record<string, unknown>): Record<string, unknown> {
+  const { active } = status;
+  return Array.isArray(active) ? { ...status, active: active.length } : status;
+}
+
 /** Without times, with its fields and conditions in order. */
 function statusOf(status: Record<string, unknown>): object {
   const { conditions, ...rest } = status as { conditions?: readonly Condition[] };
-  const fields = Object.entries(rest)
+  const fields = Object.entries(withCounts(rest))
     .filter(([key]) => !/Time$/.test(key) && key !== "disruptedPods")
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const all = [...(conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1));

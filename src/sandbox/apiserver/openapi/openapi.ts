@@ -135,6 +135,17 @@ function groupOf(key: string): string {
   return key.startsWith("api/") ? "" : (key.split("/")[1] ?? "");
 }
 
+/** What v2 calls a string because it has no word for either-or. */
+const V3_TYPES: Readonly<Record<string, unknown>> = {
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": {
+    oneOf: [{ type: "string" }, { type: "number" }],
+  },
+  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+    format: "int-or-string",
+    oneOf: [{ type: "integer" }, { type: "string" }],
+  },
+};
+
 function v3Document(registry: Registry, key: string): Record<string, unknown> | undefined {
   const isFixed = isBuiltinGroup(groupOf(key));
   const kept = isFixed ? builtinV3 : documentsOf(registry).v3;
@@ -153,7 +164,7 @@ function v3Document(registry: Registry, key: string): Record<string, unknown> | 
   const roots = isBuiltinGroup(first.group) ? rootsOf(all, first) : Object.keys(own);
   const schemas: Record<string, unknown> = {};
   for (const name of [...reachable([...roots, OBJECT_META, LIST_META], all)].sort()) {
-    schemas[name] = withComponentRefs(all[name]);
+    schemas[name] = V3_TYPES[name] ?? withComponentRefs(all[name]);
   }
   const document = {
     openapi: "3.0.0",

@@ -36,6 +36,12 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
   return definitions;
 }
 
+/** Answers about these carry a warning. */
+const DEPRECATED: Readonly<Record<string, string>> = {
+  "/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
+  "/Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+};
+
 function define(group: string, version: string, resource: BuiltinResource): ResourceDefinition {
   const { kind, plural } = resource;
   const schema = builtinKindSchema(group, version, kind) ?? {};
@@ -58,7 +64,8 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
     schema,
     hasStatus,
     scale: subresources.some(({ name }) => name === "scale") ? SCALE : undefined,
-    warning: undefined,
+    warning: DEPRECATED[`${group}/${kind}`],
+    ...(rules.innerAnnotation === undefined ? {} : { innerAnnotation: rules.innerAnnotation }),
     columns: columnsOf(resource),
     subresources,
     prune: (object) => decodeBuiltin(schema, object),

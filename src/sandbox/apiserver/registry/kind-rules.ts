@@ -20,6 +20,8 @@ export interface KindRules {
   /** What the schema cannot say. `current` is set on update. */
   readonly validate?: (object: Raw, current: Raw | undefined) => FieldError[];
   readonly names?: NameGrammar;
+  /** See ResourceDefinition. */
+  readonly innerAnnotation?: string;
   /** A status sent with the first write is kept (Node); otherwise it starts as `initialStatus`. */
   readonly keepsStatusOnCreate?: boolean;
 }

@@ -140,6 +140,7 @@ export const STATEFUL_SET_RULES: KindRules = {
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
 export const DAEMON_SET_RULES: KindRules = {
+  innerAnnotation: TEMPLATE_GENERATION,
   prepareUpdate(daemonSet, current) {
     const before = Number(current.metadata?.annotations?.[TEMPLATE_GENERATION] ?? 0);
     const same = deepEqual(daemonSet.spec?.template, current.spec?.template);

@@ -226,6 +226,12 @@ export const bindingCells: Cells = (binding, nowMs) => {
   ];
 };
 
+export const componentCells: Cells = ({ metadata, conditions = [] }) => {
+  const { status, message = "", error = "" } = conditions[0] ?? {};
+  const health = status === "True" ? "Healthy" : status === "False" ? "Unhealthy" : "Unknown";
+  return [metadata.name, health, message, error];
+};
+
 export const quotaCells: Cells = (quota, nowMs) => {
   const { hard = {}, used = {} } = quota.status ?? {};
   const list = (isLimit: boolean): string =>

@@ -1,0 +1,91 @@
+/**
+ * Volumes and claims that are being deleted stay while they are in use: admission gave each a finalizer, which is
+ * taken off here once no pod on a node mounts the claim, or once no claim is bound to the volume.
+ * upstream: kubernetes pkg/controller/volume/pvcprotection, pvprotection
+ */
+import {
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolumeClaim,
+} from "../../apis/core/kinds.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  source,
+} from "../../kube/controller.ts";
+import { removeFinalizer } from "../../kube/finalizer.ts";
+import { type PartDeps, podMirror } from "../parts.ts";
+
+const CLAIM_PROTECTION = "kubernetes.io/pvc-protection";
+const VOLUME_PROTECTION = "kubernetes.io/pv-protection";
+
+export function volumeProtectionController(deps: PartDeps): Controller {
+  const { kube, mirrors } = deps;
+  const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);
+  const volumes = mirrors.of(PERSISTENT_VOLUME);
+  const pods = podMirror(mirrors);
+
+  async function reconcile({ kind, namespace, name }: Request): Promise<Outcome> {
+    if (kind === "PersistentVolume") {
+      const volume = volumes.get(name);
+      if (volume?.metadata.deletionTimestamp !== undefined && volume.status?.phase !== "Bound")
+        await removeFinalizer(kube, PERSISTENT_VOLUME, volume, VOLUME_PROTECTION);
+      return AWAIT_CHANGE;
+    }
+    const claim = claims.get(`${namespace}/${name}`);
+    if (claim?.metadata.deletionTimestamp !== undefined && !isMounted(claim))
+      await removeFinalizer(kube, PERSISTENT_VOLUME_CLAIM, claim, CLAIM_PROTECTION);
+    return AWAIT_CHANGE;
+  }
+
+  /** A pod that is on no node yet does not count: no kubelet will start it with a claim that goes. */
+  function isMounted({ metadata }: PersistentVolumeClaim): boolean {
+    return pods
+      .list()
+      .some(
+        (pod) =>
+          pod.metadata.namespace === metadata.namespace &&
+          (pod.spec.nodeName ?? "") !== "" &&
+          claimNames(pod).includes(metadata.name),
+      );
+  }
+
+  return {
+    name: "volume-protection",
+    watches: [
+      source(PERSISTENT_VOLUME_CLAIM, ({ metadata }, event) =>
+        event === "removed" || metadata.deletionTimestamp === undefined
+          ? []
+          : [{ kind: "PersistentVolumeClaim", namespace: metadata.namespace, name: metadata.name }],
+      ),
+      source(PERSISTENT_VOLUME, ({ metadata }, event) =>
+        event === "removed" || metadata.deletionTimestamp === undefined
+          ? []
+          : [{ kind: "PersistentVolume", name: metadata.name }],
+      ),
+      source(POD, (pod, event) =>
+        event === "removed"
+          ? claimNames(pod).map((name) => ({
+              kind: "PersistentVolumeClaim",
+              namespace: pod.metadata.namespace,
+              name,
+            }))
+          : [],
+      ),
+    ],
+    concurrency: 1,
+    reconcile,
+  };
+}
+
+/** Claims that the pod's volumes name, or stand for. */
+function claimNames({ metadata, spec }: Pod): readonly string[] {
+  return (spec.volumes ?? []).flatMap((volume) => {
+    if (volume.ephemeral !== undefined) return [`${metadata.name}-${volume.name}`];
+    const { claimName } = volume.persistentVolumeClaim ?? {};
+    return claimName === undefined ? [] : [claimName];
+  });
+}
