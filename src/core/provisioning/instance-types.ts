@@ -43,8 +43,8 @@ interface ResourceColumn {
   readonly rows: Bits;
 }
 
-/** Types by what machines of them have of a resource, most first. */
-interface CapacityColumn {
+/** Types in order: by what machines of them have of a resource, most first; by price, least first. */
+interface OrderedColumn {
   readonly order: readonly number[];
   readonly amounts: readonly number[];
 }
@@ -68,7 +68,7 @@ interface Sheet {
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
   readonly resources: Map<string, ResourceColumn>;
-  readonly capacities: Map<string, CapacityColumn>;
+  readonly capacities: Map<string, OrderedColumn>;
   readonly offeringKeys: ReadonlySet<string>;
 }
 
@@ -112,6 +112,8 @@ export class TypeTable {
   readonly #byRequirement = new Map<Requirement, Bits>();
   readonly #bySet: Bits[] = [];
   readonly #offered = new Map<SetId, Bits>();
+  readonly #offeringPart = new Map<SetId, SetId>();
+  readonly #prices = new Map<SetId, OrderedColumn>();
   readonly #open = new Map<SetId, Bits>();
   readonly #reserved = new Map<SetId, readonly (readonly string[])[]>();
   /** For pods alone, once daemons have theirs. */
@@ -173,12 +175,10 @@ export class TypeTable {
    * Types with an available offering that the set allows. Depends on the offerings' labels only.
    */
   offered(set: SetId): Bits {
-    const all = [...this.#space.get(set).all()];
-    const relevant = Requirements.of(all.filter((one) => this.#sheet.offeringKeys.has(one.key)));
-    const id = this.#space.intern(relevant);
+    const id = this.#aboutOfferings(set);
     let bits = this.#offered.get(id);
     if (bits === undefined) {
-      bits = this.offerings.offered(relevant);
+      bits = this.offerings.offered(this.#space.get(id));
       this.#offered.set(id, bits);
     }
     return bits;
@@ -192,6 +192,24 @@ export class TypeTable {
       this.#open.set(set, bits);
     }
     return bits;
+  }
+
+  /** The price of the cheapest offering that types in `bits` have under the set, in micro-dollars. */
+  leastPrice(bits: Bits, set: SetId): number {
+    const id = this.#aboutOfferings(set);
+    let column = this.#prices.get(id);
+    if (column === undefined) {
+      const amounts = this.offerings
+        .cheapest(this.#space.get(id))
+        .map((offering) => offering?.priceMicroUsd ?? Number.POSITIVE_INFINITY);
+      const order = [...amounts.keys()].sort(
+        (a, b) => (amounts[a] as number) - (amounts[b] as number),
+      );
+      column = { order, amounts: order.map((index) => amounts[index] as number) };
+      this.#prices.set(id, column);
+    }
+    const at = column.order.findIndex((index) => hasBit(bits, index));
+    return column.amounts[at] ?? Number.POSITIVE_INFINITY;
   }
 
   /** Ids of the reservations that types in `bits` could be launched into under the set, ascending. */
@@ -281,6 +299,18 @@ export class TypeTable {
     return values.sort();
   }
 
+  /** The part of a set that is about labels of offerings. */
+  #aboutOfferings(set: SetId): SetId {
+    let id = this.#offeringPart.get(set);
+    if (id === undefined) {
+      const all = [...this.#space.get(set).all()];
+      const relevant = all.filter((one) => this.#sheet.offeringKeys.has(one.key));
+      id = this.#space.intern(Requirements.of(relevant));
+      this.#offeringPart.set(set, id);
+    }
+    return id;
+  }
+
   #nonNegative(): Bits {
     const bits = noBits(this.size);
     this.#allocatable.forEach((amounts, index) => {
@@ -328,7 +358,7 @@ export class TypeTable {
     return column;
   }
 
-  #capacity(name: string): CapacityColumn {
+  #capacity(name: string): OrderedColumn {
     let column = this.#sheet.capacities.get(name);
     if (column === undefined) {
       const amountOf = (index: number) => this.types[index]?.capacity[name] ?? 0;

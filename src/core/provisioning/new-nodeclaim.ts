@@ -79,8 +79,9 @@ export class NewNodeClaim implements Place {
   #attached: VolumeUsage = NOTHING_ATTACHED;
   /** Groups that will count pods here once the label they look at is settled. */
   #uncounted: TopologyGroup[] = [];
-  /** What the node would be, while topology is asked about it. */
+  /** What the node would be, while topology is asked about it: the set and the types. */
   #considered: SetId | undefined;
+  #consideredTypes: Bits | undefined;
   /** Topology had a way, but no type for it. */
   #typesFell = false;
   /** Why the last trial waits for reservations. */
@@ -107,6 +108,17 @@ export class NewNodeClaim implements Place {
   canMeet(requirements: Requirements): boolean {
     const { space } = this.#context;
     return space.join(this.#considered ?? this.set, space.intern(requirements)) !== undefined;
+  }
+
+  /** With the pod that topology is asked about on it. */
+  leastPrice(key: string, value: string): number {
+    const { table } = this.template;
+    const set = this.#context.space.narrow(this.#considered ?? this.set, key, [value]);
+    if (set === undefined) return Number.POSITIVE_INFINITY;
+    return table.leastPrice(
+      intersectionOf(this.#consideredTypes ?? this.types, table.compatible(set)),
+      set,
+    );
   }
 
   /** Whether the variant could go here, and what the node would then be. Changes nothing. */
@@ -190,7 +202,7 @@ export class NewNodeClaim implements Place {
   /** Hosts first: they narrow nothing. The rest may, so each choice is tried with the others. */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
     for (const rule of variant.hostRules) {
-      if (this.#options(rule, variant, set).length > 0) continue;
+      if (this.#options(rule, variant, set, types).length > 0) continue;
       return isPermanent(rule.group) ? NEVER : NOT_NOW;
     }
     const narrowing = variant.narrowingRules;
@@ -219,7 +231,7 @@ export class NewNodeClaim implements Place {
       if (fit === undefined) this.#typesFell = true;
       return fit;
     }
-    for (const values of this.#options(rule, variant, set)) {
+    for (const values of this.#options(rule, variant, set, types)) {
       const { space } = this.#context;
       const narrowed = values === undefined ? set : space.narrow(set, rule.group.key, values);
       if (narrowed === undefined) continue;
@@ -234,11 +246,13 @@ export class NewNodeClaim implements Place {
     return undefined;
   }
 
-  #options(rule: Rule, variant: Variant, set: SetId): readonly Narrowing[] {
+  #options(rule: Rule, variant: Variant, set: SetId, types: Bits): readonly Narrowing[] {
     this.#considered = set;
+    this.#consideredTypes = types;
     const podDomains = variant.strict.get(rule.group.key);
     const options = this.#context.topology.options(rule.group, this, rule.self, podDomains);
     this.#considered = undefined;
+    this.#consideredTypes = undefined;
     return options;
   }
 

@@ -143,6 +143,27 @@ describe("solve", () => {
     expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | any zone | m-2x"]);
   });
 
+  it("comes back to a required term that only a preference kept the pod from", () => {
+    const inZone = (zone: string) => ({
+      matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }],
+    });
+    const spec = {
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [inZone("zone-a"), inZone("mars")],
+          },
+        },
+        podAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, podAffinityTerm: term(ZONE, "nobody") },
+          ],
+        },
+      },
+    };
+    expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | zone-a | m-2x"]);
+  });
+
   it("tolerates PreferNoSchedule only when nothing else is left", () => {
     const tainted = {
       name: "tainted",
@@ -163,6 +184,18 @@ describe("solve", () => {
       "default: pod-1 | zone-b | m-2x",
       "default: pod-2 | zone-c | m-2x",
     ]);
+  });
+
+  it("begins with the cheapest of the domains that are equally empty", () => {
+    const CAPACITY_TYPE = "karpenter.sh/capacity-type";
+    const types = (lists: SchedulingResult) =>
+      lists.newClaims.map(({ cheapest }) => cheapest.capacityType);
+    expect(types(solve(schedulingInput({ pods: pods(2, spread(CAPACITY_TYPE)) })))).toEqual([
+      "spot",
+      "on-demand",
+    ]);
+    const one = pods(1, { labels: { app: "web" }, spec: antiAffinity(CAPACITY_TYPE, "web") });
+    expect(types(solve(schedulingInput({ pods: one })))).toEqual(["spot"]);
   });
 
   it("counts running pods in the spread", () => {

@@ -58,6 +58,8 @@ export interface Place {
   readonly taints: readonly Taint[];
   /** What the label can still be there; undefined = the node does not have it and never will. */
   domains(key: string): Requirement | undefined;
+  /** What a planned node costs at the least where the label has this value; nodes that are there: absent. */
+  leastPrice?(key: string, value: string): number;
   /** Whether the node is, or can become, one that meets the requirements. */
   canMeet(requirements: Requirements): boolean;
 }
@@ -99,7 +101,7 @@ export function reachable(
 }
 
 /**
- * Domains that keep the skew, the emptiest first. A new node may always be made, so the smallest
+ * Domains that keep the skew, the emptiest first, of those the cheapest. A new node may always be made, so the smallest
  * count is over all domains the pod may use, not only those this node can be in; and over those with a
  * node that the rule looks at, though the pod may not use it.
  */
@@ -108,6 +110,7 @@ export function spreadOptions(
   self: boolean,
   podDomains: Requirement,
   node: Requirement,
+  place: Place,
 ): readonly Narrowing[] {
   let least = Number.POSITIVE_INFINITY;
   let usable = 0;
@@ -124,9 +127,17 @@ export function spreadOptions(
   }
   if (domains.length > 1) {
     const count = (domain: string) => group.counts.get(domain) as number;
-    domains.sort((a, b) => count(a) - count(b) || (a < b ? -1 : 1));
+    const ordered = cheapestFirst(group.key, domains.sort(), place);
+    return ordered.sort((a, b) => count(a) - count(b)).map((domain) => [domain]);
   }
   return domains.map((domain) => [domain]);
+}
+
+/** Domains that are as good as each other, those in which the planned node costs least first. */
+export function cheapestFirst(key: string, domains: string[], place: Place): string[] {
+  if (domains.length < 2 || place.leastPrice === undefined) return domains;
+  const prices = new Map(domains.map((one) => [one, place.leastPrice?.(key, one) as number]));
+  return domains.sort((a, b) => (prices.get(a) as number) - (prices.get(b) as number));
 }
 
 /**

@@ -18,6 +18,7 @@ import type { Template } from "./pool-template.ts";
 import {
   ANY_NODE,
   anyCounted,
+  cheapestFirst,
   closesHosts,
   eligible,
   keepsAway,
@@ -299,16 +300,16 @@ export class Topology {
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
-    if (group.type === "spread") return spreadOptions(group, self, podDomains, node);
+    if (group.type === "spread") return spreadOptions(group, self, podDomains, node, place);
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
       if (taken.length > 0) return [taken];
       const first = self && !anyCounted(group);
-      return first ? empty.map((domain) => [domain]) : [];
+      return first ? cheapestFirst(group.key, empty, place).map((domain) => [domain]) : [];
     }
     if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
     if (group.inverse) return empty.length > 0 ? [empty] : [];
-    return empty.map((domain) => [domain]);
+    return cheapestFirst(group.key, empty, place).map((domain) => [domain]);
   }
 
   /** Upstream's sentence for a group that cannot be satisfied. */
