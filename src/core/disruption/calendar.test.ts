@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { nextAllowed, windowOf } from "./calendar.ts";
+import { nextAllowed, standingOf, windowOf } from "./calendar.ts";
 
 const at = (text: string) => fromRfc3339(text) as number;
 
@@ -87,5 +87,47 @@ describe("the next allowed disruption", () => {
     expect(next(closed(10), 0, closed(13))).toBe("2026-01-05T17:00:00Z");
     expect(next([], 0, [{ nodes: "0" }])).toBe("never");
     expect(next([{ nodes: "10%" }], 1, [{ nodes: "50%" }])).toBe("busy");
+  });
+});
+
+describe("what a pool says of its budgets", () => {
+  const NOON = at("2026-01-05T12:00:00Z");
+  const byDay = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
+  const held = (budgets: readonly Budget[], cluster: readonly Budget[] = [], paused?: string) =>
+    standingOf(budgets, cluster, paused, NOON).held;
+
+  it("is nothing while all may be disrupted, and until when that holds", () => {
+    expect(held([{ nodes: "10%" }])).toBeUndefined();
+    const nightly = { ...byDay, schedule: "0 22 * * *" };
+    expect(standingOf([nightly], [], undefined, NOON)).toEqual({
+      held: undefined,
+      changesAtMs: at("2026-01-05T22:00:00Z"),
+    });
+  });
+
+  it("is when the next disruption is allowed, by reason where that differs", () => {
+    const message = "next allowed disruption: 2026-01-05T17:00:00Z";
+    expect(held([byDay])).toEqual({ status: "False", reason: "Budgets", message });
+    expect(held([], [byDay])).toEqual({ status: "False", reason: "Budgets", message });
+    expect(held([{ ...byDay, reasons: ["Drifted"] }])).toEqual({
+      status: "True",
+      reason: "Budgets",
+      message: `Empty: allowed now; Drifted: ${message}; Underutilized: allowed now`,
+    });
+    expect(held([{ nodes: "0" }])).toMatchObject({
+      status: "False",
+      message: expect.stringContaining("no window"),
+    });
+  });
+
+  it("is a pause, or the budget that cannot be read", () => {
+    expect(held([byDay], [], "paused by hand")).toMatchObject({
+      reason: "Paused",
+      message: "paused by hand",
+    });
+    expect(held([{ nodes: "few" }])).toMatchObject({
+      reason: "BudgetNotReadable",
+      message: 'spec.disruption.budgets[0].nodes: "few" is neither a count nor a percentage',
+    });
   });
 });

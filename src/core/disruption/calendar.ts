@@ -3,9 +3,10 @@
  * people; decisions only ask what holds now (budgets.ts).
  */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { allowedDisruptions } from "./budgets.ts";
+import { allowedDisruptions, brokenBudget } from "./budgets.ts";
 import type { CommandReason } from "./command.ts";
 
 export interface Window {
@@ -89,4 +90,59 @@ function stateAt(
 function nextChange(budgets: readonly Budget[], nowMs: number): number | undefined {
   const changes = budgets.flatMap((budget) => windowOf(budget, nowMs)?.changesAtMs ?? []);
   return changes.length === 0 ? undefined : Math.min(...changes);
+}
+
+/** What a pool's budgets say to whoever looks at it, where they hold anything up. */
+export interface Standing {
+  /** Undefined: all reasons may disrupt now, as far as budgets and pauses go. */
+  readonly held:
+    | {
+        /** `True`: some reasons may, others may not. */
+        readonly status: "True" | "False";
+        readonly reason: "Paused" | "BudgetNotReadable" | "Budgets";
+        readonly message: string;
+      }
+    | undefined;
+  /** When a window opens or closes next; absent: never. */
+  readonly changesAtMs?: number;
+}
+
+const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
+
+/**
+ * Nodes that are down now do not count: windows are told, not what is used up for a moment. `paused`: why
+ * nothing is disrupted at all.
+ */
+export function standingOf(
+  budgets: readonly Budget[],
+  clusterBudgets: readonly Budget[],
+  paused: string | undefined,
+  nowMs: number,
+): Standing {
+  if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
+  // Of one node every share but none is one.
+  const all = [budgets, clusterBudgets].map((one) => ({ budgets: one, nodes: 1, disrupting: 0 }));
+  const changesAtMs = nextChange([...budgets, ...clusterBudgets], nowMs);
+  const changes = changesAtMs === undefined ? {} : { changesAtMs };
+  const next = REASONS.map((reason) => ({ reason, ...nextAllowed(all, reason, nowMs) }));
+  if (next.some(({ when }) => when === "broken")) {
+    const message =
+      brokenBudget(budgets, nowMs) ??
+      `disruption-budgets: ${brokenBudget(clusterBudgets, nowMs, "budgets")}`;
+    return { held: { status: "False", reason: "BudgetNotReadable", message }, ...changes };
+  }
+  if (next.every(({ when }) => when === "now")) return { held: undefined, ...changes };
+  const status = next.some(({ when }) => when === "now") ? "True" : "False";
+  const told = next.map(({ reason, ...one }) => [reason, inWords(one)] as const);
+  const [first, ...others] = [...new Set(told.map(([, text]) => text))] as [string, ...string[]];
+  const message =
+    others.length === 0 ? first : told.map(([reason, text]) => `${reason}: ${text}`).join("; ");
+  return { held: { status, reason: "Budgets", message }, ...changes };
+}
+
+function inWords(next: NextAllowed): string {
+  if (next.when === "at") return `next allowed disruption: ${toRfc3339(next.atMs)}`;
+  return next.when === "now"
+    ? "allowed now"
+    : "budgets allow none, and no window of theirs ends that";
 }

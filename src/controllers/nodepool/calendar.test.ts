@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { nodePool } from "../../testing/builders.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { nodePoolCalendar } from "./calendar.ts";
+
+const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+const HOUR_MS = 60 * 60_000;
+
+const standing = (world: FakeWorld) =>
+  condition(world.api.find(NODE_POOL, "default") as NodePool, "DisruptionAllowed");
+
+describe("the condition DisruptionAllowed", () => {
+  it("comes with a window that allows nothing, says when the next disruption is allowed, and goes with it", async () => {
+    const world = fakeWorld();
+    const opens = new Date(world.clock.now() + HOUR_MS);
+    const schedule = `${opens.getUTCMinutes()} ${opens.getUTCHours()} * * *`;
+    const budgets = [{ nodes: "10%" }, { nodes: "0", schedule, duration: "2h" }];
+    const disruption = {
+      consolidationPolicy: "WhenEmpty" as const,
+      consolidateAfter: "0s",
+      budgets,
+    };
+    const pool = nodePool({ spec: { disruption }, template: { nodeClassRef: CLASS_REF } });
+    await world.api.create(NODE_POOL, pool);
+    await world.run(nodePoolCalendar(world));
+    await world.clock.advance(1_000);
+    expect(standing(world)).toBeUndefined();
+    await world.clock.advance(HOUR_MS);
+    const hitMs = Math.floor(opens.getTime() / 60_000) * 60_000;
+    expect(standing(world)).toMatchObject({
+      status: "False",
+      reason: "Budgets",
+      message: `next allowed disruption: ${toRfc3339(hitMs + 2 * HOUR_MS)}`,
+    });
+    await world.clock.advance(2 * HOUR_MS);
+    expect(standing(world)).toBeUndefined();
+    await world.stop();
+  });
+
+  it("tells of a pause in the whole cluster", async () => {
+    const world = fakeWorld({ pauseDisruption: true });
+    await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef: CLASS_REF } }));
+    await world.run(nodePoolCalendar(world));
+    await world.clock.advance(1_000);
+    expect(standing(world)).toMatchObject({ status: "False", reason: "Paused" });
+    await world.stop();
+  });
+});
