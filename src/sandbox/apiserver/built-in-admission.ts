@@ -1,11 +1,12 @@
 /**
  * The admission plugins of kube-apiserver that a cluster without options runs and that users notice:
- * Priority, DefaultTolerationSeconds, ServiceAccount (only the name), StorageObjectInUseProtection, TaintNodesByCondition (the taint of new
+ * Priority, DefaultTolerationSeconds, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition (the taint of new
  * nodes) and the protection of kube-system's namespaces and of the system priority classes.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Admission } from "./admission-request.ts";
 import type { Call } from "./engine.ts";
+import { withServiceAccount } from "./service-account-admission.ts";
 import { forbidden } from "./status.ts";
 
 interface Toleration {
@@ -27,7 +28,6 @@ interface PodShape extends KubeObject {
     readonly preemptionPolicy?: string;
     readonly tolerations?: readonly Toleration[];
     readonly serviceAccountName?: string;
-    readonly serviceAccount?: string;
   };
 }
 
@@ -54,7 +54,7 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
     if (pod.spec === undefined || pod.spec === null) return pod;
     const tolerating = withDefaultTolerations(pod);
     return admission.operation === "CREATE"
-      ? withServiceAccount(withPriority(call, tolerating))
+      ? withServiceAccount(call.engine.store, withPriority(call, tolerating))
       : tolerating;
   }
   const protection = PROTECTED[definition.storageKey];
@@ -142,11 +142,4 @@ function withDefaultTolerations(pod: PodShape): PodShape {
     tolerationSeconds: DEFAULT_TOLERATION_SECONDS,
   }));
   return { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, ...added] } };
-}
-
-function withServiceAccount(pod: PodShape): PodShape {
-  // Mirror pods belong to a kubelet, not to an account.
-  if (pod.metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined) return pod;
-  const name = pod.spec?.serviceAccountName || "default";
-  return { ...pod, spec: { ...pod.spec, serviceAccountName: name, serviceAccount: name } };
 }
