@@ -24,6 +24,7 @@ import { lifecycle } from "./nodeclaim/lifecycle/controller.ts";
 import { podEvents } from "./nodeclaim/podevents.ts";
 import { nodeOverlay } from "./nodeoverlay/controller.ts";
 import { Overlays, overlaidCloud } from "./nodeoverlay/overlays.ts";
+import { nodePoolCalendar } from "./nodepool/calendar.ts";
 import { nodePoolCounter } from "./nodepool/counter.ts";
 import { nodePoolHash } from "./nodepool/hash.ts";
 import { nodePoolReadiness } from "./nodepool/readiness.ts";
@@ -77,6 +78,7 @@ export function allControllers(given: World): readonly Controller[] {
     nodePoolReadiness(world),
     registrationHealth(world, tracker),
     nodePoolCounter(world),
+    nodePoolCalendar(world),
     unusedFields(world),
     /** Prices and capacities as overlays make them. */
     ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),
