@@ -3,7 +3,7 @@
  * Labels are merged, taints replaced, the rest of the user's settings kept as they are.
  * upstream: amifamily/bootstrap/bottlerocket.go
  */
-import { parse, stringify } from "smol-toml";
+import { parse, stringify, TomlError } from "smol-toml";
 import { isObject } from "../../../base/json.ts";
 import { describeError, UserDataError } from "../errors.ts";
 import { type Bootstrap, dnsServers, durations, nodeLabels, nodeTaints } from "./bootstrap.ts";
@@ -52,9 +52,15 @@ function parseToml(text: string | undefined): Table {
     return parse(text) as Table;
   } catch (error) {
     throw new UserDataError(
-      `parsing custom user data: spec.userData must be TOML for amiFamily Bottlerocket: ${describeError(error).trim()}`,
+      `parsing custom user data: spec.userData must be TOML for amiFamily Bottlerocket: ${tomlProblem(error)}`,
     );
   }
+}
+
+/** Without the lines that the parser shows: there may be secrets in them. */
+function tomlProblem(error: unknown): string {
+  const what = describeError(error).split("\n")[0] as string;
+  return error instanceof TomlError ? `line ${error.line}, column ${error.column}: ${what}` : what;
 }
 
 /** The table under `key`, made when missing. */
