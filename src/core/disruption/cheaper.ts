@@ -5,7 +5,7 @@
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { cheapestOffering, worstLaunchPriceMicroUsd } from "../cloudprovider/offerings.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { allows, oneOf, type Requirement } from "../scheduling/requirement.ts";
@@ -16,6 +16,7 @@ import type { Candidate } from "./candidates.ts";
 const MIN_SPOT_TYPES = 15;
 
 const SPOT_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["spot"])]);
+const ON_DEMAND_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["on-demand"])]);
 
 export const NOT_CHEAPER = "Can't replace with a cheaper node";
 
@@ -30,16 +31,16 @@ export function cheaperPlan(
 ): Cheaper {
   // Nor is any type that it names: the cheapest stands first.
   if (plan.cheapest.priceMicroUsd >= priceMicroUsd) return { message: NOT_CHEAPER };
-  const requirements = Requirements.fromSpecs(plan.requirements);
-  const capacityType = requirements.get(CAPACITY_TYPE_LABEL_KEY);
-  const mayBeSpot = allows(capacityType, "spot") && isOffered(plan, requirements, "spot");
+  const terms = termsOf(plan);
+  const capacityType = terms.requirements.get(CAPACITY_TYPE_LABEL_KEY);
+  const mayBeSpot = allows(capacityType, "spot") && isOffered(plan, terms.spot);
   if (mayBeSpot && candidates.every((one) => one.capacityType === "spot"))
     return spotForSpot(plan, candidates, priceMicroUsd, spotToSpot);
-  const cheaper = keepCheaper(plan, requirements, priceMicroUsd);
+  const cheaper = keepCheaper(plan, terms, priceMicroUsd);
   if ("message" in cheaper || !mayBeSpot) return cheaper;
   // Else a spot launch that fails could become an on-demand one that costs more than what went.
-  const onDemandToo = isOffered(cheaper.plan, requirements, "on-demand");
-  return onDemandToo ? narrowed(cheaper.plan, requirements.and(SPOT_ONLY)) : cheaper;
+  const onDemandToo = isOffered(cheaper.plan, terms.onDemand);
+  return onDemandToo ? narrowed(cheaper.plan, terms.spot) : cheaper;
 }
 
 function spotForSpot(
@@ -53,8 +54,8 @@ function spotForSpot(
       "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
     return { message };
   }
-  const requirements = Requirements.fromSpecs(plan.requirements).and(SPOT_ONLY);
-  const cheaper = keepCheaper(plan, requirements, priceMicroUsd);
+  const { spot } = termsOf(plan);
+  const cheaper = keepCheaper(plan, spot, priceMicroUsd);
   if ("message" in cheaper || candidates.length > 1) return cheaper;
   const { instanceTypes } = cheaper.plan;
   if (instanceTypes.length < MIN_SPOT_TYPES) {
@@ -65,7 +66,7 @@ function spotForSpot(
   }
   // No more than these: the node would else be replaced again by the next cheaper one.
   let count = MIN_SPOT_TYPES;
-  const lacks = () => missingValues(requirements, instanceTypes.slice(0, count)) !== undefined;
+  const lacks = () => missingValues(spot.requirements, instanceTypes.slice(0, count)) !== undefined;
   while (count < instanceTypes.length && lacks()) count++;
   return { plan: { ...cheaper.plan, instanceTypes: instanceTypes.slice(0, count) } };
 }
@@ -80,29 +81,23 @@ export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candid
     .filter(({ instanceType }) => instanceType !== undefined && offered.has(instanceType.name))
     .map(({ priceMicroUsd }) => priceMicroUsd);
   if (shared.length === 0) return { plan };
-  return keepCheaper(plan, Requirements.fromSpecs(plan.requirements), Math.min(...shared));
+  return keepCheaper(plan, termsOf(plan), Math.min(...shared));
 }
 
-function keepCheaper(
-  plan: PlannedClaim,
-  requirements: Requirements,
-  belowMicroUsd: number,
-): Cheaper {
-  const types = plan.instanceTypes.filter(
-    (type) => worstLaunchPriceMicroUsd(type, requirements) < belowMicroUsd,
-  );
+function keepCheaper(plan: PlannedClaim, terms: PricedTerms, belowMicroUsd: number): Cheaper {
+  const types = plan.instanceTypes.filter((type) => terms.worstMicroUsd(type) < belowMicroUsd);
   if (types.length === 0) return { message: NOT_CHEAPER };
-  const missing = missingValues(requirements, types);
+  const missing = missingValues(terms.requirements, types);
   if (missing !== undefined && !plan.minValuesRelaxed)
     return { message: `Filtering by price: ${missing}` };
-  return narrowed({ ...plan, instanceTypes: types }, requirements);
+  return narrowed({ ...plan, instanceTypes: types }, terms);
 }
 
 /** The plan under these requirements: types by price anew, and the cheapest of them. */
-function narrowed(plan: PlannedClaim, requirements: Requirements): Cheaper {
+function narrowed(plan: PlannedClaim, terms: PricedTerms): Cheaper {
   const priced = plan.instanceTypes
     .flatMap((type) => {
-      const offering = cheapestOffering(type, requirements);
+      const offering = terms.cheapest(type);
       return offering === undefined ? [] : [{ type, offering }];
     })
     .sort(
@@ -115,20 +110,65 @@ function narrowed(plan: PlannedClaim, requirements: Requirements): Cheaper {
   return {
     plan: {
       ...plan,
-      requirements: requirements.specs(),
+      requirements: terms.specs,
       instanceTypes: priced.map(({ type }) => type),
       cheapest: { instanceType: first.type.name, zone, capacityType, priceMicroUsd },
     },
   };
 }
 
-function isOffered(
-  { instanceTypes }: PlannedClaim,
-  requirements: Requirements,
-  capacityType: "spot" | "on-demand",
-): boolean {
-  const only = requirements.and(Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, [capacityType])]));
-  return instanceTypes.some((type) => cheapestOffering(type, only) !== undefined);
+function isOffered({ instanceTypes }: PlannedClaim, terms: PricedTerms): boolean {
+  return instanceTypes.some((type) => terms.cheapest(type) !== undefined);
+}
+
+/** What a launch may be, and what each type then costs: worked out once a type. */
+interface PricedTerms {
+  readonly requirements: Requirements;
+  readonly specs: PlannedClaim["requirements"];
+  /** Undefined: it cannot be launched. */
+  readonly cheapest: (type: InstanceType) => Offering | undefined;
+  readonly worstMicroUsd: (type: InstanceType) => number;
+}
+
+interface LaunchTerms extends PricedTerms {
+  readonly spot: PricedTerms;
+  readonly onDemand: PricedTerms;
+}
+
+/** Plans of one kind have the very same list of requirements: a sweep makes thousands of them. */
+const termsBySpecs = new WeakMap<PlannedClaim["requirements"], LaunchTerms>();
+
+function termsOf({ requirements: specs }: PlannedClaim): LaunchTerms {
+  let terms = termsBySpecs.get(specs);
+  if (terms === undefined) {
+    const requirements = Requirements.fromSpecs(specs);
+    const spot = pricedTerms(requirements.and(SPOT_ONLY));
+    const onDemand = pricedTerms(requirements.and(ON_DEMAND_ONLY));
+    terms = { ...pricedTerms(requirements), spot, onDemand };
+    termsBySpecs.set(specs, terms);
+  }
+  return terms;
+}
+
+function pricedTerms(requirements: Requirements): PricedTerms {
+  return {
+    requirements,
+    specs: requirements.specs(),
+    cheapest: oncePerType((type) => cheapestOffering(type, requirements)),
+    worstMicroUsd: oncePerType((type) => worstLaunchPriceMicroUsd(type, requirements)),
+  };
+}
+
+function oncePerType<T>(make: (type: InstanceType) => T): (type: InstanceType) => T {
+  const known = new Map<InstanceType, T>();
+  return (type) => {
+    let made = known.get(type);
+    if (made === undefined && !known.has(type)) {
+      made = make(type);
+      known.set(type, made);
+    }
+    return made as T;
+  };
 }
 
 /** The first minValues that these types do not reach. */

@@ -89,6 +89,8 @@ export class ExistingNode implements Place {
   readonly pods: Pod[] = [];
   /** Supposed away: takes nothing. */
   gone = false;
+  /** What is left of it between questions. */
+  settled: Resources;
   #remaining: Resources;
   readonly #ports: HostPort[];
   #attached: Map<string, Set<string>> | undefined;
@@ -100,7 +102,8 @@ export class ExistingNode implements Place {
     this.taints = view.taints;
     this.#labels = new NodeLabels(view.labels, this.hostname);
     const own = daemons.filter((daemon) => this.#runs(daemon));
-    this.#remaining = subtractResources(view.available, this.#daemonsToCome(own));
+    this.settled = subtractResources(view.available, this.#daemonsToCome(own));
+    this.#remaining = this.settled;
     this.#ports = own.flatMap(({ ports }) => ports);
     for (const pod of view.pods) for (const port of hostPorts(pod)) this.#ports.push(port);
   }
@@ -159,6 +162,11 @@ export class ExistingNode implements Place {
       this.#ports.length = ports;
       this.#attached = attached;
     };
+  }
+
+  /** What was done to it is there to stay, until further notice. */
+  settle(): void {
+    this.settled = this.#remaining;
   }
 
   add(pod: Pod, podClass: PodClass, volumes: VolumeIndex): void {

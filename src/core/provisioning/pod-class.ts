@@ -244,7 +244,7 @@ export class PodClasses {
 }
 
 /** The variant as if nothing had been tried yet. */
-export function untried(variant: Variant): Variant {
+export function untried(variant: Variant): Variant & { readonly ruledOut: Marks } {
   const deadClaims = new Marks();
   const [, ...closing] = variant.closed;
   return {

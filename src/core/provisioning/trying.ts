@@ -3,56 +3,79 @@
  * forgotten. Only what holds in every question is kept: nodes as they are that refuse a class.
  */
 import type { Pod } from "../../apis/core/pod.ts";
+import type { ExistingNode } from "./existing-node.ts";
 import { forgetTries, type PodClass, type PodClasses, untried, type Variant } from "./pod-class.ts";
+import { Rooms } from "./rooms.ts";
+
+/** A class as questions use it. */
+interface Tried extends PodClass {
+  readonly original: PodClass;
+  /** How many of the changes it knows of. */
+  knows: number;
+}
 
 export class Trying {
   readonly #classes: PodClasses;
   readonly #classOf: (pod: Pod) => PodClass;
-  readonly #copies = new Map<PodClass, PodClass>();
-  readonly #originals = new Map<PodClass, PodClass>();
-  /** Copies that this question is about. */
+  readonly #rooms: Rooms;
+  readonly #tried = new Map<PodClass, Tried>();
+  /** Those that this question is about. */
   readonly #used = new Set<PodClass>();
+  /** Indices of nodes that are not as they were, oldest first: a class is told when it is used again. */
+  readonly #changes: number[] = [];
 
-  constructor(classes: PodClasses, classOf: (pod: Pod) => PodClass) {
+  constructor(
+    classes: PodClasses,
+    classOf: (pod: Pod) => PodClass,
+    nodes: readonly ExistingNode[],
+  ) {
     this.#classes = classes;
     this.#classOf = classOf;
+    this.#rooms = new Rooms(nodes);
   }
 
   of(pod: Pod): PodClass {
     const original = this.#classOf(pod);
-    let copy = this.#copies.get(original);
-    if (copy === undefined) {
-      copy = { ...original, variants: [], failedAt: -1 };
-      this.#copies.set(original, copy);
-      this.#originals.set(copy, original);
+    let tried = this.#tried.get(original);
+    if (tried === undefined) {
+      const knows = this.#changes.length;
+      tried = { ...original, variants: [], failedAt: -1, original, knows };
+      this.#tried.set(original, tried);
     }
-    this.#used.add(copy);
-    return copy;
+    if (tried.knows < this.#changes.length) this.#tellChanges(tried);
+    this.#used.add(tried);
+    return tried;
   }
 
   variant(podClass: PodClass, step: number): Variant | undefined {
     const known = podClass.variants[step];
     if (known !== undefined) return known;
-    const original = this.#originals.get(podClass) as PodClass;
-    const variant = this.#classes.variant(original, step);
+    const variant = this.#classes.variant((podClass as Tried).original, step);
     if (variant === undefined) return undefined;
     const fresh = untried(variant);
+    this.#rooms.addFull(podClass.requests, fresh.ruledOut);
     podClass.variants.push(fresh);
     return fresh;
   }
 
   /** The node is not as it was when it refused. */
-  roomAgain(index: number): void {
-    for (const { variants } of this.#originals.keys()) {
-      for (const { ruledOut, metNodes } of variants) {
-        ruledOut?.delete(index);
-        metNodes.delete(index);
-      }
-    }
+  roomAgain(node: ExistingNode): void {
+    this.#rooms.update(node);
+    this.#changes.push(node.index);
   }
 
   forget(): void {
     for (const podClass of this.#used) forgetTries(podClass);
     this.#used.clear();
+  }
+
+  #tellChanges(tried: Tried): void {
+    for (const { ruledOut, metNodes } of tried.variants) {
+      for (let at = tried.knows; at < this.#changes.length; at++) {
+        ruledOut?.delete(this.#changes[at] as number);
+        metNodes.delete(this.#changes[at] as number);
+      }
+    }
+    tried.knows = this.#changes.length;
   }
 }

@@ -126,8 +126,8 @@ export class WhatIf {
     this.#volumes = new VolumeIndex(input.volumes);
     this.#base = createPass(input, this.#volumes, false);
     this.#ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
-    this.#trying = this.#newTrying();
     this.#nodes = this.#base.nodes;
+    this.#trying = this.#newTrying();
     const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
     this.#announce(waiting);
     for (const view of input.nodes) this.#announce(movable(view));
@@ -275,7 +275,7 @@ export class WhatIf {
   }
 
   #newTrying(): Trying {
-    return new Trying(this.#base.classes, (pod) => this.#classOf(pod));
+    return new Trying(this.#base.classes, (pod) => this.#classOf(pod), this.#nodes);
   }
 
   #refusal(pod: Pod): string | undefined {
@@ -303,8 +303,9 @@ export class WhatIf {
   ): ReadonlyMap<string, ExistingNode> | undefined {
     for (const { place, groups, takeBack } of this.#housed) {
       takeBack();
+      place.settle();
       this.#census.uncount(groups, place);
-      this.#trying.roomAgain(place.index);
+      this.#trying.roomAgain(place);
     }
     this.#housed = [];
     const names = new Set(changed.map(({ name }) => name));
@@ -342,7 +343,7 @@ export class WhatIf {
       const isAlike = former?.view.initialized === view.initialized;
       if (isAlike && !this.#census.sharesItsHost(place)) {
         nodes[place.index] = place;
-        this.#trying.roomAgain(place.index);
+        this.#trying.roomAgain(place);
       } else {
         fresh.push(place);
       }
@@ -374,6 +375,8 @@ export class WhatIf {
         place.add(pod, podClass, this.#volumes);
         groups.push(...podClass.countedBy);
       }
+      place.settle();
+      this.#trying.roomAgain(place);
       for (const group of groups) topology.count(group, place);
       return { place, groups, takeBack };
     });

@@ -95,6 +95,19 @@ export class Marks {
     if (word >= this.#high) this.#high = word + 1;
   }
 
+  /** All that the other has. */
+  addAll(other: Marks): void {
+    if (other.#high > this.#words.length) {
+      const grown = new Uint32Array(other.#high);
+      grown.set(this.#words);
+      this.#words = grown;
+    }
+    for (let word = other.#low; word < other.#high; word++)
+      this.#words[word] = (this.#words[word] as number) | (other.#words[word] as number);
+    this.#low = Math.min(this.#low, other.#low);
+    this.#high = Math.max(this.#high, other.#high);
+  }
+
   delete(index: number): void {
     const word = index >>> 5;
     if (word >= this.#words.length) return;

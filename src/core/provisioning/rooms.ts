@@ -1,0 +1,61 @@
+/**
+ * Which of the nodes that are there have no room for an amount of a resource, all of them at once: a class
+ * of pods that is tried for the first time in a cluster of a hundred thousand nodes is asked of those only
+ * that could take it.
+ */
+import type { Resources } from "../../apis/resources.ts";
+import { Marks } from "../scheduling/bits.ts";
+import type { ExistingNode } from "./existing-node.ts";
+
+/** What is left of one resource, by node index; and for each amount that was asked for, who has less. */
+interface Column {
+  readonly left: Float64Array;
+  readonly short: Map<number, Marks>;
+}
+
+export class Rooms {
+  readonly #nodes: ExistingNode[];
+  readonly #columns = new Map<string, Column>();
+
+  constructor(nodes: readonly ExistingNode[]) {
+    this.#nodes = [...nodes];
+  }
+
+  /** Adds the nodes that cannot take this much, as they stand between questions. */
+  addFull(requests: Resources, marks: Marks): void {
+    for (const name in requests) {
+      const amount = requests[name] as number;
+      if (amount > 0) marks.addAll(this.#short(name, amount));
+    }
+  }
+
+  /** The node is another than before; all others are as they were. */
+  update(node: ExistingNode): void {
+    this.#nodes[node.index] = node;
+    for (const [name, { left, short }] of this.#columns) {
+      const amount = node.settled[name] ?? 0;
+      left[node.index] = amount;
+      for (const [wanted, marks] of short) {
+        if (amount < wanted) marks.add(node.index);
+        else marks.delete(node.index);
+      }
+    }
+  }
+
+  #short(name: string, amount: number): Marks {
+    let column = this.#columns.get(name);
+    if (column === undefined) {
+      const left = Float64Array.from(this.#nodes, ({ settled }) => settled[name] ?? 0);
+      column = { left, short: new Map() };
+      this.#columns.set(name, column);
+    }
+    let marks = column.short.get(amount);
+    if (marks === undefined) {
+      marks = new Marks();
+      for (let index = 0; index < column.left.length; index++)
+        if ((column.left[index] as number) < amount) marks.add(index);
+      column.short.set(amount, marks);
+    }
+    return marks;
+  }
+}
