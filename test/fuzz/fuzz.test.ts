@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { validate } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
+import { withVolumes } from "./draw-volumes.ts";
 import { planned } from "./ours.ts";
 import { faultsOf } from "./properties.ts";
 import { shrink } from "./shrink.ts";
@@ -12,7 +13,8 @@ const QUICK = 60;
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
     for (let seed = 0; seed < QUICK; seed++) {
-      expect({ seed, faults: faultsOf(drawScenario(seed)) }).toEqual({ seed, faults: [] });
+      const scenario = withVolumes(drawScenario(seed), seed);
+      expect({ seed, faults: faultsOf(scenario) }).toEqual({ seed, faults: [] });
     }
   });
 });
@@ -59,6 +61,27 @@ describe("the validator", () => {
     const wider = { ...scenario, instanceTypes: [...scenario.instanceTypes, small] };
     const faults = validate(wider, changed({ instanceTypes: [...claim.instanceTypes, "tiny"] }));
     expect(faults.join()).toMatch(/tiny (has|cannot be launched)/);
+  });
+});
+
+/** A scenario with a plan that holds only because of zones that disks are in. */
+function disksApart() {
+  for (let seed = 0; ; seed++) {
+    const scenario = withVolumes(drawScenario(seed), seed);
+    const plan = planned(scenario, GREEDY_PLANNER);
+    const newNodeClaims = plan.newNodeClaims.map((claim) => ({
+      ...claim,
+      requirements: claim.requirements.filter(({ key }) => !key.endsWith("/zone")),
+    }));
+    const faults = validate(scenario, { ...plan, newNodeClaims });
+    if (faults.some((fault) => fault.includes("the disk"))) return { scenario, plan };
+  }
+}
+
+describe("the validator, of volumes", () => {
+  it("finds a node that cannot be where a disk is, and has nothing against the plan itself", () => {
+    const { scenario, plan } = disksApart();
+    expect(validate(scenario, plan)).toEqual([]);
   });
 });
 

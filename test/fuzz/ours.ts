@@ -38,7 +38,12 @@ export function inputOf({ manifests, instanceTypes: written }: Scenario): Schedu
       const own = { "kubernetes.io/metadata.name": name, ...labels };
       return { ...one, metadata: { ...one.metadata, labels: own } };
     }),
-    volumes: { claims: [], volumes: [], classes: [], csiNodes: [] },
+    volumes: {
+      claims: of("PersistentVolumeClaim"),
+      volumes: of("PersistentVolume"),
+      classes: of("StorageClass"),
+      csiNodes: of("CSINode"),
+    },
     options: {
       preferencePolicy: "Respect",
       minValuesPolicy: "Strict",

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { calm, calmDay } from "../calm/run.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
+import { withVolumes } from "./draw-volumes.ts";
 import { faultsOf } from "./properties.ts";
 import { shrink } from "./shrink.ts";
 import { againstUpstream } from "./upstream.ts";
@@ -35,7 +36,7 @@ else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT 
 function fuzz(first = 0, scenarios: number): number {
   let failures = 0;
   for (let at = first; at < first + scenarios && failures < MAX_REPORTS; at++) {
-    const scenario = drawScenario(at);
+    const scenario = withVolumes(drawScenario(at), at);
     const faults = safely(scenario);
     if (faults.length > 0) {
       failures++;

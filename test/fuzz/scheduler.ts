@@ -9,10 +9,12 @@ import type { Plan } from "../../src/cli/plan/plan.ts";
 import { feasibleNodes } from "../../src/sandbox/kube-scheduler/feasible.ts";
 import { podInfo } from "../../src/sandbox/kube-scheduler/pod-info.ts";
 import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/kube-scheduler/snapshot.ts";
+import type { VolumeObjects } from "../../src/sandbox/kube-scheduler/volumes.ts";
 import { type Json, type Labels, podAmounts, wantsNode } from "../validator/kubernetes.ts";
 import { concerns, counts, hasAlternatives } from "../validator/neighbours.ts";
 import { daemonPods, HOSTNAME, outcomesOf } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
+import { DRIVER, ephemeralClaims } from "./draw-volumes.ts";
 
 /** What the judge needs to know of a plan: ours, or upstream's. */
 export interface Promised {
@@ -30,10 +32,8 @@ export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
 }
 
 /** Pod → the node that the plan has for it, of pods that the scheduler would not let there. */
-export function refusals(
-  { manifests, instanceTypes }: Scenario,
-  plan: Promised,
-): ReadonlyMap<string, string> {
+export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string, string> {
+  const { manifests, instanceTypes } = scenario;
   const of = (kind: string) => manifests.filter((one) => one.kind === kind);
   const daemonSets = of("DaemonSet");
   const nodes: Json[] = [...of("Node")];
@@ -59,6 +59,7 @@ export function refusals(
   );
   const surroundings = {
     ...NO_SURROUNDINGS,
+    volumes: volumesOf(scenario, nodes),
     namespaceLabels: (name: string) => ({
       "kubernetes.io/metadata.name": name,
       ...(namespaces.get(name)?.labels as Record<string, string> | undefined),
@@ -241,6 +242,30 @@ function countsTheUnsettled(
     if (minds && welcome > 0 && welcome < labels.length) return true;
     return isOpen(labels);
   });
+}
+
+/** New nodes attach as many volumes as their type says. */
+function volumesOf(scenario: Scenario, nodes: readonly Json[]): VolumeObjects {
+  const of = (kind: string) => scenario.manifests.filter((one) => one.kind === kind);
+  const claims = [...of("PersistentVolumeClaim"), ...ephemeralClaims(scenario)];
+  const byName = <T>(all: readonly Json[]) => {
+    const known = new Map(all.map((one) => [one.metadata.name as string, one as T]));
+    return (name: string): T | undefined => known.get(name);
+  };
+  const known = new Map(claims.map((one) => [keyOf(one), one]));
+  const slots = nodes.flatMap(({ metadata, status }) => {
+    const told = status.capacity[`attachable-volumes-csi-${DRIVER}`];
+    if (told === undefined) return [];
+    const allocatable = { count: Number.parseInt(told, 10) / 1_000 };
+    return [{ metadata, spec: { drivers: [{ name: DRIVER, allocatable }] } }];
+  });
+  return {
+    claim: (namespace, name) => known.get(`${namespace}/${name}`),
+    volume: byName(of("PersistentVolume")),
+    volumes: () => of("PersistentVolume"),
+    storageClass: byName(of("StorageClass")),
+    csiNode: byName([...of("CSINode"), ...slots]),
+  };
 }
 
 /** As it comes up when the cheapest offering is launched. */

@@ -25,6 +25,8 @@ import {
   type Place,
 } from "./places.ts";
 
+import { volumeFaults } from "./volumes.ts";
+
 /** Manifests of every kind, and instance types as `--instance-types` takes them. */
 export interface Scenario {
   readonly manifests: readonly Json[];
@@ -50,6 +52,7 @@ export function validate(scenario: Scenario, plan: Json): string[] {
     if (place.claim !== undefined) faults.push(...claimFaults(place, facts));
   }
   faults.push(...limitFaults(facts), ...weightFaults(facts), ...neighbourFaults(facts));
+  faults.push(...volumeFaults(places, scenario.manifests));
   return faults;
 }
 
