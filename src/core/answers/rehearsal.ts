@@ -188,11 +188,11 @@ function carryOut(
   const { picture } = model;
   const begun = { id, reason: command.reason, startedAt: toRfc3339(picture.nowMs) };
   picture.ledger.note(moveOf(command, begun), picture.nowMs);
-  const { candidates, replacements, belowMicroUsd } = command;
+  const { candidates, replacements, supposing } = command;
   const gone = candidates.map(({ node }) => node.name);
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const placed = picture.simulator
-    .without(candidates, { belowMicroUsd })
+    .without(candidates, supposing)
     .placements.map(({ nodeName, pods }) => ({
       nodeName,
       pods: pods.filter((pod) => moving.has(keyOf(pod))),
