@@ -363,10 +363,13 @@ function blockDevices(): JsonSchema {
         enum: ["standard", "io1", "io2", "gp2", "sc1", "st1", "gp3"],
       }),
     },
-    rules([
-      "has(self.snapshotID) || has(self.volumeSize)",
-      "snapshotID or volumeSize must be defined",
-    ]),
+    rules(
+      ["has(self.snapshotID) || has(self.volumeSize)", "snapshotID or volumeSize must be defined"],
+      [
+        "!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')",
+        "snapshotID must be defined when volumeInitializationRate is: it is the rate of reading the snapshot",
+      ],
+    ),
   );
   const item = object("One device.", {
     deviceName: text("Path of the device."),

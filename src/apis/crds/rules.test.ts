@@ -144,6 +144,13 @@ describe("rules of the schemas", () => {
     ).toEqual([]);
   });
 
+  it("let a volume be read at a rate only from a snapshot", () => {
+    const path = "spec.blockDeviceMappings.[].ebs";
+    const check = (self: object) => broken("EC2NodeClass", "v1", path, self);
+    expect(check({ snapshotID: "snap-1", volumeInitializationRate: 100 })).toEqual([]);
+    expect(check({ volumeSize: "1Gi", volumeInitializationRate: 100 })).toHaveLength(1);
+  });
+
   it("take the pods of a v1 class as a number or an expression", () => {
     const check = (self: unknown) => broken("EC2NodeClass", "v1", "spec.kubelet.maxPods", self);
     expect(check(29)).toEqual([]);

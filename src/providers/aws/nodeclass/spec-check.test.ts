@@ -47,6 +47,18 @@ describe("a class that is wrong by its own words", () => {
       "KubeletExpressionEvaluationFailed: spec.kubelet.maxPods: division by zero (c5.large)",
     ],
     [
+      "a threshold and a grace that cannot be read",
+      {
+        kubelet: {
+          evictionHard: { "memory.available": "150%", "nodefs.available": "lots" },
+          evictionSoft: { "memory.available": "5%" },
+          evictionSoftGracePeriod: { "memory.available": "soon" },
+        },
+      },
+      {},
+      'InvalidKubeletConfiguration: spec.kubelet.evictionHard[memory.available]: "150%" is neither',
+    ],
+    [
       "podsPerCore for Bottlerocket",
       { ...BOTTLEROCKET, kubelet: { podsPerCore: 4 } },
       {},

@@ -4,6 +4,9 @@
  * upstream: pkg/controllers/nodeclass/validation.go (spec: upstream-aws 1.7)
  */
 import type { AmiFamily, AwsClass } from "../../../apis/hub/aws-class.ts";
+import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import { parseDuration } from "../../../base/duration.ts";
+import { parseUnits } from "../../../base/quantity.ts";
 import { describeError, isPassing, UserDataError } from "../errors.ts";
 import { compileProblems, expressionsOf } from "../kubelet/expressions.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
@@ -38,10 +41,37 @@ async function serviceCidr({ facts }: Pick<AwsParts, "facts">): Promise<string |
   }
 }
 
+/** What the schema cannot see: thresholds and graces are text. */
+function thresholdProblems(kubelet: KubeletConfiguration | undefined): readonly string[] {
+  const wrong: string[] = [];
+  for (const field of ["evictionHard", "evictionSoft"] as const) {
+    for (const [signal, text] of Object.entries(kubelet?.[field] ?? {}).sort())
+      if (!isThreshold(text))
+        wrong.push(
+          `spec.kubelet.${field}[${signal}]: ${JSON.stringify(text)} is neither a share from 0% to 100% nor an amount such as 500Mi`,
+        );
+  }
+  for (const [signal, text] of Object.entries(kubelet?.evictionSoftGracePeriod ?? {}).sort())
+    if (parseDuration(text) === undefined || text.startsWith("-"))
+      wrong.push(
+        `spec.kubelet.evictionSoftGracePeriod[${signal}]: ${JSON.stringify(text)} is no duration such as 1m30s`,
+      );
+  return wrong;
+}
+
+function isThreshold(text: string): boolean {
+  if (!text.endsWith("%")) return (parseUnits(text) ?? -1) >= 0;
+  const share = text.slice(0, -1);
+  return /^[0-9.]+$/.test(share) && Number(share) <= 100;
+}
+
 function kubeletProblem(
   { settings }: Pick<AwsDeps, "settings">,
   { kubelet, amiFamily }: AwsClass,
 ): Refusal | undefined {
+  const thresholds = thresholdProblems(kubelet);
+  if (thresholds.length > 0)
+    return { reason: "InvalidKubeletConfiguration", message: thresholds.join("; ") };
   const expressions = expressionsOf(kubelet);
   if (expressions.length > 0 && settings.kubeletExpressions !== true) {
     const fields = expressions.map((one) => `spec.kubelet.${one.field}`).join(", ");
