@@ -70,7 +70,8 @@ export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => nu
   return runs[0] ?? [];
 }
 
-function* mergeInSteps<T>(
+/** Both sorted already; of equals those of `a` come first. */
+export function* mergeInSteps<T>(
   a: readonly T[],
   b: readonly T[],
   compare: (a: T, b: T) => number,

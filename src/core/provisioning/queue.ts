@@ -5,7 +5,8 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { atOnce, type Steps, sortInSteps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, mergeInSteps, type Steps } from "../../base/steps.ts";
+import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import type { PodClass } from "./pod-class.ts";
 
 export interface QueuedPod {
@@ -117,49 +118,101 @@ function byPriority(pods: readonly QueuedPod[]): QueuedPod[][] {
   return [...levels].sort(([a], [b]) => b - a).map(([, level]) => level);
 }
 
-/** Pods that are equally large. */
-interface Size {
+/** Pods that are equally large and of the same age, and their UIDs. */
+interface Level {
   readonly cpu: number;
   readonly memory: number;
+  readonly created: string;
   readonly pods: QueuedPod[];
+  readonly uids: string[];
 }
 
 const PODS_PER_STEP = 256;
 
 /** cpu, then memory, largest first; then the oldest; then UID, so that arrival never matters. */
 export function inOrder(pods: readonly QueuedPod[]): QueuedPod[] {
-  return atOnce(inOrderInSteps(pods));
+  return pods.length <= FEW ? pods.toSorted(largestFirst) : atOnce(inOrderInSteps(pods));
 }
 
-/** As {@link inOrder}. */
+/** Sorted as they are: a node's worth, many thousand times in a sweep. */
+const FEW = 64;
+
+function largestFirst(a: QueuedPod, b: QueuedPod): number {
+  const { cpu = 0, memory = 0 } = a.podClass.requests;
+  const { cpu: otherCpu = 0, memory: otherMemory = 0 } = b.podClass.requests;
+  return otherCpu - cpu || otherMemory - memory || oldestFirst(a, b);
+}
+
+function oldestFirst(a: QueuedPod, b: QueuedPod): number {
+  const [own, other] = [a.pod.metadata, b.pod.metadata];
+  return order(own.creationTimestamp ?? "", other.creationTimestamp ?? "") || byUidThenKey(a, b);
+}
+
+/** As {@link inOrder}, for many. */
 export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> {
-  const sizes = new Map<string, Size>();
-  const ofClass = new Map<PodClass, Size>();
-  for (const item of pods) {
-    let size = ofClass.get(item.podClass);
-    if (size === undefined) {
-      const { cpu = 0, memory = 0 } = item.podClass.requests;
-      const text = `${cpu} ${memory}`;
-      size = sizes.get(text) ?? { cpu, memory, pods: [] };
-      sizes.set(text, size);
-      ofClass.set(item.podClass, size);
-    }
-    size.pods.push(item);
-  }
+  const levels = new Levels();
+  yield* eachInSteps(pods, PODS_PER_STEP * 4, (item) => levels.add(item));
   const sorted: QueuedPod[] = [];
-  for (const size of [...sizes.values()].sort((a, b) => b.cpu - a.cpu || b.memory - a.memory)) {
-    for (const item of yield* sortInSteps(size.pods, oldestFirst)) sorted.push(item);
-    if (size.pods.length > PODS_PER_STEP) yield;
+  for (const level of levels.inOrder()) {
+    for (const item of yield* byUid(level)) sorted.push(item);
+    if (level.pods.length > PODS_PER_STEP) yield;
   }
   return sorted;
 }
 
-function oldestFirst(a: QueuedPod, b: QueuedPod): number {
-  return (
-    order(a.pod.metadata.creationTimestamp ?? "", b.pod.metadata.creationTimestamp ?? "") ||
-    order(a.pod.metadata.uid ?? "", b.pod.metadata.uid ?? "") ||
-    order(keyOf(a.pod), keyOf(b.pod))
-  );
+/** All pods are looked at once, as they lie in memory: of a million that is most of the work. */
+class Levels {
+  readonly #byText = new Map<string, Level>();
+  readonly #ofClass = new Map<PodClass, Level>();
+
+  add(item: QueuedPod): void {
+    const { pod, podClass } = item;
+    const { creationTimestamp = "", uid = "" } = pod.metadata;
+    let level = this.#ofClass.get(podClass);
+    if (level === undefined || level.created !== creationTimestamp) {
+      level = this.#level(podClass, creationTimestamp);
+      this.#ofClass.set(podClass, level);
+    }
+    level.pods.push(item);
+    level.uids.push(uid);
+  }
+
+  inOrder(): Level[] {
+    return [...this.#byText.values()].sort(
+      (a, b) => b.cpu - a.cpu || b.memory - a.memory || order(a.created, b.created),
+    );
+  }
+
+  #level({ requests }: PodClass, created: string): Level {
+    const { cpu = 0, memory = 0 } = requests;
+    const text = `${cpu} ${memory} ${created}`;
+    let level = this.#byText.get(text);
+    if (level === undefined) {
+      level = { cpu, memory, created, pods: [], uids: [] };
+      this.#byText.set(text, level);
+    }
+    return level;
+  }
+}
+
+function* byUid({ pods, uids }: Level): Steps<readonly QueuedPod[]> {
+  if (pods.length <= MOST_AT_ONCE) return sortedByText(pods, uids, byKey);
+  let sorted: readonly QueuedPod[] = [];
+  for (let at = 0; at < pods.length; at += MOST_AT_ONCE) {
+    if (at > 0) yield;
+    const end = at + MOST_AT_ONCE;
+    const run = sortedByText(pods.slice(at, end), uids.slice(at, end), byKey);
+    sorted = yield* mergeInSteps(sorted, run, byUidThenKey);
+  }
+  return sorted;
+}
+
+function byUidThenKey(a: QueuedPod, b: QueuedPod): number {
+  return order(a.pod.metadata.uid ?? "", b.pod.metadata.uid ?? "") || byKey(a, b);
+}
+
+function byKey(a: QueuedPod, b: QueuedPod): number {
+  return order(keyOf(a.pod), keyOf(b.pod));
 }
 
 function order(a: string, b: string): number {

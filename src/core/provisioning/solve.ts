@@ -26,10 +26,11 @@ import { defaultSpreader } from "./default-spread.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
 import { explainInSteps } from "./explain.ts";
+import { Lookalikes } from "./lookalikes.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./planned-claim.ts";
-import { forgetTries, type PodClass, PodClasses, type Variant } from "./pod-class.ts";
+import { type Draft, forgetTries, type PodClass, PodClasses, type Variant } from "./pod-class.ts";
 import {
   chargeLimits,
   createTemplate,
@@ -93,25 +94,54 @@ export interface Batch {
 
 /** Sorts out what cannot be planned for, and the rest into classes. */
 export function* prepare(input: SchedulingInput): Steps<Batch> {
-  const refused: UnschedulablePod[] = [];
   const volumes = new VolumeIndex(input.volumes);
-  const pods: Pod[] = [];
-  const ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
-  yield* eachInSteps(input.pods, PODS_PER_STEP, (pod) => {
-    const reason = refusal(pod, volumes, input.options.wellKnownLabels, ownerLabels);
-    if (reason === undefined) pods.push(pod);
-    else refused.push({ pod, message: reason, pools: [], ignored: true });
-  });
-  const base = createPass(input, volumes, pods.length === 0);
+  const { batch, refused } = yield* sortOut(input, volumes);
+  const base = createPass(input, volumes, batch.length === 0);
   return {
     input,
     base,
-    queued: yield* inOrderInSteps(yield* classify(base, input, pods)),
+    queued: yield* inOrderInSteps(yield* classify(base, input, batch)),
     refused,
     // Of the limits as they are now: planned claims eat into them.
     excludedByLimits: excludedByLimits(base.templates),
     kinds: new Map(),
   };
+}
+
+/** Pods that only their names tell apart, and what is found out about them. */
+interface Alike {
+  readonly sample: Pod;
+  /** Why planning does not look at them. */
+  readonly refusal: string | undefined;
+  draft?: Draft;
+  podClass?: PodClass;
+}
+
+interface BatchPod {
+  readonly pod: Pod;
+  readonly alike: Alike;
+}
+
+function* sortOut(
+  input: SchedulingInput,
+  volumes: VolumeIndex,
+): Steps<{ batch: readonly BatchPod[]; refused: readonly UnschedulablePod[] }> {
+  const { pods, pools, options, defaultSpread } = input;
+  const ownerLabels = pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
+  const find = (sample: Pod): Alike => ({
+    sample,
+    refusal: refusal(sample, volumes, options.wellKnownLabels, ownerLabels),
+  });
+  const lookalikes = new Lookalikes(find);
+  const batch: BatchPod[] = [];
+  const refused: UnschedulablePod[] = [];
+  yield* eachInSteps(pods, PODS_PER_STEP, (pod) => {
+    // A default spread goes by the pod's owner.
+    const alike = defaultSpread === undefined ? lookalikes.of(pod) : find(pod);
+    if (alike.refusal === undefined) batch.push({ pod, alike });
+    else refused.push({ pod, message: alike.refusal, pools: [], ignored: true });
+  });
+  return { batch, refused };
 }
 
 /** One plan for the batch; `opening` has its say first. */
@@ -240,10 +270,12 @@ const NO_KEYS: ReadonlySet<string> = new Set();
 function* classify(
   pass: ReturnType<typeof createPass>,
   input: SchedulingInput,
-  pods: readonly Pod[],
+  pods: readonly BatchPod[],
 ): Steps<QueuedPod[]> {
   const { topology } = pass.context;
-  const drafts = yield* mapInSteps(pods, PODS_PER_STEP, (pod) => pass.classes.announce(pod));
+  yield* eachInSteps(pods, PODS_PER_STEP, ({ alike }) => {
+    alike.draft ??= pass.classes.announce(alike.sample);
+  });
   const batch = input.nodes.length === 0 ? NO_KEYS : new Set(input.pods.map(keyOf));
   const running = yield* mapInSteps(input.nodes, NODES_PER_STEP, (view) => {
     const place = new ExistingNode(view, []);
@@ -268,10 +300,10 @@ function* classify(
       }
     }
   });
-  return yield* mapInSteps(pods, PODS_PER_STEP, (pod, index) => ({
-    pod,
-    podClass: pass.classes.classOf(pod, drafts[index] as (typeof drafts)[number]),
-  }));
+  return yield* mapInSteps(pods, PODS_PER_STEP, ({ pod, alike }) => {
+    alike.podClass ??= pass.classes.classOf(alike.sample, alike.draft as Draft);
+    return { pod, podClass: alike.podClass };
+  });
 }
 
 export function heldTerms(pod: Pod) {

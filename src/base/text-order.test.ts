@@ -1,0 +1,24 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { sortedByText } from "./text-order.ts";
+
+describe("items by a text each", () => {
+  it("stand as comparing the texts would have them, equal ones by the tie", () => {
+    const text = fc.oneof(
+      fc.string({ unit: fc.constantFrom("a", "b", "-", "\0", "ǿ", "Ȁ", "語"), maxLength: 8 }),
+      fc.uuid(),
+    );
+    const lists = fc.array(fc.record({ text, id: fc.nat(9) }), { maxLength: 60 });
+    fc.assert(
+      fc.property(lists, fc.constantFrom("", "pod-"), (items, stem) => {
+        const texts = items.map((one) => stem + one.text);
+        const byId = (a: { id: number }, b: { id: number }) => a.id - b.id;
+        const expected = items.toSorted((a, b) =>
+          a.text === b.text ? byId(a, b) : a.text < b.text ? -1 : 1,
+        );
+        expect(sortedByText(items, texts, byId)).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
