@@ -87,7 +87,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     if (known?.input === input) return known.whatIf;
     prepared.delete(simulator);
     const goesOn = known?.whatIf.follow(input) === true;
-    const one = goesOn ? known.whatIf : new WhatIf(input);
+    const one = goesOn ? known.whatIf : WhatIf.of(input);
     prepared.set(simulator, { whatIf: one, input });
     return one;
   };

@@ -9,6 +9,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { ExistingNode } from "./existing-node.ts";
+import type { PodClass } from "./pod-class.ts";
 import { heldTerms } from "./solve.ts";
 import type { Topology } from "./topology.ts";
 import { eligible, type TopologyGroup } from "./topology-group.ts";
@@ -20,6 +21,15 @@ export interface Host {
   readonly isTarget: boolean;
   /** Once for each pod that the group counts. */
   readonly counted: readonly TopologyGroup[];
+  /** Of a target: domains that would not be there without nodes like it. */
+  readonly stands: readonly Stand[];
+  /** Of its view's pods, one by one, as far as somebody has asked. */
+  readonly classes: (PodClass | undefined)[];
+}
+
+interface Stand {
+  readonly group: TopologyGroup;
+  readonly domain: string;
 }
 
 export class Census {
@@ -31,12 +41,25 @@ export class Census {
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
   /** Domains that only nodes make: how many do. */
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
+  /** What nodes of one kind stand for: there are many nodes, and few kinds of them. */
+  readonly #stands = new Map<string, readonly Stand[]>();
+  /** A rule looks at host names: each node is of a kind of its own. */
+  #areAllDifferent = false;
 
-  /** Before anybody is counted. `running`: pods whose terms make groups of their own. */
-  constructor(topology: Topology, running: Iterable<Pod>) {
+  constructor(topology: Topology) {
     this.#topology = topology;
-    for (const pod of running) heldGroups(topology, pod);
-    for (const group of topology.groups) {
+  }
+
+  /** Before anybody is counted, of each pod that will be: its terms may make groups of their own. */
+  expect(pods: readonly Pod[]): void {
+    for (const pod of pods) heldGroups(this.#topology, pod);
+  }
+
+  /** All groups are known. */
+  open(): void {
+    for (const group of this.#topology.groups) {
+      if (group.filter.requirements?.some((one) => one.has(HOSTNAME_LABEL_KEY)))
+        this.#areAllDifferent = true;
       if (group.key === HOSTNAME_LABEL_KEY) continue;
       this.#possible.set(group, new Set(group.counts.keys()));
       this.#nodesIn.set(group, new Map());
@@ -58,9 +81,13 @@ export class Census {
 
   /** `staying`: those of its pods that are counted, see {@link stayingPods}. */
   add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[]): void {
+    const stands = isTarget ? this.#standsOf(place) : NOTHING;
     if (isTarget) {
-      this.#topology.addDomains(place);
-      this.#stand(place, 1);
+      for (const { group, domain } of stands) {
+        this.#topology.addDomain(group, domain);
+        this.#standIn(group, domain, 1);
+      }
+      this.#topology.arrive(place);
     }
     const counted: TopologyGroup[] = [];
     for (const pod of staying) {
@@ -70,21 +97,22 @@ export class Census {
         if (!group.inverse) counted.push(group);
     }
     for (const group of counted) this.#topology.count(group, place);
-    this.#hosts.set(place.view.name, { place, isTarget, counted });
+    this.#hosts.set(place.view.name, { place, isTarget, counted, stands, classes: [] });
     this.#perHostname.set(place.hostname, (this.#perHostname.get(place.hostname) ?? 0) + 1);
   }
 
   remove(name: string): void {
     const host = this.#hosts.get(name);
     assert(host !== undefined, "only a node that is there can leave");
-    const { place, isTarget, counted } = host;
+    const { place, isTarget, counted, stands } = host;
     this.#hosts.delete(name);
     const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
     if (others > 0) this.#perHostname.set(place.hostname, others);
     else this.#perHostname.delete(place.hostname);
     if (isTarget) {
       this.#topology.leave(place);
-      for (const group of this.#stand(place, -1)) this.#tidy(group, place);
+      for (const { group, domain } of stands) this.#standIn(group, domain, -1);
+      for (const { group } of stands) this.#tidy(group, place);
     }
     this.uncount(counted, place);
   }
@@ -97,18 +125,33 @@ export class Census {
 
   /** Takes domains away that are no more without these nodes. */
   forgetDomains(gone: readonly Host[]): void {
-    for (const [group, counts] of this.#nodesIn) {
-      if (counts.size === 0) continue;
-      const leaving = new Map<string, number>();
-      for (const { place, isTarget } of gone) {
-        const domain = isTarget ? this.#standsFor(group, place) : undefined;
-        if (domain !== undefined) leaving.set(domain, (leaving.get(domain) ?? 0) + 1);
-      }
-      for (const [domain, count] of leaving) {
+    const leaving = new Map<TopologyGroup, Map<string, number>>();
+    for (const { group, domain } of gone.flatMap(({ stands }) => stands)) {
+      const domains = leaving.get(group) ?? new Map<string, number>();
+      leaving.set(group, domains.set(domain, (domains.get(domain) ?? 0) + 1));
+    }
+    for (const [group, domains] of leaving) {
+      for (const [domain, count] of domains) {
         const isEmpty = (group.counts.get(domain) ?? 0) <= 0;
-        if (isEmpty && counts.get(domain) === count) this.#topology.forgetDomain(group, domain);
+        const isLast = this.#nodesIn.get(group)?.get(domain) === count;
+        if (isEmpty && isLast) this.#topology.forgetDomain(group, domain);
       }
     }
+  }
+
+  #standsOf(place: ExistingNode): readonly Stand[] {
+    const { [HOSTNAME_LABEL_KEY]: _, ...labels } = place.view.labels;
+    const own = this.#areAllDifferent ? place.hostname : "";
+    const kind = JSON.stringify([labels, place.taints, own]);
+    let stands = this.#stands.get(kind);
+    if (stands === undefined) {
+      stands = [...this.#nodesIn.keys()].flatMap((group) => {
+        const domain = this.#standsFor(group, place);
+        return domain === undefined ? [] : [{ group, domain }];
+      });
+      this.#stands.set(kind, stands);
+    }
+    return stands;
   }
 
   /** The group's domain that would not be there without nodes like this one. */
@@ -118,16 +161,11 @@ export class Census {
     return eligible(group.filter, place) ? domain : undefined;
   }
 
-  #stand(place: ExistingNode, change: 1 | -1): readonly TopologyGroup[] {
-    const concerned: TopologyGroup[] = [];
-    for (const [group, counts] of this.#nodesIn) {
-      const domain = this.#standsFor(group, place);
-      if (domain === undefined) continue;
-      counts.set(domain, (counts.get(domain) ?? 0) + change);
-      if (counts.get(domain) === 0) counts.delete(domain);
-      concerned.push(group);
-    }
-    return concerned;
+  #standIn(group: TopologyGroup, domain: string, change: 1 | -1): void {
+    const counts = this.#nodesIn.get(group);
+    assert(counts !== undefined, "nobody stands for a domain before the groups are known");
+    counts.set(domain, (counts.get(domain) ?? 0) + change);
+    if (counts.get(domain) === 0) counts.delete(domain);
   }
 
   /** What nobody counts and nothing makes is no domain. */
@@ -156,3 +194,4 @@ function heldGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
 }
 
 const NONE: readonly TopologyGroup[] = [];
+const NOTHING: readonly Stand[] = [];

@@ -15,6 +15,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../apis/resources.ts";
+import { type Steps, sortInSteps } from "../../base/steps.ts";
 import { NodeLabels } from "../scheduling/node-labels.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { Requirement } from "../scheduling/requirement.ts";
@@ -232,12 +233,19 @@ export function targetNodes(
   );
 }
 
+/** Nodes in order, each with its index. */
+export function* inTargetOrder(nodes: readonly ExistingNode[]): Steps<readonly ExistingNode[]> {
+  const sorted = yield* sortInSteps(nodes, byTargetOrder);
+  for (const [index, node] of sorted.entries()) node.index = index;
+  return sorted;
+}
+
 /** Nodes in order and others that join them, each with its index. */
 export function merged(
   sorted: readonly ExistingNode[],
   others: readonly ExistingNode[],
 ): ExistingNode[] {
-  const rest = others.toSorted(inTargetOrder);
+  const rest = others.toSorted(byTargetOrder);
   const all: ExistingNode[] = [];
   let next = 0;
   const take = (node: ExistingNode) => {
@@ -245,7 +253,7 @@ export function merged(
     all.push(node);
   };
   for (const node of sorted) {
-    for (let other = rest[next]; other !== undefined && inTargetOrder(other, node) < 0; ) {
+    for (let other = rest[next]; other !== undefined && byTargetOrder(other, node) < 0; ) {
       take(other);
       other = rest[++next];
     }
@@ -255,6 +263,6 @@ export function merged(
   return all;
 }
 
-function inTargetOrder({ view: a }: ExistingNode, { view: b }: ExistingNode): number {
+function byTargetOrder({ view: a }: ExistingNode, { view: b }: ExistingNode): number {
   return Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1);
 }

@@ -168,11 +168,13 @@ export class Topology {
   addDomains(place: Place): void {
     for (const group of this.#groups) {
       if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
-      for (const domain of place.domains(group.key)?.values ?? []) {
-        if (!group.counts.has(domain)) group.counts.set(domain, 0);
-      }
+      for (const domain of place.domains(group.key)?.values ?? []) this.addDomain(group, domain);
     }
     this.arrive(place);
+  }
+
+  addDomain({ counts }: TopologyGroup, domain: string): void {
+    if (!counts.has(domain)) counts.set(domain, 0);
   }
 
   /** The place is a node there, or will be: told again, of a planned one, as it settles. */

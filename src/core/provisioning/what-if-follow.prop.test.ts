@@ -187,14 +187,14 @@ describe("a picture that follows its cluster", () => {
         for (const which of one.binds) state = edited(state, ["bind", which, 0]);
         // The pool and type objects are the cloud's: they stay.
         let input = inputOf(state, one.limited);
-        let whatIf = new WhatIf(input);
+        let whatIf = WhatIf.of(input);
         for (const round of one.rounds) {
           for (const edit of round) state = edited(state, edit);
           input = inputOf(state, one.limited);
           rounds++;
           if (whatIf.follow(input)) followed++;
-          else whatIf = new WhatIf(input);
-          const fresh = new WhatIf(input);
+          else whatIf = WhatIf.of(input);
+          const fresh = WhatIf.of(input);
           for (const view of input.nodes) {
             if (view.deleting) continue;
             const moving = view.pods.filter(isReschedulable);

@@ -179,7 +179,7 @@ describe("what if nodes went", () => {
   it("is answered as the engine would, in any order of questions", () => {
     fc.assert(
       fc.property(cluster, ({ input, asked }) => {
-        const whatIf = new WhatIf(input);
+        const whatIf = WhatIf.of(input);
         for (const gone of [...asked, ...asked.toReversed()]) {
           const names = gone.map(({ name }) => name);
           const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
@@ -206,7 +206,7 @@ describe("what if nodes went", () => {
         const full = input.nodes.map((view) =>
           closed.has(view.name) ? { ...view, available: {} } : view,
         );
-        const whatIf = new WhatIf(input);
+        const whatIf = WhatIf.of(input);
         for (const gone of asked) {
           const names = gone.map(({ name }) => name);
           const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
@@ -234,7 +234,7 @@ describe("what if nodes went", () => {
       return viewOf({ name, zone, arch: "amd64", cpu: 4, pool: 0, tainted: false, pods: [runs] });
     });
     const old = nodes.at(-1) as NodeView;
-    const answer = new WhatIf(schedulingInput({ nodes })).without([old.name], old.pods);
+    const answer = WhatIf.of(schedulingInput({ nodes })).without([old.name], old.pods);
     expect([answer.unschedulable, answer.existing.length]).toEqual([[], 1]);
   });
 
@@ -246,7 +246,7 @@ describe("what if nodes went", () => {
     const a = view("a", 4, [runs("mover", "a", "1")]);
     const b = view("b", 4, [runs("stays", "b", "1")]);
     const ask = (pods: readonly Pod[]) =>
-      new WhatIf(schedulingInput({ nodes: [a, b], pods })).without(["a"], a.pods);
+      WhatIf.of(schedulingInput({ nodes: [a, b], pods })).without(["a"], a.pods);
     expect(ask([]).existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
     // It takes b's room: a cannot go there as well.
     const waiting = ask([pod({ name: "waiting", cpu: "2500m" })]);

@@ -16,14 +16,14 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { atOnce, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import { intersectionOf, Marks } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { seenSlots } from "./attach-slots.ts";
 import { Census, type Host, stayingPods } from "./census.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
-import { ExistingNode, merged, toDaemon } from "./existing-node.ts";
+import { type Daemon, ExistingNode, inTargetOrder, merged, toDaemon } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { changedNodes, isOfOneKind } from "./picture-changes.ts";
@@ -50,6 +50,9 @@ export interface Without {
 }
 
 const MAX_EXPLAINED = 5;
+/** Each a few milliseconds at most. */
+const NODES_PER_STEP = 64;
+const TRIES_PER_STEP = 64;
 /** Without volumes nobody asks for a pod's name. */
 const NAMELESS: Pod["metadata"] = { name: "" };
 const GAVE_UP: Without = { newClaims: [], existing: [], unschedulable: [], gaveUp: true };
@@ -108,12 +111,12 @@ export class WhatIf {
   readonly #base: ReturnType<typeof createPass>;
   readonly #census: Census;
   /** Those that may take pods, by index; who has left is `gone`. */
-  #nodes: readonly ExistingNode[];
+  #nodes: readonly ExistingNode[] = [];
   #housed: readonly Housed[] = [];
   /** Of the last question that closed any. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /** Wishes of pods long gone are kept: with more of them the picture is made anew. */
-  readonly #mostWishes: number;
+  #mostWishes = 0;
   readonly #kinds = new Map<string, Kind>();
   #trying: Trying;
   #prices: PriceFloor | undefined;
@@ -121,26 +124,55 @@ export class WhatIf {
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
   /** `input.pods`: those that need a place as it is. */
-  constructor(input: SchedulingInput) {
+  static of(input: SchedulingInput): WhatIf {
+    return atOnce(WhatIf.inSteps(input));
+  }
+
+  /** As {@link of}. */
+  static *inSteps(input: SchedulingInput): Steps<WhatIf> {
+    const whatIf = new WhatIf(input);
+    yield;
+    yield* whatIf.#takeIn(input);
+    return whatIf;
+  }
+
+  private constructor(input: SchedulingInput) {
     this.#input = input;
     this.#volumes = new VolumeIndex(input.volumes);
-    this.#base = createPass(input, this.#volumes, false);
+    this.#base = createPass({ ...input, nodes: [] }, this.#volumes, false);
     this.#ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
-    this.#nodes = this.#base.nodes;
+    this.#census = new Census(this.#base.context.topology);
     this.#trying = this.#newTrying();
-    const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
+  }
+
+  *#takeIn({ nodes, pods }: SchedulingInput): Steps<void> {
+    const seen = seenSlots(nodes, this.#volumes);
+    for (const template of this.#base.templates) template.slots.see(seen);
+    const batch = new Set(pods.map(keyOf));
+    const waiting = pods.filter((pod) => this.#refusal(pod) === undefined);
     this.#announce(waiting);
-    for (const view of input.nodes) this.#announce(movable(view));
+    yield;
+    yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
+      this.#announce(movable(view));
+      this.#census.expect(stayingPods(view, batch));
+    });
     this.#mostWishes = 2 * this.#base.classes.size + 1_000;
-    const batch = new Set(input.pods.map(keyOf));
-    this.#census = new Census(this.#base.context.topology, everyPod(input.nodes, batch));
-    const targets = new Map(this.#nodes.map((node) => [node.view.name, node]));
-    for (const view of input.nodes) {
-      const target = targets.get(view.name);
-      const place = target ?? new ExistingNode(view, []);
-      this.#census.add(place, target !== undefined, stayingPods(view, batch));
-    }
-    this.#house(waiting);
+    this.#census.open();
+    const daemons = this.#daemons();
+    const targets: ExistingNode[] = [];
+    yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
+      const place = new ExistingNode(view, view.deleting ? [] : daemons);
+      if (!view.deleting) targets.push(place);
+      this.#census.add(place, !view.deleting, stayingPods(view, batch));
+    });
+    this.#nodes = yield* inTargetOrder(targets);
+    this.#trying = this.#newTrying();
+    yield;
+    yield* this.#house(waiting);
+  }
+
+  #daemons(): readonly Daemon[] {
+    return this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod)).map(toDaemon);
   }
 
   /**
@@ -172,7 +204,7 @@ export class WhatIf {
     this.#come(changed, left, batch);
     // A rule that nobody had before: it would have to be asked about everybody.
     if (context.topology.groups.length > known) return false;
-    this.#house(waiting);
+    atOnce(this.#house(waiting));
     return true;
   }
 
@@ -332,7 +364,7 @@ export class WhatIf {
     left: ReadonlyMap<string, ExistingNode>,
     batch: ReadonlySet<string>,
   ): void {
-    const daemons = this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod)).map(toDaemon);
+    const daemons = this.#daemons();
     const nodes = [...this.#nodes];
     const fresh: ExistingNode[] = [];
     for (const view of changed) {
@@ -358,10 +390,10 @@ export class WhatIf {
   }
 
   /** Waiting pods that find room as it is have it from now on. */
-  #house(waiting: readonly Pod[]): void {
+  *#house(waiting: readonly Pod[]): Steps<void> {
     if (waiting.length === 0) return;
     const supposed = this.#begin(this.#base.templates);
-    run(supposed.pass, this.#queue(waiting));
+    yield* runInSteps(supposed.pass, this.#queue(waiting));
     const housed = placedOn(supposed.touched);
     this.#end(supposed);
     const { topology } = this.#base.context;
@@ -383,6 +415,14 @@ export class WhatIf {
   }
 
   #classOf(pod: Pod): PodClass {
+    const host = this.#census.host(pod.spec.nodeName ?? "");
+    const at = host?.place.view.pods.indexOf(pod) ?? -1;
+    if (host === undefined || at < 0) return this.#findClass(pod);
+    host.classes[at] ??= this.#findClass(pod);
+    return host.classes[at];
+  }
+
+  #findClass(pod: Pod): PodClass {
     const { classes, context } = this.#base;
     const known = context.topology.groups.length;
     const draft = classes.announce(pod);
@@ -492,10 +532,6 @@ function movable({ managed, deleting, pods }: NodeView): readonly Pod[] {
   return managed && !deleting ? pods.filter(isReschedulable) : [];
 }
 
-function* everyPod(nodes: readonly NodeView[], batch: ReadonlySet<string>): Iterable<Pod> {
-  for (const view of nodes) yield* stayingPods(view, batch);
-}
-
 /** A node of ours that is not ready may never be: nothing is taken down on its account. */
 function isThere({ managed, initialized }: NodeView): boolean {
   return !managed || initialized;
@@ -510,8 +546,14 @@ function placedOn(touched: ReadonlyMap<ExistingNode, number>): Without["existing
 
 /** Places all it can; returns the others. */
 function run(pass: Pass, queue: Queue): QueuedPod[] {
+  return atOnce(runInSteps(pass, queue));
+}
+
+function* runInSteps(pass: Pass, queue: Queue): Steps<QueuedPod[]> {
   const failed: QueuedPod[] = [];
+  let tries = 0;
   for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+    if (++tries % TRIES_PER_STEP === 0) yield;
     const outcome = place(pass, item);
     if (outcome === "tryAgain") queue.giveBack(item);
     else if (outcome !== "placed") failed.push(item);
