@@ -24,7 +24,17 @@ export function explainText(answer: Answer, notes: readonly string[]): string {
 }
 
 function nodeLines(answer: NodeAnswer): readonly string[] {
-  const { origin, type, marks = [], expires, holds = [], removal, alone, pods = [] } = answer;
+  const {
+    origin,
+    type,
+    marks = [],
+    expires,
+    holds = [],
+    removal,
+    alone,
+    pods = [],
+    moves = [],
+  } = answer;
   return [
     ...section("Why it is here", [
       ...(origin === undefined
@@ -33,6 +43,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
             `NodeClaim ${answer.nodeClaim}, made ${origin.createdAt} from ${answer.nodePool ?? "?"}: ${origin.says}`,
             ...(origin.pods.length === 0 ? [] : [`waited for it: ${named(origin.pods)}`]),
           ]),
+      ...moves.map(({ says }) => says),
       ...(answer.managed
         ? [`runs now: ${pods.length === 0 ? "nothing that would move" : named(pods)}`]
         : []),
@@ -121,6 +132,12 @@ function poolLines(answer: PoolAnswer): readonly string[] {
       ...answer.disruptions.map(({ reason, says }: Allowed) => `${reason}: ${says}`),
       `next allowed disruption: ${answer.nextAllowedDisruption ?? "not by itself"}`,
     ]),
+    ...(answer.moves.length === 0
+      ? []
+      : section(
+          "Moved of late",
+          answer.moves.map(({ says }) => says),
+        )),
     ...section(
       "What keeps its nodes",
       answer.held.map(

@@ -71,6 +71,18 @@ const holdsOf = async (objects: readonly KubeObject[]) =>
       .join(" "),
   );
 
+/** It was to be replaced by what costs 0.7, and got what costs 0.8. */
+const MOVE = {
+  command: "c-1",
+  reason: "Underutilized",
+  at: "2026-01-05T11:30:00Z",
+  nodes: ["x", "y"],
+  priceMicroUsd: 900_000,
+  savesMicroUsd: 200_000,
+  replacements: 1,
+  pods: { one: 2, two: 1 },
+};
+
 describe("karpenter explain node", () => {
   it("says of a node whose pods fit elsewhere that it goes next, and what that saves", async () => {
     const text = await ask("node a", [snapshotPool(), ...movable()]);
@@ -148,12 +160,18 @@ describe("karpenter explain node", () => {
       ...snapshotNode("a", {
         cpu: 16,
         createdAt: "2026-01-05T11:30:00Z",
-        claimAnnotations: { "karpenter.sh/replacement-for-command": "c-1" },
+        claimAnnotations: {
+          "karpenter.sh/replacement-for-command": "c-1",
+          "karpenter.sh/disruption-moves": JSON.stringify([MOVE]),
+        },
       }),
       snapshotPod("a-0", { node: "a" }),
     ];
     const answer = await nodeAnswer("a", objects);
     expect(answer.origin).toMatchObject({ reason: "replacement", command: "c-1" });
+    expect(answer.moves?.map(({ says }) => says)).toEqual([
+      "Underutilized 2026-01-05T11:30:00Z: 3 pod(s) moved off x, y, to save $0.2000 an hour; it came to $0.1000",
+    ]);
     expect(answer.holds).toMatchObject([{ block: "restraint", until: "2026-01-05T12:30:00Z" }]);
     expect(answer.next).toEqual([]);
   });

@@ -18,6 +18,7 @@ import { type CommandAnswer, commandAnswer, usd } from "./command-answer.ts";
 import type { Hold } from "./hold.ts";
 import { aloneCommand, holdsOf, type Owned, ownedNode } from "./holds.ts";
 import { type LaunchChoice, launchChoice } from "./launch-choice.ts";
+import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
 
 export interface NodeAnswer {
   readonly kind: "Node";
@@ -38,6 +39,8 @@ export interface NodeAnswer {
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
   /** Each thing that keeps it, most telling first. Empty: it would go. */
   readonly holds?: readonly Hold[];
+  /** Moves of pods of late that it took. */
+  readonly moves?: readonly MoveAnswer[];
   /** The command that takes it away, if that is what comes next. */
   readonly removal?: CommandAnswer;
   /** What taking away this node alone would come to, if nothing kept it and nothing came first. */
@@ -93,6 +96,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
     marks: marksOf(claim),
     ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),
     holds,
+    moves: moveAnswers(picture, [node]),
     ...(removal === undefined ? {} : { removal }),
     ...(alone === undefined ? {} : { alone: commandAnswer(alone, alone.via) }),
     next: commands,

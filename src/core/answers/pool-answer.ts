@@ -10,6 +10,7 @@ import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./bu
 import { type CommandAnswer, usd } from "./command-answer.ts";
 import type { HoldKind } from "./hold.ts";
 import { holdsOf, ownedNode } from "./holds.ts";
+import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
 import { commandAnswers } from "./node-answer.ts";
 import { poolObject } from "./objects.ts";
 import { usageOf } from "./usage.ts";
@@ -47,6 +48,8 @@ export interface PoolAnswer {
     readonly count: number;
     readonly nodes: readonly string[];
   }[];
+  /** Moves of pods of late that its nodes took. */
+  readonly moves: readonly MoveAnswer[];
   /** What the loop would do next with nodes of this pool, by method and budget; else in the cluster. */
   readonly next: readonly CommandAnswer[];
 }
@@ -100,6 +103,7 @@ export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined
     disruptions,
     ...(soonest === undefined ? {} : { nextAllowedDisruption: soonest }),
     held: heldBy(picture, owned),
+    moves: moveAnswers(picture, own),
     next: nextOf(picture, pool, next),
   };
 }

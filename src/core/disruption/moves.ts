@@ -27,6 +27,8 @@ export interface Move {
   /** What they cost an hour, and how much of that was to be saved. */
   readonly priceMicroUsd: number;
   readonly savesMicroUsd: number;
+  /** How many nodes were to come in their place. */
+  readonly replacements: number;
   /** UID of the pods' owner → how many of its pods. */
   readonly pods: Readonly<Record<string, number>>;
 }
@@ -45,6 +47,7 @@ export function moveOf(
     nodes: command.candidates.map(({ node }) => node.name),
     priceMicroUsd: command.candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0),
     savesMicroUsd: savingsMicroUsd(command),
+    replacements: command.replacements.length,
     pods: Object.fromEntries(counts.slice(0, MOST_OWNERS)),
   };
 }
@@ -112,6 +115,7 @@ function isMove(value: unknown): value is Move {
     one.nodes.every((name) => typeof name === "string") &&
     Number.isFinite(one.priceMicroUsd) &&
     Number.isFinite(one.savesMicroUsd) &&
+    Number.isSafeInteger(one.replacements) &&
     typeof one.pods === "object" &&
     one.pods !== null &&
     Object.values(one.pods).every(Number.isSafeInteger)

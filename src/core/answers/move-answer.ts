@@ -1,0 +1,63 @@
+/** Moves of pods that stand on claims: what for, and what they saved as predicted and as it came to. */
+import { type Move, movesOn } from "../disruption/moves.ts";
+import { madeFor } from "../disruption/record.ts";
+import type { Picture } from "../disruption/survey.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { usd } from "./command-answer.ts";
+import { ownedNode } from "./holds.ts";
+
+export interface MoveAnswer {
+  /** Id of the disruption command. */
+  readonly command: string;
+  readonly reason: string;
+  /** RFC 3339: when it began. */
+  readonly at: string;
+  readonly says: string;
+  /** Those that went. */
+  readonly nodes: readonly string[];
+  readonly pods: number;
+  readonly savesMicroUsdPerHour: number;
+  /** Absent while its new nodes are not all there, or no longer. */
+  readonly realisedMicroUsdPerHour?: number;
+}
+
+/** Those that the claims of these nodes bear, oldest first. */
+export function moveAnswers(picture: Picture, nodes: readonly NodeView[]): readonly MoveAnswer[] {
+  const moves = new Map(
+    nodes
+      .flatMap(({ claim }) => (claim === undefined ? [] : movesOn(claim)))
+      .map((one) => [one.command, one]),
+  );
+  return [...moves.values()]
+    .sort((a, b) => (a.at === b.at ? (a.command < b.command ? -1 : 1) : a.at < b.at ? -1 : 1))
+    .map((move) => answer(picture, move));
+}
+
+function answer(picture: Picture, move: Move): MoveAnswer {
+  const { command, reason, at, nodes } = move;
+  const pods = Object.values(move.pods).reduce((sum, count) => sum + count, 0);
+  const realised = realisedMicroUsd(picture, move);
+  const came =
+    realised === undefined || realised === move.savesMicroUsd
+      ? ""
+      : `; it came to ${usd(realised)}`;
+  const says = `${reason} ${at}: ${pods} pod(s) moved off ${nodes.join(", ")}, to save ${usd(move.savesMicroUsd)} an hour${came}`;
+  return {
+    command,
+    reason,
+    at,
+    says,
+    nodes,
+    pods,
+    savesMicroUsdPerHour: move.savesMicroUsd,
+    ...(realised === undefined ? {} : { realisedMicroUsdPerHour: realised }),
+  };
+}
+
+function realisedMicroUsd(picture: Picture, move: Move): number | undefined {
+  const prices = picture.nodes
+    .filter(({ claim }) => claim !== undefined && madeFor(claim) === move.command)
+    .map((node) => ownedNode(picture, node)?.candidate?.priceMicroUsd ?? 0);
+  if (prices.length !== move.replacements) return undefined;
+  return move.priceMicroUsd - prices.reduce((sum, price) => sum + price, 0);
+}
