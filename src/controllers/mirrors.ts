@@ -36,20 +36,31 @@ import {
   VOLUME_ATTACHMENT,
   type VolumeAttachment,
 } from "../apis/storage/kinds.ts";
-import type { Mirror } from "../kube/mirror.ts";
+import type { Mirror, MirrorOptions, Mirrors } from "../kube/mirror.ts";
+import { createPodFrameReader } from "../kube/protobuf/pod-frames.ts";
 import { createPodProjection } from "./pod-projection.ts";
 import type { World } from "./world.ts";
 
 type Doors = Pick<World, "mirrors">;
 
 /** Index `node`: pods by `spec.nodeName`. */
-export function pods(world: Doors): Mirror<Pod> {
-  return world.mirrors.of(POD, {
-    vital: true,
-    project: createPodProjection(),
-    indexes: { node: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]) },
-  });
+export function pods({ mirrors }: Doors): Mirror<Pod> {
+  let options = podOptions.get(mirrors);
+  if (options === undefined) {
+    const project = createPodProjection();
+    options = {
+      vital: true,
+      project,
+      readFrame: createPodFrameReader(project),
+      indexes: { node: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]) },
+    };
+    podOptions.set(mirrors, options);
+  }
+  return mirrors.of(POD, options);
 }
+
+/** What is shared between pods is shared by all who ask. */
+const podOptions = new WeakMap<Mirrors, MirrorOptions<Pod>>();
 
 /** Index `providerId`. */
 export function nodes(world: Doors): Mirror<Node> {

@@ -9,6 +9,14 @@ import { deepFreeze } from "../base/json.ts";
 
 /** So many different pieces are remembered; with more, sharing begins anew. */
 const SHARED_LIMIT = 8_192;
+const KUBELETS: ReadonlySet<string> = new Set([
+  "securityContext",
+  "imagePullSecrets",
+  "hostAliases",
+  "dnsConfig",
+  "readinessGates",
+  "ephemeralContainers",
+]);
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Projects pods, sharing equal pieces among all that it projects. */
@@ -54,10 +62,17 @@ function metadataOf(metadata: Pod["metadata"], shared: Share): Pod["metadata"] {
 function specOf(spec: PodSpec): PodSpec {
   const { containers, initContainers, ...others } = spec;
   return {
-    ...others,
+    ...withoutKubelets(others),
     containers: containers.map(containerOf),
     ...(initContainers === undefined ? {} : { initContainers: initContainers.map(containerOf) }),
   };
+}
+
+/** Less what only the kubelet and the runtime read. `src/kube/protobuf/messages.ts` skips the same. */
+function withoutKubelets(spec: Omit<PodSpec, "containers">): object {
+  const kept: Record<string, unknown> = {};
+  for (const key in spec) if (!KUBELETS.has(key)) kept[key] = spec[key];
+  return kept;
 }
 
 /** What differs between pods of one template: their nodes, and the claims of a StatefulSet. */

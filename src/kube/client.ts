@@ -30,7 +30,12 @@ export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ER
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly type: WatchEventType;
   readonly object: T;
+  /** The object is what a mirror keeps of it already, frozen. */
+  readonly projected?: true;
 }
+
+/** Reads one frame of a watch in Kubernetes' protobuf encoding. Throws for what it cannot read. */
+export type ReadFrame<T extends KubeObject = KubeObject> = (frame: Uint8Array) => WatchEvent<T>;
 
 /** An open watch. Iteration ends when the server ends it and throws when the connection breaks. */
 export interface Watch<T extends KubeObject> extends AsyncIterable<WatchEvent<T>> {
@@ -43,6 +48,11 @@ export interface WatchOptions {
   readonly fieldSelector?: string;
   readonly resourceVersion: string;
   readonly timeoutSeconds?: number;
+}
+
+/** `readFrame`: asks for protobuf where the server and the transport have it. */
+export interface ReadOptions<T extends KubeObject> {
+  readonly readFrame?: ReadFrame<T> | undefined;
 }
 
 export type Patch =
@@ -65,7 +75,11 @@ export interface DeleteOptions {
 export interface KubeClient {
   get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): Promise<T>;
   list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<KubeList<T>>;
-  watch<T extends KubeObject>(kind: Kind<T>, options: WatchOptions): Promise<Watch<T>>;
+  /** Iteration throws `UnreadableFrame` where `readFrame` throws. */
+  watch<T extends KubeObject>(
+    kind: Kind<T>,
+    options: WatchOptions & ReadOptions<T>,
+  ): Promise<Watch<T>>;
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   /** PUT: the whole object, with its resourceVersion. */
   update<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;

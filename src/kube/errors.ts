@@ -36,6 +36,11 @@ export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
 }
 
+/** What a watch brought cannot be read in the encoding it came in. */
+export class UnreadableFrame extends Error {
+  override readonly name = "UnreadableFrame";
+}
+
 /** A reconcile that fails like this is logged and counted but not tried again until something changes. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";

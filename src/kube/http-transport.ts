@@ -1,11 +1,15 @@
 /**
  * Requests over HTTPS with undici: keep-alive for short calls, a connection of its own for each
- * watch, frames split line by line as they arrive.
+ * watch, frames split as they arrive: JSON line by line, protobuf by the length before each.
  */
 import { Agent, type Dispatcher } from "undici";
 import { type Credential, type Credentials, fixedCredentials } from "./credentials.ts";
 import { ConnectionError } from "./errors.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+/** Before each frame of a watch in protobuf. */
+const LENGTH_BYTES = 4;
 
 export interface HttpTransportOptions {
   /** `https://127.0.0.1:6443`. */
@@ -66,7 +70,9 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
     }
     const headers = flatten(answer.headers);
     if (isStream(request) && answer.statusCode < 400) {
-      return { status: answer.statusCode, headers, stream: streamOf(answer.body, request, abort) };
+      const frames = framesOf(answer.body, request, headers["content-type"] ?? "");
+      const stream = streamOf(frames, request, abort);
+      return { status: answer.statusCode, headers, stream };
     }
     return { status: answer.statusCode, headers, body: await read(answer, headers, request) };
   }
@@ -119,7 +125,7 @@ function headersOf(
   { token }: Credential,
 ): Record<string, string> {
   return {
-    accept: "application/json",
+    accept: request.takesBytes === true ? `${PROTOBUF},application/json` : "application/json",
     "user-agent": options.userAgent,
     ...options.headers,
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
@@ -159,12 +165,11 @@ async function read(
 }
 
 function streamOf(
-  body: AsyncIterable<Uint8Array>,
+  frames: AsyncIterable<unknown>,
   request: KubeRequest,
   abort: AbortController,
 ): KubeStream {
   let closed = false;
-  const asJson = request.path.includes("watch=");
   return {
     close: () => {
       closed = true;
@@ -172,13 +177,42 @@ function streamOf(
     },
     async *[Symbol.asyncIterator]() {
       try {
-        for await (const line of linesOf(body)) yield asJson ? JSON.parse(line) : line;
+        yield* frames;
       } catch (error) {
         // Closing it ourselves is no failure.
         if (!closed) throw new ConnectionError(`watching ${request.path}`, { cause: error });
       }
     },
   };
+}
+
+function framesOf(
+  body: AsyncIterable<Uint8Array>,
+  request: KubeRequest,
+  contentType: string,
+): AsyncIterable<unknown> {
+  if (contentType.startsWith(PROTOBUF)) return lengthDelimited(body);
+  return request.path.includes("watch=") ? jsonLines(body) : linesOf(body);
+}
+
+async function* jsonLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+  for await (const line of linesOf(body)) yield JSON.parse(line);
+}
+
+/** Each frame stands behind its length in four bytes. */
+async function* lengthDelimited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of body) {
+    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+    let at = 0;
+    while (rest.length - at >= LENGTH_BYTES) {
+      const end = at + LENGTH_BYTES + rest.readUInt32BE(at);
+      if (end > rest.length) break;
+      yield rest.subarray(at + LENGTH_BYTES, end);
+      at = end;
+    }
+    rest = rest.subarray(at);
+  }
 }
 
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {

@@ -70,7 +70,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   take(event: WatchEvent<T>): void {
     this.#see(event.object.metadata.resourceVersion);
     if (event.type === "DELETED") this.#remove(keyOf(event.object), event.object.metadata.uid);
-    else this.#put(event.object);
+    else this.#put(event.object, event.projected);
   }
 
   /** The answer to a write of ours: known at once, before the watch brings it. */
@@ -81,17 +81,17 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     this.#put(object);
   }
 
-  #put(incoming: T): void {
+  #put(incoming: T, projected?: boolean): void {
     const key = keyOf(incoming);
     const before = this.#objects.get(key);
     if (before !== undefined && versionOf(incoming) <= versionOf(before)) return;
     if (before !== undefined && before.metadata.uid !== incoming.metadata.uid) {
       // Deleted and made anew while we looked away: two objects, two events.
       this.#remove(key);
-      this.#put(incoming);
+      this.#put(incoming, projected);
       return;
     }
-    const object = deepFreeze(this.#project(incoming));
+    const object = projected === true ? incoming : deepFreeze(this.#project(incoming));
     this.#objects.set(key, object);
     if (before === undefined) this.#keys = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, object);

@@ -7,8 +7,8 @@
 import { POD } from "../apis/core/pod.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "../apis/meta.ts";
 import { deepFreeze } from "../base/json.ts";
-import type { KubeClient, KubeList, Watch, WatchEvent } from "./client.ts";
-import { KubeError, type StatusBody } from "./errors.ts";
+import type { KubeClient, KubeList, ReadFrame, Watch, WatchEvent } from "./client.ts";
+import { KubeError, type StatusBody, UnreadableFrame } from "./errors.ts";
 import {
   createRequest,
   deleteRequest,
@@ -71,9 +71,11 @@ export function createKubeClient(transport: Transport): KubeClient {
       await raw(deleteRequest(kind, ref, options));
     },
     watch: async (kind, options) => {
-      const { stream } = await raw(watchRequest(kind, options));
+      const { readFrame } = options;
+      const request = watchRequest(kind, options);
+      const { stream } = await raw(readFrame ? { ...request, takesBytes: true } : request);
       if (stream === undefined) throw new KubeError(500, undefined, "watch answered no stream");
-      return watchOf(stream);
+      return watchOf(stream, readFrame);
     },
     evict: async (pod, options = {}) => {
       await raw({
@@ -107,12 +109,26 @@ function stamp<T extends KubeObject>(kind: Kind<T>, item: T): T {
   return deepFreeze({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...item });
 }
 
-function watchOf<T extends KubeObject>(stream: KubeStream): Watch<T> {
+function watchOf<T extends KubeObject>(
+  stream: KubeStream,
+  readFrame: ReadFrame<T> | undefined,
+): Watch<T> {
   return {
     close: () => stream.close(),
     async *[Symbol.asyncIterator]() {
       // Not frozen yet: who keeps an object (the informer) first drops what nobody reads.
-      for await (const frame of stream) yield frame as WatchEvent<T>;
+      for await (const frame of stream) {
+        if (readFrame !== undefined && frame instanceof Uint8Array) yield read(frame, readFrame);
+        else yield frame as WatchEvent<T>;
+      }
     },
   };
+}
+
+function read<T extends KubeObject>(frame: Uint8Array, readFrame: ReadFrame<T>): WatchEvent<T> {
+  try {
+    return readFrame(frame);
+  } catch (error) {
+    throw new UnreadableFrame(`a frame of ${frame.length} bytes`, { cause: error });
+  }
 }

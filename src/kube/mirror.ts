@@ -4,6 +4,7 @@
  * out folds each answer into the mirrors, newer resourceVersion wins.
  */
 import type { Kind, KubeObject } from "../apis/meta.ts";
+import type { ReadFrame } from "./client.ts";
 
 export type MirrorEvent = "added" | "updated" | "removed";
 
@@ -34,6 +35,8 @@ export interface MirrorOptions<T extends KubeObject> {
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;
   /** Drops what nobody reads (managedFields always go) so that a million pods fit in memory. */
   readonly project?: (object: T) => T;
+  /** Reads a watch's frames in protobuf, straight into what `project` would make of them. */
+  readonly readFrame?: ReadFrame<T>;
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
   /** Only this namespace's objects: the right to read it there is enough. */

@@ -49,6 +49,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       labelSelector: options.labelSelector,
       namespace: options.namespace,
       optional: options.optional,
+      readFrame: options.readFrame,
       onList: (list) => {
         informer.replace(list);
         this.#wake();

@@ -12,6 +12,8 @@ export interface KubeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** A JSON value (already parsed). Absent = no body. */
   readonly body?: unknown;
+  /** Of a watch: whoever asks can read Kubernetes' protobuf, too. Frames may then come as bytes. */
+  readonly takesBytes?: boolean;
 }
 
 export interface KubeResponse {

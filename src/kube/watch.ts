@@ -8,13 +8,14 @@ import type { Kind, KubeObject } from "../apis/meta.ts";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
-import type { KubeClient, KubeList, ListOptions, Watch, WatchEvent } from "./client.ts";
+import type { KubeClient, KubeList, ListOptions, ReadFrame, Watch, WatchEvent } from "./client.ts";
 import {
   isForbidden,
   isNotFound,
   isTooOldResourceVersion,
   KubeError,
   type StatusBody,
+  UnreadableFrame,
 } from "./errors.ts";
 
 /** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
@@ -50,6 +51,7 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly namespace?: string | undefined;
   /** A kind that may not be read lists as empty, too. Default: it is waited for. */
   readonly optional?: boolean | undefined;
+  readonly readFrame?: ReadFrame<T> | undefined;
   /** The whole truth, after a list. An unserved kind lists as empty. */
   readonly onList: (list: KubeList<T>) => void;
   readonly onEvent: (event: WatchEvent<T>) => void;
@@ -89,9 +91,12 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** It has been listed before, so that "not found" may be a server that is only starting. */
   #served = false;
   #missing = 0;
+  /** Given up for JSON when it cannot read what comes. */
+  #readFrame: ReadFrame<T> | undefined;
 
   constructor(options: ReflectOptions<T>) {
     this.#options = options;
+    this.#readFrame = options.readFrame;
   }
 
   close(): void {
@@ -143,6 +148,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     const watch = await client.watch(kind, {
       resourceVersion: this.#resourceVersion ?? "",
       timeoutSeconds: WATCH_TIMEOUT_SECONDS + random.int(WATCH_TIMEOUT_SECONDS),
+      readFrame: this.#readFrame,
       ...this.#selection(),
     });
     if (this.#closed) {
@@ -230,6 +236,13 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       return this.#sleep(UNSERVED_RETRY_MS);
     }
     if (isForbidden(error)) return this.#recoverForbidden(error);
+    if (error instanceof UnreadableFrame) {
+      log.warn("watch cannot be read as protobuf, going on with JSON", {
+        kind: kind.kind,
+        error: `${error.message}: ${String(error.cause)}`,
+      });
+      this.#readFrame = undefined;
+    }
     const waitMs = this.#backoffMs();
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
     this.#tell("behind");

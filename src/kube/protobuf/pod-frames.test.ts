@@ -1,0 +1,226 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { createPodProjection } from "../../controllers/pod-projection.ts";
+import { encodeProtobuf, encodeWatchFrame } from "../../sandbox/apiserver/protobuf/encode.ts";
+import { MESSAGES } from "./messages.ts";
+import { createPodFrameReader } from "./pod-frames.ts";
+
+/** As kube-apiserver sends it, by a codec that shares nothing with ours. */
+function frame(type: string, object: KubeObject): Uint8Array {
+  return encodeWatchFrame(type, encodeProtobuf(object as never)).subarray(4);
+}
+
+function stored(name: string, { spec, status, metadata }: Partial<Pod> = {}): Pod {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      generateName: "web-",
+      namespace: "default",
+      uid: `uid of ${name}`,
+      resourceVersion: "4711",
+      creationTimestamp: "2026-01-01T00:00:00Z",
+      labels: { app: "web", empty: "" },
+      annotations: { "kubectl.kubernetes.io/last-applied-configuration": "{}", team: "red" },
+      ownerReferences: [
+        { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: "r", controller: true },
+      ],
+      managedFields: [{ manager: "kubelet" }],
+      ...metadata,
+    },
+    spec: {
+      containers: [
+        {
+          name: "c",
+          image: "web",
+          ports: [{ containerPort: 80, hostPort: 8080, protocol: "TCP" }],
+          resources: { requests: { cpu: "100m", memory: "1Gi" }, limits: { memory: "2Gi" } },
+          volumeMounts: [{ name: `token-${name}`, mountPath: "/t" }],
+        },
+      ],
+      volumes: [{ name: `token-${name}`, projected: { sources: [] } }],
+      securityContext: {},
+      terminationGracePeriodSeconds: 0,
+      priority: -1_000,
+      ...spec,
+    },
+    ...(status === undefined ? {} : { status }),
+  } as Pod;
+}
+
+const term = {
+  topologyKey: "zone",
+  labelSelector: { matchExpressions: [{ key: "app", operator: "In", values: ["web", ""] }] },
+  namespaceSelector: {},
+};
+
+const PODS: readonly Pod[] = [
+  stored("plain"),
+  stored("bound", { spec: { nodeName: "node-1" } as Pod["spec"] }),
+  stored("leaving", {
+    metadata: {
+      deletionTimestamp: "2026-01-02T00:00:00Z",
+      deletionGracePeriodSeconds: 0,
+      finalizers: ["a/b"],
+      generation: 3,
+    } as unknown as Pod["metadata"],
+  }),
+  stored("choosy", {
+    spec: {
+      containers: [{ name: "c" }],
+      initContainers: [{ name: "side", restartPolicy: "Always", resources: {} }],
+      nodeSelector: { a: "b" },
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchExpressions: [{ key: "k", operator: "Exists" }] }],
+          },
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            {
+              weight: 7,
+              preference: { matchFields: [{ key: "f", operator: "Gt", values: ["1"] }] },
+            },
+          ],
+        },
+        podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }],
+        },
+      },
+      tolerations: [{ key: "t", operator: "Exists", tolerationSeconds: 0 }, { operator: "Exists" }],
+      topologySpreadConstraints: [
+        { maxSkew: 1, topologyKey: "z", whenUnsatisfiable: "DoNotSchedule", labelSelector: {} },
+        { maxSkew: 2, topologyKey: "h", whenUnsatisfiable: "ScheduleAnyway", minDomains: 3 },
+      ],
+      overhead: { cpu: "5m" },
+      resources: { requests: { cpu: "2" } },
+      schedulingGates: [{ name: "later" }],
+      hostNetwork: true,
+    } as Pod["spec"],
+  }),
+  stored("claims", {
+    spec: {
+      containers: [{ name: "c" }],
+      volumes: [
+        { name: "data", persistentVolumeClaim: { claimName: "data-0", readOnly: true } },
+        { name: "logs", emptyDir: {} },
+        {
+          name: "scratch",
+          ephemeral: {
+            volumeClaimTemplate: {
+              spec: { storageClassName: "", resources: { requests: { storage: "1Gi" } } },
+            },
+          },
+        },
+      ],
+    } as unknown as Pod["spec"],
+  }),
+  stored("running", {
+    status: {
+      phase: "Running",
+      reason: "why",
+      nominatedNodeName: "n",
+      startTime: "2026-01-01T00:00:01Z",
+      podIP: "10.0.0.1",
+      conditions: [
+        { type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:02Z" },
+        { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/2 größer" },
+      ],
+      containerStatuses: [
+        { name: "c", ready: true, state: { running: {} }, resources: { requests: { cpu: "2" } } },
+        { name: "d", ready: false, image: "d" },
+      ],
+    } as Pod["status"] as never,
+  }),
+];
+
+describe("pods read off a watch in protobuf", () => {
+  it("are what the projection makes of the same pods in JSON, the second time, too", () => {
+    const read = createPodFrameReader(createPodProjection());
+    const project = createPodProjection();
+    for (const pod of [...PODS, ...PODS]) {
+      const event = read(frame("MODIFIED", pod));
+      expect(event).toEqual({ type: "MODIFIED", object: project(pod), projected: true });
+      expect(Object.isFrozen(event.object.metadata)).toBe(true);
+    }
+  });
+
+  it("have what their template decides from one place", () => {
+    const read = createPodFrameReader(createPodProjection());
+    const of = (name: string, more?: Partial<Pod>) =>
+      read(frame("ADDED", stored(name, more))).object;
+    const first = of("first");
+    const second = of("second");
+    expect(second.spec).toBe(first.spec);
+    expect(second.metadata.labels).toBe(first.metadata.labels);
+    const bound = of("bound", { spec: { nodeName: "n" } as Pod["spec"] });
+    expect(bound.spec.containers).toBe(first.spec.containers);
+    expect(bound.metadata.ownerReferences).toBe(first.metadata.ownerReferences);
+  });
+
+  it("differ where one field moved between messages", () => {
+    const read = createPodFrameReader(createPodProjection());
+    const of = (names: readonly string[], init: readonly string[]) =>
+      stored("a", {
+        spec: {
+          containers: names.map((name) => ({ name })),
+          initContainers: init.map((name) => ({ name })),
+        } as Pod["spec"],
+      });
+    const specs = [of(["a", "b"], ["c"]), of(["a"], ["b", "c"]), of(["ab"], ["c"])].map(
+      (pod) => read(frame("ADDED", pod)).object.spec,
+    );
+    expect(new Set(specs).size).toBe(3);
+  });
+
+  it("come with errors and bookmarks as those are", () => {
+    const read = createPodFrameReader(createPodProjection());
+    const status = { apiVersion: "v1", kind: "Status", metadata: {}, code: 410, reason: "Expired" };
+    expect(read(frame("ERROR", status as never))).toMatchObject({
+      type: "ERROR",
+      object: { code: 410, reason: "Expired" },
+    });
+    const bookmark = { apiVersion: "v1", kind: "Pod", metadata: { resourceVersion: "9" } } as never;
+    expect(read(frame("BOOKMARK", bookmark))).toMatchObject({
+      type: "BOOKMARK",
+      object: { metadata: { resourceVersion: "9" } },
+    });
+  });
+
+  it("are refused with a reason where bytes are none", () => {
+    const read = createPodFrameReader(createPodProjection());
+    const whole = frame("ADDED", stored("a"));
+    expect(() => read(whole.subarray(0, whole.length - 3))).toThrow("goes on past its message");
+    expect(() => read(new Uint8Array([0xff, 0xff]))).toThrow("a number that does not end");
+    expect(() => read(new Uint8Array())).toThrow("without an object");
+  });
+
+  it("are read by the numbers that Kubernetes gives", () => {
+    const url = new URL("../../../data/kubernetes/protobuf-fields.json", import.meta.url);
+    const kubernetes = JSON.parse(readFileSync(url, "utf8")) as Record<
+      string,
+      Record<string, string>
+    >;
+    const renamed: Readonly<Record<string, string>> = {
+      Condition: "PodCondition",
+      Requirement: "NodeSelectorRequirement",
+      ClaimSource: "PersistentVolumeClaimVolumeSource",
+      EphemeralSource: "EphemeralVolumeSource",
+      ClaimTemplate: "PersistentVolumeClaimTemplate",
+      ClaimSpec: "PersistentVolumeClaimSpec",
+    };
+    for (const [name, text] of Object.entries(MESSAGES)) {
+      const own = renamed[name] ?? name;
+      const known = kubernetes[`core.v1.${own}`] ?? kubernetes[`meta.v1.${own}`];
+      for (const field of text.split(", ")) {
+        const [number, fieldName] = field.split(" ") as [string, string];
+        const theirs = known?.[number]?.split(" ")[0]?.replace("!", "");
+        const isInline = fieldName.startsWith("!");
+        expect(isInline ? fieldName : theirs, `${name}.${fieldName}`).toBe(fieldName);
+      }
+    }
+  });
+});
