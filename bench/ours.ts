@@ -3,19 +3,23 @@
  * shape of `bench/upstream`'s. The time covers the whole of `planBatch` under default settings, so the
  * planner too (`--greedy`: upstream's rules alone): sorting pods into classes, setting up topology and
  * types, planning, building the claims. What is timed is what `tsc` built: running TypeScript directly
- * would time its loader's additions too.
+ * would time its loader's additions too. `--validate`: afterwards the plan goes before the validator
+ * (test/validator), and what is wrong with it is in the report.
  */
 import type { planBatch as PlanBatch } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
 import { readFileSync } from "node:fs";
+import { planOf } from "../src/cli/plan/plan.ts";
+import { validate } from "../test/validator/validate.ts";
 import { inputOf, readWorkload } from "./workload.ts";
 
-const [path, mode] = process.argv.slice(2);
+const [path, ...modes] = process.argv.slice(2);
 if (path === undefined) throw new Error("one workload file is needed");
 const built = new URL("../dist/core/planner/plan-batch.js", import.meta.url);
 const { planBatch } = (await import(built.href)) as { planBatch: typeof PlanBatch };
-const options = mode === "--greedy" ? GREEDY_PLANNER : DEFAULT_PLANNER;
-const input = inputOf(readWorkload(path));
+const options = modes.includes("--greedy") ? GREEDY_PLANNER : DEFAULT_PLANNER;
+const workload = readWorkload(path);
+const input = inputOf(workload);
 // As upstream's does: what came before leaves no garbage to whom is timed.
 globalThis.gc?.();
 const threadBefore = threadMs();
@@ -36,8 +40,25 @@ const report = {
   priceMicroUsdPerHour: result.newClaims.reduce((sum, one) => sum + one.cheapest.priceMicroUsd, 0),
   unschedulable: result.unschedulable.length,
   rssBytes: process.memoryUsage().rss,
+  ...(modes.includes("--validate") ? { faults: faultsOf() } : {}),
 };
 process.stdout.write(`${JSON.stringify(report)}\n`);
+
+/** What the validator has against the plan. It shares no code with the engine. */
+function faultsOf(): string[] {
+  const { nodePools, instanceTypes } = workload;
+  const pools = nodePools.map((one) => ({ ...one, kind: "NodePool" }));
+  const namespace = { kind: "Namespace", metadata: { name: "default" } };
+  const pods = workload.pods.flatMap(({ name, count, template }) =>
+    Array.from({ length: count }, (_, index) => ({
+      kind: "Pod",
+      metadata: { ...template.metadata, name: `${name}-${index}`, namespace: "default" },
+      spec: template.spec,
+    })),
+  );
+  const plan = planOf(result, input.pods.length, { parseMs: 0, solveMs });
+  return validate({ manifests: [namespace, ...pools, ...pods], instanceTypes }, plan);
+}
 
 /** Cpu time of the thread that plans, without the compiler's and the collector's; only Linux tells. */
 function threadMs(): number | undefined {

@@ -3,7 +3,8 @@
  * same files, each run in a cold process of its own, one after the other; medians, and their ratio by
  * time, by cpu time, and by upstream's cpu time over that of our planning thread, which is nearest to
  * what a quiet machine would show. Upstream runs with one worker and with two, and its better median
- * counts. Without Go only ours runs. `--greedy`: upstream's rules alone, without the planner.
+ * counts. Without Go only ours runs. `--greedy`: upstream's rules alone, without the planner. One more run
+ * of ours, not timed, goes before the validator, unless `--no-validate`; a plan that does not stand fails the bench.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -24,6 +25,8 @@ export interface Report {
   readonly nodes: number;
   readonly priceMicroUsdPerHour: number;
   readonly unschedulable: number;
+  /** What the validator has against the plan; undefined: it was not asked. */
+  readonly faults?: readonly string[];
 }
 
 /** Upstream would need ten minutes and more. */
@@ -32,6 +35,7 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 
 export async function speed(args: readonly string[]): Promise<void> {
   const greedy = args.includes("--greedy");
+  const isValidated = !args.includes("--no-validate");
   const runs = numberAfter(args, "--runs") ?? 5;
   const asked = args.filter((arg, index) => arg in WORKLOADS && args[index - 1] !== "--runs");
   const stray = args.find((arg) => !arg.startsWith("--") && !(arg in WORKLOADS) && !/^\d+$/.test(arg));
@@ -49,7 +53,7 @@ export async function speed(args: readonly string[]): Promise<void> {
       const file = join(folder, `${name}.json`);
       const workload = await (WORKLOADS[name] as (typeof WORKLOADS)[string])();
       writeFileSync(file, JSON.stringify(workload));
-      compare(name, file, runs, greedy, TOO_LARGE_FOR_UPSTREAM.has(name) ? undefined : upstream);
+      compare(name, file, runs, greedy, TOO_LARGE_FOR_UPSTREAM.has(name) ? undefined : upstream, isValidated);
     }
   } finally {
     rmSync(folder, { recursive: true });
@@ -64,8 +68,9 @@ function compare(
   runs: number,
   greedy: boolean,
   upstream: string | undefined,
+  isValidated: boolean,
 ): void {
-  const ours = repeat(runs, () => runOurs(file, greedy));
+  const ours = repeat(runs, () => runOurs(file, greedy ? ["--greedy"] : []));
   const candidates =
     upstream === undefined
       ? []
@@ -81,11 +86,18 @@ function compare(
   };
   row(name, "ours", ours, [ratio(timeMs), ratio(cpuMs), ratio(threadMs)]);
   for (const { engine, reports } of candidates) row("", engine, reports, []);
+  if (isValidated) judge(name, runOurs(file, [...(greedy ? ["--greedy"] : []), "--validate"]));
 }
 
-export function runOurs(file: string, greedy = false): Report {
+function judge(name: string, { faults = [] }: Report): void {
+  for (const fault of faults.slice(0, 5)) process.stdout.write(`${name}: the plan does not stand: ${fault}\n`);
+  if (faults.length > 0) process.exitCode = 1;
+}
+
+/** `modes`: `--greedy`, `--validate`. */
+export function runOurs(file: string, modes: readonly string[] = []): Report {
   const flags = ["--expose-gc", "--import", "tsx", join(HERE, "ours.ts"), file];
-  return JSON.parse(run(process.execPath, greedy ? [...flags, "--greedy"] : flags));
+  return JSON.parse(run(process.execPath, [...flags, ...modes]));
 }
 
 function run(command: string, args: readonly string[]): string {

@@ -11,11 +11,62 @@ interface Placed {
 
 export function neighbourFaults(facts: Facts): string[] {
   const placed = everyoneIn(facts);
+  const crowds = new Crowds(placed, facts);
   return [
-    ...placed.flatMap((one) => apartFaults(one, placed, facts)),
-    ...togetherFaults(placed, facts),
+    ...placed.flatMap((one) => apartFaults(one, crowds)),
+    ...togetherFaults(placed, crowds, facts),
     ...spreadFaults(placed, facts),
   ];
+}
+
+/** Those whom a term is about, by where they are: found once for all pods that mean the same by it. */
+class Crowds {
+  readonly #placed: readonly Placed[];
+  readonly #facts: Facts;
+  readonly #byText = new Map<string, Crowd>();
+
+  constructor(placed: readonly Placed[], facts: Facts) {
+    this.#placed = placed;
+    this.#facts = facts;
+  }
+
+  of(term: Json, owner: Json): Crowd {
+    const byKeys = term.matchLabelKeys ?? term.mismatchLabelKeys;
+    const own = byKeys === undefined ? undefined : owner.metadata.labels;
+    const text = JSON.stringify([term, namespaceOf(owner), own]);
+    let crowd = this.#byText.get(text);
+    if (crowd !== undefined) return crowd;
+    const all = this.#placed.filter(({ pod }) => concerns(term, owner, pod, this.#facts));
+    const perhaps = new Map<string, Placed[]>();
+    const surely = new Map<string, Placed[]>();
+    for (const one of all) {
+      const domains = domainsOf(one.place, term.topologyKey);
+      for (const domain of domains) {
+        push(perhaps, domain, one);
+        if (domains.size === 1) push(surely, domain, one);
+      }
+    }
+    const places = new Map<Place, Placed[]>();
+    for (const one of all) push(places, one.place, one);
+    crowd = { text, all, perhaps, surely, places };
+    this.#byText.set(text, crowd);
+    return crowd;
+  }
+}
+
+interface Crowd {
+  readonly text: string;
+  readonly all: readonly Placed[];
+  /** Domain → those whose node may come up there, and those whose node can be nowhere else. */
+  readonly perhaps: ReadonlyMap<string, readonly Placed[]>;
+  readonly surely: ReadonlyMap<string, readonly Placed[]>;
+  readonly places: ReadonlyMap<Place, readonly Placed[]>;
+}
+
+function push<K>(map: Map<K, Placed[]>, key: K, one: Placed): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [one]);
+  else list.push(one);
 }
 
 function everyoneIn(facts: Facts): Placed[] {
@@ -69,20 +120,15 @@ const required = (kind: string, { spec }: Json): readonly Json[] =>
   spec.affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
 /** Anti-affinity holds both ways: a new pod's own, and that of whoever is there. */
-function apartFaults(
-  { pod, place, isNew }: Placed,
-  placed: readonly Placed[],
-  facts: Facts,
-): string[] {
+function apartFaults({ pod, place, isNew }: Placed, crowds: Crowds): string[] {
   return required("podAntiAffinity", pod).flatMap((term) => {
-    const domains = domainsOf(place, term.topologyKey);
-    const near = placed.find(
-      (other) =>
-        other.pod !== pod &&
-        (isNew || other.isNew) &&
-        concerns(term, pod, other.pod, facts) &&
-        [...domainsOf(other.place, term.topologyKey)].some((domain) => domains.has(domain)),
-    );
+    const { perhaps } = crowds.of(term, pod);
+    const near = [...domainsOf(place, term.topologyKey)]
+      .flatMap(
+        (domain) =>
+          perhaps.get(domain)?.find((one) => one.pod !== pod && (isNew || one.isNew)) ?? [],
+      )
+      .at(0);
     return near === undefined
       ? []
       : [
@@ -103,31 +149,22 @@ export function isKeptOff(pod: Json, facts: Facts): boolean {
 }
 
 /** Each pod is near one it wants to be near; who wants its own kind may be the first of them. */
-function togetherFaults(placed: readonly Placed[], facts: Facts): string[] {
+function togetherFaults(placed: readonly Placed[], crowds: Crowds, facts: Facts): string[] {
   const faults: string[] = [];
   const firsts = new Map<string, string>();
   for (const { pod, place, isNew } of placed) {
     if (!isNew) continue;
+    const isOther = (one: Placed) => one.pod !== pod;
     for (const term of required("podAffinity", pod)) {
       const domains = domainsOf(place, term.topologyKey);
-      const wanted = placed.filter(
-        (other) => other.pod !== pod && concerns(term, pod, other.pod, facts),
-      );
+      const { text, all, surely, places } = crowds.of(term, pod);
       // Wherever the node comes up, somebody is there.
-      const taken = new Set(
-        wanted.flatMap((other) => {
-          const theirs = domainsOf(other.place, term.topologyKey);
-          return theirs.size === 1 ? [...theirs] : [];
-        }),
-      );
       const near =
-        wanted.some((other) => other.place === place) ||
-        (domains.size > 0 && [...domains].every((one) => taken.has(one)));
+        places.get(place)?.some(isOther) === true ||
+        (domains.size > 0 && [...domains].every((one) => surely.get(one)?.some(isOther) === true));
       if (near) continue;
-      const own = (term.matchLabelKeys ?? term.mismatchLabelKeys) ? pod.metadata.labels : undefined;
-      const text = JSON.stringify([term, namespaceOf(pod), own]);
       const isFirst =
-        concerns(term, pod, pod, facts) && !firsts.has(text) && wanted.every((one) => one.isNew);
+        concerns(term, pod, pod, facts) && !firsts.has(text) && all.every((one) => one.isNew);
       if (isFirst) firsts.set(text, place.name);
       else
         faults.push(
@@ -152,63 +189,55 @@ export function counts(rule: Json, owner: Json, other: Json): boolean {
 /** Where this batch put pods, no domain is ahead of the emptiest by more than the skew. */
 function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults = new Set<string>();
-  const mixed = new Set<string>();
+  /** Groups that have been looked at; false: others unbalance them, nothing can be said. */
+  const known = new Map<string, boolean>();
   for (const { pod, isNew, place } of placed) {
     if (!isNew) continue;
     for (const rule of pod.spec.topologySpreadConstraints ?? []) {
-      if (rule.whenUnsatisfiable !== "DoNotSchedule") continue;
-      const counted = (other: Json) => counts(rule, pod, other);
-      if (!counted(pod)) continue;
-      const group = JSON.stringify([
-        rule,
-        namespaceOf(pod),
-        pod.metadata.labels,
-        pod.spec.nodeSelector,
-        pod.spec.affinity?.nodeAffinity,
-        pod.spec.tolerations,
-      ]);
-      if (mixed.has(group)) continue;
-      // Pods that are counted and spread by another rule, or by none, may come after and unbalance it.
-      const everyone = placed.filter((one) => counted(one.pod));
-      const text = JSON.stringify([
-        rule,
-        pod.spec.nodeSelector,
-        pod.spec.affinity?.nodeAffinity,
-        pod.spec.tolerations,
-      ]);
-      const alike = (other: Json) =>
-        (other.spec.topologySpreadConstraints ?? []).some(
-          (one: Json) =>
-            JSON.stringify([
-              one,
-              other.spec.nodeSelector,
-              other.spec.affinity?.nodeAffinity,
-              other.spec.tolerations,
-            ]) === text,
-        );
-      if (!everyone.every((one) => !one.isNew || alike(one.pod))) {
-        mixed.add(group);
-        continue;
-      }
-      const where = (one: Placed) => domainsOf(one.place, rule.topologyKey);
-      if (where({ pod, place, isNew }).size !== 1) {
-        if (rule.topologyKey !== HOSTNAME)
-          faults.add(`${nameOf(pod)} on ${place.name}: ${rule.topologyKey} is not settled`);
-        continue;
-      }
-      const domains = universe(rule, pod, facts, !hasAlternatives(pod));
-      const { tally, fresh, least } = tallyOf(rule, pod, everyone, domains);
-      for (const domain of fresh) {
-        const ahead = (tally.get(domain) as number) - least;
-        if (ahead > rule.maxSkew) {
-          faults.add(
-            `${rule.topologyKey}: ${domain} is ${ahead} ahead, maxSkew is ${rule.maxSkew} (${nameOf(pod)})`,
-          );
-        }
-      }
+      if (rule.whenUnsatisfiable !== "DoNotSchedule" || !counts(rule, pod, pod)) continue;
+      const filter = [pod.spec.nodeSelector, pod.spec.affinity?.nodeAffinity, pod.spec.tolerations];
+      const group = JSON.stringify([rule, namespaceOf(pod), pod.metadata.labels, ...filter]);
+      if (!known.has(group)) known.set(group, noteUneven(rule, pod, placed, facts, faults));
+      const isSettled = domainsOf(place, rule.topologyKey).size === 1;
+      if (known.get(group) === true && !isSettled && rule.topologyKey !== HOSTNAME)
+        faults.add(`${nameOf(pod)} on ${place.name}: ${rule.topologyKey} is not settled`);
     }
   }
   return [...faults];
+}
+
+/** Notes the domains that are ahead; false: pods are counted that need not keep to this rule. */
+function noteUneven(
+  rule: Json,
+  pod: Json,
+  placed: readonly Placed[],
+  facts: Facts,
+  faults: Set<string>,
+): boolean {
+  const filterOf = ({ spec }: Json) => [
+    spec.nodeSelector,
+    spec.affinity?.nodeAffinity,
+    spec.tolerations,
+  ];
+  const text = JSON.stringify([rule, filterOf(pod)]);
+  const isAlike = (other: Json) =>
+    (other.spec.topologySpreadConstraints ?? []).some(
+      (one: Json) => JSON.stringify([one, filterOf(other)]) === text,
+    );
+  // Pods that are spread by another rule, or by none, may come after and unbalance it.
+  const everyone = placed.filter((one) => counts(rule, pod, one.pod));
+  if (!everyone.every((one) => !one.isNew || isAlike(one.pod))) return false;
+  const domains = universe(rule, pod, facts, !hasAlternatives(pod));
+  const { tally, fresh, least } = tallyOf(rule, pod, everyone, domains);
+  for (const domain of fresh) {
+    const ahead = (tally.get(domain) as number) - least;
+    if (ahead > rule.maxSkew) {
+      faults.add(
+        `${rule.topologyKey}: ${domain} is ${ahead} ahead, maxSkew is ${rule.maxSkew} (${nameOf(pod)})`,
+      );
+    }
+  }
+  return true;
 }
 
 /** Pods by domain, the domains this batch put some in, and what the emptiest counts. */

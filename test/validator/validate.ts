@@ -256,7 +256,7 @@ function weightFaults(facts: Facts): string[] {
     });
   };
   return places.flatMap(({ name, pool, pods }) => {
-    if (pool === undefined || pods.some((pod) => hasNeighbourWishes(pod) || hasAlternatives(pod)))
+    if (pool === undefined || pods.some((pod) => hasFurtherWishes(pod) || hasAlternatives(pod)))
       return [];
     const heavier = pools.filter(
       (other) =>
@@ -275,13 +275,15 @@ function weightFaults(facts: Facts): string[] {
   });
 }
 
-function hasNeighbourWishes({ spec }: Json): boolean {
+/** What the pod asks beyond its own room and labels: that is looked at elsewhere. */
+function hasFurtherWishes({ spec }: Json): boolean {
   const { podAffinity, podAntiAffinity, nodeAffinity } = spec.affinity ?? {};
   const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   return (
     podAffinity !== undefined ||
     podAntiAffinity !== undefined ||
     preferred.length > 0 ||
+    (spec.volumes ?? []).length > 0 ||
     (spec.topologySpreadConstraints ?? []).length > 0
   );
 }
