@@ -68,6 +68,49 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(await text("arc-zonal-shift list-zonal-shifts --query items[].status")).toBe("CANCELED");
   });
 
+  it("sets capacity aside for a class to select", async () => {
+    await json(
+      "ec2 create-capacity-reservation --instance-type m5.large --instance-platform Linux/UNIX --availability-zone us-east-1a --instance-count 2 --tag-specifications ResourceType=capacity-reservation,Tags=[{Key=team,Value=a}]",
+    );
+    const reservation =
+      "ec2 describe-capacity-reservations --filters Name=tag:team,Values=a --query CapacityReservations[].AvailableInstanceCount";
+    expect(await text(reservation)).toBe("2");
+    await json(
+      "ec2 create-placement-group --group-name near --strategy partition --partition-count 3",
+    );
+    const group =
+      "ec2 describe-placement-groups --group-names near --query PlacementGroups[].PartitionCount";
+    expect(await text(group)).toBe("3");
+  });
+
+  it("looks around: network, profiles, parameters, where a type is sold", async () => {
+    const lines = {
+      "ec2 describe-vpcs --query length(Vpcs)": "1",
+      "ec2 describe-instance-type-offerings --filters Name=instance-type,Values=m5.large --query InstanceTypeOfferings[].Location":
+        "us-east-1",
+      "ec2 describe-instance-type-offerings --location-type availability-zone-id --filters Name=instance-type,Values=m5.large --query InstanceTypeOfferings[].Location":
+        "use1-az1\tuse1-az2\tuse1-az3",
+      [`iam list-instance-profiles-for-role --role-name KarpenterNodeRole-${CLUSTER} --query InstanceProfiles[].InstanceProfileName`]: `KarpenterNodeInstanceProfile-${CLUSTER}`,
+      "iam list-instance-profiles --path-prefix /karpenter/ --query length(InstanceProfiles)": "0",
+      [`iam list-roles --query Roles[].RoleName`]: `KarpenterNodeRole-${CLUSTER}`,
+      "ssm get-parameters-by-path --path /aws/service/bottlerocket/aws-k8s-1.34/x86_64/latest --query Parameters[].Name":
+        "/aws/service/bottlerocket/aws-k8s-1.34/x86_64/latest/image_id",
+    };
+    for (const [line, answer] of Object.entries(lines)) expect(await text(line), line).toBe(answer);
+  });
+
+  it("stops a machine, and puts an event of one's own on the bus", async () => {
+    const [record] = aws.state.instances.values();
+    const stop = `ec2 stop-instances --instance-ids ${record?.id} --query StoppingInstances[].CurrentState.Name`;
+    expect(await text(stop)).toBe("stopping");
+    const entry = (Source: string): string =>
+      JSON.stringify([{ Source, DetailType: "x", Detail: "{}" }]);
+    const failed = async (source: string): Promise<string> =>
+      text(`events put-events --entries '${entry(source)}' --query FailedEntryCount`);
+    expect(await failed("mine")).toBe("0");
+    expect(await failed("aws.ec2")).toBe("1");
+  });
+
   it("finds an instance by the private DNS name of its node (S4-17)", async () => {
     const [record] = aws.state.instances.values();
     const query = `Reservations[].Instances[?PrivateDnsName == '${record?.privateDnsName}'].InstanceId`;

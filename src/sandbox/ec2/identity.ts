@@ -6,9 +6,21 @@ import { AwsError } from "../../providers/aws/api.ts";
 import type { Answers, AwsState, ProfileRecord, RoleRecord } from "./state.ts";
 import { awsTime, tagList } from "./state.ts";
 
-/** GetRole is for people with the CLI. */
+/** For people with the CLI. */
 interface MoreIamCalls {
   getRole(input: { readonly RoleName: string }): { readonly Role: Role };
+  listRoles(input: Below): { readonly Roles: readonly Role[] };
+  listInstanceProfiles(input: Below): Profiles;
+  listInstanceProfilesForRole(input: { readonly RoleName: string }): Profiles;
+}
+
+interface Below {
+  readonly PathPrefix?: string;
+}
+
+interface Profiles {
+  readonly InstanceProfiles: readonly InstanceProfile[];
+  readonly IsTruncated: boolean;
 }
 
 /** The IAM calls. */
@@ -71,8 +83,25 @@ export function iamCalls(state: AwsState): Answers<IamApi> & MoreIamCalls {
       }
       state.profiles.delete(record.name);
     },
+    listRoles: ({ PathPrefix = "/" }) => ({
+      Roles: [...state.roles.values()]
+        .filter((one) => one.path.startsWith(PathPrefix))
+        .map((one) => toRole(state, one)),
+      IsTruncated: false,
+    }),
+    listInstanceProfiles: ({ PathPrefix = "/" }) =>
+      profilesWhere(state, (one) => one.path.startsWith(PathPrefix)),
+    listInstanceProfilesForRole({ RoleName }) {
+      roleNamed(state, RoleName);
+      return profilesWhere(state, (one) => one.role === RoleName);
+    },
     getRole: (input) => ({ Role: toRole(state, roleNamed(state, input.RoleName)) }),
   };
+}
+
+function profilesWhere(state: AwsState, isWanted: (one: ProfileRecord) => boolean): Profiles {
+  const found = [...state.profiles.values()].filter(isWanted);
+  return { InstanceProfiles: found.map((one) => toProfile(state, one)), IsTruncated: false };
 }
 
 function profileNamed(state: AwsState, name: string): ProfileRecord {

@@ -1,5 +1,5 @@
 /** DescribeInstanceTypes and DescribeInstanceTypeOfferings, answered from the catalogue. */
-import type { Ec2Api, InstanceTypeInfo } from "../../providers/aws/api.ts";
+import type { AvailabilityZone, Ec2Api, InstanceTypeInfo } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import { isOffered } from "./prices.ts";
@@ -21,6 +21,13 @@ const TYPE_FILTERS: ReadonlySet<string> = new Set([
   "network-info.efa-supported",
 ]);
 
+/** How a zone is named, by what was asked for. */
+const LOCATIONS: Readonly<Record<string, (zone: AvailabilityZone) => string>> = {
+  region: (zone) => zone.RegionName ?? "",
+  "availability-zone": (zone) => zone.ZoneName,
+  "availability-zone-id": (zone) => zone.ZoneId,
+};
+
 const OFFERING_FILTERS: ReadonlySet<string> = new Set(["instance-type", "location"]);
 const TYPE_PAGE = 100;
 const OFFERING_PAGE = 1000;
@@ -40,21 +47,18 @@ export function instanceTypeCalls(state: AwsState): TypeCalls {
       return { InstanceTypes: page.items, ...page.next };
     },
     describeInstanceTypeOfferings(input) {
-      if (input.LocationType !== undefined && input.LocationType !== "availability-zone") {
-        throw new AwsError(
-          "InvalidParameterValue",
-          `LocationType ${input.LocationType} is not simulated; use availability-zone`,
-        );
+      const { LocationType = "region" } = input;
+      const locationOf = LOCATIONS[LocationType];
+      if (locationOf === undefined) {
+        const message = `LocationType ${LocationType} is not one of ${Object.keys(LOCATIONS).join(", ")}`;
+        throw new AwsError("InvalidParameterValue", message);
       }
-      const offerings = state.catalogue.names.flatMap((InstanceType) =>
-        state.zones
-          .filter((zone) => isOffered(state, InstanceType, zone.ZoneName))
-          .map((zone) => ({
-            InstanceType,
-            LocationType: "availability-zone",
-            Location: zone.ZoneName,
-          })),
-      );
+      const offerings = state.catalogue.names.flatMap((InstanceType) => {
+        const zones = state.zones.filter((zone) => isOffered(state, InstanceType, zone.ZoneName));
+        return [...new Set(zones.map(locationOf))].map((Location) => ({
+          ...{ InstanceType, LocationType, Location },
+        }));
+      });
       const kept = applyFilters(offerings, input.Filters, OFFERING_FILTERS, (offering) => ({
         tags: undefined,
         fields: { "instance-type": offering.InstanceType, location: offering.Location },

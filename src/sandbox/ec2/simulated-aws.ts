@@ -23,6 +23,7 @@ import type { KubeletFacts } from "./kubelet-facts.ts";
 import { kubeletOf } from "./kubelet-facts.ts";
 import { launchTemplateCalls } from "./launch-templates.ts";
 import { networkCalls } from "./network.ts";
+import { peoplesCalls } from "./people.ts";
 import type { PolicyDocument } from "./policy.ts";
 import { checkPolicy } from "./policy.ts";
 import { pricingCalls, spotPriceCalls } from "./prices.ts";
@@ -248,6 +249,7 @@ function trialCalls() {
 }
 
 function handlersOf(state: AwsState): Handlers {
+  const peoples = peoplesCalls(state);
   return {
     ec2: {
       ...networkCalls(state),
@@ -261,14 +263,15 @@ function handlersOf(state: AwsState): Handlers {
       ...setAsideCalls(state),
       ...trialCalls(),
       ...extraCalls(state),
+      ...peoples.ec2,
     },
-    ssm: { ...ssmCalls(state) },
+    ssm: { ...ssmCalls(state), ...peoples.ssm },
     iam: { ...iamCalls(state) },
     eks: { ...eksCalls(state) },
     pricing: { ...pricingCalls(state) },
     sts: { ...stsCalls(state), ...webIdentityCalls(state) },
     sqs: { ...sqsCalls(state) },
-    events: { ...eventsCalls(state) },
+    events: { ...eventsCalls(state), ...peoples.events },
     fis: { ...fisCalls(state) },
     zonalShift: { ...zonalShiftCalls(state) },
   };

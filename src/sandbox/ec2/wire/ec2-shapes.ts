@@ -77,6 +77,12 @@ TargetCapacity: TotalTargetCapacity:n DefaultTargetCapacityType
 AllocationOptions: AllocationStrategy
 Tag: Key Value
 DescribeRegionsRequest: DryRun:b
+DescribeVpcsRequest: DryRun:b Filters=Filter:[Filter]
+DescribeSpotInstanceRequestsRequest: DryRun:b Filters=Filter:[Filter]
+CreatePlacementGroupRequest: DryRun:b GroupName Strategy PartitionCount:n
+CreateCapacityReservationRequest: DryRun:b ClientToken InstanceType InstancePlatform AvailabilityZone
+    InstanceCount:n InstanceMatchCriteria TagSpecifications:[TagSpecification]
+StopInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b
 DescribeCapacityReservationsRequest: CapacityReservationIds=CapacityReservationId:[s] DryRun:b
     Filters=Filter:[Filter] MaxResults:n NextToken
 DescribePlacementGroupsRequest: DryRun:b Filters=Filter:[Filter] GroupNames=GroupName:[s]
@@ -223,6 +229,14 @@ StatusEvent: Code Description NotBefore:t
 RunInstancesResult:
 DescribeRegionsResult: Regions=regionInfo:[Region]
 Region: RegionName Endpoint=regionEndpoint OptInStatus
+DescribeVpcsResult: Vpcs=vpcSet:[Vpc]
+Vpc: VpcId State CidrBlock IsDefault:b OwnerId Tags=tagSet:[Tag]
+DescribeSpotInstanceRequestsResult: SpotInstanceRequests=spotInstanceRequestSet:[SpotRequest]
+SpotRequest: SpotInstanceRequestId InstanceId State Type CreateTime:t LaunchedAvailabilityZone
+    Tags=tagSet:[Tag]
+CreatePlacementGroupResult: PlacementGroup:PlacementGroup
+CreateCapacityReservationResult: CapacityReservation:CapacityReservation
+StopInstancesResult: StoppingInstances=instancesSet:[InstanceStateChange]
 CreateTagsResult:
 DeleteTagsResult:
 `,

@@ -14,6 +14,9 @@ AddRoleToInstanceProfileRequest: InstanceProfileName RoleName
 RemoveRoleFromInstanceProfileRequest: InstanceProfileName RoleName
 DeleteInstanceProfileRequest: InstanceProfileName
 GetRoleRequest: RoleName
+ListRolesRequest: PathPrefix MaxItems:n
+ListInstanceProfilesRequest: PathPrefix MaxItems:n
+ListInstanceProfilesForRoleRequest: RoleName MaxItems:n
 GetCallerIdentityRequest:
 AssumeRoleWithWebIdentityRequest: RoleArn RoleSessionName WebIdentityToken
 Tag: Key Value
@@ -31,6 +34,9 @@ AddRoleToInstanceProfileResult:
 RemoveRoleFromInstanceProfileResult:
 DeleteInstanceProfileResult:
 GetRoleResult: Role:Role
+ListRolesResult: Roles:[Role] IsTruncated:b
+ListInstanceProfilesResult: InstanceProfiles:[InstanceProfile] IsTruncated:b
+ListInstanceProfilesForRoleResult: InstanceProfiles:[InstanceProfile] IsTruncated:b
 GetCallerIdentityResult: Account Arn UserId
 AssumeRoleWithWebIdentityResult: Credentials:Credentials AssumedRoleUser:AssumedRoleUser
 Credentials: AccessKeyId SecretAccessKey SessionToken Expiration:t

@@ -395,7 +395,17 @@ const EXTRA: ReadonlySet<string> = new Set([
   "describeLaunchTemplateVersions",
   "deleteTags",
   "describeRegions",
-  // No package of the SDK: our own client asks (sdk.test.ts), and the CLI (test/aws).
+  // What people do by the CLI (test/aws), and a service without a package in the SDK (sdk.test.ts).
+  "describeVpcs",
+  "describeSpotInstanceRequests",
+  "createPlacementGroup",
+  "createCapacityReservation",
+  "stopInstances",
+  "getParameters",
+  "getParametersByPath",
+  "listRoles",
+  "listInstanceProfiles",
+  "listInstanceProfilesForRole",
   "getManagedResource",
   "startZonalShift",
   "cancelZonalShift",
