@@ -48,6 +48,9 @@ const ABBREVIATIONS: Readonly<Record<string, string>> = {
 /** A date that never comes (30 February) is given up after this many years, as robfig does. */
 const SEARCH_YEARS = 5;
 const MINUTE_MS = 60_000;
+/** Clocks are changed at quarters of an hour. Asking the calendar is slow, so answers are kept: a month's. */
+const QUARTER_MS = 15 * MINUTE_MS;
+const KNOWN_OFFSETS = 4_096;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -95,13 +98,19 @@ function zoneOf(timeZone: string): Zone | undefined {
   } catch {
     return undefined;
   }
+  const known = new Map<number, number>();
   return (ms) => {
-    const at = Math.floor(ms / MINUTE_MS) * MINUTE_MS;
+    const at = Math.floor(ms / QUARTER_MS) * QUARTER_MS;
+    let offset = known.get(at);
+    if (offset !== undefined) return offset;
     const part = Object.fromEntries(
       format.formatToParts(at).map(({ type, value }) => [type, Number(value)]),
     );
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0 } = part;
-    return Date.UTC(year, month - 1, day, hour, minute) - at;
+    offset = Date.UTC(year, month - 1, day, hour, minute) - at;
+    if (known.size >= KNOWN_OFFSETS) known.clear();
+    known.set(at, offset);
+    return offset;
   };
 }
 
