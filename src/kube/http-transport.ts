@@ -8,6 +8,10 @@ import { ConnectionError } from "./errors.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
 
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
+/** Watches hold some twenty of them; what more calls there are at a time wait. A new one costs both sides milliseconds. */
+const MOST_CONNECTIONS = 64;
+/** kube-apiserver ends connections that are idle for 90 s: we are first, so that no call meets a closed one. */
+const KEEP_ALIVE_MS = 45_000;
 /** Before each frame of a watch in protobuf. */
 const LENGTH_BYTES = 4;
 
@@ -98,8 +102,9 @@ class AgentByCertificate {
     const { caPem, timeoutMs, tlsServerName } = this.#options;
     this.#certPem = clientCertificate?.certPem;
     this.#agent = new Agent({
-      connections: null,
+      connections: MOST_CONNECTIONS,
       pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: timeoutMs ?? 60_000,
       // A quiet watch is healthy; the server's timeoutSeconds ends it.
       bodyTimeout: 0,
