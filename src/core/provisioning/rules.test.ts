@@ -250,3 +250,65 @@ describe("label keys of an affinity term", () => {
     expect(where({ pods: all })).toEqual(["default: blue-0 blue-1", "default: red-2"]);
   });
 });
+
+describe("what a pod asks for decides its node", () => {
+  const requests = (cpu: string) => ({ name: "c", resources: { requests: { cpu } } });
+  const types = [2, 4, 8].map((cpu) => instanceType({ cpu }));
+  const typeOf = (spec: Partial<Pod["spec"]>) =>
+    solved({ pods: [pod({ spec })], pools: [poolInput({}, types)] }).newClaims[0]?.cheapest
+      .instanceType;
+
+  it("by its init containers' peak, its sidecars, its overhead, and what it asks for as a whole", () => {
+    const containers = [requests("1500m")];
+    const sidecar = { ...requests("1"), name: "s", restartPolicy: "Always" as const };
+    expect(typeOf({ containers })).toBe("m-2x");
+    expect(typeOf({ containers, initContainers: [{ ...requests("3"), name: "i" }] })).toBe("m-4x");
+    expect(typeOf({ containers, initContainers: [sidecar] })).toBe("m-4x");
+    expect(typeOf({ containers, overhead: { cpu: "1" } })).toBe("m-4x");
+    expect(typeOf({ containers, resources: { requests: { cpu: "6" } } })).toBe("m-8x");
+  });
+
+  it("by what the kubelet still holds for those that are being resized on a node", () => {
+    const running = pod({ name: "resized", nodeName: "n", cpu: "1" });
+    const held = (cpu: string) => ({
+      ...running,
+      status: {
+        ...running.status,
+        containerStatuses: [
+          {
+            name: running.spec.containers[0]?.name ?? "",
+            ready: true,
+            allocatedResources: { cpu },
+          },
+        ],
+      },
+    });
+    const nodes = (cpu: string) => [
+      nodeView({
+        node: { name: "n", capacity: { cpu: "4", memory: "16Gi", pods: "9" } },
+        pods: [held(cpu)],
+      }),
+    ];
+    expect(where({ pods: [pod({ cpu: "2" })], nodes: nodes("1") })).toEqual(["n <- pod"]);
+    expect(where({ pods: [pod({ cpu: "2" })], nodes: nodes("3") })).toEqual(["default: pod"]);
+  });
+
+  it("by the zones that its ephemeral volume's class allows", () => {
+    const volumes = {
+      claims: [],
+      volumes: [],
+      csiNodes: [],
+      classes: [
+        {
+          metadata: { name: "zonal" },
+          provisioner: "disk",
+          volumeBindingMode: "WaitForFirstConsumer" as const,
+          allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-c"] }] }],
+        },
+      ],
+    };
+    const volumeClaimTemplate = { spec: { storageClassName: "zonal" } };
+    const spec = { volumes: [{ name: "scratch", ephemeral: { volumeClaimTemplate } }] };
+    expect(solved({ pods: [pod({ spec })], volumes }).newClaims[0]?.cheapest.zone).toBe("zone-c");
+  });
+});
