@@ -131,7 +131,6 @@ export interface MethodInputOptions
       | "rests"
       | "alphaBusy"
       | "backingOff"
-      | "examined"
     >
   > {
   /** Nodes of each pool that budgets allow. */
@@ -163,7 +162,6 @@ export function methodInput(
     rests: () => false,
     alphaBusy: false,
     backingOff: new Set(),
-    examined: new Set(),
     simulator: createSimulator(
       schedulingInput({
         pools: pools.map((pool) => ({ pool, instanceTypes: types, usage: {} })),

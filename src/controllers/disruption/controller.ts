@@ -1,18 +1,25 @@
 /**
  * The disruption loop: every ten seconds it asks each method in turn what could go, and hands the first
  * answer to the command queue. A command that must wait for validation is kept with its time, and looked
- * at again on fresh facts; nothing sleeps. Long sweeps go in slices, so that other work gets its turn.
+ * at again on fresh facts; nothing sleeps. Sweeps go in turns, so that other work gets its own.
  * Also takes up, or takes back, what a crash left half done.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { type Logger, SILENT } from "../../base/log.ts";
+import type { Logger } from "../../base/log.ts";
+import { inTurns, type Steps } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
-import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
+import type {
+  Method,
+  MethodInput,
+  Proposal,
+  Rejection,
+  Remark,
+} from "../../core/disruption/methods/method.ts";
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
 import { deleteClaim } from "../claims.ts";
@@ -35,12 +42,12 @@ import { factsOf, Sweeps } from "./sweeps.ts";
 const POLL_MS = 10_000;
 /** After a command was started: at once, with a turn for others in between. */
 const AGAIN_MS = 1;
-/** After a slice of a sweep: half the time is for other work. */
-const NEXT_SLICE_MS = 250;
+/** Others get their turn after so much of a sweep. */
+const TURN_MS = 20;
 const UNSYNCED_RETRY_MS = 1_000;
 
-/** `now`: something was started; `soon`: a sweep goes on. */
-type Again = "now" | "soon" | "later";
+/** `now`: something was started. */
+type Again = "now" | "later";
 
 /** A command waiting for its second look. */
 interface Pending {
@@ -57,8 +64,6 @@ interface Memory {
   around?: Surroundings;
   /** What the process before moved has been read off the claims. */
   hasLearned: boolean;
-  /** When all methods were asked last; between, only those in the middle of a sweep are. */
-  lastRoundMs: number;
 }
 
 export function disruption(world: World, queue: CommandQueue): Controller {
@@ -67,7 +72,6 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     pending: [],
     sweeps: new Sweeps(),
     hasLearned: false,
-    lastRoundMs: Number.NEGATIVE_INFINITY,
   };
   // Shown from the start, as upstream does: alarms look for a change.
   for (const type of ["multi", "single"])
@@ -105,7 +109,7 @@ async function reconcile(
     await pickUp(world, queue, log);
     again = await propose(world, queue, memory, log);
   }
-  if (again !== "later") return requeueAfter(again === "now" ? AGAIN_MS : NEXT_SLICE_MS);
+  if (again === "now") return requeueAfter(AGAIN_MS);
   return memory.pending.length > 0 ? untilDue(world, memory.pending) : requeueAfter(POLL_MS);
 }
 
@@ -117,25 +121,17 @@ async function propose(
   log: Logger,
 ): Promise<Again> {
   const { sweeps } = memory;
-  const between =
-    world.clock.now() - memory.lastRoundMs < POLL_MS && METHODS.some((one) => sweeps.isOpen(one));
-  // What is wrong with pools is said once a round.
-  const around = await surroundings(world, between ? SILENT : log, memory.around);
+  const around = await surroundings(world, log, memory.around);
   memory.around = around;
   const waiting = memory.pending.length > 0;
-  if (!between) {
-    memory.lastRoundMs = world.clock.now();
-    reportRound(world, around, log);
-  }
-  let again: Again = "later";
+  reportRound(world, around, log);
   for (const method of METHODS) {
-    if ((waiting && method.waits) || (between && !sweeps.isOpen(method))) continue;
-    const known = { examined: sweeps.examined(method), ledger: queue.ledger };
-    const input = look(world, queue, around, method, known, "report");
+    if (waiting && method.waits) continue;
+    const input = look(world, queue, around, method, queue.ledger, "report");
     const facts = factsOf(world, method, input, around);
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
-    const proposal = method.propose(input);
+    const proposal = await inTurns(world.clock, sweep(method, input), TURN_MS);
     world.metrics.observe(
       "voluntary_disruption_decision_evaluation_duration_seconds",
       { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
@@ -143,13 +139,19 @@ async function propose(
     );
     tell(world, proposal.remarks);
     countMoves(world, proposal.refused ?? []);
-    if (sweeps.note(method, proposal, facts)) again = "soon";
+    sweeps.note(method, proposal, facts);
     const commands = proposal.commands.filter(
       ({ validateAfterMs }) => !waiting || validateAfterMs === 0,
     );
     if (commands.length > 0) return take(world, queue, memory, log, method, commands);
   }
-  return again;
+  return "later";
+}
+
+/** Every candidate on one picture of the cluster: events that come meanwhile count in the next round. */
+function* sweep(method: Method, input: MethodInput): Steps<Proposal> {
+  if (method.costly) yield* input.simulator.ready();
+  return yield* method.propose(input);
 }
 
 /** Starts commands, or keeps them for their second look. */
@@ -228,8 +230,7 @@ async function validate(
   const around = await surroundings(world, log, memory.around);
   let again: Again = "later";
   for (const { method, command } of due) {
-    const known = { examined: new Set<string>(), ledger: queue.ledger };
-    const input = look(world, queue, around, method, known, "quiet");
+    const input = look(world, queue, around, method, queue.ledger, "quiet");
     const still = method.validate(command, input);
     if (typeof still === "string") {
       reject(world, log, command, still);

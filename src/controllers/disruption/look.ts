@@ -119,7 +119,7 @@ export function look(
   queue: CommandQueue,
   { pools, scheduling, simulator, staticPools }: Surroundings,
   method: Method,
-  { examined, ledger }: { examined: ReadonlySet<string>; ledger: Ledger },
+  ledger: Ledger,
   mode: "report" | "quiet",
 ): MethodInput {
   const picture = {
@@ -141,7 +141,7 @@ export function look(
     spotToSpot: world.settings.gates.spotToSpot,
     repack: world.settings.repack,
   };
-  const { input, blocked: held } = survey(picture, method, examined);
+  const { input, blocked: held } = survey(picture, method);
   if (mode === "report") report(world, method, input, held);
   return input;
 }

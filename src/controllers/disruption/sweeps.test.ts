@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
+import type { Command } from "../../core/disruption/command.ts";
 import { drift } from "../../core/disruption/methods/drift.ts";
 import { emptiness } from "../../core/disruption/methods/emptiness.ts";
 import type { Proposal } from "../../core/disruption/methods/method.ts";
@@ -24,33 +26,30 @@ describe("sweeps", () => {
     expect(sweeps.rests(emptiness, facts("a"))).toBe(false);
   });
 
-  it("go on where they were, and start over if something has changed on the way", () => {
+  it("start anew once something was found", () => {
     const sweeps = new Sweeps();
-    expect(sweeps.note(drift, { ...nothing, slice: ["a", "b"] }, facts("before"))).toBe(true);
-    expect([...sweeps.examined(drift)]).toEqual(["a", "b"]);
-    expect(sweeps.rests(drift, facts("before"))).toBe(false);
-    expect(sweeps.note(drift, nothing, facts("after"))).toBe(false);
-    expect([...sweeps.examined(drift)]).toEqual([]);
-    expect(sweeps.rests(drift, facts("after"))).toBe(false);
-    expect(sweeps.rests(drift, facts("before"))).toBe(true);
+    sweeps.note(drift, nothing, facts("a"));
+    const [command] = atOnce(
+      drift.propose(methodInput([candidate("n", { conditions: { Drifted: 1_000 } })])),
+    ).commands;
+    expect(command).toBeDefined();
+    sweeps.note(drift, { ...nothing, commands: [command as Command] }, facts("b"));
+    expect(sweeps.rests(drift, facts("a"))).toBe(false);
   });
 
   it("reach every node, a few at a time", () => {
-    const sweeps = new Sweeps();
-    const manyPods = Array.from({ length: 749 }, () => "4m");
     // Each needs a node of its own, and none may be made: no types.
-    const nodes = Array.from({ length: 12 }, (_, index) =>
-      candidate(`n${index}`, { conditions: { Drifted: 1_000 }, pods: manyPods }),
+    const nodes = Array.from({ length: 20 }, (_, index) =>
+      candidate(`n${index}`, { conditions: { Drifted: 1_000 }, pods: ["3"] }),
     );
-    const told: string[] = [];
-    let slices = 0;
-    for (let goesOn = true; goesOn && slices < 10; slices++) {
-      const input = { ...methodInput(nodes, { types: [] }), examined: sweeps.examined(drift) };
-      const proposal = drift.propose(input);
-      told.push(...proposal.remarks.map((remark) => remark.candidate.node.name));
-      goesOn = sweeps.note(drift, proposal, facts("a"));
+    const steps = drift.propose(methodInput(nodes, { types: [] }));
+    let turns = 0;
+    for (let step = steps.next(); ; step = steps.next(), turns++) {
+      if (step.done !== true) continue;
+      const told = step.value.remarks.map((remark) => remark.candidate.node.name);
+      expect(told.sort()).toEqual(nodes.map(({ node }) => node.name).sort());
+      break;
     }
-    expect(slices).toBe(3);
-    expect(told.sort()).toEqual(nodes.map(({ node }) => node.name).sort());
+    expect(turns).toBe(3);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What the disruption loop remembers of each method, so that it neither asks for what it knows nor holds
- * up others: the state of things in which nothing was found, and how far an unfinished sweep has come.
+ * What the disruption loop remembers of each method's last sweep, so that it does not ask for what it knows:
+ * the state of things in which nothing was found.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
@@ -21,49 +21,22 @@ export interface Facts {
   readonly atMs: number;
 }
 
-interface Sweep {
-  readonly since: Facts;
-  readonly examined: Set<string>;
-}
-
-const NOTHING: ReadonlySet<string> = new Set();
-
 export class Sweeps {
   readonly #settled = new Map<string, Facts>();
-  readonly #open = new Map<string, Sweep>();
 
   /** Whether asking the method would only give the answer it gave before. */
   rests(method: Method, now: Facts): boolean {
-    if (!method.costly || this.isOpen(method)) return false;
+    if (!method.costly) return false;
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
     const same = known.types.every((list, index) => list === now.types[index]);
     return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : FORCED_LOOK_MS);
   }
 
-  /** Whether the method is in the middle of a sweep. */
-  isOpen({ name }: Method): boolean {
-    return this.#open.has(name);
-  }
-
-  /** Names of the nodes that the sweep so far has looked at. */
-  examined({ name }: Method): ReadonlySet<string> {
-    return this.#open.get(name)?.examined ?? NOTHING;
-  }
-
-  /** Takes an answer down; says whether the sweep goes on. */
-  note({ name }: Method, { commands, slice }: Proposal, now: Facts): boolean {
-    const sweep = this.#open.get(name) ?? { since: now, examined: new Set<string>() };
-    this.#open.delete(name);
-    if (commands.length > 0) return false;
-    if (slice === undefined) {
-      // What has changed meanwhile may concern a node that was looked at early.
-      this.#settled.set(name, sweep.since);
-      return false;
-    }
-    for (const node of slice) sweep.examined.add(node);
-    this.#open.set(name, sweep);
-    return true;
+  /** Takes down what came of asking; `facts`: those that were asked about. */
+  note({ name }: Method, { commands }: Proposal, facts: Facts): void {
+    if (commands.length > 0) this.#settled.delete(name);
+    else this.#settled.set(name, facts);
   }
 }
 

@@ -189,7 +189,7 @@ const inputs = new WeakMap<Picture, MethodInput>();
 function inputOf(picture: Picture): MethodInput {
   const known = inputs.get(picture);
   if (known !== undefined) return known;
-  const { input } = survey(picture, singleNodeConsolidation, new Set());
+  const { input } = survey(picture, singleNodeConsolidation);
   inputs.set(picture, input);
   return input;
 }

@@ -156,7 +156,7 @@ function oneRound(before: Model, { method, commands }: Found, round: number): Pl
   const dueMs = nowMs + Math.max(...waiting.map(({ validateAfterMs }) => validateAfterMs));
   if (model.picture.nowMs < dueMs) model = later(model, dueMs);
   const confirmed = waiting.flatMap((command) => {
-    const still = method.validate(command, survey(model.picture, method, new Set()).input);
+    const still = method.validate(command, survey(model.picture, method).input);
     return typeof still === "string" ? [] : [still];
   });
   const last = carryAll(model, method, confirmed, `${round}`);

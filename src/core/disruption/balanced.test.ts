@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
 import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
 import { describeVerdict } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
@@ -12,8 +13,8 @@ const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) =>
 
 describe("a Balanced pool", () => {
   it("lets a node go that costs its share and holds few pods", () => {
-    const { commands, refused } = single.propose(
-      methodInput([used("a", ["1"]), used("b", ["500m", "500m", "500m"])]),
+    const { commands, refused } = atOnce(
+      single.propose(methodInput([used("a", ["1"]), used("b", ["500m", "500m", "500m"])])),
     );
     expect(names(commands[0]?.candidates ?? [])).toEqual(["a"]);
     // Half of the cost for 2 of 6 parts of disturbance.
@@ -29,7 +30,7 @@ describe("a Balanced pool", () => {
   it("keeps a node whose small saving is not worth moving most of the pods", () => {
     const crowd = Array.from({ length: 12 }, () => "100m");
     const candidates = [used("a", crowd, { type: "m-2x" }), used("z", [], { type: "m-16x" })];
-    const { commands, remarks, refused } = single.propose(methodInput(candidates));
+    const { commands, remarks, refused } = atOnce(single.propose(methodInput(candidates)));
     expect(commands).toEqual([]);
     expect(refused).toHaveLength(1);
     // 2 of 18 cpu's price for 13 of 14 parts of disturbance.
@@ -41,12 +42,12 @@ describe("a Balanced pool", () => {
       used("a", crowd, { type: "m-2x", ...other }),
       used("z", [], { type: "m-16x", ...other }),
     ];
-    expect(single.propose(methodInput(same)).commands).toHaveLength(1);
+    expect(atOnce(single.propose(methodInput(same))).commands).toHaveLength(1);
   });
 
   it("weighs several nodes as one move", () => {
-    const { commands } = multi.propose(
-      methodInput([used("a", ["1"]), used("b", ["1"]), used("c", ["1", "1"])]),
+    const { commands } = atOnce(
+      multi.propose(methodInput([used("a", ["1"]), used("b", ["1"]), used("c", ["1", "1"])])),
     );
     expect(names(commands[0]?.candidates ?? [])).toHaveLength(3);
     expect(commands[0]?.verdicts?.[0]?.score).toBeGreaterThan(0.5);

@@ -9,6 +9,7 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import { packFirst } from "../planner/plan-batch.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
@@ -47,6 +48,8 @@ export interface Packed {
 export interface Simulator {
   /** The picture that questions are about. */
   readonly input: SchedulingInput;
+  /** Makes ready for questions, in steps; without it the first question does, in one go. */
+  ready(): Steps<void>;
   without(candidates: readonly Candidate[], supposing?: Supposing): Simulation;
   /** What new nodes for all pods of these would cost at the very least. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
@@ -82,15 +85,16 @@ const prepared = new WeakMap<Simulator, Prepared>();
  */
 export function createSimulator(input: SchedulingInput, last?: Simulator): Simulator {
   const views = new Map(input.nodes.map((node) => [node.name, node]));
-  const whatIf = () => {
+  function* makeReady(): Steps<WhatIf> {
     const known = prepared.get(simulator);
     if (known?.input === input) return known.whatIf;
     prepared.delete(simulator);
     const goesOn = known?.whatIf.follow(input) === true;
-    const one = goesOn ? known.whatIf : WhatIf.of(input);
+    const one = goesOn ? known.whatIf : yield* WhatIf.inSteps(input);
     prepared.set(simulator, { whatIf: one, input });
     return one;
-  };
+  }
+  const whatIf = () => atOnce(makeReady());
   const waits = new Set(
     input.pools
       .filter(
@@ -101,6 +105,9 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
   let restless: ReadonlySet<string> | undefined;
   const simulator: Simulator = {
     input,
+    *ready() {
+      yield* makeReady();
+    },
     without: (candidates, supposing) => {
       const simulation = simulate(whatIf(), views, candidates, supposing);
       const unsettled = simulation.targets.filter((name) => isUnsettled(views.get(name), waits));

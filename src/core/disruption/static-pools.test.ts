@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
 import {
   pool as buildPool,
   instanceType,
@@ -104,7 +105,7 @@ describe("drift of static pools", () => {
 
   it("replaces each node by a fresh one, as budgets allow", () => {
     const both = [drifted("a"), drifted("b")];
-    const { commands } = staticDrift.propose(methodInput(both));
+    const { commands } = atOnce(staticDrift.propose(methodInput(both)));
     expect(
       commands.map((one) => [
         names(one.candidates.map(({ node }) => node)),
@@ -114,14 +115,14 @@ describe("drift of static pools", () => {
       [["a"], 1],
       [["b"], 1],
     ]);
-    expect(staticDrift.propose(methodInput(both, { allowed: 1 })).commands).toHaveLength(1);
-    expect(staticDrift.propose(methodInput(both, { allowed: 0 })).commands).toEqual([]);
+    expect(atOnce(staticDrift.propose(methodInput(both, { allowed: 1 }))).commands).toHaveLength(1);
+    expect(atOnce(staticDrift.propose(methodInput(both, { allowed: 0 }))).commands).toEqual([]);
   });
 
   it("lets one node go first where the limit leaves no room for another", () => {
     const limits = { nodes: 2 };
-    const { commands } = staticDrift.propose(
-      methodInput([drifted("a", limits), drifted("b", limits)]),
+    const { commands } = atOnce(
+      staticDrift.propose(methodInput([drifted("a", limits), drifted("b", limits)])),
     );
     expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
   });

@@ -48,11 +48,10 @@ export interface Picture {
   readonly repack: Repack | undefined;
 }
 
-/** `examined`: nodes that earlier slices of the method's sweep have looked at. */
+/** What one method may know. */
 export function survey(
   picture: Picture,
   method: Pick<Method, "reason" | "disruptionClass">,
-  examined: ReadonlySet<string>,
 ): { readonly input: MethodInput; readonly blocked: readonly Blocked[] } {
   const { nowMs, nodes, pools, pdbs, ledger, simulator } = picture;
   const { disruptionClass, reason } = method;
@@ -81,7 +80,6 @@ export function survey(
     rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
     alphaBusy: nodes.some((node) => isAlphaReplacement(node, picture.queued)),
     backingOff: picture.backingOff,
-    examined,
   };
   return { input, blocked: found.blocked };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import { atOnce } from "../../../base/steps.ts";
 import { instanceType } from "../../../testing/builders.ts";
 import {
   type CandidateOptions,
@@ -18,7 +19,7 @@ const propose = (
   method: typeof single,
   candidates: readonly Candidate[],
   options?: MethodInputOptions,
-) => method.propose(methodInput(candidates, options));
+) => atOnce(method.propose(methodInput(candidates, options)));
 /** Of a whole node's saving, so that the order of candidates is the order of names. */
 const used = (name: string, pods: readonly string[], options: CandidateOptions = {}) =>
   candidate(name, { pods, ...options });
@@ -56,6 +57,18 @@ describe("single-node consolidation", () => {
     expect(remarks.map(({ message }) => message)).toContain(
       `Pods would move to node "b", where pods came or went within its NodePool's consolidateAfter`,
     );
+  });
+
+  it("moves them to a node that has come to rest instead, where there is room", () => {
+    const restless = { conditions: { Initialized: 0 } };
+    const nodes = [used("a", ["1"]), used("b", ["1"], restless), used("c", ["2"])];
+    const { commands } = propose(single, nodes);
+    expect(commands).toMatchObject([{ replacements: [], targets: ["c"] }]);
+    const [command] = commands as [Command];
+    expect(names(command.candidates)).toEqual(["a"]);
+    // The second look supposes the same.
+    const confirmed = single.validate(command, methodInput(nodes));
+    expect(confirmed).toMatchObject({ targets: ["c"], validateAfterMs: 0 });
   });
 
   it("replaces a node by a cheaper one, and asks for spot only where spot is to be had", () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Generation } from "../../../apis/hub/generation.ts";
 import type { PoolDisruption } from "../../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
+import { atOnce } from "../../../base/steps.ts";
 import { instanceType, nodeClaim, nodeView, pod, pool } from "../../../testing/builders.ts";
 import { methodInput, NOW } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
@@ -51,7 +52,7 @@ function candidate(
 }
 
 function commands(candidates: readonly Candidate[], allowed = 10) {
-  return emptiness.propose(methodInput(candidates, { allowed })).commands;
+  return atOnce(emptiness.propose(methodInput(candidates, { allowed }))).commands;
 }
 
 const CONSOLIDATABLE = { condition: { type: "Consolidatable", forMs: 0 } };

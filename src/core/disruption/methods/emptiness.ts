@@ -21,7 +21,10 @@ export const emptiness: Method = {
   costly: false,
   waits: false,
   isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
-  propose: (input) => ({ commands: commands(input), remarks: [] }),
+  // biome-ignore lint/correctness/useYield: it is done in one step.
+  *propose(input) {
+    return { commands: commands(input), remarks: [] };
+  },
   validate,
 };
 

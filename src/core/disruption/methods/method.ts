@@ -1,5 +1,6 @@
 /** What every way of disrupting nodes looks like: a file each beside this one, in order in all.ts. */
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { PlannerOptions } from "../../planner/planner-options.ts";
 import type { PlannedClaim } from "../../provisioning/result.ts";
 import type { NodeView } from "../../state/node-view.ts";
@@ -44,8 +45,6 @@ export interface MethodInput {
   readonly alphaBusy: boolean;
   /** Pools whose replacements failed a moment ago: no new ones of theirs for a while. */
   readonly backingOff: ReadonlySet<string>;
-  /** Nodes that earlier slices of this sweep have looked at. */
-  readonly examined: ReadonlySet<string>;
 }
 
 /** Why a candidate stays as it is, for an event on its Node and its claim. */
@@ -61,8 +60,6 @@ export interface Proposal {
   readonly remarks: readonly Remark[];
   /** Moves that a pool's policy refused; for metrics. */
   readonly refused?: readonly Verdict[];
-  /** Nodes looked at in this slice, where there are more to look at; absent: the sweep is over. */
-  readonly slice?: readonly string[];
 }
 
 /** Why a command no longer holds. upstream: the reasons of failed validations */
@@ -79,33 +76,30 @@ export interface Method {
   readonly waits: boolean;
   /** Whether the method is about this candidate at all: the metric of eligible nodes. */
   isEligible(candidate: Candidate, nowMs: number): boolean;
-  propose(input: MethodInput): Proposal;
+  /** Looks at every candidate until it finds something to do; in steps, for there may be many. */
+  propose(input: MethodInput): Steps<Proposal>;
   /** What is left of a command once its wait is over, or why nothing is. `input` is fresh. */
   validate(command: Command, input: MethodInput): Command | Rejection;
 }
 
-/**
- * Pods moved in one go, some tens of milliseconds' worth; other work gets its turn before the next slice
- * of the sweep.
- */
-const PODS_PER_SLICE = 3_000;
+/** Pods moved before others get a turn, a few milliseconds' worth. */
+const PODS_PER_STEP = 200;
 
-/** The next candidates of the sweep, and what `Proposal.slice` says once they were looked at. */
-export function nextSlice(
+/** The candidates in runs of about so many pods, each a step of a sweep. */
+export function* inRuns(
   candidates: readonly Candidate[],
-  examined: ReadonlySet<string>,
-): { readonly now: readonly Candidate[]; readonly slice: Pick<Proposal, "slice"> } {
-  const left = candidates.filter(({ node }) => !examined.has(node.name));
+  podsPerRun = PODS_PER_STEP,
+): Iterable<readonly Candidate[]> {
+  let start = 0;
   let pods = 0;
-  const end = left.findIndex(({ reschedulablePods }) => {
+  for (const [index, { reschedulablePods }] of candidates.entries()) {
     pods += 1 + reschedulablePods.length;
-    return pods >= PODS_PER_SLICE;
-  });
-  const now = end < 0 ? left : left.slice(0, end + 1);
-  return {
-    now,
-    slice: left.length > now.length ? { slice: now.map(({ node }) => node.name) } : {},
-  };
+    if (pods < podsPerRun) continue;
+    yield candidates.slice(start, index + 1);
+    start = index + 1;
+    pods = 0;
+  }
+  if (start < candidates.length) yield candidates.slice(start);
 }
 
 /**

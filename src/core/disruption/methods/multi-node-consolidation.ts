@@ -1,22 +1,19 @@
 /**
- * Several used nodes at once: all that can go together with their pods on the nodes that stay, slice by
- * slice of the whole cluster; or the longest run of candidates, best saving first, that can go for
+ * Several used nodes at once: all that can go together with their pods on the nodes that stay, run by
+ * run of the whole cluster; or the longest run of candidates, best saving first, that can go for
  * something cheaper in their place, found by halving. What saves more is done.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
+import type { Steps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
-import {
-  budgetCounter,
-  type Method,
-  type MethodInput,
-  nextSlice,
-  type Proposal,
-} from "./method.ts";
+import { budgetCounter, inRuns, type Method, type MethodInput, type Proposal } from "./method.ts";
 
 const MAX_NODES = 100;
+/** Pods of nodes that are tried together. */
+const PODS_AT_ONCE = 1_500;
 
 export const multiNodeConsolidation: Method = {
   name: "multi-node consolidation",
@@ -31,33 +28,36 @@ export const multiNodeConsolidation: Method = {
 };
 
 /** A command speaks for one generation: the first that has one wins, oldest words first. */
-function propose(input: MethodInput): Proposal {
+function* propose(input: MethodInput): Steps<Proposal> {
   const refused: Verdict[] = [];
-  const { now, slice } = nextSlice(
-    input.candidates
-      .filter((one) => one.generation === "v1" && isConsolidatable(one))
-      .sort(bySavings),
-    input.examined,
-  );
-  const removal = allAtOnce(now, input, refused);
-  if (slice.slice !== undefined) {
-    const found = removal === undefined ? { commands: [], ...slice } : { commands: [removal] };
-    return { ...found, remarks: [], refused };
+  const removable = input.candidates
+    .filter((one) => one.generation === "v1" && isConsolidatable(one))
+    .sort(bySavings);
+  let looked = 0;
+  let removal: Command | undefined;
+  for (const run of inRuns(removable, PODS_AT_ONCE)) {
+    yield;
+    looked += run.length;
+    removal = allAtOnce(run, input, refused);
+    // With more to look at it is enough by itself.
+    if (removal !== undefined && looked < removable.length)
+      return { commands: [removal], remarks: [], refused };
   }
+  yield;
   for (const generation of ["alpha", "beta", "v1"] as const) {
     if (generation === "alpha" && input.alphaBusy) continue;
     const chosen = together(
       input.candidates.filter((one) => one.generation === generation && isConsolidatable(one)),
       input,
     );
-    const command = longest(chosen, input, refused);
+    const command = yield* longest(chosen, input, refused);
     const best = generation === "v1" ? savingMore(removal, command) : command;
     if (best !== undefined) return { commands: [best], remarks: [], refused };
   }
   return { commands: [], remarks: [], refused };
 }
 
-/** The nodes of a slice that can all go without a new one. Upstream tries runs of one order only. */
+/** The nodes of a run that can all go without a new one. Upstream tries runs of one order only. */
 function allAtOnce(
   candidates: readonly Candidate[],
   input: MethodInput,
@@ -94,15 +94,16 @@ function together(candidates: readonly Candidate[], input: MethodInput): readonl
 }
 
 /** `refused` takes the verdicts against moves that were tried. */
-function longest(
+function* longest(
   candidates: readonly Candidate[],
   input: MethodInput,
   refused: Verdict[],
-): Command | undefined {
+): Steps<Command | undefined> {
   let best: Command | undefined;
   let low = 2;
   let high = candidates.length;
   while (low <= high) {
+    yield;
     const count = (low + high) >> 1;
     const found = consolidate(candidates.slice(0, count), input);
     if ("message" in found) {

@@ -4,7 +4,7 @@
  * itself. Every node is reckoned with in every sweep; only those that waste something are tried.
  * No upstream: it replaces any number of nodes by one.
  */
-
+import type { Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command, Verdict } from "../command.ts";
 import { isConsolidatable, stillThere, weighed } from "../consolidation.ts";
@@ -30,27 +30,28 @@ function mayBeRepacked(candidate: Candidate): boolean {
   return candidate.generation === "v1" && isConsolidatable(candidate);
 }
 
-/** One portion of one group in a slice. */
-function propose(input: MethodInput): Proposal {
+/** Portion by portion of one group after the other. */
+function* propose(input: MethodInput): Steps<Proposal> {
   const refused: Verdict[] = [];
-  const { simulator, examined } = input;
+  const { simulator } = input;
   if (input.repack === undefined) return { commands: [], remarks: [] };
   const least = input.repack.minSavingsPercent / 100;
   const candidates = input.candidates.filter((one) => mayBeRepacked(one) && !input.rests(one));
   for (const group of groupsOf(candidates, simulator.openTo())) {
-    const ranked = valued(group.candidates, group.poolIds, simulator.input).filter(
-      ({ candidate, wasteMicroUsd }) =>
-        wasteMicroUsd > candidate.priceMicroUsd * least && !examined.has(candidate.node.name),
+    let ranked = valued(group.candidates, group.poolIds, simulator.input).filter(
+      ({ candidate, wasteMicroUsd }) => wasteMicroUsd > candidate.priceMicroUsd * least,
     );
-    const tried = portion(ranked, input);
-    if (tried.length === 0) continue;
-    const found = bestOf(tried, input);
-    const command = found === undefined ? undefined : weighed(found, input);
-    if (command !== undefined && !("message" in command))
-      return { commands: [command], remarks: [], refused };
-    refused.push(...(command?.verdicts ?? []).filter(({ approved }) => !approved));
-    const slice = tried.map(({ candidate }) => candidate.node.name);
-    return { commands: [], remarks: [], refused, slice };
+    for (;;) {
+      yield;
+      const tried = new Set(portion(ranked, input));
+      if (tried.size === 0) break;
+      const found = bestOf([...tried], input);
+      const command = found === undefined ? undefined : weighed(found, input);
+      if (command !== undefined && !("message" in command))
+        return { commands: [command], remarks: [], refused };
+      refused.push(...(command?.verdicts ?? []).filter(({ approved }) => !approved));
+      ranked = ranked.filter((one) => !tried.has(one));
+    }
   }
   return { commands: [], remarks: [], refused };
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../../base/steps.ts";
 import { nodeView, pod } from "../../../testing/builders.ts";
 import { candidate, methodInput } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
@@ -13,12 +14,14 @@ describe("drift", () => {
   const drifted = (forMs: number) => ({ conditions: { Drifted: forMs } });
 
   it("replaces the node that drifted first, whatever the replacement costs", () => {
-    const { commands } = drift.propose(
-      methodInput([
-        candidate("a", { ...drifted(1_000), pods: ["3"] }),
-        candidate("b", { ...drifted(9_000), pods: ["3", "500m"] }),
-        candidate("c", { conditions: {}, pods: ["3"] }),
-      ]),
+    const { commands } = atOnce(
+      drift.propose(
+        methodInput([
+          candidate("a", { ...drifted(1_000), pods: ["3"] }),
+          candidate("b", { ...drifted(9_000), pods: ["3", "500m"] }),
+          candidate("c", { conditions: {}, pods: ["3"] }),
+        ]),
+      ),
     );
     expect(commands).toHaveLength(1);
     const [command] = commands;
@@ -34,7 +37,7 @@ describe("drift", () => {
     const used = candidate("used", { ...alpha, pods: ["1"] });
     const empty = ["a", "b"].map((name) => candidate(name, alpha));
     const at = (candidates: readonly Candidate[], alphaBusy: boolean) =>
-      drift.propose(methodInput(candidates, { alphaBusy })).commands;
+      atOnce(drift.propose(methodInput(candidates, { alphaBusy }))).commands;
     expect(at([used, ...empty], true).map(({ candidates }) => names(candidates))).toEqual([
       ["a", "b"],
     ]);
@@ -50,10 +53,12 @@ describe("drift", () => {
       candidate("a", { ...drifted(9_000), type: "m-8x", pods: ["5"] }),
       candidate("b", { ...drifted(1_000), pods: ["1"] }),
     ]);
-    const { commands, remarks } = drift.propose({
-      ...input,
-      simulator: methodInput(input.candidates, { types: [] }).simulator,
-    });
+    const { commands, remarks } = atOnce(
+      drift.propose({
+        ...input,
+        simulator: methodInput(input.candidates, { types: [] }).simulator,
+      }),
+    );
     expect(names(commands[0]?.candidates)).toEqual(["b"]);
     expect(remarks[0]).toMatchObject({ about: "blocked" });
     expect(remarks[0]?.message).toMatch(/^not all pods would schedule, default\/a-0 => /);
@@ -61,7 +66,7 @@ describe("drift", () => {
 
   it("disrupts nothing without a budget", () => {
     const one = candidate("a", { ...drifted(1_000), pods: ["1"] });
-    expect(drift.propose(methodInput([one], { allowed: 0 })).commands).toEqual([]);
+    expect(atOnce(drift.propose(methodInput([one], { allowed: 0 }))).commands).toEqual([]);
   });
 
   it("does not count on a node that is not ready yet", () => {
@@ -70,8 +75,8 @@ describe("drift", () => {
       claim: candidate("starting").claim,
     });
     const one = candidate("a", { ...drifted(1_000), pods: ["1"] });
-    const { commands, remarks } = drift.propose(
-      methodInput([one], { scheduling: { nodes: [starting] } }),
+    const { commands, remarks } = atOnce(
+      drift.propose(methodInput([one], { scheduling: { nodes: [starting] } })),
     );
     expect(commands).toEqual([]);
     expect(remarks[0]?.message).toContain(
@@ -85,8 +90,8 @@ describe("drift", () => {
       candidate("a", { ...drifted(1_000), pods: ["1"] }),
       candidate("b", { conditions: {} }),
     ];
-    const [command] = drift.propose(
-      methodInput(candidates, { scheduling: { pods: [waiting] } }),
+    const [command] = atOnce(
+      drift.propose(methodInput(candidates, { scheduling: { pods: [waiting] } })),
     ).commands;
     expect(command?.replacements).toEqual([]);
     expect(command?.targets).toEqual(["b"]);
@@ -100,7 +105,7 @@ describe("expiration", () => {
       conditions: { Expired: 1_000 },
       pods: ["3"],
     });
-    const [command] = expiration.propose(methodInput([expired])).commands;
+    const [command] = atOnce(expiration.propose(methodInput([expired]))).commands;
     expect(command).toMatchObject({ reason: "Expired", via: "expiration", generation: "beta" });
     expect(command?.replacements).toHaveLength(1);
   });

@@ -5,16 +5,18 @@
  */
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command, CommandReason } from "../command.ts";
 import {
   budgetCounter,
   type Method,
   type MethodInput,
-  nextSlice,
   type Proposal,
   type Remark,
 } from "./method.ts";
+
+const NODES_PER_STEP = 8;
 
 export interface ReplacingOptions {
   readonly name: string;
@@ -28,7 +30,7 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
   const sinceMs = ({ claim }: Candidate) =>
     fromRfc3339(condition(claim, conditionType)?.lastTransitionTime) ?? 0;
 
-  function propose(input: MethodInput): Proposal {
+  function* propose(input: MethodInput): Steps<Proposal> {
     const budgets = budgetCounter(input.allowances);
     const marked = input.candidates
       .filter(isEligible)
@@ -39,8 +41,8 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     const used = marked.filter(
       (one) => one.reschedulablePods.length > 0 && mayGo(one, input, budgets.left(one)),
     );
-    const { now, slice } = nextSlice(used, input.examined);
-    for (const candidate of now) {
+    for (const [index, candidate] of used.entries()) {
+      if (index % NODES_PER_STEP === 0) yield;
       const { replacements, targets, homeless } = input.simulator.without([candidate]);
       if (homeless.length > 0) {
         const message = `not all pods would schedule, ${homeless.join("; ")}`;
@@ -54,7 +56,7 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
       if (message === undefined) return { commands: [command], remarks };
       remarks.push({ candidate, about: "blocked", message });
     }
-    return { commands: [], remarks, ...slice };
+    return { commands: [], remarks };
   }
 
   return {

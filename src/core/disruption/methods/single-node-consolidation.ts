@@ -3,14 +3,15 @@
  * saving first, so that a large pool does not keep the others waiting.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
+import type { Steps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
 import {
   budgetCounter,
+  inRuns,
   type Method,
   type MethodInput,
-  nextSlice,
   type Proposal,
   type Remark,
 } from "./method.ts";
@@ -27,7 +28,7 @@ export const singleNodeConsolidation: Method = {
   validate: confirm,
 };
 
-function propose(input: MethodInput): Proposal {
+function* propose(input: MethodInput): Steps<Proposal> {
   const remarks: Remark[] = [];
   for (const candidate of input.candidates) {
     if (candidate.reschedulablePods.length === 0 || candidate.pool.replicas !== undefined) continue;
@@ -41,15 +42,17 @@ function propose(input: MethodInput): Proposal {
       budgets.left(one) > 0 &&
       !(one.generation === "alpha" && input.alphaBusy),
   );
-  const { now, slice } = nextSlice(inTurns(allowed), input.examined);
   const refused: Verdict[] = [];
-  for (const candidate of now) {
-    const found = consolidate([candidate], input);
-    if (!("message" in found)) return { commands: [found], remarks, refused };
-    refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
-    remarks.push({ candidate, about: "unconsolidatable", message: found.message });
+  for (const run of inRuns(inTurns(allowed))) {
+    yield;
+    for (const candidate of run) {
+      const found = consolidate([candidate], input);
+      if (!("message" in found)) return { commands: [found], remarks, refused };
+      refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
+      remarks.push({ candidate, about: "unconsolidatable", message: found.message });
+    }
   }
-  return { commands: [], remarks, refused, ...slice };
+  return { commands: [], remarks, refused };
 }
 
 /** The first of each pool by pool id, then the second of each, and so on. */

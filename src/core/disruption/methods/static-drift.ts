@@ -4,6 +4,7 @@
  * one at a time; upstream then never replaces it. upstream: pkg/controllers/disruption/staticdrift.go
  */
 import { isTrue } from "../../../apis/karpenter/conditions.ts";
+import type { Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
@@ -24,7 +25,7 @@ export const staticDrift: Method = {
   validate: (command) => command,
 };
 
-function propose(input: MethodInput): Proposal {
+function* propose(input: MethodInput): Steps<Proposal> {
   const drifted = input.candidates.filter(isEligible);
   const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
   const budgets = budgetCounter(input.allowances);
