@@ -5,9 +5,9 @@
 import { Agent, type Dispatcher } from "undici";
 import { type Credential, type Credentials, fixedCredentials } from "./credentials.ts";
 import { ConnectionError } from "./errors.ts";
+import { PROTOBUF, readStatusBody } from "./protobuf/envelope.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
 
-const PROTOBUF = "application/vnd.kubernetes.protobuf";
 /** Watches hold some twenty of them; what more calls there are at a time wait. A new one costs both sides milliseconds. */
 const MOST_CONNECTIONS = 64;
 /** kube-apiserver ends connections that are idle for 90 s: we are first, so that no call meets a closed one. */
@@ -158,6 +158,9 @@ async function read(
   request: KubeRequest,
 ): Promise<unknown> {
   try {
+    // Only watches ask for it, so this is a refusal.
+    if (headers["content-type"]?.startsWith(PROTOBUF) === true)
+      return readStatusBody(await answer.body.bytes());
     const text = await answer.body.text();
     return headers["content-type"]?.includes("json") === true && text !== ""
       ? JSON.parse(text)

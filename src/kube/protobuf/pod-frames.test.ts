@@ -4,6 +4,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
 import { encodeProtobuf, encodeWatchFrame } from "../../sandbox/apiserver/protobuf/encode.ts";
+import { readStatusBody } from "./envelope.ts";
 import { MESSAGES } from "./messages.ts";
 import { createPodFrameReader } from "./pod-frames.ts";
 
@@ -188,6 +189,22 @@ describe("pods read off a watch in protobuf", () => {
       type: "BOOKMARK",
       object: { metadata: { resourceVersion: "9" } },
     });
+  });
+
+  it("are told of with a Status where the server refuses to watch", () => {
+    const status = {
+      apiVersion: "v1",
+      kind: "Status",
+      code: 403,
+      reason: "Forbidden",
+      message: "no",
+    };
+    expect(readStatusBody(encodeProtobuf(status))).toEqual({
+      code: 403,
+      reason: "Forbidden",
+      message: "no",
+    });
+    expect(readStatusBody(encodeProtobuf(stored("a") as never))).toBeUndefined();
   });
 
   it("are refused with a reason where bytes are none", () => {

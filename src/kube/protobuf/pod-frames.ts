@@ -8,14 +8,13 @@
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
 import { deepFreeze } from "../../base/json.ts";
 import type { ReadFrame, WatchEventType } from "../client.ts";
+import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
 
 /** So many different parts of one sort are remembered; with more, it begins anew. */
 const PARTS_LIMIT = 8_192;
 const MANAGED_FIELDS = 17;
-/** `k8s` and a zero byte begin every object. */
-const MAGIC = Buffer.from("k8s\0", "latin1");
 
 /** Of frames without their length. `project`: what is kept of a pod; pods come as it makes them, frozen. */
 export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod> {
@@ -43,26 +42,6 @@ export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod>
 function rawOf(fields: Fields): Fields | undefined {
   while (fields.next()) if (fields.number === 1) return fields.inner();
   return undefined;
-}
-
-/** runtime.Unknown behind the magic number. */
-function unwrap(object: Fields): { readonly kind: string; readonly message: Fields } {
-  const { bytes, at, end } = object;
-  if (bytes.compare(MAGIC, 0, MAGIC.length, at, at + MAGIC.length) !== 0)
-    throw new Error("an object that does not begin with its magic number");
-  const unknown = new Fields(bytes, at + MAGIC.length, end);
-  let kind = "";
-  let message = new Fields(bytes, end, end);
-  while (unknown.next()) {
-    if (unknown.number === 1) kind = kindOf(unknown.inner());
-    else if (unknown.number === 2) message = unknown.inner();
-  }
-  return { kind, message };
-}
-
-function kindOf(type: Fields): string {
-  while (type.next()) if (type.number === 2) return type.text();
-  return "";
 }
 
 function createPodReader(project: (pod: Pod) => Pod): (message: Fields) => Pod {
