@@ -79,6 +79,7 @@ export const AWS_WELL_KNOWN_LABELS: readonly string[] = [
 export const ANNOTATION_EC2NODECLASS_HASH = "karpenter.k8s.aws/ec2nodeclass-hash";
 export const ANNOTATION_EC2NODECLASS_HASH_VERSION = "karpenter.k8s.aws/ec2nodeclass-hash-version";
 export const ANNOTATION_NODETEMPLATE_HASH = "karpenter.k8s.aws/nodetemplate-hash";
+export const ANNOTATION_INSTANCE_PROFILE = "karpenter.k8s.aws/instance-profile-name";
 export const ANNOTATION_INSTANCE_TAGGED = "karpenter.k8s.aws/tagged";
 /** Conversion between v1beta1 and v1 (spec: generations 9). */
 export const ANNOTATION_UBUNTU_COMPATIBILITY = "compatibility.karpenter.k8s.aws/v1beta1-ubuntu";

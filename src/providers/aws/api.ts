@@ -704,9 +704,22 @@ export interface DeleteInstanceProfileInput {
   readonly InstanceProfileName: string;
 }
 
+export interface ListInstanceProfilesInput {
+  readonly PathPrefix: string;
+  readonly Marker?: string;
+}
+
+/** IAM pages by its own words. */
+export interface ListInstanceProfilesOutput {
+  readonly InstanceProfiles: readonly InstanceProfile[];
+  readonly IsTruncated?: boolean;
+  readonly Marker?: string;
+}
+
 /** Unknown names reject with `NoSuchEntity`, existing ones with `EntityAlreadyExists`. */
 export interface IamApi {
   getInstanceProfile(input: GetInstanceProfileInput): Promise<InstanceProfileOutput>;
+  listInstanceProfiles(input: ListInstanceProfilesInput): Promise<ListInstanceProfilesOutput>;
   createInstanceProfile(input: CreateInstanceProfileInput): Promise<InstanceProfileOutput>;
   tagInstanceProfile(input: TagInstanceProfileInput): Promise<void>;
   addRoleToInstanceProfile(input: InstanceProfileRoleInput): Promise<void>;

@@ -1,4 +1,7 @@
 /** The provider's own controllers, in the order a class and its instances live. */
+import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
+import { ANNOTATION_INSTANCE_PROFILE } from "../../apis/aws/labels.ts";
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../kube/controller.ts";
 import { taggingController } from "./instance/tagging.ts";
 import { capacityController } from "./instancetype/capacity-controller.ts";
@@ -15,6 +18,7 @@ const PRICING_MS = 12 * 3_600_000;
 /** Prices are only worth a try now and then while AWS does not answer. */
 const PRICING_RETRY_MS = 300_000;
 const SWEEP_MS = 60_000;
+const PROFILE_SWEEP_MS = 30 * 60_000;
 
 export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
   return [
@@ -22,6 +26,8 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     nodeClassController(deps, parts),
     /** Status of AWSNodeTemplate. */
     nodeTemplateController(deps, parts),
+    /** Profiles of roles that classes no longer name. IAM has no endpoint in a VPC without a way out. */
+    ...(deps.settings.isolatedVpc === true ? [] : [profileSweep(deps, parts)]),
     /** Name and claim tags after registration. */
     taggingController(deps, parts),
     /** On-demand and spot prices, every 12 hours. */
@@ -79,6 +85,27 @@ function launchTemplates({ templates }: AwsParts): Controller {
   return singleton("providers.launchtemplate", async () => {
     await templates.sweep();
     return requeueAfter(SWEEP_MS);
+  });
+}
+
+function profileSweep({ mirrors, log }: AwsDeps, { profiles }: AwsParts): Controller {
+  const name = "instanceprofile.garbagecollection";
+  const classes = mirrors.of(EC2_NODE_CLASS);
+  const claims = mirrors.of(NODE_CLAIM);
+  return singleton(name, async () => {
+    const known = classes.synced && claims.synced;
+    if (!known || !classes.list().some((one) => one.spec.role !== undefined))
+      return requeueAfter(PROFILE_SWEEP_MS);
+    const inUse = [
+      ...classes.list().map((one) => one.status?.instanceProfile),
+      ...claims.list().map((one) => one.metadata.annotations?.[ANNOTATION_INSTANCE_PROFILE]),
+    ];
+    const gone = await profiles.sweep(new Set(inUse.filter((one) => one !== undefined)));
+    for (const profile of gone)
+      log
+        .with({ controller: name })
+        .info("garbage collected instance profile", { "instance-profile": profile });
+    return requeueAfter(PROFILE_SWEEP_MS);
   });
 }
 

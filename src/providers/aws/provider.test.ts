@@ -442,6 +442,33 @@ describe("EC2NodeClass", () => {
     expect(world.aws.journal.calls({ service: "iam" })).toEqual([]);
   });
 
+  it("makes another profile for another role: nodes that run stay who they are", async () => {
+    await begin();
+    world.aws.controls.addRole("other");
+    const first = nodeClass().status?.instanceProfile ?? "";
+    const claim = await launch();
+    await world.kube.create(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, name: "c" } });
+    const roleOf = (name: string) => world.aws.state.profiles.get(name)?.role;
+    world.kube.change(EC2_NODE_CLASS, "default", { spec: { role: "path/other" } });
+    await world.clock.advance(2_000);
+    const second = nodeClass().status?.instanceProfile ?? "";
+    expect([roleOf(first), roleOf(second)]).toEqual([`KarpenterNodeRole-${CLUSTER}`, "other"]);
+    const { metadata } = await launch(awsClaim([], { name: "d" }));
+    const annotation = "karpenter.k8s.aws/instance-profile-name";
+    expect(metadata.annotations?.[annotation]).toBe(second);
+    // Back again: the second stays while a node has it, and goes when none has.
+    await world.kube.create(NODE_CLAIM, { ...claim, metadata: { ...metadata, name: "d" } });
+    const role = `KarpenterNodeRole-${CLUSTER}`;
+    world.kube.change(EC2_NODE_CLASS, "default", { spec: { role } });
+    await world.clock.advance(91 * 60_000);
+    expect(nodeClass().status?.instanceProfile).toBe(first);
+    expect(roleOf(second)).toBe("other");
+    world.kube.vanish(NODE_CLAIM, "d");
+    await world.clock.advance(61 * 60_000);
+    expect(world.aws.state.profiles.has(second)).toBe(false);
+    expect(roleOf(first)).toBe(role);
+  });
+
   it("says which selector found nothing", async () => {
     await begin({ amiSelectorTerms: [{ id: "ami-none" }], amiFamily: "AL2023" });
     const conditions = nodeClass().status?.conditions ?? [];

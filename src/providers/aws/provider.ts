@@ -6,6 +6,7 @@
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import {
+  ANNOTATION_INSTANCE_PROFILE,
   AWS_WELL_KNOWN_LABELS,
   LABEL_CAPACITY_RESERVATION_ID,
   LABEL_PLACEMENT_GROUP_ID,
@@ -121,7 +122,12 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
         { ...parts, ...{ log, metrics }, settings: tagSettings, region, reservedCapacity },
         { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile },
       );
-      const result = launchedClaim(claim, launched, hashAnnotations(nodeClass));
+      const result = launchedClaim(claim, launched, {
+        ...hashAnnotations(nodeClass),
+        ...(nodeClass.generation === "v1" && instanceProfile !== ""
+          ? { [ANNOTATION_INSTANCE_PROFILE]: instanceProfile }
+          : {}),
+      });
       // v0.5 named the host when it told of the launch.
       const isInline = nodeClass.id.startsWith("provisioner/");
       return isInline ? withHostname(result, await hostname(launched.instanceId)) : result;

@@ -157,6 +157,8 @@ function iamCalls(client: Sender): AwsApi["iam"] {
   const roles = ["InstanceProfile.Roles"];
   return {
     getInstanceProfile: (input) => call(client, new iam.GetInstanceProfileCommand(input), roles),
+    listInstanceProfiles: (input) =>
+      call(client, new iam.ListInstanceProfilesCommand(input), ["InstanceProfiles.Roles"]),
     createInstanceProfile: (input) =>
       call(client, new iam.CreateInstanceProfileCommand(input as never), roles),
     tagInstanceProfile: (input) => call(client, new iam.TagInstanceProfileCommand(input as never)),

@@ -10,7 +10,6 @@ import { awsTime, tagList } from "./state.ts";
 interface MoreIamCalls {
   getRole(input: { readonly RoleName: string }): { readonly Role: Role };
   listRoles(input: Below): { readonly Roles: readonly Role[] };
-  listInstanceProfiles(input: Below): Profiles;
   listInstanceProfilesForRole(input: { readonly RoleName: string }): Profiles;
 }
 
@@ -89,7 +88,8 @@ export function iamCalls(state: AwsState): Answers<IamApi> & MoreIamCalls {
         .map((one) => toRole(state, one)),
       IsTruncated: false,
     }),
-    listInstanceProfiles: ({ PathPrefix = "/" }) =>
+    // People leave the prefix out.
+    listInstanceProfiles: ({ PathPrefix = "/" }: Below) =>
       profilesWhere(state, (one) => one.path.startsWith(PathPrefix)),
     listInstanceProfilesForRole({ RoleName }) {
       roleNamed(state, RoleName);

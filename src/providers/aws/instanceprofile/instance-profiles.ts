@@ -1,7 +1,8 @@
 /**
  * The instance profile of a class: named as it is, made and kept for a role, or the settings' default.
- * A managed profile carries the class' tags and exactly one role; it goes with the class.
- * upstream: pkg/providers/instanceprofile (spec: generations 11.2)
+ * A managed profile carries the class' tags and exactly one role, for good: nodes that run must not change who
+ * they are. A class that names another role gets another profile; the old one goes when no node has it, the rest
+ * with the class. upstream: pkg/providers/instanceprofile (spec: generations 11.2, upstream-aws 3.3)
  */
 
 import { LABEL_NODECLASS } from "../../../apis/aws/labels.ts";
@@ -18,6 +19,7 @@ import {
   EKS_CLUSTER_TAG,
   fromTagList,
   MANAGED_BY_TAG,
+  type Tags,
   toTagList,
 } from "../tags/tags.ts";
 
@@ -34,7 +36,9 @@ export interface InstanceProfileDeps {
 
 export class InstanceProfiles {
   readonly #deps: InstanceProfileDeps;
-  readonly #ensured: TtlCache<string>;
+  #ensured: TtlCache<string>;
+  /** At the last sweep. */
+  #unused: ReadonlySet<string> = new Set();
   readonly #found: TtlCache<boolean>;
 
   constructor(deps: InstanceProfileDeps) {
@@ -63,54 +67,96 @@ export class InstanceProfiles {
     return Promise.resolve(statusProfile);
   }
 
-  /** Removes the managed profile; gone already counts as done. */
+  /** Removes the profiles made for the class; gone already counts as done. */
   async delete(nodeClass: AwsClass): Promise<void> {
-    const { iam } = this.#deps;
-    const name = this.managedName(nodeClass);
-    let profile: InstanceProfile;
-    try {
-      profile = (await iam.getInstanceProfile({ InstanceProfileName: name })).InstanceProfile;
-    } catch (error) {
-      if (isNotFound(error)) return;
-      throw error;
-    }
-    for (const { RoleName } of profile.Roles) {
-      await iam.removeRoleFromInstanceProfile({ InstanceProfileName: name, RoleName });
-    }
-    await iam.deleteInstanceProfile({ InstanceProfileName: name });
+    const later = await this.#listed(this.#path(nodeClass.uid));
+    for (const name of [this.managedName(nodeClass), ...later]) await this.#remove(name);
   }
 
-  /** `<cluster>_<hash of region and class name>` */
+  /**
+   * Removes later profiles of this cluster's classes that were in nobody's use last time and are not now: a launch
+   * under way may be the first to name one. Resolves the names of those removed.
+   */
+  async sweep(inUse: ReadonlySet<string>): Promise<readonly string[]> {
+    const unused = (await this.#listed(this.#path())).filter((name) => !inUse.has(name));
+    const gone = unused.filter((name) => this.#unused.has(name));
+    this.#unused = new Set(unused);
+    for (const name of gone) await this.#remove(name);
+    // A role that comes back finds its profile gone.
+    if (gone.length > 0) this.#ensured = new TtlCache(this.#deps.clock, KEEP_MS);
+    return gone;
+  }
+
+  /** The first profile of a class: `<cluster>_<hash of region and class name>`. */
   managedName({ name }: Pick<AwsClass, "name">): string {
     const { clusterName, region } = this.#deps;
     return `${clusterName}_${contentHash(`${region}${name}`)}`;
   }
 
-  async #make(nodeClass: AwsClass, role: string): Promise<string> {
-    const { iam, log } = this.#deps;
-    const name = this.managedName(nodeClass);
-    const roleName = role.slice(role.lastIndexOf("/") + 1);
-    const tags = this.#tags(nodeClass);
-    const profile = await this.#getOrCreate(name, tags);
-    const existing = fromTagList(profile.Tags ?? []);
-    if (Object.entries(tags).some(([key, value]) => existing[key] !== value)) {
-      await iam.tagInstanceProfile({ InstanceProfileName: name, Tags: toTagList(tags) });
-    }
-    for (const { RoleName } of profile.Roles) {
-      if (RoleName === roleName) continue;
-      await iam.removeRoleFromInstanceProfile({ InstanceProfileName: name, RoleName });
-    }
-    if (!profile.Roles.some((one) => one.RoleName === roleName)) {
-      await iam.addRoleToInstanceProfile({ InstanceProfileName: name, RoleName: roleName });
-      log.info("created instance profile", { "instance-profile": name, role: roleName });
-    }
-    return name;
+  /** Of later profiles: `/karpenter/<region>/<cluster>/<class uid>/` */
+  #path(uid?: string): string {
+    const { clusterName, region } = this.#deps;
+    return `/karpenter/${region}/${clusterName}/${uid === undefined ? "" : `${uid}/`}`;
   }
 
-  async #getOrCreate(
-    name: string,
-    tags: Readonly<Record<string, string>>,
-  ): Promise<InstanceProfile> {
+  async #listed(PathPrefix: string): Promise<readonly string[]> {
+    const names: string[] = [];
+    let Marker: string | undefined;
+    do {
+      const page = await this.#deps.iam.listInstanceProfiles({
+        PathPrefix,
+        ...(Marker === undefined ? {} : { Marker }),
+      });
+      names.push(...page.InstanceProfiles.map((one) => one.InstanceProfileName));
+      Marker = page.IsTruncated === true ? page.Marker : undefined;
+    } while (Marker !== undefined);
+    return names.sort();
+  }
+
+  async #remove(name: string): Promise<void> {
+    const { iam, log } = this.#deps;
+    try {
+      const { Roles } = (await iam.getInstanceProfile({ InstanceProfileName: name }))
+        .InstanceProfile;
+      for (const { RoleName } of Roles)
+        await iam.removeRoleFromInstanceProfile({ InstanceProfileName: name, RoleName });
+      await iam.deleteInstanceProfile({ InstanceProfileName: name });
+      log.debug("deleted instance profile", { "instance-profile": name });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  async #make(nodeClass: AwsClass, role: string): Promise<string> {
+    const roleName = role.slice(role.lastIndexOf("/") + 1);
+    const tags = this.#tags(nodeClass);
+    const first = await this.#getOrCreate(this.managedName(nodeClass), "/", tags);
+    if (first.Roles.every((one) => one.RoleName === roleName))
+      return this.#complete(first, roleName, tags);
+    const { clusterName, region } = this.#deps;
+    const name = `${clusterName}_${contentHash(`${region}${nodeClass.name}${roleName}`)}`;
+    const later = await this.#getOrCreate(name, this.#path(nodeClass.uid), tags);
+    return this.#complete(later, roleName, tags);
+  }
+
+  async #complete(profile: InstanceProfile, RoleName: string, tags: Tags): Promise<string> {
+    const { iam, log } = this.#deps;
+    const { InstanceProfileName } = profile;
+    const existing = fromTagList(profile.Tags ?? []);
+    if (Object.entries(tags).some(([key, value]) => existing[key] !== value)) {
+      await iam.tagInstanceProfile({ InstanceProfileName, Tags: toTagList(tags) });
+    }
+    if (profile.Roles.length === 0) {
+      await iam.addRoleToInstanceProfile({ InstanceProfileName, RoleName });
+      log.info("created instance profile", {
+        "instance-profile": InstanceProfileName,
+        role: RoleName,
+      });
+    }
+    return InstanceProfileName;
+  }
+
+  async #getOrCreate(name: string, Path: string, tags: Tags): Promise<InstanceProfile> {
     const { iam } = this.#deps;
     const InstanceProfileName = name;
     try {
@@ -120,14 +166,14 @@ export class InstanceProfiles {
     }
     try {
       const Tags = toTagList(tags);
-      return (await iam.createInstanceProfile({ InstanceProfileName, Tags })).InstanceProfile;
+      return (await iam.createInstanceProfile({ InstanceProfileName, Path, Tags })).InstanceProfile;
     } catch (error) {
       if (!isAlreadyExists(error)) throw error;
       return (await iam.getInstanceProfile({ InstanceProfileName })).InstanceProfile;
     }
   }
 
-  #tags(nodeClass: AwsClass): Readonly<Record<string, string>> {
+  #tags(nodeClass: AwsClass): Tags {
     const { clusterName, region } = this.#deps;
     const owner = nodeClass.generation === "v1" ? EKS_CLUSTER_TAG : MANAGED_BY_TAG;
     return {

@@ -15,7 +15,7 @@ RemoveRoleFromInstanceProfileRequest: InstanceProfileName RoleName
 DeleteInstanceProfileRequest: InstanceProfileName
 GetRoleRequest: RoleName
 ListRolesRequest: PathPrefix MaxItems:n
-ListInstanceProfilesRequest: PathPrefix MaxItems:n
+ListInstanceProfilesRequest: PathPrefix Marker MaxItems:n
 ListInstanceProfilesForRoleRequest: RoleName MaxItems:n
 GetCallerIdentityRequest:
 AssumeRoleWithWebIdentityRequest: RoleArn RoleSessionName WebIdentityToken

@@ -245,6 +245,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
     ],
     ["iam", iam.TagInstanceProfileCommand, () => ({ InstanceProfileName: "p", Tags: tags })],
     ["iam", iam.GetInstanceProfileCommand, () => ({ InstanceProfileName: "p" })],
+    ["iam", iam.ListInstanceProfilesCommand, () => ({ PathPrefix: "/karpenter/" })],
     [
       "iam",
       iam.RemoveRoleFromInstanceProfileCommand,
@@ -404,7 +405,6 @@ const EXTRA: ReadonlySet<string> = new Set([
   "getParameters",
   "getParametersByPath",
   "listRoles",
-  "listInstanceProfiles",
   "listInstanceProfilesForRole",
   "getManagedResource",
   "startZonalShift",
