@@ -98,14 +98,25 @@ export function weighed(
  */
 function cheapestMove(candidates: readonly Candidate[], input: MethodInput): Command | Staying {
   const { simulator } = input;
-  const move = asPlanned(candidates, simulator.without(candidates), input);
+  const simulation = simulator.without(candidates);
+  const move = asPlanned(candidates, simulation, input);
   if (!("message" in move) || candidates[0]?.generation !== "v1") return move;
+  if (simulation.unsettled.length > 0) return aroundRestless(candidates, input) ?? move;
   const before = priceOfAll(candidates);
   if (move.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
     return move;
   const supposing = { belowMicroUsd: before };
   const split = asPlanned(candidates, simulator.without(candidates, supposing), input);
   return "message" in split ? move : { ...split, supposing };
+}
+
+/** Onto nodes that have come to rest, if there is room on them: none is bought for lack of patience. */
+function aroundRestless(candidates: readonly Candidate[], input: MethodInput): Command | undefined {
+  const supposing = { closed: input.simulator.restless() };
+  const simulation = input.simulator.without(candidates, supposing);
+  if (simulation.replacements.length > 0) return undefined;
+  const move = asPlanned(candidates, simulation, input);
+  return "message" in move ? undefined : { ...move, supposing };
 }
 
 /**
