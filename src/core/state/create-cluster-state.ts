@@ -11,10 +11,11 @@ import { isTerminal } from "../../apis/core/pod-predicates.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
-import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod } from "./daemon-pod.ts";
 import { type NodeView, nodeView } from "./node-view.ts";
+import { ViewList } from "./view-list.ts";
 
 /** An empty picture; `controllers/state` fills it. */
 export function createClusterState(): ClusterState {
@@ -39,9 +40,7 @@ class Cluster implements ClusterState {
   readonly #promises = new Map<string, ReadonlySet<string>>();
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
-  #nodesCache: readonly NodeView[] | undefined;
-  /** Where each stood in the list when it was last put in order. */
-  #ranks: ReadonlyMap<string, number> = new Map();
+  readonly #list = new ViewList();
   #usageCache: Map<string, Resources> | undefined;
   #unboundCache: readonly Pod[] | undefined;
   #daemonCache: readonly Pod[] | undefined;
@@ -196,33 +195,15 @@ class Cluster implements ClusterState {
   }
 
   nodes(): readonly NodeView[] {
-    if (this.#nodesCache !== undefined) return this.#nodesCache;
-    const views: NodeView[] = [];
-    for (const name of this.#nodes.keys()) {
-      const view = this.#view(name);
-      if (view !== undefined) views.push(view);
-    }
-    for (const [key, claim] of this.#claims) {
-      if (this.#nodeOf(claim) === undefined) views.push(this.#claimView(key, claim));
-    }
-    this.#nodesCache = this.#inOrder(views);
-    return this.#nodesCache;
+    return this.#list.snapshot((key) => this.#shownFor(key));
   }
 
-  /** By name. Most of the time there are the same ones as before, and nothing needs sorting. */
-  #inOrder(views: readonly NodeView[]): readonly NodeView[] {
-    const placed: NodeView[] = [];
-    placed.length = views.length;
-    const areKnown = views.every((view) => {
-      const rank = this.#ranks.get(view.name);
-      if (rank === undefined || rank >= views.length || placed[rank] !== undefined) return false;
-      placed[rank] = view;
-      return true;
-    });
-    if (areKnown) return placed;
-    const sorted = views.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    this.#ranks = new Map(sorted.map(({ name }, rank) => [name, rank]));
-    return sorted;
+  /** Of a claim: nothing once its Node is there. */
+  #shownFor(key: string): NodeView | undefined {
+    const claim = this.#claims.get(key);
+    if (claim !== undefined)
+      return this.#nodeOf(claim) === undefined ? this.#claimView(key, claim) : undefined;
+    return this.#nodes.has(key) ? this.#view(key) : undefined;
   }
 
   unboundPods(): readonly Pod[] {
@@ -244,11 +225,12 @@ class Cluster implements ClusterState {
 
   poolUsage(poolId: string): Resources {
     if (this.#usageCache === undefined) {
-      const usage = new Map<string, Resources>();
-      for (const view of this.nodes()) {
-        if (view.poolId === undefined || view.deleting) continue;
-        const used = usage.get(view.poolId) ?? NO_RESOURCES;
-        usage.set(view.poolId, addResources(used, view.capacity));
+      const usage = new Map<string, Record<string, number>>();
+      for (const { poolId, deleting, capacity } of this.nodes()) {
+        if (poolId === undefined || deleting) continue;
+        const used = usage.get(poolId) ?? {};
+        usage.set(poolId, used);
+        for (const name in capacity) used[name] = (used[name] ?? 0) + (capacity[name] as number);
       }
       this.#usageCache = usage;
     }
@@ -339,7 +321,7 @@ class Cluster implements ClusterState {
     if (!providerId || this.#nodeByProviderId.get(providerId) !== node.metadata.name) return;
     this.#nodeByProviderId.delete(providerId);
     const claim = this.#claimByProviderId.get(providerId);
-    if (claim !== undefined) this.#views.delete(claim);
+    if (claim !== undefined) this.#touch(claim);
   }
 
   #nodeOf(claim: NodeClaim): string | undefined {
@@ -348,33 +330,35 @@ class Cluster implements ClusterState {
   }
 
   #touchClaim(key: string, claim: NodeClaim): void {
-    this.#views.delete(key);
+    this.#touch(key);
     const node = this.#nodeOf(claim);
-    if (node !== undefined) this.#views.delete(node);
-    this.#dropSnapshots();
+    if (node !== undefined) this.#touch(node);
   }
 
   #touchNode(name: string): void {
-    this.#views.delete(name);
-    this.#dropSnapshots();
+    this.#touch(name);
+    const providerId = this.#nodes.get(name)?.spec?.providerID;
+    const claim = providerId ? this.#claimByProviderId.get(providerId) : undefined;
+    if (claim !== undefined) this.#list.touch(claim);
   }
 
   #touchNamed(name: string): void {
-    this.#views.delete(name);
+    this.#touch(name);
     const node = this.#nodeByProviderId.get(name);
-    if (node !== undefined) this.#views.delete(node);
+    if (node !== undefined) this.#touch(node);
     for (const kind of ["NodeClaim", "Machine"]) {
       const key = claimKey(kind, name);
       const claim = this.#claims.get(key);
       if (claim !== undefined) this.#touchClaim(key, claim);
     }
     const claimed = this.#claimByProviderId.get(name);
-    if (claimed !== undefined) this.#views.delete(claimed);
-    this.#dropSnapshots();
+    if (claimed !== undefined) this.#touch(claimed);
   }
 
-  #dropSnapshots(): void {
-    this.#nodesCache = undefined;
+  /** What is shown of this one is no longer true. */
+  #touch(key: string): void {
+    this.#views.delete(key);
+    this.#list.touch(key);
     this.#usageCache = undefined;
   }
 }

@@ -17,7 +17,7 @@ export interface DaemonFacts {
 /** `ranges`: those of its namespace, which complete the template until a live pod shows. */
 export function daemonPod(facts: DaemonFacts, ranges: readonly LimitRange[] = []): Pod {
   const { metadata, spec } = facts.daemonSet;
-  const live = [...facts.livePods.values()].sort(newestFirst)[0];
+  const live = newestOf(facts.livePods.values());
   const { affinity, ...source } =
     live?.spec ?? withLimitRanges(withRequestsFromLimits(spec.template.spec), ranges);
   const { nodeName: _, ...rest } = source;
@@ -61,8 +61,14 @@ function withRequestsFromLimits(spec: PodSpec): PodSpec {
   };
 }
 
-function newestFirst(a: Pod, b: Pod): number {
+/** There is one for each node. */
+function newestOf(pods: Iterable<Pod>): Pod | undefined {
+  let newest: Pod | undefined;
+  for (const pod of pods) if (newest === undefined || isNewer(pod, newest)) newest = pod;
+  return newest;
+}
+
+function isNewer(a: Pod, b: Pod): boolean {
   const [at, bt] = [a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? ""];
-  if (at !== bt) return at > bt ? -1 : 1;
-  return a.metadata.name < b.metadata.name ? -1 : 1;
+  return at === bt ? a.metadata.name < b.metadata.name : at > bt;
 }

@@ -1,0 +1,35 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { nodeView } from "../../testing/builders.ts";
+import type { NodeView } from "./node-view.ts";
+import { ViewList } from "./view-list.ts";
+
+describe("the list of views", () => {
+  it("is in order of names after any changes, and what was handed out stays as it was", () => {
+    const change = fc.record({ key: fc.integer({ min: 0, max: 9 }), isGone: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(fc.array(change), { maxLength: 6 }), (rounds) => {
+        const list = new ViewList();
+        const now = new Map<string, NodeView>();
+        for (const changes of rounds) {
+          const before = list.snapshot((key) => now.get(key));
+          const copy = [...before];
+          for (const { key, isGone } of changes) {
+            // Keys are in another order than names.
+            const name = `node-${(key * 7) % 10}`;
+            if (isGone) now.delete(String(key));
+            else now.set(String(key), nodeView({ node: { name } }));
+            list.touch(String(key));
+          }
+          const after = list.snapshot((key) => now.get(key));
+          const wanted = [...now.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+          for (const [at, view] of after.entries()) expect(view).toBe(wanted[at]);
+          expect(after.map(({ name }) => name)).toEqual(wanted.map(({ name }) => name));
+          expect(before).toEqual(copy);
+          if (changes.length === 0) expect(after).toBe(before);
+        }
+      }),
+      { seed: 7, numRuns: 60 },
+    );
+  });
+});
