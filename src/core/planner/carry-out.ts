@@ -11,7 +11,7 @@ import type { QueuedPod } from "../provisioning/queue.ts";
 import type { Pass } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import type { Demand, PodRow, TypeBin, Waiting } from "./demand.ts";
-import type { Use } from "./packing.ts";
+import { holds, type Use } from "./packing.ts";
 
 /** Classes of a row that may refuse a node before the least particular one is asked. */
 const MAX_REFUSALS = 6;
@@ -128,10 +128,4 @@ function* fillGaps(pass: Pass, demand: Demand, nodes: readonly PlannedNode[]): S
       }
     }
   }
-}
-
-function holds(free: Float64Array, amounts: Float64Array): boolean {
-  for (let d = 0; d < free.length; d++)
-    if ((free[d] as number) < (amounts[d] as number)) return false;
-  return true;
 }

@@ -21,6 +21,9 @@ const EPSILON = 1e-9;
 const MARGIN = 1e-6;
 /** How far a search for one bin goes. */
 const SEARCH_STEPS = 1_000;
+/** So many rounds that together save less than this share are the last. */
+const ROUNDS = 6;
+const LEAST_GAIN = 0.002;
 /** Columns let in per round of pricing. */
 const PER_ROUND = 40;
 
@@ -33,7 +36,6 @@ export interface Mix {
   readonly columns: readonly { readonly pattern: Pattern; readonly bins: number }[];
   /** What an item of each row is worth at the end. */
   readonly worth: Float64Array;
-  readonly price: number;
 }
 
 /** Undefined when some row fits in no bin. */
@@ -53,8 +55,14 @@ export function* bestMix(
       seeds.map((pattern) => columnOf(packing, pattern)),
       budget,
     );
+  let [rounds, before] = [0, master.price];
   while (budget.units > 0) {
     yield;
+    if (++rounds % ROUNDS === 0) {
+      const { price } = master;
+      if (price > before * (1 - LEAST_GAIN)) break;
+      before = price;
+    }
     const { worth } = master;
     let found = byOrders(packing, counts, worth, orders, budget);
     if (found.length === 0) {
@@ -186,7 +194,8 @@ class Master {
   readonly #basis: (Column | undefined)[];
   readonly #inverse: Float64Array[];
   readonly #amount: Float64Array;
-  readonly #total: number;
+  /** What one more item of each row would cost, kept up to date with the basis. */
+  readonly #worth: Float64Array;
 
   private constructor(
     packing: Packing,
@@ -195,16 +204,18 @@ class Master {
     counts: ArrayLike<number>,
   ) {
     this.#rows = rows;
-    this.#total = packing.rows.length;
     this.#at = new Int32Array(packing.rows.length).fill(-1);
     rows.forEach((row, at) => {
       this.#at[row] = at;
     });
     this.#basis = [...basis];
     this.#amount = new Float64Array(rows.length);
+    this.#worth = new Float64Array(packing.rows.length);
     this.#inverse = rows.map((row, at) => {
-      const times = (basis[at] as Column).pattern.times[0] as number;
+      const { pattern, price } = basis[at] as Column;
+      const times = pattern.times[0] as number;
       this.#amount[at] = (counts[row] as number) / times;
+      this.#worth[row] = price / times;
       const line = new Float64Array(rows.length);
       line[at] = 1 / times;
       return line;
@@ -237,35 +248,39 @@ class Master {
 
   /** What one more item of each row of the packing would cost. */
   get worth(): Float64Array {
-    const worth = new Float64Array(this.#total);
-    this.#inverse.forEach((line, at) => {
-      const cost = this.#basis[at]?.price ?? 0;
-      if (cost === 0) return;
-      for (let to = 0; to < line.length; to++) {
-        const row = this.#rows[to] as number;
-        worth[row] = (worth[row] as number) + cost * (line[to] as number);
-      }
-    });
-    return worth;
+    return this.#worth.slice();
+  }
+
+  get price(): number {
+    let price = 0;
+    for (let at = 0; at < this.#basis.length; at++)
+      price += (this.#basis[at]?.price ?? 0) * (this.#amount[at] as number);
+    return price;
   }
 
   /** Lets in whichever of the columns pay, until none does. False when none did. */
   improve(columns: readonly Column[], budget: Budget): boolean {
     let changed = false;
+    const worth = this.#worth;
     for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
-      const worth = this.worth;
+      // What saves most for its price: by what it saves alone large bins would go first, and be replaced.
       let best: Column | undefined;
-      let least = -EPSILON;
-      for (const column of columns) {
-        const reduced = column.price - worthOf(column, worth);
-        if (reduced < least * 1 && reduced < -column.price * MARGIN)
-          [least, best] = [reduced, column];
+      let most = MARGIN;
+      for (let index = 0; index < columns.length; index++) {
+        const column = columns[index] as Column;
+        const saved = worthOf(column, worth) / column.price - 1;
+        if (saved > most) {
+          most = saved;
+          best = column;
+        }
       }
       // A row that costs to serve less of: a surplus pays.
       const surplus = this.#rows.findIndex((row) => (worth[row] as number) < -EPSILON);
       if (best === undefined && surplus < 0) return changed;
       budget.units -= (this.#rows.length * this.#rows.length) >> 2;
-      if (!this.#pivot(best, surplus)) return changed;
+      const gain =
+        best === undefined ? (worth[this.#rows[surplus] as number] as number) : -most * best.price;
+      if (!this.#pivot(best, surplus, gain)) return changed;
       changed = true;
     }
     return changed;
@@ -273,17 +288,16 @@ class Master {
 
   mix(): Mix {
     const columns: { pattern: Pattern; bins: number }[] = [];
-    let price = 0;
     this.#basis.forEach((column, at) => {
       const bins = this.#amount[at] as number;
       if (column === undefined || bins <= EPSILON) return;
       columns.push({ pattern: column.pattern, bins });
-      price += column.price * bins;
     });
-    return { columns, worth: this.worth, price };
+    return { columns, worth: this.worth };
   }
 
-  #pivot(column: Column | undefined, surplus: number): boolean {
+  /** `gain`: what letting the column (or the surplus) in saves, negative. */
+  #pivot(column: Column | undefined, surplus: number, gain: number): boolean {
     const size = this.#rows.length;
     const direction = new Float64Array(size);
     for (let at = 0; at < size; at++) {
@@ -309,7 +323,12 @@ class Master {
     if (leaving < 0) return false;
     const pivoted = this.#inverse[leaving] as Float64Array;
     const by = direction[leaving] as number;
-    for (let to = 0; to < size; to++) pivoted[to] = (pivoted[to] as number) / by;
+    for (let to = 0; to < size; to++) {
+      const line = (pivoted[to] as number) / by;
+      pivoted[to] = line;
+      const row = this.#rows[to] as number;
+      this.#worth[row] = (this.#worth[row] as number) + gain * line;
+    }
     for (let at = 0; at < size; at++) {
       if (at === leaving) continue;
       const factor = direction[at] as number;

@@ -6,13 +6,14 @@
  */
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { Resources } from "../../apis/resources.ts";
 import type { PodClass, Variant } from "../provisioning/pod-class.ts";
 import type { Template } from "../provisioning/pool-template.ts";
 import type { QueuedPod } from "../provisioning/queue.ts";
 import type { Pass } from "../provisioning/solve.ts";
 import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
-import type { Bin, Packing, Row } from "./packing.ts";
+import { type Bin, holds, type Packing, type Row } from "./packing.ts";
 
 /** Pods of one class that wait. */
 export interface Waiting {
@@ -171,18 +172,27 @@ function rowsOf(
   slots: readonly Slot[],
 ): PodRow[] {
   const groups = new Map<string, { home: Home; amounts: Float64Array; classes: Waiting[] }>();
+  const texts = new Map<Resources, string>();
   for (const home of homes) {
     const { podClass, variant } = home.waiting;
-    const amounts = Float64Array.from([
-      ...names.map((name) => podClass.requests[name] ?? 0),
-      ...slots.map(({ group }) =>
-        variant.hostRules.some((r) => r.self && r.group === group) ? 1 : 0,
-      ),
-    ]);
-    const key = `${home.template.index} ${home.set} ${amounts.join()}`;
-    const row = groups.get(key) ?? { home, amounts, classes: [] };
+    const { requests } = podClass;
+    // Many classes are of one template, which is written out once.
+    let text = texts.get(requests);
+    if (text === undefined) {
+      text = names.map((name) => requests[name] ?? 0).join();
+      texts.set(requests, text);
+    }
+    const held = slots.map(({ group }) =>
+      variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
+    );
+    const key = `${home.template.index} ${home.set} ${text} ${held.join()}`;
+    let row = groups.get(key);
+    if (row === undefined) {
+      const amounts = Float64Array.from([...names.map((name) => requests[name] ?? 0), ...held]);
+      row = { home, amounts, classes: [] };
+      groups.set(key, row);
+    }
     row.classes.push(home.waiting);
-    groups.set(key, row);
   }
   return [...groups.values()].map(({ home, amounts, classes }) => ({
     template: home.template,
@@ -242,12 +252,15 @@ function binsOf(
 /** Without bins for which another has as much and costs no more. */
 function worthwhile(bins: TypeBin[]): TypeBin[] {
   const kept: TypeBin[] = [];
+  const most = new Float64Array(bins[0]?.amounts.length ?? 0);
   bins.sort((a, b) => a.price - b.price || total(b) - total(a) || a.type - b.type);
   for (const bin of bins) {
-    const beaten = kept.some((other) =>
-      other.amounts.every((amount, d) => amount >= (bin.amounts[d] as number)),
-    );
-    if (!beaten) kept.push(bin);
+    // With more of something than any cheaper one there is nothing to compare.
+    if (holds(most, bin.amounts) && kept.some(({ amounts }) => holds(amounts, bin.amounts)))
+      continue;
+    kept.push(bin);
+    for (let d = 0; d < most.length; d++)
+      most[d] = Math.max(most[d] as number, bin.amounts[d] as number);
   }
   return kept;
 }

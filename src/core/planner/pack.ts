@@ -18,6 +18,8 @@ import {
 import type { PlannerOptions } from "./planner-options.ts";
 import { resourcePrices } from "./resource-prices.ts";
 
+/** Plans whose prices differ by no more than this share are about equal. */
+const ABOUT_EQUAL = 0.005;
 /** Rows beyond which columns cost more than they give. */
 const MAX_ROWS_FOR_COLUMNS = 400;
 
@@ -63,11 +65,20 @@ export function* pack(
       }
     }
   }
-  let best: readonly Use[] | undefined;
-  for (const uses of found) {
-    if (best === undefined || priceOf(small, uses) < priceOf(small, best)) best = uses;
-  }
+  const best = bestOf(small, found);
   return best === undefined ? undefined : back(best);
+}
+
+/** The cheapest; of those that cost about as much the one with fewest nodes. */
+function bestOf(packing: Packing, found: readonly (readonly Use[])[]): readonly Use[] | undefined {
+  const plans = found.map((uses) => ({
+    uses,
+    price: priceOf(packing, uses),
+    nodes: uses.reduce((sum, { bins }) => sum + bins, 0),
+  }));
+  const least = Math.min(...plans.map(({ price }) => price));
+  const near = plans.filter(({ price }) => price <= least * (1 + ABOUT_EQUAL));
+  return near.sort((a, b) => a.nodes - b.nodes || a.price - b.price)[0]?.uses;
 }
 
 /** The bins with most worth for their price, and for each row the one it is cheapest in. */

@@ -41,6 +41,13 @@ export interface Budget {
   units: number;
 }
 
+/** Whether there is as much of everything. */
+export function holds(free: Float64Array, amounts: Float64Array): boolean {
+  for (let d = 0; d < free.length; d++)
+    if ((free[d] as number) < (amounts[d] as number)) return false;
+  return true;
+}
+
 /** How many of a row one bin could hold alone. */
 export function mostOf(packing: Packing, bin: Bin, row: Row, count: number): number {
   let most = count;

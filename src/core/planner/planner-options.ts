@@ -21,7 +21,7 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   minPods: 100,
   minSaving: 0.05,
   baseWork: 300_000,
-  workPerPod: 150,
+  workPerPod: 100,
   maxBins: 16,
 };
 
