@@ -147,8 +147,22 @@ function readValue(type: string, fields: Fields): unknown {
 
 /** Seconds since 1970; a time without any is none. */
 export function readTime(fields: Fields): string | undefined {
-  while (fields.next()) if (fields.number === 1) return toRfc3339(fields.value * 1_000);
+  while (fields.next()) if (fields.number === 1) return timeText(fields.value);
   return undefined;
+}
+
+/** Pods come many in a second: their times are written once, and held once. */
+const timeTexts = new Map<number, string>();
+const TIMES_LIMIT = 4_096;
+
+function timeText(seconds: number): string {
+  let text = timeTexts.get(seconds);
+  if (text === undefined) {
+    if (timeTexts.size >= TIMES_LIMIT) timeTexts.clear();
+    text = toRfc3339(seconds * 1_000);
+    timeTexts.set(seconds, text);
+  }
+  return text;
 }
 
 function readEntry(type: string, fields: Fields): [string, unknown] {
