@@ -171,6 +171,8 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
   "tagging the profile": ({ api }) =>
     api.iam.tagInstanceProfile({ ...PROFILE, Tags: [{ Key: "more", Value: "b" }] }),
   "the profile": ({ api }) => api.iam.getInstanceProfile(PROFILE),
+  "profiles below a path": (side) => profilesBelow(side, "/karpenter/"),
+  "profiles below a path without any": (side) => profilesBelow(side, "/none/"),
   "deleting a profile in use": ({ api }) => api.iam.deleteInstanceProfile(PROFILE),
   "taking the role off": ({ api }) =>
     api.iam.removeRoleFromInstanceProfile({ ...PROFILE, RoleName: ROLE }),
@@ -195,6 +197,11 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
   "deleting nothing": ({ api, queueUrl: QueueUrl }) =>
     api.sqs.deleteMessageBatch({ QueueUrl, Entries: [] }),
 };
+
+async function profilesBelow({ api }: Side, PathPrefix: string): Promise<unknown> {
+  const { InstanceProfiles } = await api.iam.listInstanceProfiles({ PathPrefix });
+  return InstanceProfiles.map(({ InstanceProfileName, Path }) => ({ InstanceProfileName, Path }));
+}
 
 function createFleet(
   { api, subnetId }: Side,

@@ -21,6 +21,10 @@ export const DIFFERENCES: readonly KnownDifference[] = [
     where: /Images\[0\]\.(Description|PlatformDetails): /,
     why: "moto's copy keeps its source's description and leaves the platform out, which EC2 always names",
   },
+  {
+    where: /^profiles below a path without any: \[0\]: ours absent/,
+    why: "moto lists profiles of every path, whatever PathPrefix says; the provider looks at the path itself too",
+  },
   // What ours leaves out: the provider reads none of it.
   {
     where: /EbsOptimizedInfo\.(BaselineBandwidthInMbps|BaselineIops|MaximumIops): ours absent/,

@@ -107,7 +107,9 @@ export class InstanceProfiles {
         PathPrefix,
         ...(Marker === undefined ? {} : { Marker }),
       });
-      names.push(...page.InstanceProfiles.map((one) => one.InstanceProfileName));
+      // What is deleted must be ours: looked at here too, not only by whoever answers.
+      const below = page.InstanceProfiles.filter((one) => one.Path?.startsWith(PathPrefix));
+      names.push(...below.map((one) => one.InstanceProfileName));
       Marker = page.IsTruncated === true ? page.Marker : undefined;
     } while (Marker !== undefined);
     return names.sort();
