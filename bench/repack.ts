@@ -7,24 +7,21 @@
  * What is played is the loop's own decisions; that pods go where the plan has them is supposed. On a real
  * control plane: bench/settled.
  */
-import type { Deployment as AppsDeployment } from "../src/apis/apps/kinds.ts";
-import { toPool } from "../src/apis/hub/to-pool.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import { pictureOf } from "../src/cli/answers/read-picture.ts";
 import { modelOf } from "../src/cli/answers/simulate.ts";
 import type { PlanningInput } from "../src/cli/plan/planning-input.ts";
 import type { Model } from "../src/core/answers/model.ts";
-import { provision, type Rehearsal, rehearse, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { provision, type Rehearsal, rehearse, type Totals, totalsOf } from "../src/core/answers/rehearsal.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
 import { planBatch } from "../src/core/planner/plan-batch.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import { nodeView, type NodeView } from "../src/core/state/node-view.ts";
 import { parseOptions } from "../src/operator/options.ts";
 import { settingsOf } from "../src/operator/create-operator.ts";
-import { kwokInstanceTypes } from "../src/providers/kwok/instance-types.ts";
 import { lowerBound } from "./bound.ts";
-import { scenariosC, type ScenarioC, survivors } from "./scenarios-c.ts";
-import { describeType, inputOf, type Workload } from "./workload.ts";
+import { scenariosC, type ScenarioC, survivors, workloadOf } from "./scenarios-c.ts";
+import { inputOf } from "./workload.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const HEAD = ["scenario", "nodes", "pods", "bound $/h", "before", "settled without repack", "with repack", "pods moved: without, with", "moved for a dollar an hour", "commands", "seconds"];
@@ -40,7 +37,7 @@ export async function repack(args: readonly string[]): Promise<void> {
     const start = startOf(scenario);
     const plain = settle(start, "false");
     const packed = settle(start, "true");
-    const before = totalsOf(start.model);
+    const { before } = start;
     const over = (micro: number) => `${dollars(micro)} (${percent(micro / bound - 1)})`;
     const [a, b] = [plain, packed].map(movedIn) as [number, number];
     const perDollar = (rehearsal: Rehearsal, moved: number) => {
@@ -64,25 +61,14 @@ export async function repack(args: readonly string[]): Promise<void> {
 }
 
 interface Start {
-  readonly model: Model;
+  readonly before: Totals;
+  readonly made: number;
   readonly planning: PlanningInput;
   readonly natives: readonly NodePool[];
 }
 
-function workloadOf({ name, pools, deployments }: ScenarioC, phase: "up" | "down"): Workload {
-  return {
-    name,
-    preferencePolicy: "Respect",
-    instanceTypes: kwokInstanceTypes().map(describeType),
-    nodePools: pools as readonly NodePool[],
-    pods: deployments.flatMap(({ name: app, object, [phase]: count }) =>
-      count === 0 ? [] : [{ name: app, count, template: (object as AppsDeployment).spec.template }],
-    ),
-  };
-}
-
 /** All pods on nodes as upstream's rules buy them; then those that are left. */
-function startOf(scenario: ScenarioC): Start {
+export function startOf(scenario: ScenarioC): Start {
   const workload = workloadOf(scenario, "up");
   const input = inputOf(workload);
   const natives = workload.nodePools;
@@ -93,7 +79,8 @@ function startOf(scenario: ScenarioC): Start {
   );
   const nodes = full.picture.nodes.map((node) => shrunk(node, left));
   const planning = planningOf({ ...input, pods: [], nodes, nowMs: 60_000 });
-  return { natives, planning, model: modelFor(planning.input, natives, "true") };
+  // New nodes go on where the names of these end.
+  return { natives, planning, made: full.made, before: totalsOf(modelFor(planning.input, natives, "true")) };
 }
 
 function shrunk(node: NodeView, left: ReadonlySet<string>): NodeView {
@@ -113,13 +100,13 @@ function planningOf(input: SchedulingInput): PlanningInput {
 function modelFor(input: SchedulingInput, natives: readonly NodePool[], repacks: string): Model {
   const settings = settingsOf(parseOptions({ "consolidation-repack": repacks }, {}));
   const planning = planningOf(input);
-  const picture = pictureOf({ pools: natives, budgets: [], claims: [] }, planning, settings);
+  const picture = pictureOf({ pools: natives, budgets: [], claims: [], workloads: [], volumeClaims: [] }, planning, settings);
   return modelOf({ picture, planning, settings } as Parameters<typeof modelOf>[0]);
 }
 
-function settle({ planning, natives }: Start, repacks: string): Rehearsal & { readonly seconds: number } {
+export function settle({ planning, natives, made }: Start, repacks: string): Rehearsal & { readonly seconds: number } {
   const started = performance.now();
-  const model = modelFor(planning.input, natives, repacks);
+  const model = { ...modelFor(planning.input, natives, repacks), made };
   const done = rehearse(model, (one) => planBatch(one, DEFAULT_PLANNER), model.picture.nowMs + 7 * DAY_MS);
   return { ...done, seconds: (performance.now() - started) / 1_000 };
 }

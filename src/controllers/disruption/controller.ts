@@ -154,6 +154,17 @@ function* sweep(method: Method, input: MethodInput): Steps<Proposal> {
   return yield* method.propose(input);
 }
 
+function* validated(
+  method: Method,
+  command: Command,
+  input: MethodInput,
+): Steps<Command | Rejection> {
+  yield* input.simulator.ready();
+  return method.validateInSteps === undefined
+    ? method.validate(command, input)
+    : yield* method.validateInSteps(command, input);
+}
+
 /** Starts commands, or keeps them for their second look. */
 async function take(
   world: World,
@@ -231,7 +242,7 @@ async function validate(
   let again: Again = "later";
   for (const { method, command } of due) {
     const input = look(world, queue, around, method, queue.ledger, "quiet");
-    const still = method.validate(command, input);
+    const still = await inTurns(world.clock, validated(method, command, input), TURN_MS);
     if (typeof still === "string") {
       reject(world, log, command, still);
     } else if (await start(queue, still, log)) {

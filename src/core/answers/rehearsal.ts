@@ -240,7 +240,12 @@ function nextChange({ picture }: Model): number | undefined {
     return holdsOf(picture, owned).flatMap(({ until }) => fromRfc3339(until) ?? []);
   });
   const forgotten = ledger.forgetsAtMs(nowMs);
-  const all = forgotten === undefined ? ends : [...ends, forgotten];
+  const rests = nodes.flatMap(({ claim }) => (claim && ledger.restEndsMs(claim)) ?? []);
+  const all = [
+    ...ends,
+    ...rests.filter((ms) => ms > nowMs),
+    ...(forgotten === undefined ? [] : [forgotten]),
+  ];
   return all.length === 0 ? undefined : Math.max(Math.min(...all), nowMs + POLL_MS);
 }
 

@@ -51,6 +51,8 @@ export interface Simulator {
   /** Makes ready for questions, in steps; without it the first question does, in one go. */
   ready(): Steps<void>;
   without(candidates: readonly Candidate[], supposing?: Supposing): Simulation;
+  /** As `without`. Nothing else may be asked before it is done. */
+  withoutInSteps(candidates: readonly Candidate[], supposing: Supposing): Steps<Simulation>;
   /** What new nodes for all pods of these would cost at the very least. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
@@ -108,8 +110,10 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     *ready() {
       yield* makeReady();
     },
-    without: (candidates, supposing) => {
-      const simulation = simulate(whatIf(), views, candidates, supposing);
+    without: (candidates, supposing = {}) =>
+      atOnce(simulator.withoutInSteps(candidates, supposing)),
+    *withoutInSteps(candidates, supposing) {
+      const simulation = yield* simulate(whatIf(), views, candidates, supposing);
       const unsettled = simulation.targets.filter((name) => isUnsettled(views.get(name), waits));
       return { ...simulation, unsettled };
     },
@@ -139,19 +143,19 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
   return simulator;
 }
 
-function simulate(
+function* simulate(
   whatIf: WhatIf,
   views: ReadonlyMap<string, NodeView>,
   candidates: readonly Candidate[],
-  { packed, ...terms }: Supposing = {},
-): Omit<Simulation, "unsettled"> {
+  { packed, ...terms }: Supposing,
+): Steps<Omit<Simulation, "unsettled">> {
   const names = candidates.map(({ node }) => node.name);
   const moving = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   const opening: WorthTrying | undefined =
     packed === undefined
       ? undefined
       : (pass, queued) => packFirst(pass, queued, packed.planner, packed.mostMicroUsd);
-  const result = whatIf.without(names, moving, { ...terms, opening });
+  const result = yield* whatIf.withoutInSteps(names, moving, { ...terms, opening });
   const homeless = result.unschedulable.map(({ pod, message }) => `${keyOf(pod)} => ${message}`);
   for (const { nodeName, pods } of result.existing) {
     const view = views.get(nodeName);

@@ -212,6 +212,15 @@ export class WhatIf {
    * What happens when these nodes go, and these pods of theirs need a place.
    */
   without(nodeNames: readonly string[], moving: readonly Pod[], terms: Terms = {}): Without {
+    return atOnce(this.withoutInSteps(nodeNames, moving, terms));
+  }
+
+  /** As {@link without}. Nothing else may be asked before it is done. */
+  *withoutInSteps(
+    nodeNames: readonly string[],
+    moving: readonly Pod[],
+    terms: Terms,
+  ): Steps<Without> {
     const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
     const displaced = hosts.flatMap(({ place: { pods } }) => pods);
     const pods = [...moving, ...displaced];
@@ -228,7 +237,7 @@ export class WhatIf {
       if (belowMicroUsd !== undefined) this.#onlyBelow(supposed, belowMicroUsd);
       const { pass, touched } = supposed;
       const items = this.#inOrder(fine);
-      const rest = terms.opening === undefined ? items : atOnce(terms.opening(pass, items));
+      const rest = terms.opening === undefined ? items : yield* terms.opening(pass, items);
       if (rest === undefined) return GAVE_UP;
       const failed = run(pass, new Queue(rest));
       const { space } = pass.context;

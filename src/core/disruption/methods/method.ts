@@ -80,6 +80,8 @@ export interface Method {
   propose(input: MethodInput): Steps<Proposal>;
   /** What is left of a command once its wait is over, or why nothing is. `input` is fresh. */
   validate(command: Command, input: MethodInput): Command | Rejection;
+  /** The same, where it takes long. */
+  validateInSteps?(command: Command, input: MethodInput): Steps<Command | Rejection>;
 }
 
 /** Pods moved before others get a turn, a few milliseconds' worth. */

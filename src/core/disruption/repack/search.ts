@@ -1,80 +1,85 @@
 /**
- * Many nodes for several cheaper ones: of the most wasteful nodes of a group as many as may go together
- * are packed anew, then half as many, and so on, for fewer nodes are fewer pods moved. All is counted in
- * nodes and pods, none of it in time: equal pictures give equal commands.
+ * Many nodes for several cheaper ones: all that were chosen together are packed anew, then half as many, and
+ * so on, for fewer nodes are fewer pods moved. What cannot save enough by the yardstick is not planned at
+ * all. Everything is counted in nodes and pods, nothing in time: equal pictures give equal commands.
  */
+import type { Steps } from "../../../base/steps.ts";
+import type { PlannerOptions } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { asPlanned } from "../consolidation.ts";
-import { guardCounter } from "../guards.ts";
-import { budgetCounter, type MethodInput } from "../methods/method.ts";
+import type { MethodInput } from "../methods/method.ts";
 import type { Supposing } from "../simulate.ts";
-import type { Valued } from "./worth.ts";
+import { type Choice, priceOf } from "./choice.ts";
 
-/** Most nodes and pods that one command is about: what fails is taken back as a whole. */
-const MAX_NODES = 50;
-const MAX_PODS = 1_000;
 /** Fewer nodes are as good if they save that much of what more of them do. */
 const NEARLY = 0.95;
 
-/** The next nodes that may go together, by their order: budgets, and guards of their pods, let all go. */
-export function portion(ranked: readonly Valued[], input: MethodInput): readonly Valued[] {
-  const budgets = budgetCounter(input.allowances);
-  const guards = guardCounter(input.pdbs);
-  const taken: Valued[] = [];
-  let pods = 0;
-  for (const one of ranked) {
-    const { candidate } = one;
-    const { length } = candidate.reschedulablePods;
-    if (taken.length > 0 && pods + length > MAX_PODS) continue;
-    if (budgets.left(candidate) <= 0 || !guards.take(candidate.reschedulablePods)) continue;
-    budgets.take(candidate);
-    taken.push(one);
-    pods += length;
-    if (taken.length >= MAX_NODES) break;
+/** Times the work that a batch of waiting pods is given: nobody waits for this. */
+const EFFORT = 20;
+
+/** Numbers of nodes that may be worth trying, the most first; none: there is nothing to gain. */
+export function worthTrying(choice: Choice, minShare: number): number[] {
+  const counts: number[] = [];
+  for (let count = choice.candidates.length; count >= 1; count = Math.floor(count / 2)) {
+    const price = priceOf(choice.candidates.slice(0, count));
+    if (gainOf(choice, count) >= price * minShare) counts.push(count);
   }
-  return taken;
+  return counts;
 }
 
-/** The command about the first of these that saves the most, or about fewer that save nearly as much. */
-export function bestOf(portion: readonly Valued[], input: MethodInput): Command | undefined {
+function gainOf({ gainsMicroUsd }: Choice, count: number): number {
+  return gainsMicroUsd[count - 1] ?? 0;
+}
+
+/** The command that saves the most, or one about fewer nodes that saves nearly as much. */
+export function* bestOf(
+  choice: Choice,
+  counts: readonly number[],
+  input: MethodInput,
+): Steps<Command | undefined> {
   let best: Command | undefined;
-  for (let count = portion.length; count >= 1; count = Math.floor(count / 2)) {
-    const tried = portion.slice(0, count);
-    const waste = tried.reduce((sum, { wasteMicroUsd }) => sum + wasteMicroUsd, 0);
+  const open = [...counts];
+  for (let count = open.shift(); count !== undefined; count = open.shift()) {
     const known = best === undefined ? 0 : savingsMicroUsd(best) * NEARLY;
-    // Room on nodes that stay may make more of it, but seldom so much.
-    if (waste < known) break;
-    const found = repacked(
-      tried.map(({ candidate }) => candidate),
-      input,
-    );
-    if (found !== undefined && savingsMicroUsd(found) > known) best = found;
+    if (gainOf(choice, count) < known) continue;
+    const found = yield* repacked(choice.candidates.slice(0, count), input);
+    if (found === undefined || savingsMicroUsd(found) <= known) continue;
+    best = found;
+    // Those that were chosen last may not have brought anything.
+    const enough = 1 + choice.gainsMicroUsd.findIndex((gain) => gain >= savingsMicroUsd(found));
+    if (enough > 0 && enough < count && !open.includes(enough)) open.unshift(enough);
   }
   return best;
 }
 
 /** The command that packs the pods of these nodes anew; undefined: it would save too little. */
-export function repacked(
+export function* repacked(
   candidates: readonly Candidate[],
   input: MethodInput,
-): Command | undefined {
+): Steps<Command | undefined> {
   if (input.repack === undefined) return undefined;
-  const { planner, minSavingsPercent } = input.repack;
-  const before = candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
-  const nodeCost = planner.nodeMicroUsdPerHour * candidates.length;
-  const most = (before + nodeCost) * (1 - minSavingsPercent / 100);
+  const { minSavingsPercent } = input.repack;
+  const planner = thorough(input.repack.planner);
+  const nodeCost = planner.nodeMicroUsdPerHour;
+  const before = priceOf(candidates) + nodeCost * candidates.length;
+  const mostMicroUsd = before * (1 - minSavingsPercent / 100);
   const supposing: Supposing = {
-    packed: { planner, mostMicroUsd: most },
+    packed: { planner, mostMicroUsd },
     closed: input.simulator.restless(),
   };
-  const simulation = input.simulator.without(candidates, supposing);
+  const simulation = yield* input.simulator.withoutInSteps(candidates, supposing);
   if (simulation.gaveUp) return undefined;
   const move = asPlanned(candidates, simulation, input, true);
   if ("message" in move) return undefined;
   const after = move.replacements.reduce(
-    (sum, { cheapest }) => sum + cheapest.priceMicroUsd + planner.nodeMicroUsdPerHour,
+    (sum, { cheapest }) => sum + cheapest.priceMicroUsd + nodeCost,
     0,
   );
-  return after > most ? undefined : { ...move, supposing };
+  return after > mostMicroUsd ? undefined : { ...move, supposing };
+}
+
+function thorough(planner: PlannerOptions): PlannerOptions {
+  const { baseWork, workPerPod } = planner;
+  return { ...planner, baseWork: baseWork * EFFORT, workPerPod: workPerPod * EFFORT };
 }

@@ -1,0 +1,151 @@
+import { describe, expect, it } from "vitest";
+import { atOnce } from "../../../base/steps.ts";
+import { pod } from "../../../testing/builders.ts";
+import {
+  type CandidateOptions,
+  candidate,
+  type MethodInputOptions,
+  methodInput,
+} from "../../../testing/disruption.ts";
+import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
+import type { Candidate } from "../candidates.ts";
+import { type Command, savingsMicroUsd } from "../command.ts";
+import { groupsOf } from "../repack/groups.ts";
+import { repack } from "./repack.ts";
+
+const values = ["on-demand"];
+const ON_DEMAND = { key: "karpenter.sh/capacity-type", operator: "In" as const, values };
+const REPACK = { planner: DEFAULT_PLANNER, minSavingsPercent: 5 };
+
+/** Eight cores, five of them used by one pod: three such pods would do with sixteen. */
+const sparse = (name: string, options: CandidateOptions = {}) =>
+  candidate(name, {
+    type: "m-8x",
+    pods: ["5"],
+    ...options,
+    pool: { requirements: [ON_DEMAND], ...options.pool },
+  });
+/** Nothing of it is wasted. */
+const full = (name: string) => sparse(name, { type: "m-4x", pods: ["4"] });
+const input = (candidates: readonly Candidate[], options: MethodInputOptions = {}) =>
+  methodInput(candidates, { repack: REPACK, allowed: 1_000, ...options });
+const names = ({ candidates }: Command) => candidates.map(({ node }) => node.name).sort();
+const types = ({ replacements }: Command) =>
+  replacements.map(({ cheapest }) => cheapest.instanceType).sort();
+
+const propose = (candidates: readonly Candidate[], options?: MethodInputOptions) =>
+  atOnce(repack.propose(input(candidates, options)));
+
+describe("repack", () => {
+  it("replaces many nodes by several that are cheaper together, after a second look", () => {
+    const six = ["a", "b", "c", "d", "e", "f"];
+    const { commands } = propose(six.map((name) => sparse(name)));
+    const [command] = commands as [Command];
+    expect(names(command)).toEqual(six);
+    expect(types(command)).toEqual(["m-16x", "m-16x"]);
+    expect(savingsMicroUsd(command)).toBe(800_000);
+    expect(command).toMatchObject({ reason: "Underutilized", validateAfterMs: 15_000 });
+  });
+
+  it("splits one large node into several small ones", () => {
+    const large = sparse("a", { type: "m-16x", pods: ["4", "4", "2"] });
+    const [command] = propose([large]).commands as [Command];
+    expect(types(command)).toEqual(["m-2x", "m-8x"]);
+  });
+
+  it("looks at every node of a large cluster, wherever in it there is something to gain", () => {
+    const many = Array.from({ length: 150 }, (_, index) => full(`full-${index}`));
+    const { commands } = propose([...many, sparse("x"), sparse("y"), sparse("z")]);
+    expect(commands.map(names)).toEqual([["x", "y", "z"]]);
+  });
+
+  it("comes to an end when everything is refused", () => {
+    const nodes = ["a", "b", "c"].map((name) => sparse(name));
+    expect(propose(nodes, { objection: () => "not now" }).commands).toEqual([]);
+  });
+
+  it("says the same whoever else waits for a node", () => {
+    const nodes = [sparse("a"), sparse("b"), sparse("c"), full("d")];
+    const elsewhere = { nodeSelector: { "example.com/disk": "fast" } };
+    const waiting = [
+      pod({ name: "too-large", cpu: "500" }),
+      pod({ name: "elsewhere", spec: elsewhere }),
+    ];
+    const alone = propose(nodes).commands;
+    const beside = propose(nodes, { scheduling: { pods: waiting } }).commands;
+    const told = (commands: readonly Command[]) => commands.map((one) => [names(one), types(one)]);
+    expect(told(alone)).toEqual([[["a", "b", "c"], ["m-16x"]]]);
+    expect(told(beside)).toEqual(told(alone));
+  });
+
+  it("takes no more nodes at once than budgets allow", () => {
+    const nodes = ["a", "b", "c", "d", "e", "f"].map((name) => sparse(name));
+    const [command] = propose(nodes, { allowed: 4 }).commands as [Command];
+    expect(names(command)).toEqual(["a", "b", "c"]);
+    expect(propose(nodes, { allowed: 2 }).commands).toEqual([]);
+    expect(propose(nodes, { allowed: 0 }).commands).toEqual([]);
+  });
+
+  it("counts the guards of pods over the whole command", () => {
+    const guarded = { podLabels: { app: "db" } };
+    const pdb = {
+      metadata: { name: "db", namespace: "default" },
+      spec: { selector: { matchLabels: { app: "db" } } },
+      status: { disruptionsAllowed: 1 },
+    };
+    const nodes = [sparse("a", guarded), sparse("b", guarded), sparse("c"), sparse("d")];
+    const [command] = propose(nodes, { pdbs: [pdb] }).commands as [Command];
+    expect(names(command)).toEqual(["a", "c", "d"]);
+  });
+
+  it.each([
+    ["it is off", { repack: undefined }],
+    ["they came in place of others a moment ago", { rests: () => true }],
+    ["it would save too little", { repack: { ...REPACK, minSavingsPercent: 60 } }],
+    ["new nodes of their pool have just failed", { backingOff: new Set(["nodepool/default"]) }],
+  ])("leaves nodes when %s", (_, options) => {
+    const nodes = ["a", "b", "c"].map((name) => sparse(name));
+    expect(propose(nodes).commands).toHaveLength(1);
+    expect(propose(nodes, options).commands).toEqual([]);
+  });
+
+  it("leaves nodes of older generations: they know of one replacement", () => {
+    const nodes = ["a", "b", "c"].map((name) => sparse(name, { generation: "beta" }));
+    expect(propose(nodes).commands).toEqual([]);
+  });
+
+  it("replaces spot by spot only behind the gate", () => {
+    const pool = { requirements: [] };
+    const nodes = ["a", "b", "c"].map((name) => sparse(name, { capacityType: "spot", pool }));
+    expect(propose(nodes).commands).toEqual([]);
+    const [command] = propose(nodes, { spotToSpot: true }).commands as [Command];
+    expect(command.replacements.map(({ cheapest }) => cheapest.capacityType)).toEqual(["spot"]);
+  });
+
+  it("decides anew after the wait: the same nodes, or nothing", () => {
+    const nodes = ["a", "b", "c"].map((name) => sparse(name));
+    const [command] = propose(nodes).commands as [Command];
+    const still = repack.validate(command, input(nodes)) as Command;
+    expect(names(still)).toEqual(["a", "b", "c"]);
+    expect(still.validateAfterMs).toBe(0);
+    expect(repack.validate(command, input(nodes.slice(1)))).toBe("churn");
+    expect(repack.validate(command, input(nodes, { allowed: 2 }))).toBe("budget");
+    const busier = nodes.map(({ node }) => sparse(node.name, { pods: ["5", "3"] }));
+    expect(repack.validate(command, input(busier))).toBe("scheduling");
+  });
+});
+
+describe("groups", () => {
+  it("are of pools that share pods, over any number of steps", () => {
+    const of = (name: string) => candidate(name, { pool: { id: `nodepool/${name}`, name } });
+    const openTo = [["b", "c"], ["a", "b"], ["d"], []];
+    const groups = groupsOf(
+      ["d", "a", "b", "c", "x"].map(of),
+      openTo.map((list) => list.map((name) => `nodepool/${name}`)),
+    );
+    expect(groups.map((one) => one.candidates.map(({ node }) => node.name))).toEqual([
+      ["a", "b", "c"],
+      ["d"],
+    ]);
+  });
+});
