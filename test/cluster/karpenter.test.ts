@@ -102,6 +102,35 @@ describe("karpenter controller on a real control plane", () => {
     await cluster.until("2 pods run again", async () => (await running("guarded")).length === 2);
   });
 
+  it("moves a single replica that asks for it without downtime, though its budget allows no eviction", async () => {
+    await cluster.apply(nodePool("default"));
+    const web = pauseDeployment("web", { replicas: 1, requests: SMALL });
+    const annotations = { "karpenter.sh/zero-downtime": "true" };
+    await cluster.apply({ ...web, metadata: { ...web.metadata, annotations } });
+    await cluster.apply({
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "web", namespace: "default" },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: "web" } } },
+    } as KubeObject);
+    const ready = async () =>
+      (await running("web")).filter(({ status }) =>
+        status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True"),
+      );
+    await cluster.until("the pod is ready", async () => (await ready()).length === 1);
+    const before = (await nodes())[0]?.metadata.name ?? "";
+    await cluster.remove("Node", before);
+    let least = 1;
+    const gone = async () => {
+      least = Math.min(least, (await ready()).length);
+      return !(await nodes()).some(({ metadata }) => metadata.name === before);
+    };
+    await cluster.until("the node is gone", gone, 120_000);
+    await cluster.until("one pod is left", async () => (await ready()).length === 1);
+    expect(least).toBe(1);
+    expect((await ready())[0]?.spec.nodeName).not.toBe(before);
+  });
+
   it("replaces nodes whose pool was edited", async () => {
     await cluster.apply(nodePool("default"));
     await cluster.apply(pauseDeployment("web", { replicas: 2, requests: SMALL }));
