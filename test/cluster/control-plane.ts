@@ -51,6 +51,8 @@ export interface ControlPlane {
   kill(program: Program): Promise<void>;
   /** Starts a killed program again, as it was. */
   revive(program: Program): void;
+  /** etcd lets go of all states but the newest, and kube-apiserver, started anew, of those it kept in memory. */
+  forget(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -124,8 +126,30 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       while (isOurs(pid, program)) await sleep(10);
     },
     revive: start,
+    forget: async () => {
+      const etcd = `http://127.0.0.1:${ports.etcd}/v3/kv`;
+      const ask = async (verb: string, body: object): Promise<EtcdAnswer> => {
+        const answer = await fetch(`${etcd}/${verb}`, {
+          method: "POST",
+          body: JSON.stringify(body),
+        });
+        if (!answer.ok) throw new Error(`etcd ${verb}: ${answer.status} ${await answer.text()}`);
+        return (await answer.json()) as EtcdAnswer;
+      };
+      const { header } = await ask("range", { key: Buffer.from("/").toString("base64") });
+      await ask("compaction", { revision: header.revision, physical: true });
+      const pid = pidOf(directory, "kube-apiserver") ?? 0;
+      signal(pid, "SIGKILL");
+      while (isOurs(pid, "kube-apiserver")) await sleep(10);
+      start("kube-apiserver");
+      await until("kube-apiserver is ready", directory, [], () => answers(transport, "/readyz"));
+    },
     stop,
   };
+}
+
+interface EtcdAnswer {
+  readonly header: { readonly revision: string };
 }
 
 /** Every program that this folder knows of. */

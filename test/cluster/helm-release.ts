@@ -85,6 +85,7 @@ interface EnvironmentVariable {
 
 export interface Container {
   readonly name: string;
+  readonly image: string;
   readonly args: readonly string[];
   readonly env: readonly EnvironmentVariable[];
 }

@@ -46,10 +46,18 @@ export interface LiveCluster {
 
 /** Folders of upstream's own CRDs, unchanged, from its Go module. */
 export function upstreamCrds(): readonly string[] {
-  const module = `sigs.k8s.io/karpenter@${UPSTREAM_VERSION}`;
-  const out = execFileSync("go", ["mod", "download", "-json", module], { encoding: "utf8" });
-  const { Dir } = JSON.parse(out) as { Dir: string };
-  return [join(Dir, "pkg", "apis", "crds"), join(Dir, "kwok", "apis", "crds")];
+  const folder = moduleFolder("sigs.k8s.io/karpenter");
+  return [join(folder, "pkg", "apis", "crds"), join(folder, "kwok", "apis", "crds")];
+}
+
+/** The folder of upstream's own charts for AWS, unchanged, from its Go module. */
+export function upstreamCharts(): string {
+  return join(moduleFolder("github.com/aws/karpenter-provider-aws"), "charts");
+}
+
+function moduleFolder(module: string): string {
+  const args = ["mod", "download", "-json", `${module}@${UPSTREAM_VERSION}`];
+  return (JSON.parse(execFileSync("go", args, { encoding: "utf8" })) as { Dir: string }).Dir;
 }
 
 export interface LiveOptions {

@@ -1,0 +1,126 @@
+/**
+ * Who runs upstream's chart changes over in place: the same release, the same values file, `helm upgrade` with
+ * our charts; and back again by `helm rollback`. Upstream's charts are its own, from its Go module.
+ */
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { helmBinary } from "./binaries.ts";
+import { type Container, environmentOf, type Helm, helmOf } from "./helm-release.ts";
+import { type LiveCluster, openLiveCluster, upstreamCharts } from "./live-cluster.ts";
+
+const NAMESPACE = "default";
+const PLACE = ["--namespace", NAMESPACE];
+/** As upstream's guide has a user write it. */
+const VALUES = {
+  settings: {
+    clusterName: "my-cluster",
+    interruptionQueue: "my-queue",
+    featureGates: { spotToSpotConsolidation: true },
+  },
+  serviceAccount: { annotations: { "eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/k" } },
+  controller: { resources: { requests: { cpu: "500m", memory: "700Mi" } } },
+  replicas: 3,
+  logLevel: "debug",
+  tolerations: [{ key: "mine", operator: "Exists" }],
+};
+const OBJECTS = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {a: b}}]
+  securityGroupSelectorTerms: [{tags: {a: b}}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  weight: 7
+  limits: {cpu: 100}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [spot]}]
+`;
+
+interface Deployment extends KubeObject {
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: { readonly spec: { readonly containers: readonly Container[] } };
+  };
+}
+
+type Specified = KubeObject & { readonly spec?: unknown };
+
+describe("a release of upstream's chart", () => {
+  let cluster: LiveCluster;
+  let helm: Helm;
+  let before: readonly Specified[];
+
+  const theirs = (chart: string) => join(upstreamCharts(), chart);
+  const stored = async () =>
+    (
+      await Promise.all([
+        cluster.list<Specified>("NodePool", "karpenter.sh/v1"),
+        cluster.list<Specified>("EC2NodeClass", "karpenter.k8s.aws/v1"),
+      ])
+    ).flat();
+  const deployed = async () => {
+    const found = await cluster.list<Deployment>("Deployment", "apps/v1");
+    expect(found.map(({ metadata }) => metadata.name)).toEqual(["karpenter"]);
+    const [one] = found as [Deployment];
+    return { ...one, container: one.spec.template.spec.containers[0] as Container };
+  };
+
+  beforeAll(async () => {
+    cluster = await openLiveCluster(undefined, { bare: true });
+    helm = helmOf(await helmBinary((line) => process.stderr.write(`${line}\n`)), cluster);
+    await helm.ok(["install", "karpenter-crd", theirs("karpenter-crd"), ...PLACE]);
+    await helm.ok(["install", "karpenter", theirs("karpenter"), ...PLACE, "--skip-crds"], VALUES);
+    await cluster.apply(OBJECTS);
+    before = await stored();
+  });
+  afterAll(() => cluster?.close());
+
+  it("is upgraded to ours in place, with the values it was installed with", async () => {
+    const old = await deployed();
+    await helm.ok(["upgrade", "karpenter-crd", "{crds}", ...PLACE]);
+    await helm.ok(["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds"], VALUES);
+
+    const now = await deployed();
+    expect(now.metadata.uid).toBe(old.metadata.uid);
+    expect(now.container.image).not.toBe(old.container.image);
+    expect(now.spec.replicas).toBe(3);
+    expect(now.spec.template.spec).toMatchObject({ tolerations: VALUES.tolerations });
+    expect(now.container).toMatchObject({ resources: VALUES.controller.resources });
+    const environment = environmentOf(now.container, NAMESPACE);
+    expect(environment).toMatchObject({
+      CLUSTER_NAME: "my-cluster",
+      INTERRUPTION_QUEUE: "my-queue",
+    });
+    expect(environment["FEATURE_GATES"]?.split(",")).toContain("SpotToSpotConsolidation=true");
+    const maps = await cluster.list<KubeObject & { readonly data?: object }>("ConfigMap");
+    const logging = maps.find(({ metadata }) => metadata.name === "config-logging");
+    expect(logging?.data).toMatchObject({ "zap-logger-config": expect.stringContaining("debug") });
+    const accounts = await cluster.list("ServiceAccount");
+    const own = accounts.find(({ metadata }) => metadata.name === "karpenter");
+    expect(own?.metadata.annotations).toMatchObject(VALUES.serviceAccount.annotations);
+  });
+
+  it("keeps its NodePools and node classes as they were", async () => {
+    const now = await stored();
+    expect(now.map(({ spec }) => spec)).toEqual(before.map(({ spec }) => spec));
+    expect(now.map(({ metadata }) => metadata.uid)).toEqual(
+      before.map(({ metadata }) => metadata.uid),
+    );
+  });
+
+  it("goes back to upstream's by a rollback", async () => {
+    await helm.ok(["rollback", "karpenter", "1", ...PLACE]);
+    expect((await deployed()).container.image).toContain("public.ecr.aws/karpenter/controller");
+    expect((await stored()).length).toBe(before.length);
+  });
+});
