@@ -75,7 +75,8 @@ export async function draw(count: number, mix: boolean): Promise<Drawn> {
       return {
         ...sample,
         metadata: { ...sample.metadata, name: `${name}-${at}`, uid: `${name}-${at}` },
-        spec: { ...sample.spec, nodeName: name },
+        // As the mirror holds them.
+        spec: Object.freeze({ ...sample.spec, nodeName: name }),
         status: { phase: "Running" },
       };
     });

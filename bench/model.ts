@@ -107,7 +107,7 @@ function moveOne(state: ReturnType<typeof State.createClusterState>, running: Po
   if (pod === undefined || nodeName === undefined) return;
   state.deletePod(`default/${pod.metadata.name}`);
   const name = `${pod.metadata.name.split(".")[0]}.${second}-${to}`;
-  const moved = { ...pod, metadata: { ...pod.metadata, name, uid: name }, spec: { ...pod.spec, nodeName } };
+  const moved = { ...pod, metadata: { ...pod.metadata, name, uid: name }, spec: Object.freeze({ ...pod.spec, nodeName }) };
   state.updatePod(moved);
   running[to]?.push(moved);
 }

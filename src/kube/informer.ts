@@ -18,7 +18,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   readonly #partial: boolean;
   #synced = false;
   #newestSeen = 0;
-  #keys: readonly string[] | undefined;
+  #list: readonly T[] | undefined;
 
   constructor(kind: Kind<T>, options: MirrorOptions<T>) {
     this.kind = kind;
@@ -42,8 +42,8 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   }
 
   list(): readonly T[] {
-    this.#keys ??= [...this.#objects.keys()].sort();
-    return this.#keys.map((key) => this.#objects.get(key) as T);
+    this.#list ??= [...this.#objects.keys()].sort().map((key) => this.#objects.get(key) as T);
+    return this.#list;
   }
 
   byIndex(index: string, value: string): readonly T[] {
@@ -93,7 +93,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     }
     const object = projected === true ? incoming : deepFreeze(this.#project(incoming));
     this.#objects.set(key, object);
-    if (before === undefined) this.#keys = undefined;
+    this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, object);
     const event = before === undefined ? "added" : "updated";
     for (const handler of this.#handlers) handler(event, object, before);
@@ -104,7 +104,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     if (before === undefined) return;
     if (uid !== undefined && before.metadata.uid !== uid) return;
     this.#objects.delete(key);
-    this.#keys = undefined;
+    this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, undefined);
     for (const handler of this.#handlers) handler("removed", before, before);
   }

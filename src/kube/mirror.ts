@@ -21,7 +21,7 @@ export interface Mirror<T extends KubeObject> {
   readonly synced: boolean;
   /** By key: `namespace/name`, or `name`. */
   get(key: string): T | undefined;
-  /** All objects by ascending key. The array is a fresh copy. */
+  /** All objects by ascending key. The same array until something changes; it never changes itself. */
   list(): readonly T[];
   readonly size: number;
   /** Objects whose index function yields `value`, by ascending key. Index must be declared. */

@@ -1,6 +1,7 @@
 /** Random workloads for property tests: small Deployments with one wish about topology each. */
 import fc from "fast-check";
-import type { Pod } from "../apis/core/pod.ts";
+import type { Pod, PodSpec } from "../apis/core/pod.ts";
+import { deepFreeze } from "../base/json.ts";
 import { pod } from "./builders.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -49,7 +50,7 @@ export const deployment = (app: string): fc.Arbitrary<Deployment> =>
     tolerant: fc.boolean(),
   });
 
-/** Its replicas, pending. */
+/** Its replicas, pending; as a mirror holds them: they have one frozen spec in common. */
 export function podsOf(of: Deployment): Pod[] {
   const labelSelector = { matchLabels: { app: of.app } };
   const near = (topologyKey: string) => ({
@@ -67,6 +68,7 @@ export function podsOf(of: Deployment): Pod[] {
     zoneTogether: { affinity: { podAffinity: near(ZONE) } },
   }[of.topology];
   const ports = of.hostPort > 0 ? [{ containerPort: 80, hostPort: of.hostPort }] : [];
+  let spec: PodSpec | undefined;
   return Array.from({ length: of.replicas }, (_, index) => {
     const made = pod({
       name: `${of.app}-${index}`,
@@ -81,6 +83,7 @@ export function podsOf(of: Deployment): Pod[] {
     });
     const [container] = made.spec.containers;
     const containers = [{ ...container, name: "main", ports }];
-    return { ...made, spec: { ...made.spec, containers } };
+    spec ??= deepFreeze({ ...made.spec, containers });
+    return { ...made, spec };
   });
 }

@@ -7,25 +7,59 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
+import { claimName } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { hasDynamicResources } from "./eligibility.ts";
-import type { SchedulingInput } from "./scheduling-input.ts";
+import type { SchedulingInput, VolumeFacts } from "./scheduling-input.ts";
 
-/** Nodes that are new or others than before, and those with pods that no longer or only now wait. */
+/**
+ * Nodes that are new or others than before, those with pods that no longer or only now wait, and those whose
+ * pods' volumes are others.
+ */
 export function changedNodes(
   before: SchedulingInput,
   now: SchedulingInput,
   batch: ReadonlySet<string>,
 ): readonly NodeView[] {
-  const known = new Map(before.nodes.map((view) => [view.name, view]));
+  const known = new Set(before.nodes);
+  const claims = changedClaims(before.volumes, now.volumes);
   const batchBefore = new Set(before.pods.map(keyOf));
   const moved = new Set<string | undefined>();
   for (const pod of before.pods) if (!batch.has(keyOf(pod))) moved.add(pod.spec.nodeName);
   for (const pod of now.pods) if (!batchBefore.has(keyOf(pod))) moved.add(pod.spec.nodeName);
-  return now.nodes.filter((view) => known.get(view.name) !== view || moved.has(view.name));
+  return now.nodes.filter(
+    (view) =>
+      !known.has(view) || moved.has(view.name) || (claims.size > 0 && mountsOne(view, claims)),
+  );
 }
 
-/** Whether all that a picture is made of once is the same in both: all but pods, nodes and usage. */
+/** Keys of claims that are others than before, or whose volumes are. */
+function changedClaims(before: VolumeFacts, now: VolumeFacts): ReadonlySet<string> {
+  const changed = new Set(different(before.claims, now.claims).map(keyOf));
+  const volumes = new Set(different(before.volumes, now.volumes).map(keyOf));
+  if (volumes.size === 0) return changed;
+  for (const claim of now.claims)
+    if (volumes.has(claim.spec.volumeName ?? "")) changed.add(keyOf(claim));
+  return changed;
+}
+
+function mountsOne({ pods }: NodeView, claims: ReadonlySet<string>): boolean {
+  return pods.some((pod) =>
+    pod.spec.volumes?.some((volume) => {
+      const name = claimName(pod, volume);
+      return name !== undefined && claims.has(`${pod.metadata.namespace}/${name}`);
+    }),
+  );
+}
+
+/** Those that are in one of the lists only. Objects never change: equal ones are the very same. */
+function different<T>(a: readonly T[], b: readonly T[]): readonly T[] {
+  if (a === b) return [];
+  const [inA, inB] = [new Set(a), new Set(b)];
+  return [...a.filter((item) => !inB.has(item)), ...b.filter((item) => !inA.has(item))];
+}
+
+/** Whether all that a picture is made of once is the same in both: all but pods, nodes, usage and volumes. */
 export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     a.defaultSpread === undefined &&
@@ -33,8 +67,6 @@ export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
     deepEqual(a.options, b.options) &&
     deepEqual(a.daemonPods.map(asOverhead), b.daemonPods.map(asOverhead)) &&
     sameItems(a.namespaces, b.namespaces) &&
-    sameItems(a.volumes.claims, b.volumes.claims) &&
-    sameItems(a.volumes.volumes, b.volumes.volumes) &&
     sameItems(a.volumes.classes, b.volumes.classes) &&
     deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
     a.pools.length === b.pools.length &&

@@ -66,7 +66,7 @@ function viewOf(bare: Bare): NodeView {
     }),
     pods: pods.map((one) => ({
       ...one,
-      spec: { ...one.spec, nodeName: name },
+      spec: Object.freeze({ ...one.spec, nodeName: name }),
       status: { phase: "Running" },
     })),
     deleting,
@@ -207,5 +207,56 @@ describe("a picture that follows its cluster", () => {
     );
     // Else nothing has been shown.
     expect(followed / rounds).toBeGreaterThan(0.7);
+  });
+
+  it("follows volumes that are bound elsewhere, come and go", () => {
+    const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
+    const mover = pod({ name: "mover", cpu: "1", spec: { volumes } });
+    const bare = { cpu: 4, pool: 0, initialized: true, deleting: false };
+    const nodes = ["zone-a", "zone-b", "zone-c"].map((zone) =>
+      viewOf({ ...bare, name: `in-${zone}`, zone, pods: zone === "zone-a" ? [mover] : [] }),
+    );
+    const claim = (volumeName?: string) => ({
+      metadata: {
+        name: "data",
+        namespace: "default",
+        annotations: { "pv.kubernetes.io/bind-completed": "yes" },
+      },
+      spec: { storageClassName: "gp3", ...(volumeName === undefined ? {} : { volumeName }) },
+    });
+    const volume = (zone: string) => {
+      const here = { key: "topology.kubernetes.io/zone", operator: "In" as const, values: [zone] };
+      const required = { nodeSelectorTerms: [{ matchExpressions: [here] }] };
+      return { metadata: { name: "pv" }, spec: { nodeAffinity: { required } } };
+    };
+    const gp3 = {
+      metadata: { name: "gp3" },
+      provisioner: "ebs.csi.aws.com",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+    };
+    const pools = [poolInput({ name: "pool-0" }, TYPES)];
+    const input = (claims: SchedulingInput["volumes"]["claims"], zone: string) =>
+      schedulingInput({
+        nodes,
+        pools,
+        volumes: { claims, volumes: [volume(zone)], classes: [gp3], csiNodes: [] },
+      });
+    const bound = [claim("pv")];
+    const whatIf = WhatIf.of(input(bound, "zone-b"));
+    const moving = nodes[0]?.pods ?? [];
+    const ask = (one: WhatIf) => shown(one.without(["in-zone-a"], moving));
+    const answers = [
+      input(bound, "zone-b"),
+      input(bound, "zone-c"),
+      input([claim()], "zone-c"),
+      input([], "zone-c"),
+      input(bound, "zone-c"),
+    ].map((next) => {
+      expect(whatIf.follow(next)).toBe(true);
+      expect(ask(whatIf)).toEqual(ask(WhatIf.of(next)));
+      return JSON.stringify(ask(whatIf));
+    });
+    // An unbound claim goes where the first did.
+    expect(new Set(answers).size).toBe(3);
   });
 });

@@ -60,7 +60,7 @@ const cluster = fc
       if (!fits(podRequests(each), free)) continue;
       host.pods.push({
         ...each,
-        spec: { ...each.spec, nodeName: host.name },
+        spec: Object.freeze({ ...each.spec, nodeName: host.name }),
         status: { phase: "Running" },
       });
     }

@@ -191,7 +191,7 @@ export class WhatIf {
     const left = this.#leave(before, input, changed);
     if (left === undefined) return false;
     this.#input = input;
-    this.#volumes.see(input.volumes.csiNodes);
+    this.#volumes.see(input.volumes);
     const seen = seenSlots(input.nodes, this.#volumes);
     const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
     for (const template of templates) {
@@ -351,8 +351,8 @@ export class WhatIf {
     this.#housed = [];
     const names = new Set(changed.map(({ name }) => name));
     if (before.nodes !== now.nodes) {
-      const there = new Set(now.nodes.map(({ name }) => name));
-      for (const { name } of before.nodes) if (!there.has(name)) names.add(name);
+      const there = new Set(now.nodes);
+      for (const view of before.nodes) if (!there.has(view)) names.add(view.name);
     }
     const left = new Map<string, ExistingNode>();
     for (const name of names) {

@@ -31,10 +31,15 @@ const IN_TREE_DRIVERS: Readonly<Record<string, string>> = { "kubernetes.io/aws-e
 const NOWHERE: VolumeUsage = new Map();
 const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
+const UNLIMITED: ReadonlyMap<string, number> = new Map();
+
+/** Objects never change: read once each, not once a node and look. */
+const limitsOf = new WeakMap<CSINode, ReadonlyMap<string, number>>();
+
 /** Looks volumes up by name. */
 export class VolumeIndex {
-  readonly #claims: ReadonlyMap<string, PersistentVolumeClaim>;
-  readonly #volumes: ReadonlyMap<string, PersistentVolume>;
+  #claims: ReadonlyMap<string, PersistentVolumeClaim>;
+  #volumes: ReadonlyMap<string, PersistentVolume>;
   readonly #classes: ReadonlyMap<string, StorageClass>;
   #csiNodes: ReadonlyMap<string, CSINode>;
   readonly #unsupported: readonly string[];
@@ -47,8 +52,10 @@ export class VolumeIndex {
     this.#unsupported = objects.unsupportedProvisioners ?? [];
   }
 
-  /** How much nodes can attach by now. */
-  see(csiNodes: readonly CSINode[]): void {
+  /** What there is by now, and how much nodes can attach; classes are as they were. */
+  see({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
+    this.#claims = byName(claims);
+    this.#volumes = byName(volumes);
     this.#csiNodes = byName(csiNodes);
   }
 
@@ -106,10 +113,15 @@ export class VolumeIndex {
 
   /** Attach slots of a node by driver; a driver without a stated count is unlimited. */
   limits(nodeName: string): ReadonlyMap<string, number> {
-    const limits = new Map<string, number>();
-    for (const driver of this.#csiNodes.get(nodeName)?.spec.drivers ?? []) {
-      if (driver.allocatable?.count !== undefined)
-        limits.set(driver.name, driver.allocatable.count);
+    const csiNode = this.#csiNodes.get(nodeName);
+    if (csiNode === undefined) return UNLIMITED;
+    let limits = limitsOf.get(csiNode);
+    if (limits === undefined) {
+      const counted = csiNode.spec.drivers.flatMap(({ name, allocatable }) =>
+        allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
+      );
+      limits = new Map(counted);
+      limitsOf.set(csiNode, limits);
     }
     return limits;
   }
@@ -176,7 +188,8 @@ function boundAlternatives(volume: PersistentVolume): Requirements[] {
   return tied ? sets.map((set) => set.without(HOSTNAME)) : sets;
 }
 
-function claimName(pod: Pod, volume: Volume): string | undefined {
+/** The claim of a volume, in the pod's namespace; undefined when it has none. */
+export function claimName(pod: Pod, volume: Volume): string | undefined {
   if (volume.ephemeral !== undefined) return `${pod.metadata.name}-${volume.name}`;
   return volume.persistentVolumeClaim?.claimName;
 }
@@ -190,6 +203,14 @@ function agree(a: Requirements, b: Requirements): boolean {
   return a.accepts(b, new Set(b.keys()));
 }
 
-function byName<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
-  return new Map(objects.map((object) => [keyOf(object), object]));
+/** Lists never change: a mirror gives the same one while nothing has. */
+const indexes = new WeakMap<readonly KubeObject[], ReadonlyMap<string, KubeObject>>();
+
+function byName<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, T> {
+  let index = indexes.get(objects);
+  if (index === undefined) {
+    index = new Map(objects.map((object) => [keyOf(object), object]));
+    indexes.set(objects, index);
+  }
+  return index as ReadonlyMap<string, T>;
 }
