@@ -11,7 +11,7 @@ import { type Move, ownerOf, podsByOwner, withMoves } from "../../core/disruptio
 import { changeClaim, claimRequest, readClaim } from "../claims.ts";
 import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
-import type { Running } from "./command-queue.ts";
+import type { Running } from "./running.ts";
 
 /** Without new claims one of those that take the pods bears the mark: the first that stays. */
 export async function writeOnTarget(

@@ -43,6 +43,7 @@ import { account, writeOnTarget } from "./account.ts";
 import { createBackoff } from "./backoff.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels, recordedDecision } from "./labels.ts";
+import type { Running } from "./running.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
@@ -53,15 +54,6 @@ export type CreateReplacements = (
   command: Command,
   annotations: Readonly<Record<string, string>>,
 ) => Promise<readonly (NodeClaim | Error)[]>;
-
-/** A command whose nodes are closed and whose replacements were asked for. */
-export interface Running {
-  readonly record: CommandRecord;
-  readonly candidates: readonly Candidate[];
-  readonly replacements: readonly NodeClaim[];
-  /** Absent when another process began it and its mark is gone. */
-  readonly move: Move | undefined;
-}
 
 export interface CommandQueue {
   readonly controller: Controller;
