@@ -68,6 +68,23 @@ describe("credentials that expire", () => {
   });
 });
 
+describe("credentials that are refused at a launch", () => {
+  it.each(["ExpiredToken", "InvalidClientTokenId", "RequestExpired"])(
+    "with %s give the claim that reason, and the next launch after they are good again works",
+    async (code) => {
+      await begin();
+      const message = "The security token included in the request is not accepted";
+      const fault = { action: "CreateFleet", code, message, status: 403 };
+      const undo = world.aws.faults.failCalls(fault);
+      const failed = await launch().catch((error) => error);
+      expect(failed).toBeInstanceOf(CreateError);
+      expect(failed).toMatchObject({ conditionReason: "CredentialsInvalid" });
+      undo();
+      await expect(launch()).resolves.toBeDefined();
+    },
+  );
+});
+
 describe("a region without prices", () => {
   it("is said, has the embedded ones, and AWS's own once they come", async () => {
     const away = { code: "InternalServiceError", message: "no prices today", status: 500 };

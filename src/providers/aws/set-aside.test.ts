@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import { SERVICE } from "../../apis/core/kinds.ts";
 import { MACHINE } from "../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
@@ -284,6 +285,34 @@ describe("interfaces and processors", () => {
     ]);
   });
 
+  it("have addresses of a cluster that speaks IPv6, and so has the nodes' configuration", async () => {
+    world = await awsWorld(
+      {},
+      {
+        prepare: ({ state }) =>
+          Object.assign(state.cluster, {
+            kubernetesNetworkConfig: { serviceIpv6Cidr: "fd00:10::/108", ipFamily: "ipv6" },
+          }),
+      },
+    );
+    const service = { metadata: { namespace: "kube-system", name: "kube-dns" } };
+    await world.kube.create(SERVICE, { ...service, spec: { clusterIP: "fd00:10::a" } } as never);
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass({ ipPrefixCount: 1 }));
+    await world.clock.advance(1_000);
+    await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] }));
+    const data = world.templates().at(-1);
+    expect(data?.NetworkInterfaces).toMatchObject([
+      { DeviceIndex: 0, Ipv6AddressCount: 1, PrimaryIpv6: true, Ipv6PrefixCount: 1 },
+    ]);
+    const userData = Buffer.from(data?.UserData ?? "", "base64").toString();
+    expect(userData).toContain("cidr: fd00:10::/108");
+    expect(userData).toContain("fd00:10::a");
+    await world.clock.advance(10_000);
+    const running = world.instances.find((one) => one.type === "running");
+    expect(running?.problem).toBeUndefined();
+    expect(running?.kubelet?.allocatable["pods"]).toBe("29");
+  });
+
   it("leave only types that have them", async () => {
     await begin({
       networkInterfaces: [
@@ -343,6 +372,21 @@ describe("trial calls", () => {
     expect(validation).toMatchObject({ status: "False", reason });
     expect(validation?.message).toContain(`ec2:${action}`);
     expect(conditionOf("Ready")?.status).toBe("False");
+  });
+
+  it("say that a named profile is not there, until it is", async () => {
+    world = await awsWorld();
+    const { role: _, ...spec } = ec2NodeClass().spec;
+    const named = { ...ec2NodeClass(), spec: { ...spec, instanceProfile: "mine" } };
+    await world.kube.create(EC2_NODE_CLASS, named);
+    await world.clock.advance(1_000);
+    expect(conditionOf("ValidationSucceeded")).toMatchObject({
+      status: "False",
+      reason: "InstanceProfileNotFound",
+    });
+    world.aws.controls.addInstanceProfile("mine", `KarpenterNodeRole-${CLUSTER}`);
+    await world.clock.advance(61_000);
+    expect(conditionOf("Ready")?.status).toBe("True");
   });
 
   it("are repeated after half an hour, and the class recovers", async () => {

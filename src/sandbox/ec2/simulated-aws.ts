@@ -4,7 +4,14 @@
  * between two instants: checks for faults, answers or refuses, and is written down.
  */
 import { canonicalJson, clone, isObject } from "../../base/json.ts";
-import type { AwsApi, Image, Instance, InstanceStatus, Tag } from "../../providers/aws/api.ts";
+import type {
+  AwsApi,
+  Image,
+  Instance,
+  InstanceStatus,
+  RunInstancesInput,
+  Tag,
+} from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
 import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
@@ -162,6 +169,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
       throw new AwsError("InvalidAction", `The action ${action} is not valid for ${service}.`);
     }
     if (isObject(input) && input["DryRun"] === true) {
+      if (action === "RunInstances") checkTrial(state, input);
       const message = "Request would have succeeded, but DryRun flag is set.";
       throw new AwsError("DryRunOperation", message, 412);
     }
@@ -234,6 +242,15 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     nodeGroup,
     call,
   };
+}
+
+/** What EC2 looks at even in a trial. */
+function checkTrial(state: AwsState, input: object): void {
+  const { IamInstanceProfile } = input as Partial<RunInstancesInput>;
+  const name = IamInstanceProfile?.Name;
+  if (name === undefined || state.profiles.has(name)) return;
+  const message = `Value (${name}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name`;
+  throw new AwsError("InvalidParameterValue", message);
 }
 
 /** RunInstances exists as a trial only: fleets launch. */

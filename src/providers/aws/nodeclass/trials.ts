@@ -58,7 +58,13 @@ export class Trials {
       amis.map((one) => one.id),
       instanceProfile,
     ]);
-    return this.#cache.get(key, () => this.#try(input));
+    return this.#cache
+      .get(key, () => this.#try(input))
+      .catch((error: unknown) => {
+        // Not kept: the profile may be made any moment.
+        if (error instanceof NoProfileError) return error.refusal;
+        throw error;
+      });
   }
 
   async #try(input: TrialInput): Promise<Refusal | undefined> {
@@ -120,9 +126,12 @@ export class Trials {
         }),
       );
       if (run === undefined) return undefined;
+      if (run.reason === NO_PROFILE && nodeClass.instanceProfile !== undefined)
+        throw new NoProfileError(run);
       first ??= run;
     }
-    return first;
+    // A profile that we make ourselves is new to EC2 for some seconds: no verdict on the class.
+    return first?.reason === NO_PROFILE ? undefined : first;
   }
 }
 
@@ -130,6 +139,18 @@ function isArm(ami: Ami): boolean {
   return ami.requirements.some(
     (one) => one.key === "kubernetes.io/arch" && one.values?.includes("arm64"),
   );
+}
+
+const NO_PROFILE = "InstanceProfileNotFound";
+
+class NoProfileError extends Error {
+  override readonly name = "NoProfileError";
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.message);
+    this.refusal = refusal;
+  }
 }
 
 const NO_PERMISSION = /UnauthorizedOperation|AccessDenied|AuthFailure/;
@@ -144,6 +165,10 @@ async function refusal(reason: string, call: () => Promise<unknown>): Promise<Re
     if (error.status >= 500 || error.status === 0 || error.code === "RequestLimitExceeded")
       throw error;
     const text = describeError(error);
+    if (/iamInstanceProfile\.name is invalid/.test(text)) {
+      const message = `spec.instanceProfile does not exist (${text}): create it, or name another`;
+      return { reason: NO_PROFILE, message };
+    }
     if (!NO_PERMISSION.test(text)) return undefined;
     const message = `the controller may not call ec2:${error.action}: ${launchFailure(text).message}; grant it as in deploy/aws/policies/node-lifecycle.json`;
     return { reason, message };
