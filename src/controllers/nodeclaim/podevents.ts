@@ -30,9 +30,12 @@ export function podEvents(world: World): Controller {
   return {
     name: "nodeclaim.podevents",
     watches: [
-      source(POD, (pod, event, before): readonly Request[] =>
-        isEventful(pod, event, before) ? [{ kind: "Node", name: pod.spec.nodeName as string }] : [],
-      ),
+      source(POD, (pod, event, before): readonly Request[] => {
+        if (!isEventful(pod, event, before)) return [];
+        const name = pod.spec.nodeName as string;
+        // Pods come by the hundred: what has just been written down needs no turn of the queue.
+        return claimToTell(world, name) === undefined ? [] : [{ kind: "Node", name }];
+      }),
     ],
     concurrency: 100,
     reconcile: (request) => reconcile(world, request),
@@ -50,17 +53,22 @@ function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): bool
   return ended || leaving;
 }
 
-async function reconcile(world: World, request: Request): Promise<Outcome> {
-  const node = nodes(world).get(request.name);
+/** The claim of a Node, where nothing has been written down for long enough. */
+function claimToTell(world: World, nodeName: string): NodeClaim | undefined {
+  const node = nodes(world).get(nodeName);
   const claim = node === undefined ? undefined : claimOfNode(world, node);
-  if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim))
-    return AWAIT_CHANGE;
-  const nowMs = world.clock.now();
+  if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim)) return undefined;
   const last = fromRfc3339(claim.status?.lastPodEventTime);
-  if (last !== undefined && nowMs - last < DEDUPE_MS) return AWAIT_CHANGE;
+  return last !== undefined && world.clock.now() - last < DEDUPE_MS ? undefined : claim;
+}
+
+async function reconcile(world: World, request: Request): Promise<Outcome> {
+  const claim = claimToTell(world, request.name);
+  if (claim === undefined) return AWAIT_CHANGE;
+  const lastPodEventTime = toRfc3339(world.clock.now());
   await changeClaim(world, claim, (one: NodeClaim) => ({
     ...one,
-    status: { ...one.status, lastPodEventTime: toRfc3339(nowMs) },
+    status: { ...one.status, lastPodEventTime },
   }));
   return AWAIT_CHANGE;
 }
