@@ -9,16 +9,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import { createHttpTransport } from "../../src/kube/http-transport.ts";
-import type { Transport } from "../../src/kube/transport.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
 import { createApiServer } from "../../src/sandbox/apiserver/create-api-server.ts";
 import { startHttps } from "../../src/sandbox/apiserver/https-server.ts";
 import { createRegistry } from "../../src/sandbox/apiserver/registry/create-registry.ts";
+import { Store } from "../../src/sandbox/apiserver/store.ts";
 import { webhookCaller } from "../../src/sandbox/apiserver/webhook-http.ts";
 import { CHECKS } from "./apiserver/checks.ts";
 import { installCustomKinds } from "./apiserver/custom-kinds.ts";
 import { knownDifferences, readRecording } from "./apiserver/recorded.ts";
-import { runCheck } from "./apiserver/run-checks.ts";
+import { runCheck, type Subject } from "./apiserver/run-checks.ts";
 import { startWebhooks, type WebhookServer } from "./apiserver/webhook-server.ts";
 
 const ADMIN = { name: "admin", groups: ["system:masters", "system:authenticated"] };
@@ -26,14 +26,14 @@ const known = knownDifferences();
 const clock = new SystemClock();
 
 /** One target of the checks: an API server of its own, reached in one way or another. */
-interface Target {
+interface Target extends Subject {
   readonly how: string;
-  readonly transport: Transport;
   close(): Promise<void>;
 }
 
-function newServer(): ApiServer {
+function newServer(store: Store): ApiServer {
   return createApiServer({
+    store,
     clock,
     random: new Random(1),
     registry: createRegistry({ kubernetesVersion: "1.34" }),
@@ -43,20 +43,24 @@ function newServer(): ApiServer {
 }
 
 async function inProcess(): Promise<Target> {
-  const api = newServer();
+  const store = new Store();
+  const api = newServer(store);
   return {
     how: "in process",
+    forget: async () => store.forget(),
     transport: api.transport(ADMIN),
     close: async () => api.close(),
   };
 }
 
 async function overHttps(directory: string): Promise<Target> {
-  const api = newServer();
+  const store = new Store();
+  const api = newServer(store);
   const { url, caPem, token, close } = await startHttps(api, { port: 0, directory });
   const transport = createHttpTransport({ server: url, caPem, token, userAgent: "conformance" });
   return {
     how: "over HTTPS",
+    forget: async () => store.forget(),
     transport,
     close: async () => {
       transport.close();
@@ -92,9 +96,10 @@ for (const [group, checks] of Object.entries(CHECKS)) {
         if (wanted === undefined) throw new Error(`${id} is not recorded: npm run cluster:record`);
         // Side by side: most of the time of a check is waiting.
         await Promise.all(
-          targets.map(async ({ how, transport }) => {
+          targets.map(async (target) => {
+            const { how } = target;
             const answers = JSON.parse(
-              JSON.stringify(await runCheck(transport, clock, check, webhooks)),
+              JSON.stringify(await runCheck(target, clock, check, webhooks)),
             );
             check.steps.forEach((step, index) => {
               const name = `${id}.${index + 1}`;

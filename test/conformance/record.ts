@@ -32,8 +32,7 @@ for (const [group, checks] of Object.entries(CHECKS)) {
   try {
     await installCustomKinds(plane.transport, clock);
     const answers: Record<string, readonly Answer[]> = {};
-    for (const check of checks)
-      answers[check.id] = await runCheck(plane.transport, clock, check, webhooks);
+    for (const check of checks) answers[check.id] = await runCheck(plane, clock, check, webhooks);
     writeRecording(group, { kubernetes: kubernetesVersion(), checks: answers });
     process.stdout.write(`${group}: ${checks.length} checks recorded\n`);
   } finally {

@@ -84,6 +84,14 @@ export const NAMESPACE: Kind<Namespace> = core("Namespace", "namespaces", false)
 export const CONFIG_MAP: Kind<ConfigMap> = core("ConfigMap", "configmaps", true);
 export const SECRET: Kind<Secret> = core("Secret", "secrets", true);
 export const SERVICE: Kind<Service> = core("Service", "services", true);
+export const ENDPOINTS: Kind = core("Endpoints", "endpoints", true);
+export const ENDPOINT_SLICE: Kind = {
+  group: "discovery.k8s.io",
+  version: "v1",
+  kind: "EndpointSlice",
+  plural: "endpointslices",
+  namespaced: true,
+};
 export const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts", true);
 export const EVENT: Kind<Event> = core("Event", "events", true);
 export const PERSISTENT_VOLUME_CLAIM: Kind<PersistentVolumeClaim> = core(

@@ -54,7 +54,7 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
     if (pod.spec === undefined || pod.spec === null) return pod;
     const tolerating = withDefaultTolerations(pod);
     return admission.operation === "CREATE"
-      ? withServiceAccount(call.engine.store, withPriority(call, tolerating))
+      ? withServiceAccount(call, withPriority(call, tolerating))
       : tolerating;
   }
   const protection = PROTECTED[definition.storageKey];

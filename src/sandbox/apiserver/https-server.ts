@@ -203,6 +203,8 @@ function readJson(text: string, contentType: string): unknown {
     // A body without a type may be YAML, as kube-apiserver recognises it.
     if (contentType === "") return readYaml(text);
     const problem = jsonProblem(Buffer.from(text)) ?? String(error);
+    if (contentType.includes("strategic-merge-patch")) throw badRequest(problem);
+    if (contentType.includes("patch")) throw badRequest(`error decoding patch: ${problem}`);
     throw badRequest(
       `the object provided is unrecognized (must be JSON): couldn't get version/kind; json parse error: ${problem}`,
     );

@@ -27,6 +27,7 @@ const GENERATION_KINDS: ReadonlySet<string> = new Set([
   "MutatingWebhookConfiguration",
   "ValidatingWebhookConfiguration",
   "CustomResourceDefinition",
+  "EndpointSlice",
   "Ingress",
   "IngressClass",
   "NetworkPolicy",
@@ -232,6 +233,12 @@ function checkFinalizers(call: Call, next: readonly string[], current: KubeObjec
   throw invalid(call.definition, current.metadata.name, [refused, refused]);
 }
 
+/** A Deployment's annotations are copied to its ReplicaSets, an EndpointSlice's labels say whose it is: wishes too. */
+const COUNTED_METADATA: Readonly<Record<string, "annotations" | "labels">> = {
+  Deployment: "annotations",
+  EndpointSlice: "labels",
+};
+
 /** The generation grows when anything but metadata and status changed. */
 export function withGeneration(
   definition: ResourceDefinition,
@@ -239,11 +246,9 @@ export function withGeneration(
   current: KubeObject,
 ): KubeObject {
   if (!countsGenerations(definition)) return next;
-  // A Deployment's annotations are copied to its ReplicaSets: they count as wishes too.
-  const annotated =
-    definition.kind === "Deployment" &&
-    !deepEqual(next.metadata.annotations, current.metadata.annotations);
-  if (!annotated && deepEqual(desired(next), desired(current))) return next;
+  const also = COUNTED_METADATA[definition.kind];
+  const isNoted = also !== undefined && !deepEqual(next.metadata[also], current.metadata[also]);
+  if (!isNoted && deepEqual(desired(next), desired(current))) return next;
   return withBumpedGeneration(next);
 }
 

@@ -11,7 +11,7 @@ import { type ListMetadata, showList, showObject, type View } from "./representa
 import { forbidden, notSupported } from "./schema/field-error.ts";
 import type { FieldError } from "./schema/schema.ts";
 import { selectionOf, selectsAll } from "./selectors.ts";
-import { ApiError, badRequest, expired, invalid, notFound } from "./status.ts";
+import { ApiError, badRequest, expired, expiredPage, invalid, notFound } from "./status.ts";
 import { storeKey } from "./store.ts";
 
 /** The object of the URL at the request's version. 404 when there is none. */
@@ -34,6 +34,9 @@ interface Continuation {
   /** The first key of the next page is the first one after this. */
   readonly after: string;
 }
+
+/** The version of a token by which a list goes on that can no longer be consistent. */
+const AS_IT_IS_NOW = -1;
 
 export async function list(call: Call, view: View): Promise<unknown> {
   const { engine, definition, query } = call;
@@ -80,14 +83,12 @@ function snapshot(
   checkMatch(match, version, query, from !== undefined);
   if (from === undefined && match !== "Exact")
     return store.list(definition.storageKey, path.namespace);
+  if (from?.rv === AS_IT_IS_NOW) return store.list(definition.storageKey, path.namespace);
   const revision = from?.rv ?? Number(version);
   const listing = store.listAt(definition.storageKey, path.namespace, revision);
   if (listing !== undefined) return listing;
-  throw expired(
-    from === undefined
-      ? "The resourceVersion for the provided list is too old."
-      : "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.",
-  );
+  if (from === undefined) throw expired("The resourceVersion for the provided list is too old.");
+  throw expiredPage(writeContinuation({ ...from, rv: AS_IT_IS_NOW }));
 }
 
 /** A count in the query; 0 when absent or negative. Throws 400 for anything that is no number. */

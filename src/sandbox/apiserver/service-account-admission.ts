@@ -6,7 +6,8 @@
 import type { KubeObject } from "../../apis/meta.ts";
 import { fnv64Text } from "../../base/fnv.ts";
 import { deepFreeze } from "../../base/json.ts";
-import type { Store } from "./store.ts";
+import type { Call } from "./engine.ts";
+import { forbidden } from "./status.ts";
 
 interface Container {
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
@@ -43,16 +44,22 @@ const PROJECTED = deepFreeze({
   ],
 });
 
-export function withServiceAccount(store: Store, pod: PodShape): PodShape {
+/** Throws 403 for an account that is not there. */
+export function withServiceAccount({ engine, definition }: Call, pod: PodShape): PodShape {
   // Mirror pods belong to a kubelet, not to an account.
   if (pod.metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined) return pod;
   const name = pod.spec?.serviceAccountName || "default";
   const named = { ...pod, spec: { ...pod.spec, serviceAccountName: name, serviceAccount: name } };
-  const account = store.get("serviceaccounts", pod.metadata.namespace, name) as
+  const { namespace } = pod.metadata;
+  const account = engine.store.get("serviceaccounts", namespace, name) as
     | (KubeObject & { readonly automountServiceAccountToken?: boolean })
     | undefined;
+  if (account === undefined) {
+    const missing = `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`;
+    throw forbidden(definition, pod.metadata.name, missing);
+  }
   const wanted =
-    pod.spec?.automountServiceAccountToken ?? account?.automountServiceAccountToken ?? true;
+    pod.spec?.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
   return wanted ? withToken(named) : named;
 }
 

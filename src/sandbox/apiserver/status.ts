@@ -38,9 +38,15 @@ export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: Status;
 
-  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
+  constructor(
+    code: number,
+    reason: string,
+    message: string,
+    details?: StatusDetails,
+    metadata: Status["metadata"] = {},
+  ) {
     super(message);
-    this.status = failure(code, reason, message, details);
+    this.status = { ...failure(code, reason, message, details), metadata };
   }
 
   get code(): number {
@@ -143,6 +149,17 @@ export function methodNotAllowed(): ApiError {
 
 export function expired(message: string): ApiError {
   return new ApiError(410, "Expired", message);
+}
+
+/** 410 with a token by which the rest of the list may be read as it is now. */
+export function expiredPage(token: string): ApiError {
+  return new ApiError(
+    410,
+    "Expired",
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+    undefined,
+    { continue: token },
+  );
 }
 
 export function tooOld(asked: number, oldest: number): ApiError {

@@ -143,6 +143,14 @@ export class Store {
     return shelf === undefined ? [] : eventsAfter(shelf, revision);
   }
 
+  /** Forgets how things came to be as they are, as etcd does when it is compacted. */
+  forget(): void {
+    for (const shelf of this.#shelves.values()) {
+      shelf.history = [];
+      shelf.forgotten = this.#revision;
+    }
+  }
+
   /** The oldest version a watch of this resource can begin at. */
   oldestRevision(storageKey: string): number {
     return this.#shelves.get(storageKey)?.forgotten ?? 0;

@@ -4,6 +4,7 @@ import type { PartDeps } from "../parts.ts";
 import { cronJobController } from "./cronjob.ts";
 import { daemonSetController } from "./daemonset.ts";
 import { deploymentController } from "./deployment.ts";
+import { endpointsController } from "./endpoints.ts";
 import { jobController } from "./job.ts";
 import { namespaceDefaultsController } from "./namespace-defaults.ts";
 import { nodeTtlController } from "./node-ttl.ts";
@@ -29,6 +30,7 @@ export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {
     pdbStatusController(deps),
     volumeBinderController(deps),
     volumeProtectionController(deps),
+    endpointsController(deps),
     nodeTtlController(deps),
     namespaceDefaultsController(deps, options.caBundle ?? (() => "")),
   ];

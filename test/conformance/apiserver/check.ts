@@ -24,9 +24,11 @@ export interface Step {
   readonly frames?: number;
   /** Repeats the request until the answer has this text in it. */
   readonly untilText?: string;
+  /** Before it the server forgets all states but the newest. */
+  readonly forgets?: boolean;
 }
 
-type More = Pick<Step, "as" | "until" | "frames" | "headers" | "untilText">;
+type More = Pick<Step, "as" | "until" | "frames" | "headers" | "untilText" | "forgets">;
 
 export function check(id: string, title: string, ...steps: readonly Step[]): Check {
   return { id, title, steps };

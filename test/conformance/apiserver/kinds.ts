@@ -1,5 +1,5 @@
 /** One object of each kind that users make around Karpenter: its defaults, its first status, its columns. */
-import { AS_TABLE, type Check, check, del, get, post } from "./check.ts";
+import { AS_TABLE, type Check, check, del, get, mergePatch, post, put } from "./check.ts";
 
 const TEMPLATE = {
   metadata: { labels: { app: "a" } },
@@ -23,6 +23,29 @@ function kind(id: string, path: string, object: NamedObject): Check {
     get(`${path}/${name}`, { headers: AS_TABLE }),
     del(`${path}/${name}`),
   );
+}
+
+const DAEMON_SETS = "/apis/apps/v1/namespaces/<<ns>>/daemonsets";
+const SLICES = "/apis/discovery.k8s.io/v1/namespaces/<<ns>>/endpointslices";
+
+function daemonSet(spec: object): object {
+  return {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    metadata: { name: "a" },
+    spec: { selector: SELECTOR, template: TEMPLATE, ...spec },
+  };
+}
+
+function slice(endpoints: readonly object[]): object {
+  return {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "a" },
+    addressType: "IPv4",
+    endpoints,
+    ports: [],
+  };
 }
 
 export const KIND_CHECKS: readonly Check[] = [
@@ -221,5 +244,65 @@ export const KIND_CHECKS: readonly Check[] = [
         ],
       },
     }),
+  ),
+  check(
+    "KI-21",
+    "a DaemonSet whose template changes: the number of its template is nobody's to change",
+    post(DAEMON_SETS, daemonSet({})),
+    mergePatch(`${DAEMON_SETS}/a?fieldManager=other`, {
+      spec: { template: { metadata: { labels: { b: "c" } } } },
+    }),
+    mergePatch(`${DAEMON_SETS}/a?fieldManager=third`, { metadata: { labels: { b: "c" } } }),
+    get(`${DAEMON_SETS}?includeObject=Object`, { headers: AS_TABLE }),
+  ),
+  check(
+    "KI-22",
+    "an Event by either of its groups",
+    post("/apis/events.k8s.io/v1/namespaces/<<ns>>/events", {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { name: "a" },
+      regarding: { kind: "Pod", name: "p", namespace: "<<ns>>" },
+      reason: "R",
+      note: "m",
+      type: "Normal",
+      eventTime: "2026-01-01T00:00:00.000000Z",
+      reportingController: "example.com/c",
+      reportingInstance: "i",
+      action: "A",
+    }),
+    get("/api/v1/namespaces/<<ns>>/events/a"),
+    mergePatch("/api/v1/namespaces/<<ns>>/events/a", { count: 2 }),
+  ),
+  check(
+    "KI-23",
+    "component statuses are only read",
+    get("/api/v1/componentstatuses/etcd-0"),
+    get("/api/v1/componentstatuses/nothing"),
+    post("/api/v1/componentstatuses", { kind: "ComponentStatus", metadata: { name: "a" } }),
+  ),
+  check(
+    "KI-24",
+    "an EndpointSlice counts its changes, labels included",
+    post(SLICES, slice([])),
+    put(`${SLICES}/a`, slice([{ addresses: ["10.0.0.1"] }])),
+    mergePatch(`${SLICES}/a`, { metadata: { labels: { a: "b" } } }),
+    mergePatch(`${SLICES}/a`, { metadata: { annotations: { a: "b" } } }),
+  ),
+  check(
+    "KI-25",
+    "a claim that waits for its end, and a volume's status",
+    post("/api/v1/namespaces/<<ns>>/persistentvolumeclaims", {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name: "a" },
+      spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+    }),
+    del("/api/v1/namespaces/<<ns>>/persistentvolumeclaims/a"),
+    del("/api/v1/namespaces/<<ns>>/persistentvolumeclaims/a"),
+    mergePatch("/api/v1/namespaces/<<ns>>/persistentvolumeclaims/a", {
+      metadata: { finalizers: null },
+    }),
+    get("/api/v1/namespaces/<<ns>>/persistentvolumeclaims/a"),
   ),
 ];

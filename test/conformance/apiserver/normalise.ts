@@ -21,7 +21,7 @@ const EMBEDDED_OBJECT = /(?<=Invalid value: )"(?:[^"\\]|\\.)*"/g;
 export class Normaliser {
   readonly #ids = new Map<string, string>();
   readonly #versions = new Map<string, string>();
-  readonly #prefixes = new Set<string>();
+  readonly #prefixes = new Set(["kube-api-access-"]);
 
   readonly #webhooks: { readonly url: string; readonly caBundle: string };
 

@@ -22,8 +22,15 @@ const AS_CHECKS = { "user-agent": "conformance/1.0" };
 const LIMIT_MS = 20_000;
 const POLL_MS = 50;
 
+/** A server that checks are sent to. */
+export interface Subject {
+  readonly transport: Transport;
+  /** Lets go of all states but the newest. */
+  forget(): Promise<void>;
+}
+
 export async function runCheck(
-  transport: Transport,
+  { transport, forget }: Subject,
   clock: Clock,
   { id, steps }: Check,
   webhooks: Pick<WebhookServer, "url" | "caBundle">,
@@ -48,6 +55,7 @@ export async function runCheck(
     const step = fill(template, answers) as Step;
     const { generateName } = (step.body as KubeObject | undefined)?.metadata ?? {};
     if (generateName !== undefined) normaliser.expectNames(generateName);
+    if (step.forgets === true) await forget();
     const { status, headers, body } = await answerOf(transport, clock, step);
     if (step.as !== undefined) answers.set(step.as, body);
     const warning = headers["warning"];

@@ -289,4 +289,40 @@ export const WORKLOAD_CHECKS: readonly Check[] = [
     del(`${NODES}/no-01`),
     del(`${NODES}/no-01-b`),
   ),
+  check(
+    "PO-05",
+    "a pod gets a token of its account, unless somebody wants none",
+    post(PODS, { ...pod("plain"), spec: { containers: [{ name: "c", image: "x" }] } }),
+    post(PODS, {
+      ...pod("mounted"),
+      spec: {
+        initContainers: [{ name: "i", image: "x" }],
+        containers: [
+          {
+            name: "c",
+            image: "x",
+            volumeMounts: [
+              { name: "mine", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" },
+            ],
+          },
+        ],
+        volumes: [{ name: "mine", emptyDir: {} }],
+      },
+    }),
+    post("/api/v1/namespaces/<<ns>>/serviceaccounts", {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: "closed" },
+      automountServiceAccountToken: false,
+    }),
+    post(PODS, {
+      ...pod("closed"),
+      spec: { serviceAccountName: "closed", containers: [{ name: "c", image: "x" }] },
+    }),
+    post(PODS, {
+      ...pod("lost"),
+      spec: { serviceAccountName: "nobody", containers: [{ name: "c", image: "x" }] },
+    }),
+    post(`${PODS}/plain/exec?command=true&stdout=true`, undefined),
+  ),
 ];

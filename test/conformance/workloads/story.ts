@@ -5,12 +5,13 @@
  */
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { Condition, KubeObject } from "../../../src/apis/meta.ts";
+import { canonicalJson } from "../../../src/base/json.ts";
 import type { Transport } from "../../../src/kube/transport.ts";
 
 export type Step =
   /** Creates an object in the story's namespace, or a Node. */
   | { readonly create: object }
-  /** Merge patch: `deployments/web`, or `pods/x-0`. */
+  /** Merge patch: `deployments/web`, or `pods/x-0/status`. */
   | { readonly patch: string; readonly with: object }
   | { readonly delete: string; readonly cascade?: "Orphan" | "Foreground" }
   /** Puts pods on nodes and makes them ready: the first `count` (default all) that are not, of an image. */
@@ -142,6 +143,8 @@ class Teller {
       ),
       this.#list(`/apis/policy/v1/namespaces/${this.#namespace}/poddisruptionbudgets`),
       this.#list(this.#path("persistentvolumeclaims")),
+      this.#list(this.#path("endpoints")),
+      this.#list(`/apis/discovery.k8s.io/v1/namespaces/${this.#namespace}/endpointslices`),
     ]);
     const names = new Map<string, string>();
     for (const [at, list] of objects.entries())
@@ -300,8 +303,9 @@ class Teller {
   }
 
   #at(reference: string): string {
-    const [plural = "", name = ""] = reference.split("/");
-    return plural === "nodes" ? `/api/v1/nodes/${name}` : `${this.#path(plural)}/${name}`;
+    const [plural = "", ...rest] = reference.split("/");
+    const path = plural === "nodes" ? "/api/v1/nodes" : this.#path(plural);
+    return [path, ...rest].join("/");
   }
 
   async #call(method: "POST" | "PATCH" | "DELETE", path: string, body: object): Promise<unknown> {
@@ -401,8 +405,28 @@ function lineOf(object: KubeObject): string {
     ...(spec?.replicas === undefined ? {} : { replicas: spec.replicas }),
     ...(metadata.deletionTimestamp === undefined ? {} : { leaving: true }),
     ...(status === undefined ? {} : { status: statusOf(status) }),
+    ...backendsOf(object),
   };
-  return `${kind} ${metadata.name} ${JSON.stringify(said)}`;
+  const name = kind === "EndpointSlice" ? (metadata.generateName ?? metadata.name) : metadata.name;
+  return `${kind} ${name} ${JSON.stringify(said)}`;
+}
+
+/** What Endpoints and EndpointSlices say, without ids. */
+function backendsOf(object: KubeObject): object {
+  const { subsets, endpoints, ports } = object as unknown as Record<string, unknown>;
+  const { labels } = object.metadata;
+  if (object.kind !== "Endpoints" && object.kind !== "EndpointSlice") return {};
+  const text = JSON.stringify({ labels, subsets, endpoints, ports }, (key, value: unknown) =>
+    key === "uid" || key === "namespace" ? undefined : inOrder(value),
+  );
+  return JSON.parse(canonicalJson(JSON.parse(text))) as object;
+}
+
+/** Addresses and ports come in the order of hashes. */
+function inOrder(value: unknown): unknown {
+  if (!Array.isArray(value)) return value;
+  const texts = value.map((one) => [JSON.stringify(one), one] as const);
+  return texts.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one as unknown);
 }
 
 /** The Jobs of a CronJob that run, counted. */

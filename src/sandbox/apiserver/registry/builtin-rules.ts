@@ -18,6 +18,7 @@ import { CRD_RULES } from "./crd-rules.ts";
 import { EVENT_RULES, NEW_EVENT_RULES } from "./event-rules.ts";
 import type { KindRules } from "./kind-rules.ts";
 import {
+  ENDPOINT_SLICE_RULES,
   INGRESS_CLASS_RULES,
   INGRESS_RULES,
   NETWORK_POLICY_RULES,
@@ -51,6 +52,7 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "admissionregistration.k8s.io/MutatingWebhookConfiguration": WEBHOOK_RULES,
   "admissionregistration.k8s.io/ValidatingWebhookConfiguration": WEBHOOK_RULES,
   "apiextensions.k8s.io/CustomResourceDefinition": CRD_RULES,
+  "discovery.k8s.io/EndpointSlice": ENDPOINT_SLICE_RULES,
   "networking.k8s.io/Ingress": INGRESS_RULES,
   "networking.k8s.io/IngressClass": INGRESS_CLASS_RULES,
   "networking.k8s.io/NetworkPolicy": NETWORK_POLICY_RULES,

@@ -9,6 +9,15 @@ import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 
 const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
 
+export const ENDPOINT_SLICE_RULES: KindRules = {
+  /** Go's empty lists and conditions, which this kind does not leave out. */
+  defaults(slice) {
+    for (const field of ["endpoints", "ports"])
+      if ((slice[field] ?? []).length === 0) slice[field] = null;
+    for (const endpoint of slice.endpoints ?? []) fallback(endpoint, "conditions", {});
+  },
+};
+
 export const INGRESS_RULES: KindRules = {
   prepareCreate(ingress) {
     ingress.status = { loadBalancer: {} };

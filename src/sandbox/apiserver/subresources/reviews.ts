@@ -24,7 +24,8 @@ export function answerReview(
   request: KubeRequest,
   user: User,
 ): KubeResponse | undefined {
-  if (request.method !== "POST" || path.name !== undefined) return undefined;
+  if (request.method !== "POST" || path.name !== undefined || path.version !== "v1")
+    return undefined;
   const sent = (isObject(request.body) ? request.body : {}) as Json;
   const spec = (isObject(sent["spec"]) ? sent["spec"] : {}) as Json;
   const answer = answerOf(engine, path, spec, user);
