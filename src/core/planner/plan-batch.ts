@@ -6,7 +6,6 @@
 
 import { keyOf } from "../../apis/meta.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
-import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PodClass } from "../provisioning/pod-class.ts";
 import { PriceFloor } from "../provisioning/price-floor.ts";
 import { inOrderInSteps, type QueuedPod } from "../provisioning/queue.ts";
@@ -33,7 +32,7 @@ export function* planBatchInSteps(
   const byRules = yield* planOf(batch);
   if (options.policy === "greedy" || input.pods.length < options.minPods) return byRules;
   // Each unit of a reservation can be promised once: the rules keep that count.
-  if (input.pools.some(({ instanceTypes }) => instanceTypes.some(isReserved))) return byRules;
+  if (batch.base.templates.some(({ table }) => table.offerings.hasReserved)) return byRules;
   if (byRules.newClaims.length === 0) return byRules;
   if (leavesNothingToSave(batch, byRules, options)) return byRules;
   const byPrice = yield* planOf(batch, (pass, queued) => packFirst(pass, queued, options));
@@ -62,10 +61,6 @@ function leavesNothingToSave(
   const least = new PriceFloor(base.templates, base.context.space).least(demand);
   const fewerNodes = (newClaims.length - 1) * nodeMicroUsdPerHour;
   return least - fewerNodes > priceMicroUsd(byRules) * (1 - minSaving);
-}
-
-function isReserved({ offerings }: InstanceType): boolean {
-  return offerings.some(({ capacityType, available }) => capacityType === "reserved" && available);
 }
 
 /** How often what a round could not place is packed anew. */

@@ -122,6 +122,7 @@ export class TypeTable {
   /** Scratch of {@link fitting}. */
   readonly #rows: Bits[] = [];
   readonly #starts: number[] = [];
+  readonly #left: Bits;
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
     this.#sheet = sheetOf(types);
@@ -131,6 +132,7 @@ export class TypeTable {
     this.#allocatable = this.#sheet.allocatable;
     this.#resources = this.#sheet.resources;
     this.#fittingDaemons = this.#nonNegative();
+    this.#left = noBits(this.size);
   }
 
   get size(): number {
@@ -225,8 +227,8 @@ export class TypeTable {
 
   /**
    * Those of `bits` that the set allows and that hold `added` on top of `used`; undefined = none.
-   * Types in `bits` are taken to hold `used` already, so only what is added to is looked at. Most
-   * answers are none, and those make nothing.
+   * Types in `bits` are taken to hold `used` already, so only what is added to is looked at. Not to be
+   * changed: where nothing falls it is `bits` itself.
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
     const [rows, starts] = [this.#rows, this.#starts];
@@ -244,17 +246,20 @@ export class TypeTable {
     rows[count++] = this.compatible(set);
     starts[count] = 0;
     rows[count++] = this.#fittingDaemons;
-    let left: Bits | undefined;
+    const left = this.#left;
+    let [isNone, isAll] = [true, true];
     for (let word = 0; word < bits.length; word++) {
-      let common = bits[word] as number;
+      const before = bits[word] as number;
+      let common = before;
       for (let at = 0; at < count && common !== 0; at++) {
         common &= (rows[at] as Bits)[(starts[at] as number) + word] as number;
       }
-      if (common === 0) continue;
-      left ??= new Uint32Array(bits.length);
       left[word] = common;
+      if (common !== 0) isNone = false;
+      if (left[word] !== before) isAll = false;
     }
-    return left;
+    if (isNone) return undefined;
+    return isAll ? bits : left.slice();
   }
 
   /** The largest capacity among the types in `bits`: what a limit must leave room for. */
@@ -314,7 +319,8 @@ export class TypeTable {
   #nonNegative(): Bits {
     const bits = noBits(this.size);
     this.#allocatable.forEach((amounts, index) => {
-      if (Object.values(amounts).every((amount) => amount >= 0)) setBit(bits, index);
+      for (const name in amounts) if ((amounts[name] as number) < 0) return;
+      setBit(bits, index);
     });
     return bits;
   }

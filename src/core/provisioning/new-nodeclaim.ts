@@ -9,7 +9,13 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { type Bits, intersectBits, intersectionOf, isEmptyBits } from "../scheduling/bits.ts";
+import {
+  type Bits,
+  commonBits,
+  intersectBits,
+  intersectionOf,
+  isEmptyBits,
+} from "../scheduling/bits.ts";
 import { allows, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
@@ -132,8 +138,9 @@ export class NewNodeClaim implements Place {
     if (set === undefined) return NEVER;
     if (variant.refusedSets.get(set) === this.#context.topology.revision) return NONE_LIKE_IT;
     const { table } = this.template;
-    const types = table.fitting(this.types, set, this.requests, podClass.requests);
-    if (types === undefined) return NEVER;
+    const fitting = table.fitting(this.types, set, this.requests, podClass.requests);
+    if (fitting === undefined) return NEVER;
+    const types = ports.length > 0 || podClass.hasVolumes ? fitting.slice() : fitting;
     if (ports.length > 0) {
       dropPortConflicts(this.template, ports, types);
       if (isEmptyBits(types)) return NEVER;
@@ -235,7 +242,7 @@ export class NewNodeClaim implements Place {
       const { space } = this.#context;
       const narrowed = values === undefined ? set : space.narrow(set, rule.group.key, values);
       if (narrowed === undefined) continue;
-      const left = intersectionOf(types, this.template.table.compatible(narrowed));
+      const left = commonBits(types, this.template.table.compatible(narrowed));
       if (isEmptyBits(left)) {
         this.#typesFell = true;
         continue;

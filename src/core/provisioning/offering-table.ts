@@ -22,21 +22,31 @@ export class OfferingTable {
   readonly #entries: readonly (readonly Entry[])[];
 
   constructor(types: readonly InstanceType[]) {
-    const byText = new Map<string, number>();
+    const labelled = new Map<string, number>();
     this.#entries = types.map(({ offerings }) =>
       offerings.filter(isUsable).map((offering) => {
         const { zone, capacityType, labels } = offering;
-        const more = labels === undefined ? "" : JSON.stringify(labels);
-        const text = `${zone} ${capacityType} ${more}`;
-        let kind = byText.get(text);
+        if (labels === undefined) return { kind: this.#plainKind(offering), offering };
+        const text = `${zone} ${capacityType} ${JSON.stringify(labels)}`;
+        let kind = labelled.get(text);
         if (kind === undefined) {
           kind = this.#kinds.push(offering) - 1;
-          byText.set(text, kind);
+          labelled.set(text, kind);
         }
         return { kind, offering };
       }),
     );
     this.hasReserved = this.#kinds.some(isReserved);
+  }
+
+  /** Of offerings without labels there is a handful of kinds: a zone and a capacity type. */
+  #plainKind(offering: Offering): number {
+    for (let kind = 0; kind < this.#kinds.length; kind++) {
+      const { zone, capacityType, labels } = this.#kinds[kind] as Offering;
+      if (labels === undefined && zone === offering.zone && capacityType === offering.capacityType)
+        return kind;
+    }
+    return this.#kinds.push(offering) - 1;
   }
 
   /** Types that have an offering which the requirements allow and which is there for anyone. */

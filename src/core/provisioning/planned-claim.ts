@@ -82,7 +82,10 @@ export function* planClaimsInSteps(
       requirements: kind.specs,
       ...choice,
       pods: claim.pods,
-      requests: addResources(claim.requests, leastDaemonRequests(template, claim.types)),
+      requests:
+        template.daemons.length === 0
+          ? claim.requests
+          : addResources(claim.requests, leastDaemonRequests(template, claim.types)),
       minValuesRelaxed: claim.minValuesRelaxed,
     };
   });

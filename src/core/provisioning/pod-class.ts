@@ -145,8 +145,8 @@ export class PodClasses {
       const ports = hostPorts(pod);
       const wishes = wishesOf(pod.spec, this.#policy);
       const owner = ownerOf(pod);
-      const [groups, classes] = [new Map(), new Map()];
-      draft = { pod, requests, ports, volumeSets, wishes, owner, groups, classes };
+      const [groups, classes, variants] = [new Map(), new Map(), new Map()];
+      draft = { pod, requests, ports, volumeSets, wishes, owner, groups, classes, variants };
       this.#drafts.set(text, draft);
       ownedGroups(draft, wishes, this.#topology);
       for (const term of wishes.antiAffinity) {
@@ -179,7 +179,7 @@ export class PodClasses {
     if (wishes === undefined) return undefined;
     const draft = this.announce(podClass.sample);
     const guards = before.rules.filter((rule) => rule.group.inverse);
-    const variant = this.#variant(draft, wishes, guards, selectedSet(podClass));
+    const variant = this.#variant(draft, step, wishes, guards, selectedSet(podClass));
     podClass.variants.push(variant);
     return variant;
   }
@@ -207,20 +207,31 @@ export class PodClasses {
     const guards = selecting
       .filter((group) => group.inverse)
       .map((group) => ({ group, self: true }));
-    podClass.variants.push(this.#variant(draft, draft.wishes, guards, new Set(direct)));
+    podClass.variants.push(this.#variant(draft, 0, draft.wishes, guards, new Set(direct)));
     return podClass;
   }
 
   #variant(
     draft: Draft,
+    step: number,
     wishes: Wishes,
     guards: readonly Rule[],
     selected: ReadonlySet<TopologyGroup>,
   ): Variant {
-    const { all, strict } = nodeRequirements(wishes);
     const owned = ownedGroups(draft, wishes, this.#topology);
     const rules = owned.map((group) => ({ group, self: selected.has(group) }));
     rules.push(...guards);
+    const text = `${step} ${rules.map(({ group, self }) => (self ? group.index : -1)).join()}`;
+    let variant = draft.variants.get(text);
+    if (variant === undefined) {
+      variant = this.#untriedVariant(wishes, rules);
+      draft.variants.set(text, variant);
+    }
+    return variant;
+  }
+
+  #untriedVariant(wishes: Wishes, rules: readonly Rule[]): Variant {
+    const { all, strict } = nodeRequirements(wishes);
     const deadClaims = new Marks();
     const closing = rules.filter(({ group }) => closesHosts(group));
     return {
@@ -290,6 +301,8 @@ export interface Draft {
   readonly groups: Map<object, TopologyGroup>;
   /** By the groups that count its pods. */
   readonly classes: Map<readonly TopologyGroup[], PodClass>;
+  /** By what was given up, and by which rules count or stop its pods: all else is the same. */
+  readonly variants: Map<string, Variant>;
 }
 
 /** What is known of pods of one template. */

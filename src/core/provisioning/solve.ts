@@ -86,6 +86,8 @@ export interface Batch {
   readonly base: ReturnType<typeof createPass>;
   /** In the order in which they are to be placed. */
   readonly queued: readonly QueuedPod[];
+  /** Theirs, each once. */
+  readonly classes: ReadonlySet<PodClass>;
   readonly refused: readonly UnschedulablePod[];
   readonly excludedByLimits: SchedulingResult["excludedByLimits"];
   /** What plans found out about kinds of nodes. */
@@ -97,10 +99,13 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   const volumes = new VolumeIndex(input.volumes);
   const { batch, refused } = yield* sortOut(input, volumes);
   const base = createPass(input, volumes, batch.length === 0);
+  const classes = new Set<PodClass>();
+  const queued = yield* inOrderInSteps(yield* classify(base, input, batch, classes));
   return {
     input,
     base,
-    queued: yield* inOrderInSteps(yield* classify(base, input, batch)),
+    queued,
+    classes,
     refused,
     // Of the limits as they are now: planned claims eat into them.
     excludedByLimits: excludedByLimits(base.templates),
@@ -198,7 +203,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
 }
 
 /** A pass over the batch, and how to undo all that it does. */
-function tryOut({ base, queued }: Batch): { readonly pass: Pass; readonly takeBack: () => void } {
+function tryOut({ base, classes }: Batch): { readonly pass: Pass; readonly takeBack: () => void } {
   const { context, templates } = base;
   const { topology, reservations } = context;
   topology.begin();
@@ -217,7 +222,7 @@ function tryOut({ base, queued }: Batch): { readonly pass: Pass; readonly takeBa
   const takeBack = () => {
     topology.end();
     for (const undoOne of undo) undoOne();
-    for (const podClass of new Set(queued.map((item) => item.podClass))) forgetTries(podClass);
+    for (const podClass of classes) forgetTries(podClass);
   };
   return { pass, takeBack };
 }
@@ -266,11 +271,12 @@ export function createPass(
 
 const NO_KEYS: ReadonlySet<string> = new Set();
 
-/** Sorts the batch into classes, and counts for their topology what already runs. */
+/** Sorts the batch into `classes`, and counts for their topology what already runs. */
 function* classify(
   pass: ReturnType<typeof createPass>,
   input: SchedulingInput,
   pods: readonly BatchPod[],
+  classes: Set<PodClass>,
 ): Steps<QueuedPod[]> {
   const { topology } = pass.context;
   yield* eachInSteps(pods, PODS_PER_STEP, ({ alike }) => {
@@ -301,8 +307,13 @@ function* classify(
     }
   });
   return yield* mapInSteps(pods, PODS_PER_STEP, ({ pod, alike }) => {
-    alike.podClass ??= pass.classes.classOf(alike.sample, alike.draft as Draft);
-    return { pod, podClass: alike.podClass };
+    let { podClass } = alike;
+    if (podClass === undefined) {
+      podClass = pass.classes.classOf(alike.sample, alike.draft as Draft);
+      alike.podClass = podClass;
+      classes.add(podClass);
+    }
+    return { pod, podClass };
   });
 }
 
@@ -335,7 +346,8 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
 
 /** It failed, and nothing has happened since that could help. Pods differ in their volumes. */
 function isStuck(pass: Pass, podClass: PodClass): boolean {
-  return !podClass.hasVolumes && podClass.failedAt === chances(pass, podClass);
+  const { failedAt, hasVolumes } = podClass;
+  return failedAt >= 0 && !hasVolumes && failedAt === chances(pass, podClass);
 }
 
 /**

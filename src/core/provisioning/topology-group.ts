@@ -167,5 +167,7 @@ export function keepsAway(taints: readonly Taint[], tolerations: readonly Tolera
 export function eligible(filter: NodeFilter, place: Place): boolean {
   const { requirements, tolerations } = filter;
   if (tolerations !== undefined && keepsAway(place.taints, tolerations)) return false;
-  return requirements === undefined || requirements.some((one) => place.canMeet(one));
+  return (
+    requirements === undefined || requirements.some((one) => one.size === 0 || place.canMeet(one))
+  );
 }

@@ -41,6 +41,14 @@ export function intersectionOf(a: Bits, b: Bits): Bits {
   return common;
 }
 
+/** As {@link intersectionOf}, or `a` itself where `b` takes nothing away. Not to be changed. */
+export function commonBits(a: Bits, b: Bits): Bits {
+  for (let word = 0; word < a.length; word++) {
+    if (((a[word] as number) & ~(b[word] as number)) !== 0) return intersectionOf(a, b);
+  }
+  return a;
+}
+
 export function uniteBits(target: Bits, other: Bits): void {
   for (let word = 0; word < target.length; word++) {
     target[word] = (target[word] as number) | (other[word] as number);
