@@ -267,10 +267,8 @@ function launchFrom(
       }
       capacityReservationId = found.CapacityReservationId;
     }
-    if (isSpreadFull(state, data, subnet.zone)) {
-      const message = `We currently do not have sufficient capacity: you have reached the limit of instances in this spread placement group in ${subnet.zone}.`;
-      return { ids, refusal: { code: "InsufficientInstanceCapacity", message } };
-    }
+    const full = spreadRefusal(state, data, subnet.zone);
+    if (full !== undefined) return { ids, refusal: full };
     const lack = capacityReservationId === undefined ? state.faults.lacking(place) : undefined;
     if (lack !== undefined) {
       const usual = noCapacity(instanceType, subnet.zone, capacityType);
@@ -288,10 +286,16 @@ function launchFrom(
 }
 
 /** A spread group takes seven machines in a zone. */
-function isSpreadFull(state: AwsState, { Placement }: LaunchTemplateData, zone: string): boolean {
+function spreadRefusal(
+  state: AwsState,
+  { Placement }: LaunchTemplateData,
+  zone: string,
+): Refusal | undefined {
   const group = state.placementGroups.get(Placement?.GroupId ?? "");
-  if (group?.Strategy !== "spread") return false;
-  return liveIn(state, group.GroupId).filter((one) => one.zone === zone).length >= 7;
+  if (group?.Strategy !== "spread") return undefined;
+  if (liveIn(state, group.GroupId).filter((one) => one.zone === zone).length < 7) return undefined;
+  const message = `We currently do not have sufficient capacity: you have reached the limit of instances in this spread placement group in ${zone}.`;
+  return { code: "InsufficientInstanceCapacity", message };
 }
 
 function securityGroupsOf(data: LaunchTemplateData): string[] {

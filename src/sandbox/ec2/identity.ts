@@ -82,6 +82,18 @@ export function iamCalls(state: AwsState): Answers<IamApi> & MoreIamCalls {
       }
       state.profiles.delete(record.name);
     },
+    getRole: (input) => ({ Role: toRole(state, roleNamed(state, input.RoleName)) }),
+    ...listingCalls(state),
+  };
+}
+
+function listingCalls(
+  state: AwsState,
+): Pick<
+  Answers<IamApi> & MoreIamCalls,
+  "listRoles" | "listInstanceProfiles" | "listInstanceProfilesForRole"
+> {
+  return {
     listRoles: ({ PathPrefix = "/" }) => ({
       Roles: [...state.roles.values()]
         .filter((one) => one.path.startsWith(PathPrefix))
@@ -95,7 +107,6 @@ export function iamCalls(state: AwsState): Answers<IamApi> & MoreIamCalls {
       roleNamed(state, RoleName);
       return profilesWhere(state, (one) => one.role === RoleName);
     },
-    getRole: (input) => ({ Role: toRole(state, roleNamed(state, input.RoleName)) }),
   };
 }
 
