@@ -2,9 +2,10 @@
  * The watched side of the soak, a process of its own so that its memory is its own: the mirrors and the HTTP
  * transport of the controller, on pods by way of the hostile proxy. Prints a line of JSON every second.
  */
-import { POD, type Pod } from "../../src/apis/core/pod.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
+import { pods as podsOf } from "../../src/controllers/mirrors.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
 import { createHttpTransport } from "../../src/kube/http-transport.ts";
 import { createKubeClient } from "../../src/kube/kube-client.ts";
@@ -35,7 +36,7 @@ function run(kubeconfig: string): void {
     },
   };
   const mirrors = new LiveMirrors({ client: counting, clock, random: new Random(process.pid), log });
-  const pods = mirrors.of(POD, { vital: true });
+  const pods = podsOf({ mirrors });
   let lagsMs: number[] = [];
   const heard = new Map<string, string>();
   pods.on((event, pod) => {

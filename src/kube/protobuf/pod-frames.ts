@@ -13,7 +13,10 @@ import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
 
 /** So many different parts of one sort are remembered; with more, it begins anew. */
-const PARTS_LIMIT = 8_192;
+const PARTS_LIMIT = 4_096;
+/** Networks write each pod's address there: what is not alike is not worth keeping. */
+const ANNOTATIONS_LIMIT = 256;
+const ANNOTATIONS = 12;
 const MANAGED_FIELDS = 17;
 
 /** Of frames without their length. `project`: what is kept of a pod; pods come as it makes them, frozen. */
@@ -45,9 +48,10 @@ function rawOf(fields: Fields): Fields | undefined {
 }
 
 function createPodReader(project: (pod: Pod) => Pod): (message: Fields) => Pod {
-  const metadataParts = new Parts<Metadata>();
-  const specs = new Parts<PodSpec>();
-  const statuses = new Parts<PodStatus>();
+  const metadataParts = new Parts<Metadata>(PARTS_LIMIT);
+  const annotations = new Parts<Metadata>(ANNOTATIONS_LIMIT);
+  const specs = new Parts<PodSpec>(PARTS_LIMIT);
+  const statuses = new Parts<PodStatus>(PARTS_LIMIT);
 
   return (message) => {
     let metadata: Fields | undefined;
@@ -69,7 +73,7 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields) => Pod {
     return Object.freeze({
       apiVersion: "v1",
       kind: "Pod",
-      metadata: readMetadata(metadata, metadataParts, whole),
+      metadata: readMetadata(metadata, metadataParts, annotations, whole),
       spec: readSpec(spec, specs, whole),
       ...(ownStatus === undefined ? {} : { status: ownStatus }),
     }) as Pod;
@@ -91,11 +95,16 @@ function readWhole(message: Fields): Pod {
 /** Parts of one sort by their bytes. */
 class Parts<T> {
   readonly #known = new Map<string, T>();
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
 
   of(key: string, read: () => T): T {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    if (this.#known.size >= PARTS_LIMIT) this.#known.clear();
+    if (this.#known.size >= this.#limit) this.#known.clear();
     const part = read();
     this.#known.set(key, part);
     return part;
@@ -107,10 +116,12 @@ type Metadata = Record<string, unknown>;
 function readMetadata(
   fields: Fields | undefined,
   parts: Parts<Metadata>,
+  annotations: Parts<Metadata>,
   whole: () => Pod,
 ): Pod["metadata"] {
   const own: Metadata = {};
   const key = new Key();
+  const annotated = new Key();
   while (fields?.next() === true) {
     const { number } = fields;
     if (number === 1) own["name"] = fields.text();
@@ -120,11 +131,15 @@ function readMetadata(
     else if (number === 8) setUnless(own, "creationTimestamp", readTime(fields.inner()), undefined);
     else if (number === 9) setUnless(own, "deletionTimestamp", readTime(fields.inner()), undefined);
     else if (number === 10) own["deletionGracePeriodSeconds"] = fields.value;
+    else if (number === ANNOTATIONS) annotated.add(fields, fields.begin);
     else if (number !== MANAGED_FIELDS) key.add(fields, fields.begin);
   }
   const shared = parts.of(key.text(), () => sharedOf(whole().metadata));
   // One by one is many times faster than spreading.
   for (const name in shared) own[name] = shared[name];
+  const noted = annotated.text();
+  if (noted !== "")
+    own["annotations"] = annotations.of(noted, () => whole().metadata.annotations as Metadata);
   return Object.freeze(own) as unknown as Pod["metadata"];
 }
 
@@ -135,8 +150,8 @@ function setUnless(own: Metadata, name: string, value: unknown, nothing: unknown
 
 /** What pods of one template have in common. */
 function sharedOf(metadata: Pod["metadata"]): Metadata {
-  const { generateName, namespace, labels, annotations, ownerReferences, finalizers } = metadata;
-  const all = { generateName, namespace, labels, annotations, ownerReferences, finalizers };
+  const { generateName, namespace, labels, ownerReferences, finalizers } = metadata;
+  const all = { generateName, namespace, labels, ownerReferences, finalizers };
   const entries = Object.entries(all).filter(([, one]) => one !== undefined);
   return Object.freeze(Object.fromEntries(entries));
 }
