@@ -11,9 +11,8 @@ import {
   NODE_REGISTERED_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { type KubeObject, keyOf, type ResourceAmounts } from "../../apis/meta.ts";
 import {
-  addResources,
   NO_RESOURCES,
   parseResources,
   type Resources,
@@ -73,12 +72,12 @@ export function nodeView(facts: NodeFacts): NodeView {
   const registered = initialized || isRegistered(node, claim);
   const pods = byKey(facts.pods);
   const allocatable = amounts("allocatable", node, claim, initialized);
-  let requests = NO_RESOURCES;
-  let daemonRequests = NO_RESOURCES;
+  const requests: Record<string, number> = {};
+  const daemonRequests: Record<string, number> = {};
   for (const pod of pods) {
     const wanted = podRequests(pod);
-    requests = addResources(requests, wanted);
-    if (isOwnedByDaemonSet(pod)) daemonRequests = addResources(daemonRequests, wanted);
+    addTo(requests, wanted);
+    if (isOwnedByDaemonSet(pod)) addTo(daemonRequests, wanted);
   }
   return {
     name: node?.metadata.name ?? (claim as NodeClaim).metadata.name,
@@ -99,6 +98,11 @@ export function nodeView(facts: NodeFacts): NodeView {
     deleting: facts.marked || isLeaving(node, claim),
     nominatedUntilMs: facts.nominatedUntilMs,
   };
+}
+
+/** A view is made at each change of a node's pods: no sum in between is kept. */
+function addTo(sum: Record<string, number>, more: Resources): void {
+  for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
 }
 
 /** Keys are made once a pod, not once a comparison. */
@@ -126,12 +130,25 @@ function amounts(
   claim: NodeClaim | undefined,
   initialized: boolean,
 ): Resources {
-  const reported = parseResources(node?.status?.[field]);
+  const reported = readAmounts(node?.status?.[field]);
   if (initialized) return reported;
-  const expected = parseResources(claim?.status?.[field]);
+  const expected = readAmounts(claim?.status?.[field]);
   const result: Record<string, number> = { ...expected };
   for (const name in reported) if (reported[name] !== 0) result[name] = reported[name] as number;
   return result;
+}
+
+/** Objects never change: what a node reports is read once, not at each change of its pods. */
+const readOnce = new WeakMap<ResourceAmounts, Resources>();
+
+function readAmounts(amounts: ResourceAmounts | undefined): Resources {
+  if (amounts === undefined) return NO_RESOURCES;
+  let resources = readOnce.get(amounts);
+  if (resources === undefined) {
+    resources = parseResources(amounts);
+    readOnce.set(amounts, resources);
+  }
+  return resources;
 }
 
 /**
