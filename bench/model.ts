@@ -1,8 +1,8 @@
 /**
  * `npm run bench -- model [--nodes N] [--seconds S]`: what it costs to keep the picture of the cluster up to
- * date, and to look at it as often as the disruption loop does in the middle of a sweep. N nodes with ten pods
+ * date, and to look at it once a second, more often than the disruption loop does. N nodes with ten pods
  * each, of all topology kinds; each second brings 1,000 pod events (a pod ends, its like starts elsewhere), 33
- * nodes that join and 33 that leave, and four looks: nodes in order, candidates, budgets, and one question to
+ * nodes that join and 33 that leave, and a look: nodes in order, candidates, budgets, and one question to
  * the prepared picture. The share is of cpu time of all threads, garbage collection included; a block is the longest stretch
  * without a turn for others, in cpu time too: other work on the machine stretches wall time.
  */
@@ -17,7 +17,8 @@ import { built, type Drawn, draw } from "./consolidation.ts";
 
 const POD_EVENTS = 1_000;
 const JOINS = 33;
-const LOOKS = 4;
+/** A second. */
+const LOOKS = 1;
 /** Seconds before it counts. */
 const WARM_UP = 3;
 
@@ -50,7 +51,7 @@ async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<rea
   const look = () => {
     const input = { ...drawn.input, nodes: state.nodes() };
     const { candidates } = findCandidates({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs: [], queued: new Set(), disruptionClass: "graceful" });
-    allowances(input.pools.map(({ pool }) => pool), input.nodes, "Underutilized", 0);
+    allowances({ pools: input.pools.map(({ pool }) => pool), nodes: input.nodes, reason: "Underutilized", nowMs: 0, clusterBudgets: [] });
     last = createSimulator(input, last);
     const one = candidates[random.int(candidates.length)];
     if (one !== undefined) last.without([one]);
