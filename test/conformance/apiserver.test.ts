@@ -2,7 +2,7 @@
  * The sandbox's API server gives the answers that a real kube-apiserver gave to the same requests, in process and over
  * HTTPS. What is known to differ stands in docs/reference/differences.md by step, and must still differ.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -116,3 +116,12 @@ for (const [group, checks] of Object.entries(CHECKS)) {
     );
   });
 }
+
+describe("what clients rely on", () => {
+  it("is listed in the README, each check once or more", () => {
+    const text = readFileSync(new URL("README.md", import.meta.url), "utf8");
+    const listed = new Set(text.match(/\b[A-Z]{2}-\d\d\b(?!\.)/g));
+    const all = Object.values(CHECKS).flatMap((checks) => checks.map(({ id }) => id));
+    expect([...listed].sort()).toEqual(all.toSorted());
+  });
+});
