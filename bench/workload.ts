@@ -44,7 +44,7 @@ export function inputOf(workload: Workload): SchedulingInput {
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(workload.name, text);
   return {
     nowMs: 0,
-    pods: workload.pods.flatMap(podsOf),
+    pods: podsOf(workload.pods),
     pools: workload.nodePools.map((native) => ({ pool: toPool(native), instanceTypes, usage: {} })),
     nodes: Array.from({ length: workload.fullNodes ?? 0 }, (_, index) => fullNode(index)),
     daemonPods: [],
@@ -70,17 +70,19 @@ function fullNode(index: number): NodeView {
 }
 
 /** As the operator holds them: read from the wire one by one, and kept by what its mirror keeps of them. */
-function podsOf({ name, count, template }: PodGroup): Pod[] {
-  const text = JSON.stringify(template);
+function podsOf(groups: readonly PodGroup[]): Pod[] {
   const project = createPodProjection();
-  return Array.from({ length: count }, (_, index) => {
-    const { metadata, spec } = JSON.parse(text) as PodTemplateSpec;
-    const podName = `${name}-${index}`;
-    return project({
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { ...metadata, name: podName, namespace: "default", uid: podName },
-      spec,
+  return groups.flatMap(({ name, count, template }) => {
+    const text = JSON.stringify(template);
+    return Array.from({ length: count }, (_, index) => {
+      const { metadata, spec } = JSON.parse(text) as PodTemplateSpec;
+      const podName = `${name}-${index}`;
+      return project({
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { ...metadata, name: podName, namespace: "default", uid: podName },
+        spec,
+      });
     });
   });
 }

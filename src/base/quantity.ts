@@ -48,13 +48,36 @@ export function parseNano(text: string | number): bigint | undefined {
   return sign === "-" ? -nano : nano;
 }
 
+/** What nearly all quantities look like: few enough digits for plain numbers to be exact. */
+const PLAIN = /^(\d{1,6})(m|[kMG]|[KMG]i)?$/;
+const PLAIN_UNITS: Readonly<Record<string, number>> = {
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+};
+
 /** Whole units (bytes, counts), rounded up; `undefined` when the text is no quantity. */
 export function parseUnits(text: string | number): number | undefined {
+  const plain = PLAIN.exec(String(text));
+  if (plain !== null) {
+    const [, digits, suffix] = plain;
+    if (suffix === "m") return Math.ceil(Number(digits) / 1_000);
+    return Number(digits) * (suffix === undefined ? 1 : (PLAIN_UNITS[suffix] as number));
+  }
   return scaleDown(parseNano(text), NANO);
 }
 
 /** Thousandths, rounded up: how cpu is counted. */
 export function parseMilli(text: string | number): number | undefined {
+  const plain = PLAIN.exec(String(text));
+  if (plain !== null) {
+    const [, digits, suffix] = plain;
+    if (suffix === "m") return Number(digits);
+    if (suffix === undefined) return Number(digits) * 1_000;
+  }
   return scaleDown(parseNano(text), 1_000_000n);
 }
 

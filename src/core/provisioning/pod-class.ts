@@ -131,7 +131,7 @@ export class PodClasses {
     if (template === undefined) return undefined;
     let alike = this.#byTemplate.get(template);
     if (alike === undefined) {
-      alike = { byLabels: asksByLabels(writtenOut(template)), drafts: new Map() };
+      alike = { byLabels: asksByLabels(specText(template)), drafts: new Map() };
       this.#byTemplate.set(template, alike);
     }
     return alike.byLabels ? undefined : alike.drafts;
@@ -146,9 +146,10 @@ export class PodClasses {
       const wishes = wishesOf(pod.spec, this.#policy);
       const owner = ownerOf(pod);
       const [groups, classes, variants] = [new Map(), new Map(), new Map()];
-      draft = { pod, requests, ports, volumeSets, wishes, owner, groups, classes, variants };
+      const owned: readonly TopologyGroup[] = [];
+      draft = { pod, requests, ports, volumeSets, wishes, owner, groups, owned, classes, variants };
       this.#drafts.set(text, draft);
-      ownedGroups(draft, wishes, this.#topology);
+      draft.owned = ownedGroups(draft, wishes, this.#topology);
       for (const term of wishes.antiAffinity) {
         this.#topology.affinity(term, "antiAffinity", owner, true);
       }
@@ -218,7 +219,7 @@ export class PodClasses {
     guards: readonly Rule[],
     selected: ReadonlySet<TopologyGroup>,
   ): Variant {
-    const owned = ownedGroups(draft, wishes, this.#topology);
+    const owned = step === 0 ? draft.owned : ownedGroups(draft, wishes, this.#topology);
     const rules = owned.map((group) => ({ group, self: selected.has(group) }));
     rules.push(...guards);
     const text = `${step} ${rules.map(({ group, self }) => (self ? group.index : -1)).join()}`;
@@ -299,6 +300,8 @@ export interface Draft {
   readonly owner: Owner;
   /** Constraint → its group. */
   readonly groups: Map<object, TopologyGroup>;
+  /** Of all its wishes, while none is given up. */
+  owned: readonly TopologyGroup[];
   /** By the groups that count its pods. */
   readonly classes: Map<readonly TopologyGroup[], PodClass>;
   /** By what was given up, and by which rules count or stop its pods: all else is the same. */
