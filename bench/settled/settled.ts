@@ -12,10 +12,11 @@ import { lowerBound } from "../bound.ts";
 import { type Contestant, ours, upstream } from "../cluster/contestant.ts";
 import { cells, openResults, type Results } from "../cluster/results.ts";
 import { type ScenarioC, scenariosC, workloadOf } from "../scenarios-c.ts";
-import { type Played, play } from "./play.ts";
+import { type Played, type Point, play } from "./play.ts";
 import { drawn } from "./plot.ts";
 
 const OPERATORS = ["upstream", "ours"] as const;
+const MEAN_SECONDS = 600;
 const PICTURE = fileURLToPath(new URL("../../docs/settled.svg", import.meta.url));
 
 /** With what such pods cost at least, as it was when they were played. */
@@ -87,7 +88,7 @@ async function compare(
 
 const TITLES = [
   "scenario", "operator", "nodes, all pods", "settled", "$/h, all pods", "settled", "at least", "over that",
-  "pods moved", "moved for a dollar an hour", "seconds to settle",
+  "pods moved", "moved for a dollar an hour", "seconds to settle", "$/h, mean of the first 10 minutes",
 ];
 const HEAD = [cells(TITLES), cells(TITLES.map(() => "---"))];
 
@@ -110,9 +111,21 @@ function linesOf(row: string, results: Results<Outcome>): string[] {
         String(moved),
         saved > 0 ? (moved / saved).toFixed(1) : "",
         one.settleSeconds.toFixed(0),
+        meanDollarsPerHour(one.course, MEAN_SECONDS).toFixed(2),
       ]),
     ];
   });
+}
+
+/** Over the seconds from 0 to `until`; the last price goes on. */
+function meanDollarsPerHour(course: readonly Point[], until: number): number {
+  let sum = 0;
+  course.forEach(({ second, dollarsPerHour }, at) => {
+    const from = Math.max(0, second);
+    const to = Math.min(until, course[at + 1]?.second ?? until);
+    if (to > from) sum += dollarsPerHour * (to - from);
+  });
+  return sum / until;
 }
 
 function panelOf(row: string, results: Results<Outcome>) {
