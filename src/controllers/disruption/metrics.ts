@@ -24,7 +24,7 @@ export const DISRUPTION_METRICS: readonly MetricSpec[] = [
   {
     name: "voluntary_disruption_consolidation_timeouts_total",
     type: "counter",
-    help: "Number of searches for a consolidation that were given up for lack of time. Long ones go on in slices here: 0.",
+    help: "Number of searches for a consolidation that were given up for lack of time. Long ones take turns with other work here: 0.",
     labels: ["consolidation_type"],
   },
   {
