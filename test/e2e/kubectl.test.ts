@@ -94,7 +94,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", { timeout:
       "machines.karpenter.sh",
     );
     expect(await k.ok("get --raw /readyz")).toBe("ok");
-    expect(await k.ok("get nodes -o wide")).toMatch(/Ready +<none> +\d+m?s? .*containerd:\/\//);
+    expect(await k.ok("get nodes -o wide")).toMatch(/Ready +<none> +\S+ .*containerd:\/\//);
     expect(await k.ok("get namespaces -o name")).toContain("namespace/kube-system");
     expect(await k.ok("auth can-i create pods")).toBe("yes\n");
     expect(await k.ok("auth whoami")).toMatch(/Username +system:admin/);
