@@ -6,14 +6,23 @@
 
 import { keyOf } from "../../apis/meta.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import type { OpenClaims } from "../provisioning/open-claims.ts";
 import type { PodClass } from "../provisioning/pod-class.ts";
 import { PriceFloor } from "../provisioning/price-floor.ts";
 import { inOrderInSteps, type QueuedPod } from "../provisioning/queue.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { type Batch, onExistingNode, type Pass, planOf, prepare } from "../provisioning/solve.ts";
+import {
+  type Batch,
+  onExistingNode,
+  type Pass,
+  planOf,
+  planUntil,
+  prepare,
+} from "../provisioning/solve.ts";
 import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
+import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import { resourcePrices } from "./resource-prices.ts";
@@ -29,14 +38,65 @@ export function* planBatchInSteps(
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
   const batch = yield* prepare(input);
-  const byRules = yield* planOf(batch);
-  if (options.policy === "greedy" || input.pods.length < options.minPods) return byRules;
+  if (!mayBePacked(batch, options)) return yield* planOf(batch);
+  const race = raceOf(batch, options);
+  const byRules = yield* race === undefined ? planOf(batch) : planUntil(batch, race.isLost);
+  if (byRules !== undefined && byRules.newClaims.length === 0) return byRules;
+  if (byRules !== undefined && leavesNothingToSave(batch, byRules, options)) return byRules;
+  const byPrice = yield* planOf(batch, (pass, queued) =>
+    packFirst(pass, queued, options, undefined, race?.demand),
+  );
+  if (byRules === undefined && race?.isWonBy(byPrice) === true) return byPrice;
+  const known = byRules ?? (yield* planOf(batch));
+  return isBetter(byPrice, known, options) ? byPrice : known;
+}
+
+function mayBePacked({ base, input }: Batch, { policy, minPods }: PlannerOptions): boolean {
+  if (policy === "greedy" || input.pods.length < minPods) return false;
   // Each unit of a reservation can be promised once: the rules keep that count.
-  if (batch.base.templates.some(({ table }) => table.offerings.hasReserved)) return byRules;
-  if (byRules.newClaims.length === 0) return byRules;
-  if (leavesNothingToSave(batch, byRules, options)) return byRules;
-  const byPrice = yield* planOf(batch, (pass, queued) => packFirst(pass, queued, options));
-  return isBetter(byPrice, byRules, options) ? byPrice : byRules;
+  return !base.templates.some(({ table }) => table.offerings.hasReserved);
+}
+
+/** The rules are made to their end only while they may still be the cheaper ones. */
+interface Race {
+  /** Whether what they plan so far costs about as much as a packing would of all pods. */
+  readonly isLost: (claims: OpenClaims) => boolean;
+  /** Whether it is certain by then that the rules' plan would not have been taken. */
+  readonly isWonBy: (byPrice: SchedulingResult) => boolean;
+  /** Of all pods. A packing takes the pods out of it. */
+  readonly demand: Demand;
+}
+
+/** A packing is expected to cost no more than this times what it costs at the least. */
+const EXPECTED = 1.1;
+
+/**
+ * Undefined: among pods that are not equally important the rules may change their mind; and with nodes
+ * that are there it is not known beforehand how many pods will need new ones.
+ */
+function raceOf(
+  { base, queued, isOfOnePriority }: Batch,
+  { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
+): Race | undefined {
+  if (!isOfOnePriority || base.nodes.length > 0) return undefined;
+  const { templates, context } = base;
+  const demand = demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
+  const expected = leastCostOf(demand) * EXPECTED;
+  const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space));
+  let [least, nodes] = [0, 0];
+  const beats = (price: number, size: number) =>
+    price < least && price + (size - nodes) * nodeMicroUsdPerHour <= least * (1 - minSaving);
+  return {
+    isLost: ({ all }) => {
+      [least, nodes] = [soFar.of(all), all.length];
+      return beats(expected, 0);
+    },
+    isWonBy: (byPrice) =>
+      beats(priceMicroUsd(byPrice), byPrice.newClaims.length) &&
+      !byPrice.newClaims.some(isRelaxed) &&
+      byPrice.unschedulable.every(({ ignored }) => ignored === true),
+    demand,
+  };
 }
 
 /**
@@ -71,12 +131,15 @@ const TRIES_PER_STEP = 64;
 
 /**
  * Places what it can and returns the rest, in order; undefined: the new nodes that it takes cost more than
- * `mostMicroUsd` an hour whatever the plan, what nodes cost beyond their machines included.
+ * `mostMicroUsd` an hour whatever the plan, what nodes cost beyond their machines included. `ofAll`: the
+ * demand of all that is queued, if it is known.
  */
 export function packFirst(
   pass: Pass,
   queued: readonly QueuedPod[],
   options: PlannerOptions,
+  mostMicroUsd?: undefined,
+  ofAll?: Demand,
 ): Steps<readonly QueuedPod[]>;
 export function packFirst(
   pass: Pass,
@@ -89,6 +152,7 @@ export function* packFirst(
   queued: readonly QueuedPod[],
   options: PlannerOptions,
   mostMicroUsd = Number.POSITIVE_INFINITY,
+  ofAll?: Demand,
 ): Steps<readonly QueuedPod[] | undefined> {
   const budget = { units: options.baseWork + options.workPerPod * queued.length };
   let rest = queued;
@@ -101,7 +165,8 @@ export function* packFirst(
   }
   for (let round = 0; round < ROUNDS && rest.length > 0; round++) {
     budget.units = Math.max(budget.units, options.baseWork / ROUNDS);
-    const demand = demandOf(pass, rest, options);
+    const isKnown = rest === queued && ofAll !== undefined;
+    const demand = isKnown ? ofAll : demandOf(pass, rest, options);
     const isCapped = round === 0 && mostMicroUsd < Number.POSITIVE_INFINITY;
     if (isCapped && leastCostOf(demand) > mostMicroUsd) return undefined;
     const uses = demand.rows.length === 0 ? undefined : yield* pack(demand, budget, options);

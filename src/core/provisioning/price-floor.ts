@@ -36,6 +36,11 @@ export class PriceFloor {
     });
   }
 
+  /** By position of the type in the table of the template with this index; infinite: cannot be launched. */
+  pricesOf(template: number): readonly number[] {
+    return this.#prices[template] ?? [];
+  }
+
   /** No set of new nodes that holds this is cheaper, in micro-dollars an hour. */
   least(requests: Resources): number {
     let least = 0;

@@ -16,6 +16,7 @@ import { isTerminating } from "../../apis/core/pod.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { bitIndices, type Marks } from "../scheduling/bits.ts";
@@ -38,7 +39,7 @@ import {
   type Template,
   withinLimits,
 } from "./pool-template.ts";
-import { inOrderInSteps, Queue, type QueuedPod } from "./queue.ts";
+import { inOrderInSteps, priorityOf, Queue, type QueuedPod } from "./queue.ts";
 import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./scarcity.ts";
@@ -88,6 +89,8 @@ export interface Batch {
   readonly queued: readonly QueuedPod[];
   /** Theirs, each once. */
   readonly classes: ReadonlySet<PodClass>;
+  /** No pod is more important than another. */
+  readonly isOfOnePriority: boolean;
   readonly refused: readonly UnschedulablePod[];
   readonly excludedByLimits: SchedulingResult["excludedByLimits"];
   /** What plans found out about kinds of nodes. */
@@ -106,6 +109,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     base,
     queued,
     classes,
+    isOfOnePriority: batch.every(({ alike }) => alike.priority === batch[0]?.alike.priority),
     refused,
     // Of the limits as they are now: planned claims eat into them.
     excludedByLimits: excludedByLimits(base.templates),
@@ -118,6 +122,7 @@ interface Alike {
   readonly sample: Pod;
   /** Why planning does not look at them. */
   readonly refusal: string | undefined;
+  readonly priority: number;
   draft?: Draft;
   podClass?: PodClass;
 }
@@ -136,6 +141,7 @@ function* sortOut(
   const find = (sample: Pod): Alike => ({
     sample,
     refusal: refusal(sample, volumes, options.wellKnownLabels, ownerLabels),
+    priority: priorityOf(sample),
   });
   const lookalikes = new Lookalikes(find);
   const batch: BatchPod[] = [];
@@ -151,17 +157,32 @@ function* sortOut(
 
 /** One plan for the batch; `opening` has its say first. */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
-  const result = yield* planned(batch, opening);
+  const result = yield* planned(batch, opening, NEVER_STOPPED);
+  assert(result !== undefined, "a plan is made to its end");
   if (!lesserPodsHaveItsRoom(result)) return result;
-  const other = yield* planned(batch, undefined, true);
+  const other = yield* planned(batch, undefined, NEVER_STOPPED, true);
+  assert(other !== undefined, "a plan is made to its end");
   return placesMoreImportantPods(other, result) ? other : result;
 }
+
+/**
+ * The plan by the rules as {@link planOf} makes it of pods that are equally important; undefined once
+ * `isEnough` says of the nodes planned so far that nobody wants to know the rest.
+ */
+export function planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
+  return planned(batch, undefined, isEnough);
+}
+
+type Stop = (claims: OpenClaims) => boolean;
+
+const NEVER_STOPPED: Stop = () => false;
 
 function* planned(
   batch: Batch,
   opening: Opening | undefined,
+  isEnough: Stop,
   importantFirst = false,
-): Steps<SchedulingResult> {
+): Steps<SchedulingResult | undefined> {
   const { pass, takeBack } = tryOut(batch);
   const { input, queued } = batch;
   const unschedulable = [...batch.refused];
@@ -171,7 +192,13 @@ function* planned(
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
   let tries = 0;
   for (let item = queue.pop(stuck); item !== undefined; item = queue.pop(stuck)) {
-    if (++tries % TRIES_PER_STEP === 0) yield;
+    if (++tries % TRIES_PER_STEP === 0) {
+      if (isEnough(pass.claims)) {
+        takeBack();
+        return undefined;
+      }
+      yield;
+    }
     const outcome = place(pass, item);
     if (outcome === "tryAgain") queue.giveBack(item);
     else if (outcome === "hopeless") failed.push(item);

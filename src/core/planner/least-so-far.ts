@@ -1,0 +1,45 @@
+/**
+ * What a plan that is being made will cost at the least: each node it has opened so far at the price of the
+ * cheapest type that the node still may be. Pods only take types away from a node and nodes are never
+ * closed, so a plan that costs too much halfway need not be made to its end.
+ */
+import type { NewNodeClaim } from "../provisioning/new-nodeclaim.ts";
+import type { Template } from "../provisioning/pool-template.ts";
+import type { PriceFloor } from "../provisioning/price-floor.ts";
+import { hasBit } from "../scheduling/bits.ts";
+
+interface PricedType {
+  readonly type: number;
+  readonly price: number;
+}
+
+export class LeastSoFar {
+  /** By template: types by price. */
+  readonly #types: readonly (readonly PricedType[])[];
+  /** By claim: where its cheapest type is in that list. It only ever moves on. */
+  readonly #at: number[] = [];
+
+  constructor(templates: readonly Template[], floor: PriceFloor) {
+    this.#types = templates.map(({ index }) =>
+      floor
+        .pricesOf(index)
+        .map((price, type) => ({ type, price }))
+        .filter(({ price }) => price < Number.POSITIVE_INFINITY)
+        .sort((a, b) => a.price - b.price || a.type - b.type),
+    );
+  }
+
+  /** Micro-dollars an hour. `claims`: as at the last call, or more of them. */
+  of(claims: readonly NewNodeClaim[]): number {
+    let sum = 0;
+    for (let id = 0; id < claims.length; id++) {
+      const { template, types } = claims[id] as NewNodeClaim;
+      const byPrice = this.#types[template.index] as readonly PricedType[];
+      let at = this.#at[id] ?? 0;
+      while (at < byPrice.length && !hasBit(types, (byPrice[at] as PricedType).type)) at++;
+      this.#at[id] = at;
+      sum += byPrice[at]?.price ?? 0;
+    }
+    return sum;
+  }
+}
