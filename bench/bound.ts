@@ -19,12 +19,16 @@ interface Solution {
   readonly Status: string;
   readonly ObjectiveValue: number;
   readonly Columns: Readonly<Record<string, { readonly Primal: number }>>;
+  readonly Rows: readonly { readonly Name: string; readonly Dual: number }[];
 }
 
 type Highs = { solve(model: string, options?: Record<string, unknown>): Solution };
 
-/** How often the prices are bettered by what the proof found against them. */
-const ROUNDS = 2;
+/** How often the prices are bettered by what the proof found against them; sooner when little is left to win. */
+const ROUNDS = 40;
+const CLOSE_ENOUGH = 0.001;
+/** Machines that are filled by proof in a round, those first that a relaxed filling has most worth for. */
+const FILLED_PER_ROUND = 10;
 /** Steps of our own search for good prices; they prove nothing. */
 const SEARCH_UNITS = 40_000_000;
 
@@ -43,17 +47,47 @@ export async function lowerBound(workload: Workload, quick: boolean): Promise<nu
     const uses = packByGreed(packing, counts, plain, order, { units: Number.POSITIVE_INFINITY });
     seeds.push(...(uses ?? []).map(({ pattern }) => pattern));
   }
+  const mix = atOnce(bestMix(packing, counts, prices, { units: SEARCH_UNITS }, seeds));
+  if (mix === undefined) return Math.floor(bound);
+  const patterns = [...seeds, ...mix.columns.map(({ pattern }) => pattern)];
+  let centre = plain;
+  let last = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {
-    const mix = atOnce(bestMix(packing, counts, prices, { units: SEARCH_UNITS }, seeds));
-    if (mix === undefined) break;
-    const worth = mix.worth.map((one) => Math.max(0, one));
+    const best = cheapestMix(highs, packing, patterns);
+    // Not far from the prices that were proven best, for the newest swing; unless that leads nowhere.
+    const weight = best.price < last * (1 - 1e-6) ? 0.5 : 1;
+    last = best.price;
+    const worth = best.worth.map((one, row) => Math.max(0, weight * one + (1 - weight) * (centre[row] as number)));
     const proof = mostWorth(highs, packing, worth);
     const total = packing.rows.reduce((sum, { count }, row) => sum + count * (worth[row] as number), 0);
-    bound = Math.max(bound, total / Math.max(1, proof.ratio));
-    if (proof.ratio < 1.0005 || proof.patterns.length === 0) break;
-    seeds.push(...proof.patterns);
+    const proven = total / Math.max(1, proof.ratio);
+    if (proven > bound) {
+      bound = proven;
+      centre = worth;
+    }
+    if (best.price - bound <= best.price * CLOSE_ENOUGH) break;
+    patterns.push(...proof.patterns);
+    if (proof.patterns.length === 0 && weight === 1) break;
   }
   return Math.floor(bound);
+}
+
+/** What all pods cost when machines can be had in parts, filled by these patterns, and each pod's share of it. */
+function cheapestMix(
+  highs: Highs,
+  packing: Packing,
+  patterns: readonly Pattern[],
+): { readonly price: number; readonly worth: Float64Array } {
+  const terms: string[][] = packing.rows.map(() => []);
+  patterns.forEach(({ rows, times }, index) => {
+    rows.forEach((row, at) => terms[row]?.push(`${times[at]} x${index}`));
+  });
+  const dollars = patterns.map(({ bin }, index) => `${((packing.bins[bin] as Bin).price / 1e6).toPrecision(15)} x${index}`);
+  const rules = packing.rows.map(({ count }, row) => ` r${row}: ${terms[row]?.join(" + ")} >= ${count}\n`).join("");
+  const { ObjectiveValue, Rows } = highs.solve(`Minimize\n obj: ${dollars.join(" + ")}\nSubject To\n${rules}End\n`, { output_flag: false });
+  const worth = new Float64Array(packing.rows.length);
+  for (const { Name, Dual } of Rows) worth[Number(Name.slice(1))] = Dual * 1e6;
+  return { price: ObjectiveValue * 1e6, worth };
 }
 
 function dot(a: Float64Array, b: Float64Array): number {
@@ -71,8 +105,8 @@ function mostWorth(
     .sort((a, b) => b.ratio - a.ratio);
   let ratio = 0;
   const patterns: Pattern[] = [];
-  for (const { index, bin, ratio: atMost } of relaxed) {
-    if (atMost <= Math.max(ratio, 1)) break;
+  for (const [at, { index, bin, ratio: atMost }] of relaxed.entries()) {
+    if (atMost <= 1 || (at >= FILLED_PER_ROUND && atMost <= ratio)) break;
     const { value, times } = fillMost(highs, packing, bin, worth, true);
     ratio = Math.max(ratio, value / bin.price);
     if (value <= bin.price * 1.0001) continue;
