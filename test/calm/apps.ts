@@ -8,6 +8,8 @@ export interface AppFacts {
   readonly manifests: readonly KubeObject[];
   /** Its pods may not be moved (for some time); taken off when faults end, or nothing could settle. */
   readonly held: boolean;
+  /** Asks to be moved without downtime; it has one replica, or none. */
+  readonly surges: boolean;
 }
 
 export function drawApp(random: Random, at: number, pools: readonly PoolFacts[]): AppFacts {
@@ -16,6 +18,9 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
   const labels = { app: name };
   const hold = random.int(6) === 0 ? random.pick(["true", "10m"]) : undefined;
   const isHeld = hold !== undefined;
+  const keeps = random.int(6);
+  const surges = keeps === 0 && !isHeld;
+  const stores = keeps === 1;
   const deployment = {
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -26,7 +31,10 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
       template: {
         metadata: {
           labels,
-          annotations: isHeld ? { "karpenter.sh/do-not-disrupt": hold } : {},
+          annotations: {
+            ...(isHeld ? { "karpenter.sh/do-not-disrupt": hold } : {}),
+            ...(surges ? { "karpenter.sh/zero-downtime": "true" } : {}),
+          },
         },
         spec: {
           nodeSelector: { team: pool.name },
@@ -44,6 +52,9 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
             },
           ],
           ...placement(random, labels),
+          ...(stores
+            ? { volumes: [{ name: "data", persistentVolumeClaim: { claimName: name } }] }
+            : {}),
         },
       },
     },
@@ -51,7 +62,22 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
   return {
     name,
     held: isHeld,
-    manifests: [deployment, ...guard(random, name, labels)] as unknown as KubeObject[],
+    surges,
+    manifests: [
+      ...(stores ? [volumeClaim(name)] : []),
+      deployment,
+      ...guard(random, name, labels),
+    ] as unknown as KubeObject[],
+  };
+}
+
+/** All pods of the workload have one volume: they stay in its zone. */
+function volumeClaim(name: string): object {
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name, namespace: "default" },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "4Gi" } } },
   };
 }
 

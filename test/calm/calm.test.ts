@@ -58,6 +58,7 @@ const POOL: PoolFacts = {
   budgets: [{ nodes: "1" }],
   cpuLimit: 10,
   expires: false,
+  replicas: undefined,
 };
 
 describe("the witness", () => {
@@ -78,7 +79,7 @@ describe("the witness", () => {
   beforeEach(async () => {
     witness?.close();
     for (const name of ["one", "two"]) await status(name, { conditions: conditions() });
-    witness = new Witness({ world, pools: [POOL], troubled: () => false, restarts: () => 0 });
+    witness = new Witness({ world, pools: [POOL], troubled: () => false });
     await witness.synced();
   });
 

@@ -55,7 +55,7 @@ describe("loops that were reported stay calm", () => {
     const loop = parse(readFileSync(FOLDER + file, "utf8")) as Loop;
     const rounds = loop.rounds[LONG ? "long" : "quick"];
     const world = await openWorld({ logLevel: "error" });
-    const witness = new Witness({ world, pools: [], troubled: () => false, restarts: () => 0 });
+    const witness = new Witness({ world, pools: [], troubled: () => false });
     try {
       await witness.synced();
       expect(await play(world, loop, loop.setup, 0)).toEqual({ round: 0, broken: [] });

@@ -81,8 +81,9 @@ class Day {
     this.witness = new Witness({
       world,
       pools: story.pools,
+      clusterBudgets: story.clusterBudgets,
+      surging: story.apps.filter(({ surges }) => surges).map(({ name }) => name),
       troubled: () => world.clock.now() - this.#troubleMs < 2 * MINUTE || this.#isIll(),
-      restarts: () => this.#started - 1,
     });
     this.witness.expectedPods = (app) => this.#wanted.get(app) ?? 0;
   }
@@ -378,6 +379,14 @@ class Day {
     return [
       ...missing.filter((one) => !this.#atLimit(one)),
       ...this.#strays(),
+      ...this.#story.pools.flatMap(({ name, replicas }) => {
+        const own = claims.filter(
+          ({ metadata }) => metadata.labels?.["karpenter.sh/nodepool"] === name,
+        );
+        return replicas === undefined || own.length === replicas
+          ? []
+          : [`${own.length} nodes of ${name}, which keeps ${replicas}`];
+      }),
       ...nodes
         .filter(({ metadata }) => !claimed.has(metadata.name))
         .map(({ metadata }) => `node ${metadata.name} without a claim`),
@@ -409,7 +418,7 @@ class Day {
     const app = /pods of (\S+) run/.exec(sentence)?.[1];
     const facts = this.#story.apps.find(({ name }) => name === app);
     const team = (
-      facts?.manifests[0] as {
+      facts?.manifests.find(({ kind }) => kind === "Deployment") as {
         spec?: { template?: { spec?: { nodeSelector?: { team?: string } } } };
       }
     )?.spec?.template?.spec?.nodeSelector?.team;

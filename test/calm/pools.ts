@@ -24,6 +24,8 @@ export interface PoolFacts {
   readonly cpuLimit: number | undefined;
   /** Nodes end at this age, and others come: such a cluster is never quite still. */
   readonly expires: boolean;
+  /** It keeps so many nodes, whatever runs on them. */
+  readonly replicas: number | undefined;
 }
 
 const CLUSTER = "karpenter-demo";
@@ -32,13 +34,15 @@ const IN_CLUSTER = [{ tags: { "alpha.eksctl.io/cluster-name": CLUSTER } }];
 
 export function drawPool(random: Random, at: number): PoolFacts {
   const generation = random.pick(["v1", "v1", "v1", "v1", "v1beta1", "v1alpha5"] as const);
-  const expires = random.int(5) === 0;
+  const replicas = generation === "v1" && at > 0 && random.int(6) === 0 ? random.int(4) : undefined;
+  const expires = random.int(5) === 0 && replicas === undefined;
   const facts = {
     name: `pool-${at}`,
     generation,
     budgets: generation === "v1alpha5" ? undefined : drawBudgets(random, generation),
-    cpuLimit: random.int(5) === 0 ? 40 : undefined,
+    cpuLimit: random.int(5) === 0 && replicas === undefined ? 40 : undefined,
     expires,
+    replicas,
     kind:
       generation === "v1alpha5"
         ? { apiVersion: "karpenter.sh/v1alpha5", kind: "Provisioner" }
@@ -71,7 +75,10 @@ function requirements(random: Random): readonly object[] {
   ];
 }
 
-function v1(random: Random, { name, budgets, cpuLimit, expires }: Facts): readonly object[] {
+function v1(
+  random: Random,
+  { name, budgets, cpuLimit, expires, replicas }: Facts,
+): readonly object[] {
   const nodeClassRef = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name };
   const nodeClass = {
     apiVersion: "karpenter.k8s.aws/v1",
@@ -105,6 +112,7 @@ function v1(random: Random, { name, budgets, cpuLimit, expires }: Facts): readon
         },
       },
       ...(cpuLimit === undefined ? {} : { limits: { cpu: cpuLimit } }),
+      ...(replicas === undefined ? {} : { replicas }),
       disruption: {
         consolidationPolicy: random.pick(policies),
         consolidateAfter: random.pick(["0s", "30s", "2m", "5m"]),
@@ -178,16 +186,35 @@ function v1alpha5(random: Random, { name, cpuLimit, expires }: Facts): readonly 
   return [template, pool];
 }
 
-function drawBudgets(random: Random, generation: string): readonly BudgetFacts[] {
-  const count = random.int(4);
-  const hour = random.int(24);
-  const minute = random.pick([0, 15, 30, 45]);
-  const place = random.pick([
+/** Of the whole cluster: they allow something some time, or it could not settle. */
+export function drawClusterBudgets(random: Random): readonly BudgetFacts[] {
+  return [
+    { nodes: random.pick(["1", "2", "30%"]) },
+    {
+      nodes: "0",
+      schedule: `${drawPlace(random)}${random.pick([0, 20, 40])} */2 * * *`,
+      duration: random.pick(["10m0s", "30m0s"]),
+    },
+  ].slice(0, 1 + random.int(2));
+}
+
+function drawPlace(random: Random): string {
+  return random.pick([
     "",
     "CRON_TZ=Europe/Zurich ",
     "CRON_TZ=America/New_York ",
     "TZ=Asia/Kolkata ",
+    // Its summer is half an hour.
+    "CRON_TZ=Australia/Lord_Howe ",
+    "CRON_TZ=Pacific/Auckland ",
   ]);
+}
+
+function drawBudgets(random: Random, generation: string): readonly BudgetFacts[] {
+  const count = random.int(4);
+  const hour = random.int(24);
+  const minute = random.pick([0, 15, 30, 45]);
+  const place = drawPlace(random);
   const drawn: BudgetFacts[] = [
     { nodes: random.pick(["1", "2", "10%", "50%"]) },
     {

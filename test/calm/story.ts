@@ -5,7 +5,7 @@
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import { type AppFacts, drawApp } from "./apps.ts";
-import { drawPool, type PoolFacts } from "./pools.ts";
+import { type BudgetFacts, drawClusterBudgets, drawPool, type PoolFacts } from "./pools.ts";
 
 const MINUTE = 60_000;
 
@@ -45,6 +45,8 @@ export interface Story {
   readonly replicas: 1 | 2;
   readonly flags: Readonly<Record<string, string>>;
   readonly pools: readonly PoolFacts[];
+  /** Over all pools together. */
+  readonly clusterBudgets: readonly BudgetFacts[];
   readonly apps: readonly AppFacts[];
   /** By time since the start, which is when everything was applied. */
   readonly scenes: readonly Scene[];
@@ -52,9 +54,12 @@ export interface Story {
   readonly healMs: number;
 }
 
-/** A plain morning; clocks in Zurich and New York going forward, then back. */
+/** A plain morning; clocks in Zurich, New York, on Lord Howe and in Auckland going forward, or back. */
 const STARTS = [
   Date.UTC(2026, 0, 5, 8, 0),
+  Date.UTC(2026, 3, 4, 14, 15),
+  Date.UTC(2026, 9, 3, 14, 45),
+  Date.UTC(2026, 3, 4, 13, 15),
   Date.UTC(2026, 2, 29, 0, 15),
   Date.UTC(2026, 2, 8, 6, 15),
   Date.UTC(2026, 9, 25, 0, 15),
@@ -65,7 +70,9 @@ export function drawStory(seed: number): Story {
   const random = new Random(`calm/${seed}`);
   const startMs = random.int(2) === 0 ? (STARTS[0] as number) : random.pick(STARTS);
   const pools = Array.from({ length: 1 + random.int(3) }, (_, at) => drawPool(random, at));
-  const apps = Array.from({ length: 1 + random.int(3) }, (_, at) => drawApp(random, at, pools));
+  const homes = pools.filter(({ replicas }) => replicas === undefined);
+  const apps = Array.from({ length: 1 + random.int(3) }, (_, at) => drawApp(random, at, homes));
+  const clusterBudgets = random.int(4) === 0 ? drawClusterBudgets(random) : [];
   const healMs = (20 + random.int(30)) * MINUTE;
   const scenes = [...growth(random, apps, healMs), ...ills(random, pools, healMs)];
   return {
@@ -73,10 +80,15 @@ export function drawStory(seed: number): Story {
     startMs,
     replicas: random.int(2) === 0 ? 1 : 2,
     flags: {
-      "feature-gates": `SpotToSpotConsolidation=${random.int(2) === 0},NodeRepair=${random.int(2) === 0}`,
+      "feature-gates": `SpotToSpotConsolidation=${random.int(2) === 0},NodeRepair=${random.int(2) === 0},StaticCapacity=true`,
+      ...(clusterBudgets.length > 0
+        ? { "disruption-budgets": JSON.stringify(clusterBudgets) }
+        : {}),
+      ...(random.int(4) === 0 ? { "expiration-spread": "20" } : {}),
       ...(random.int(3) === 0 ? { "expiration-respects-budgets": "true" } : {}),
     },
     pools,
+    clusterBudgets,
     apps,
     scenes: scenes.toSorted((a, b) => a.atMs - b.atMs),
     healMs,
@@ -86,7 +98,8 @@ export function drawStory(seed: number): Story {
 /** What users do. */
 function growth(random: Random, apps: readonly AppFacts[], untilMs: number): Scene[] {
   const scenes: Scene[] = [];
-  for (const { name } of apps) {
+  for (const { name, surges } of apps) {
+    const most = surges ? 2 : 9;
     let atMs = random.int(5) * MINUTE;
     while (atMs < untilMs) {
       const rollsOut = random.int(5) === 0;
@@ -94,13 +107,13 @@ function growth(random: Random, apps: readonly AppFacts[], untilMs: number): Sce
         atMs,
         act: rollsOut
           ? { do: "roll out", app: name }
-          : { do: "scale", app: name, replicas: random.int(9) },
+          : { do: "scale", app: name, replicas: random.int(most) },
       });
       atMs += (3 + random.int(25)) * MINUTE + random.int(60_000);
     }
     scenes.push({
       atMs: untilMs - 1,
-      act: { do: "scale", app: name, replicas: 1 + random.int(6) },
+      act: { do: "scale", app: name, replicas: surges ? 1 : 1 + random.int(6) },
     });
   }
   return scenes;

@@ -16,7 +16,7 @@ import type { Mirror } from "../../src/kube/mirror.ts";
 import { LiveMirrors } from "../../src/kube/mirrors.ts";
 import type { KubeRequest } from "../../src/kube/transport.ts";
 import type { TestWorld } from "../world.ts";
-import type { PoolFacts } from "./pools.ts";
+import type { BudgetFacts, PoolFacts } from "./pools.ts";
 import { allowedNodes } from "./windows.ts";
 
 const MINUTE = 60_000;
@@ -27,6 +27,11 @@ const TROUBLED_HASTE_MS = 75_000;
 /** `--consolidation-max-pod-moves`, `--consolidation-replacement-rest`. */
 const MOVES_PER_POD_HOUR = 4;
 const REST_MS = HOUR;
+
+/** Where a pool's name would stand. */
+const EVERYWHERE = "the whole cluster";
+/** `--surge-timeout`. */
+const SURGE_MS = 10 * MINUTE;
 
 const COMMAND = "karpenter.sh/disruption-command";
 const REPLACES = "karpenter.sh/replacement-for-command";
@@ -40,10 +45,12 @@ interface Moved {
 export interface WitnessOptions {
   readonly world: TestWorld;
   readonly pools: readonly PoolFacts[];
+  /** Of the whole cluster. */
+  readonly clusterBudgets?: readonly BudgetFacts[];
+  /** Workloads of one replica that are to be moved without downtime. */
+  readonly surging?: readonly string[];
   /** Requests of Karpenter fail, or are slow, or were a moment ago. */
   readonly troubled: () => boolean;
-  /** Karpenter's memory was lost so many times. */
-  readonly restarts: () => number;
 }
 
 export class Witness {
@@ -133,19 +140,24 @@ export class Witness {
   /** What must hold all the time, and is too dear to look at on each change. */
   look(): void {
     this.steps++;
-    const nowMs = this.#options.world.clock.now();
+    this.#count(EVERYWHERE, this.claims());
     for (const pool of this.#options.pools) {
       const own = this.#claimsOf(pool.name);
-      const counts = (this.#counts.get(pool.name) ?? []).filter(
-        ({ atMs }) => nowMs - atMs <= TROUBLED_HASTE_MS,
-      );
-      counts.push({ atMs: nowMs, nodes: own.filter(isInitialized).length });
-      this.#counts.set(pool.name, counts);
+      this.#count(pool.name, own);
       const lasting = own.filter((one) => !isLeaving(one) && reasonOf(one) === undefined);
       const cpu = lasting.reduce((sum, { status }) => sum + cpus(status?.capacity?.["cpu"]), 0);
       if (pool.cpuLimit !== undefined && cpu > pool.cpuLimit)
         this.accuse(`${pool.name} has ${cpu} CPUs, its limit is ${pool.cpuLimit}`);
     }
+  }
+
+  #count(name: string, own: readonly NodeClaim[]): void {
+    const nowMs = this.#options.world.clock.now();
+    const counts = (this.#counts.get(name) ?? []).filter(
+      ({ atMs }) => nowMs - atMs <= TROUBLED_HASTE_MS,
+    );
+    counts.push({ atMs: nowMs, nodes: own.filter(isInitialized).length });
+    this.#counts.set(name, counts);
   }
 
   #claimsOf(pool: string): readonly NodeClaim[] {
@@ -165,11 +177,22 @@ export class Witness {
   }
 
   #checkBudget(claim: NodeClaim, reason: string): void {
-    const nowMs = this.#options.world.clock.now();
     const name = claim.metadata.labels?.["karpenter.sh/nodepool"] ?? "";
-    const pool = this.#options.pools.find((one) => one.name === name);
-    if (pool?.budgets === undefined) return;
-    const own = this.#claimsOf(name);
+    const { pools, clusterBudgets = [] } = this.#options;
+    const budgets = pools.find((one) => one.name === name)?.budgets;
+    if (budgets !== undefined) this.#checkShare(claim, reason, name, this.#claimsOf(name), budgets);
+    if (clusterBudgets.length > 0)
+      this.#checkShare(claim, reason, EVERYWHERE, this.claims(), clusterBudgets);
+  }
+
+  #checkShare(
+    claim: NodeClaim,
+    reason: string,
+    name: string,
+    own: readonly NodeClaim[],
+    budgets: readonly BudgetFacts[],
+  ): void {
+    const nowMs = this.#options.world.clock.now();
     const going = own.filter(
       (one) => one.metadata.name === claim.metadata.name || reasonOf(one) !== undefined,
     );
@@ -181,7 +204,7 @@ export class Witness {
     const nodes = Math.max(...counts);
     const allowed = Math.max(
       ...[0, 2_000, this.#hasteMs()].map((ago) =>
-        allowedNodes(pool.budgets ?? [], reason, nodes, nowMs - ago),
+        allowedNodes(budgets, reason, nodes, nowMs - ago),
       ),
     );
     if (counted.length > allowed)
@@ -270,9 +293,26 @@ export class Witness {
       if (node !== undefined && node.metadata.deletionTimestamp === undefined)
         this.accuse(`${name} is evicted from ${node.metadata.name}, which does not leave`);
       if (isHeld(pod, nowMs)) this.accuse(`${name} is evicted, though it may not be disrupted`);
+      this.#checkSurge(pod, node, nowMs);
     } else if (method === "DELETE" && !(nowMs >= deadline - graceMs)) {
       this.accuse(`${name} is deleted past its budgets, before its node's time is up`);
     }
+  }
+
+  /** Who asked for it goes by itself, once its new pod is there; unless that takes too long. */
+  #checkSurge(pod: Pod, node: Node | undefined, nowMs: number): void {
+    const app = pod.metadata.labels?.["app"] ?? "";
+    if (this.#options.surging?.includes(app) !== true || !isReady(pod)) return;
+    if (this.expectedPods(app) !== 1 || this.#options.troubled()) return;
+    const others = this.pods
+      .list()
+      .filter(
+        (one) => one.metadata.labels?.["app"] === app && one.metadata.name !== pod.metadata.name,
+      )
+      .filter((one) => isReady(one) && one.metadata.deletionTimestamp === undefined);
+    const closedMs = Date.parse(node?.metadata.deletionTimestamp ?? "");
+    if (others.length === 0 && nowMs - closedMs < SURGE_MS)
+      this.accuse(`${pod.metadata.name} is evicted, though it asks to be moved without downtime`);
   }
 
   #podChanged(event: string, pod: Pod, before: Pod | undefined): void {
@@ -336,7 +376,8 @@ export class Witness {
       (move) => move.owner === owner && nowMs - move.atMs < HOUR,
     ).length;
     const pods = this.#owned.get(owner) ?? 1;
-    const most = MOVES_PER_POD_HOUR * pods * (1 + this.#options.restarts());
+    // A restart forgets nothing; one command's pods may be slow to leave.
+    const most = (MOVES_PER_POD_HOUR + 1) * pods;
     if (recent > most)
       this.accuse(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);
   }

@@ -58,7 +58,10 @@ export function nextAllowed(
   const now = stateAt(all, reason, nowMs);
   if (now === "broken") return { when: "broken" };
   if (now !== "closed") return { when: now === "open" ? "now" : "busy" };
-  const budgets = all.flatMap((one) => one.budgets);
+  const budgets = all.flatMap((one) => one.budgets.filter((budget) => isAbout(budget, reason)));
+  // A year of windows need not be looked through for what no window ends.
+  const lasting = budgets.filter(({ schedule, duration }) => (schedule ?? duration) === undefined);
+  if (allowedDisruptions(lasting, reason, 1, nowMs) === 0) return { when: "never" };
   let someMs: number | undefined;
   let atMs: number | undefined = nowMs;
   for (let count = 0; count < MOST_WINDOWS; count++) {
@@ -69,6 +72,10 @@ export function nextAllowed(
     if (state === "used up") someMs ??= atMs;
   }
   return someMs === undefined ? { when: "never" } : { when: "at", atMs: someMs };
+}
+
+function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
+  return reasons?.some((one) => one === reason) !== false;
 }
 
 /** `used up`: they allow some, but not more than are down already. */
