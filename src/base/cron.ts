@@ -82,8 +82,20 @@ function split(text: string): { readonly place?: string; readonly rest: string }
   return found === null ? { rest: text } : { place: found[1] as string, rest: found[2] as string };
 }
 
+/** Places that schedules name: few. */
+const zones = new Map<string, Zone | undefined>();
+const KNOWN_ZONES = 100;
+
 /** Undefined for a place that nobody knows. */
 function zoneOf(timeZone: string): Zone | undefined {
+  if (!zones.has(timeZone)) {
+    if (zones.size >= KNOWN_ZONES) zones.clear();
+    zones.set(timeZone, readZone(timeZone));
+  }
+  return zones.get(timeZone);
+}
+
+function readZone(timeZone: string): Zone | undefined {
   let format: Intl.DateTimeFormat;
   try {
     format = new Intl.DateTimeFormat("en-US", {
