@@ -21,20 +21,24 @@ import {
 } from "./schema.ts";
 
 export function nodeOverlayDefinition(): CustomResourceDefinition {
-  return definition(NODE_OVERLAY, [
-    {
-      name: "v1alpha1",
-      storage: true,
-      schema: kindSchema("Prices and resources laid over instance types.", spec(), status(), [
-        "spec",
-      ]),
-      columns: [
-        READY_COLUMN,
-        AGE_COLUMN,
-        { name: "Weight", type: "integer", jsonPath: ".spec.weight", priority: 1 },
-      ],
-    },
-  ]);
+  return definition(
+    NODE_OVERLAY,
+    [
+      {
+        name: "v1alpha1",
+        storage: true,
+        schema: kindSchema("Prices and resources laid over instance types.", spec(), status(), [
+          "spec",
+        ]),
+        columns: [
+          READY_COLUMN,
+          AGE_COLUMN,
+          { name: "Weight", type: "integer", jsonPath: ".spec.weight", priority: 1 },
+        ],
+      },
+    ],
+    { shortNames: ["overlays"] },
+  );
 }
 
 function spec(): JsonSchema {
