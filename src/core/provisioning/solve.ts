@@ -18,6 +18,7 @@ import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
+import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { bitIndices, type Marks } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
@@ -224,6 +225,10 @@ function* planned(
 }
 
 function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly UnschedulablePod[]> {
+  if (pods.length <= MOST_AT_ONCE) {
+    const keys = pods.map(({ pod }) => keyOf(pod));
+    return sortedByText(pods, keys, () => 0);
+  }
   const keyed = pods.map((one) => ({ one, key: keyOf(one.pod) }));
   const sorted = yield* sortInSteps(keyed, (a, b) => (a.key < b.key ? -1 : 1));
   return sorted.map(({ one }) => one);
