@@ -43,6 +43,14 @@ interface ResourceColumn {
   readonly rows: Bits;
 }
 
+/** The values that a requirement allows, numbered. */
+interface CountableValues {
+  /** By position of the type. */
+  readonly ofType: readonly (readonly number[])[];
+  /** By value: the question in which it was counted last. */
+  readonly seenIn: Float64Array;
+}
+
 /** Types in order: by what machines of them have of a resource, most first; by price, least first. */
 interface OrderedColumn {
   readonly order: readonly number[];
@@ -111,6 +119,8 @@ export class TypeTable {
   #resources: Map<string, ResourceColumn>;
   readonly #byRequirement = new Map<Requirement, Bits>();
   readonly #bySet: Bits[] = [];
+  readonly #countables = new Map<Requirement, CountableValues>();
+  #questions = 0;
   readonly #offered = new Map<SetId, Bits>();
   readonly #offeringPart = new Map<SetId, SetId>();
   readonly #prices = new Map<SetId, OrderedColumn>();
@@ -284,13 +294,35 @@ export class TypeTable {
    * Distinct values that the types in `bits` can have under a requirement: what minValues counts.
    */
   distinctValues(bits: Bits, requirement: Requirement): number {
-    const values = new Set<string>();
+    const { ofType, seenIn } = this.#countable(requirement);
+    const question = ++this.#questions;
+    let count = 0;
     for (const index of bitIndices(bits)) {
-      for (const value of (this.types[index] as InstanceType).labels[requirement.key] ?? []) {
-        if (allows(requirement, value)) values.add(value);
+      for (const value of ofType[index] as readonly number[]) {
+        if (seenIn[value] === question) continue;
+        seenIn[value] = question;
+        count++;
       }
     }
-    return values.size;
+    return count;
+  }
+
+  #countable(requirement: Requirement): CountableValues {
+    let countable = this.#countables.get(requirement);
+    if (countable === undefined) {
+      const numbers = new Map<string, number>();
+      const numberOf = (value: string) => {
+        const number = numbers.get(value) ?? numbers.size;
+        numbers.set(value, number);
+        return number;
+      };
+      const ofType = this.types.map(({ labels }) =>
+        (labels[requirement.key] ?? []).filter((value) => allows(requirement, value)).map(numberOf),
+      );
+      countable = { ofType, seenIn: new Float64Array(numbers.size) };
+      this.#countables.set(requirement, countable);
+    }
+    return countable;
   }
 
   /** Values of a label among the types in `bits`, as far as the requirement allows them. */
