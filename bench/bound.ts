@@ -25,7 +25,7 @@ interface Solution {
 type Highs = { solve(model: string, options?: Record<string, unknown>): Solution };
 
 /** How often the prices are bettered by what the proof found against them; sooner when little is left to win. */
-const ROUNDS = 40;
+const ROUNDS = 150;
 const CLOSE_ENOUGH = 0.001;
 /** Machines that are filled by proof in a round, those first that a relaxed filling has most worth for. */
 const FILLED_PER_ROUND = 10;
