@@ -13,15 +13,13 @@ export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const MAGIC = Buffer.from("k8s\0", "latin1");
 
 /** Throws for what is no such object. */
-export function unwrap({ bytes, at, end }: Fields): {
-  readonly kind: string;
-  readonly message: Fields;
-} {
+export function unwrap(object: Fields): { readonly kind: string; readonly message: Fields } {
+  const { bytes, at, end } = object;
   if (bytes.compare(MAGIC, 0, MAGIC.length, at, Math.min(at + MAGIC.length, end)) !== 0)
     throw new Error("an object that does not begin with its magic number");
-  const unknown = new Fields(bytes, at + MAGIC.length, end);
+  const unknown = object.part(at + MAGIC.length, end);
   let kind = "";
-  let message = new Fields(bytes, end, end);
+  let message = object.part(end, end);
   while (unknown.next()) {
     if (unknown.number === 1) kind = kindOf(unknown.inner());
     else if (unknown.number === 2) message = unknown.inner();

@@ -1,12 +1,9 @@
 /**
- * Walks the fields of one protobuf message without copying: where each begins and ends, so that whoever
- * walks decides what is worth reading. https://protobuf.dev/programming-guides/encoding
+ * Walks the fields of one message, and of those inside it, over one `BinaryReader`: where each begins and
+ * ends, so that whoever walks decides what is worth reading. Nothing is copied.
+ * https://protobuf.dev/programming-guides/encoding
  */
-
-const VARINT = 0;
-const FIXED64 = 1;
-const LENGTH_DELIMITED = 2;
-const FIXED32 = 5;
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 export class Fields {
   readonly bytes: Buffer;
@@ -17,46 +14,37 @@ export class Fields {
   number = 0;
   /** Where it begins, its number included. */
   begin = 0;
-  /** Its content, where it has a length: `bytes[from..to)`. `to` is where the next field begins. */
+  /** Its content, without its length: `bytes[from..to)`. `to` is where the next field begins. */
   from = 0;
   to = 0;
-  /** Its value, where it is a number. */
-  value = 0;
+  readonly #reader: BinaryReader;
 
-  constructor(bytes: Buffer, from = 0, to = bytes.length) {
+  constructor(bytes: Buffer, from = 0, to = bytes.length, reader = new BinaryReader(bytes)) {
     this.bytes = bytes;
     this.at = from;
     this.end = to;
+    this.#reader = reader;
   }
 
   /** False at the end. Throws for bytes that are no message. */
   next(): boolean {
     if (this.at >= this.end) return false;
+    const reader = this.#reader;
     this.begin = this.at;
-    const tag = this.#varint();
-    this.number = Math.floor(tag / 8);
-    this.from = this.at;
-    switch (tag % 8) {
-      case VARINT:
-        this.value = this.#varint();
-        break;
-      case LENGTH_DELIMITED: {
-        const length = this.#varint();
-        this.from = this.at;
-        this.at += length;
-        break;
-      }
-      case FIXED64:
-        this.at += 8;
-        break;
-      case FIXED32:
-        this.at += 4;
-        break;
-      default:
-        throw new Error(`byte ${this.begin}: wire type ${tag % 8} of field ${this.number}`);
+    reader.pos = this.at;
+    const [number, wireType] = reader.tag();
+    this.number = number;
+    if (wireType === WireType.LengthDelimited) {
+      const length = reader.uint32();
+      this.from = reader.pos;
+      this.to = this.from + length;
+    } else {
+      this.from = reader.pos;
+      reader.skip(wireType, number);
+      this.to = reader.pos;
     }
-    if (this.at > this.end) throw new Error(`field ${this.number} goes on past its message`);
-    this.to = this.at;
+    if (this.to > this.end) throw new Error(`field ${number} goes on past its message`);
+    this.at = this.to;
     return true;
   }
 
@@ -64,26 +52,19 @@ export class Fields {
     return this.bytes.toString("utf8", this.from, this.to);
   }
 
-  /** The fields of the message that this field holds. */
-  inner(): Fields {
-    return new Fields(this.bytes, this.from, this.to);
+  /** Of a varint: up to 64 bits, signed; whole beyond 2^53 only as far as a number can be. */
+  value(): number {
+    this.#reader.pos = this.from;
+    return Number(this.#reader.int64());
   }
 
-  /** Up to 64 bits, signed; whole beyond 2^53 only as far as a number can be. */
-  #varint(): number {
-    let low = 0;
-    let high = 0;
-    for (let shift = 0; shift < 70; shift += 7) {
-      const byte = this.bytes[this.at++];
-      if (byte === undefined) break;
-      const bits = byte & 0x7f;
-      if (shift < 28) low |= bits << shift;
-      else if (shift === 28) {
-        low |= (bits & 0x0f) << 28;
-        high = bits >> 4;
-      } else high |= bits << (shift - 32);
-      if (byte < 0x80) return high * 2 ** 32 + (low >>> 0);
-    }
-    throw new Error(`byte ${this.begin}: a number that does not end`);
+  /** The message that this field holds. */
+  inner(): Fields {
+    return this.part(this.from, this.to);
+  }
+
+  /** The message in these bytes of the same buffer. */
+  part(from: number, to: number): Fields {
+    return new Fields(this.bytes, from, to, this.#reader);
   }
 }

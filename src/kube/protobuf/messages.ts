@@ -131,9 +131,9 @@ function readValue(type: string, fields: Fields): unknown {
     case "string":
       return fields.text();
     case "int":
-      return fields.value;
+      return fields.value();
     case "bool":
-      return fields.value !== 0;
+      return fields.value() !== 0;
     case "Time":
       return readTime(fields.inner());
     case "Quantity": {
@@ -147,7 +147,7 @@ function readValue(type: string, fields: Fields): unknown {
 
 /** Seconds since 1970; a time without any is none. */
 export function readTime(fields: Fields): string | undefined {
-  while (fields.next()) if (fields.number === 1) return timeText(fields.value);
+  while (fields.next()) if (fields.number === 1) return timeText(fields.value());
   return undefined;
 }
 

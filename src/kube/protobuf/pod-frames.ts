@@ -57,7 +57,7 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields) => Pod {
     let metadata: Fields | undefined;
     let spec: Fields | undefined;
     let status: Fields | undefined;
-    const { at, end, bytes } = message;
+    const { at, end } = message;
     while (message.next()) {
       if (message.number === 1) metadata = message.inner();
       else if (message.number === 2) spec = message.inner();
@@ -66,7 +66,7 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields) => Pod {
     let projected: Pod | undefined;
     // Read only when a part is new.
     const whole = (): Pod => {
-      projected ??= project(readWhole(new Fields(bytes, at, end)));
+      projected ??= project(readWhole(message.part(at, end)));
       return projected;
     };
     const ownStatus = status === undefined ? undefined : readStatus(status, statuses, whole);
@@ -127,10 +127,10 @@ function readMetadata(
     if (number === 1) own["name"] = fields.text();
     else if (number === 5) setUnless(own, "uid", fields.text(), "");
     else if (number === 6) own["resourceVersion"] = fields.text();
-    else if (number === 7) setUnless(own, "generation", fields.value, 0);
+    else if (number === 7) setUnless(own, "generation", fields.value(), 0);
     else if (number === 8) setUnless(own, "creationTimestamp", readTime(fields.inner()), undefined);
     else if (number === 9) setUnless(own, "deletionTimestamp", readTime(fields.inner()), undefined);
-    else if (number === 10) own["deletionGracePeriodSeconds"] = fields.value;
+    else if (number === 10) own["deletionGracePeriodSeconds"] = fields.value();
     else if (number === ANNOTATIONS) annotated.add(fields, fields.begin);
     else if (number !== MANAGED_FIELDS) key.add(fields, fields.begin);
   }
