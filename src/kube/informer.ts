@@ -18,6 +18,8 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   readonly #partial: boolean;
   #synced = false;
   #newestSeen = 0;
+  /** Sorted; outlives what only changes. */
+  #keys: readonly string[] | undefined;
   #list: readonly T[] | undefined;
 
   constructor(kind: Kind<T>, options: MirrorOptions<T>) {
@@ -42,7 +44,8 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   }
 
   list(): readonly T[] {
-    this.#list ??= [...this.#objects.keys()].sort().map((key) => this.#objects.get(key) as T);
+    this.#keys ??= [...this.#objects.keys()].sort();
+    this.#list ??= this.#keys.map((key) => this.#objects.get(key) as T);
     return this.#list;
   }
 
@@ -93,6 +96,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     }
     const object = projected === true ? incoming : deepFreeze(this.#project(incoming));
     this.#objects.set(key, object);
+    if (before === undefined) this.#keys = undefined;
     this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, object);
     const event = before === undefined ? "added" : "updated";
@@ -104,6 +108,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     if (before === undefined) return;
     if (uid !== undefined && before.metadata.uid !== uid) return;
     this.#objects.delete(key);
+    this.#keys = undefined;
     this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, undefined);
     for (const handler of this.#handlers) handler("removed", before, before);
