@@ -3,7 +3,7 @@
  * what it costs, and what moving its pods costs. upstream: pkg/controllers/disruption/types.go
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
-import { doNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { doNotDisrupt } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -20,7 +20,7 @@ import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { pdbBlock } from "../../apis/policy/pdb.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
-import type { NodeView } from "../state/node-view.ts";
+import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 
 /** `graceful` methods respect what guards pods; `eventual` ones may pass it by a grace period. */
 export type DisruptionClass = "graceful" | "eventual";
@@ -223,7 +223,7 @@ const factsByView = new WeakMap<NodeView, PodFacts>();
 function podFacts(node: NodeView): PodFacts {
   const known = factsByView.get(node);
   if (known !== undefined) return known;
-  const reschedulable = node.pods.filter(isReschedulable);
+  const reschedulable = reschedulablePods(node);
   const facts: PodFacts = {
     reschedulable,
     cost: reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),

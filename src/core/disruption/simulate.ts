@@ -150,7 +150,12 @@ function* simulate(
   { packed, ...terms }: Supposing,
 ): Steps<Omit<Simulation, "unsettled">> {
   const names = candidates.map(({ node }) => node.name);
-  const moving = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
+  const [first, ...others] = candidates;
+  // Of one node the very list that it is known by.
+  const moving =
+    first !== undefined && others.length === 0
+      ? first.reschedulablePods
+      : candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   const opening: WorthTrying | undefined =
     packed === undefined
       ? undefined

@@ -10,6 +10,7 @@ import { assert } from "../../base/assert.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { ExistingNode } from "./existing-node.ts";
 import type { PodClass } from "./pod-class.ts";
+import type { UnschedulablePod } from "./result.ts";
 import { heldTerms } from "./solve.ts";
 import type { Topology } from "./topology.ts";
 import { eligible, type TopologyGroup } from "./topology-group.ts";
@@ -23,8 +24,16 @@ export interface Host {
   readonly counted: readonly TopologyGroup[];
   /** Of a target: domains that would not be there without nodes like it. */
   readonly stands: readonly Stand[];
-  /** Of its view's pods, one by one, as far as somebody has asked. */
-  readonly classes: (PodClass | undefined)[];
+  /** What it would leave behind; undefined: nobody has asked yet. */
+  left: Left | undefined;
+}
+
+/** A node's pods that would need another: in the order in which they look for it, with their classes. */
+export interface Left {
+  readonly pods: readonly Pod[];
+  readonly classes: readonly PodClass[];
+  /** Those that planning does not look at. */
+  readonly refused: readonly UnschedulablePod[];
 }
 
 interface Stand {
@@ -80,7 +89,7 @@ export class Census {
   }
 
   /** `staying`: those of its pods that are counted, see {@link stayingPods}. */
-  add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[]): void {
+  add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[]): Host {
     const stands = isTarget ? this.#standsOf(place) : NOTHING;
     if (isTarget) {
       for (const { group, domain } of stands) {
@@ -97,8 +106,10 @@ export class Census {
         if (!group.inverse) counted.push(group);
     }
     for (const group of counted) this.#topology.count(group, place);
-    this.#hosts.set(place.view.name, { place, isTarget, counted, stands, classes: [] });
+    const host = { place, isTarget, counted, stands, left: undefined };
+    this.#hosts.set(place.view.name, host);
     this.#perHostname.set(place.hostname, (this.#perHostname.get(place.hostname) ?? 0) + 1);
+    return host;
   }
 
   remove(name: string): void {

@@ -3,7 +3,7 @@
  * name, and what the cheapest of them costs.
  */
 import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import { addResources } from "../../apis/resources.ts";
+import { addResources, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
@@ -39,7 +39,10 @@ export interface Kind {
   readonly choices: Map<string, Choice>;
 }
 
-type Choice = Pick<PlannedClaim, "instanceTypes" | "cheapest">;
+interface Choice {
+  readonly chosen: Pick<PlannedClaim, "instanceTypes" | "cheapest">;
+  readonly daemonRequests: Resources;
+}
 
 const CLAIMS_PER_STEP = 64;
 
@@ -80,12 +83,12 @@ export function* planClaimsInSteps(
     return {
       pool: template.pool,
       requirements: kind.specs,
-      ...choice,
+      ...choice.chosen,
       pods: claim.pods,
       requests:
         template.daemons.length === 0
           ? claim.requests
-          : addResources(claim.requests, leastDaemonRequests(template, claim.types)),
+          : addResources(claim.requests, choice.daemonRequests),
       minValuesRelaxed: claim.minValuesRelaxed,
     };
   });
@@ -118,8 +121,11 @@ function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
   assert(cheapest !== undefined, "a planned node has a type that can be launched");
   const { zone, capacityType, priceMicroUsd } = cheapest.offering;
   return {
-    instanceTypes: chosen(candidates, kind.requirements, most),
-    cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },
+    chosen: {
+      instanceTypes: chosen(candidates, kind.requirements, most),
+      cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },
+    },
+    daemonRequests: leastDaemonRequests(claim.template, claim.types),
   };
 }
 

@@ -2,7 +2,6 @@
  * The classes of a batch as questions use them, one after the other: what one question tried, the next has
  * forgotten. Only what holds in every question is kept: nodes as they are that refuse a class.
  */
-import type { Pod } from "../../apis/core/pod.ts";
 import type { ExistingNode } from "./existing-node.ts";
 import { forgetTries, type PodClass, type PodClasses, untried, type Variant } from "./pod-class.ts";
 import { Rooms } from "./rooms.ts";
@@ -16,7 +15,6 @@ interface Tried extends PodClass {
 
 export class Trying {
   readonly #classes: PodClasses;
-  readonly #classOf: (pod: Pod) => PodClass;
   readonly #rooms: Rooms;
   readonly #tried = new Map<PodClass, Tried>();
   /** Those that this question is about. */
@@ -24,18 +22,12 @@ export class Trying {
   /** Indices of nodes that are not as they were, oldest first: a class is told when it is used again. */
   readonly #changes: number[] = [];
 
-  constructor(
-    classes: PodClasses,
-    classOf: (pod: Pod) => PodClass,
-    nodes: readonly ExistingNode[],
-  ) {
+  constructor(classes: PodClasses, nodes: readonly ExistingNode[]) {
     this.#classes = classes;
-    this.#classOf = classOf;
     this.#rooms = new Rooms(nodes);
   }
 
-  of(pod: Pod): PodClass {
-    const original = this.#classOf(pod);
+  of(original: PodClass): PodClass {
     let tried = this.#tried.get(original);
     if (tried === undefined) {
       const knows = this.#changes.length;

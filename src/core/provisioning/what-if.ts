@@ -9,26 +9,25 @@
  * Kept together: every change to the picture stands beside what takes it back.
  */
 import type { Pod } from "../../apis/core/pod.ts";
-import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { perTemplate } from "../../apis/core/pod-template.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { intersectionOf, Marks } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
-import type { NodeView } from "../state/node-view.ts";
+import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { seenSlots } from "./attach-slots.ts";
-import { Census, type Host, stayingPods } from "./census.ts";
+import { Census, type Host, type Left, stayingPods } from "./census.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { type Daemon, ExistingNode, inTargetOrder, merged, toDaemon } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { changedNodes, isOfOneKind } from "./picture-changes.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
-import type { PodClass, Variant } from "./pod-class.ts";
+import type { Draft, PodClass, Variant } from "./pod-class.ts";
 import { creditLimits, resetLimits } from "./pool-template.ts";
 import { PriceFloor } from "./price-floor.ts";
 import { inOrder, Queue, type QueuedPod } from "./queue.ts";
@@ -55,6 +54,7 @@ const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
 /** Without volumes nobody asks for a pod's name. */
 const NAMELESS: Pod["metadata"] = { name: "" };
+const NOBODY: readonly never[] = [];
 const GAVE_UP: Without = { newClaims: [], existing: [], unschedulable: [], gaveUp: true };
 
 /** A node that might go, and its pods that would need a place. */
@@ -96,6 +96,12 @@ interface Supposed {
 interface Mark {
   readonly undo: number;
   readonly changes: number;
+}
+
+/** Who looks for a place, in order, and who does not. */
+interface Seeking {
+  readonly queued: readonly QueuedPod[];
+  readonly refused: readonly UnschedulablePod[];
 }
 
 /** A waiting pod's room. */
@@ -152,18 +158,19 @@ export class WhatIf {
     const waiting = pods.filter((pod) => this.#refusal(pod) === undefined);
     this.#announce(waiting);
     yield;
-    yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
-      this.#announce(movable(view));
+    const drafts = yield* mapInSteps(nodes, NODES_PER_STEP, (view) => {
       this.#census.expect(stayingPods(view, batch));
+      return movable(view).map((pod) => this.#base.classes.announce(pod));
     });
     this.#mostWishes = 2 * this.#base.classes.size + 1_000;
     this.#census.open();
     const daemons = this.#daemons();
     const targets: ExistingNode[] = [];
-    yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
+    yield* eachInSteps(nodes, NODES_PER_STEP, (view, index) => {
       const place = new ExistingNode(view, view.deleting ? [] : daemons);
       if (!view.deleting) targets.push(place);
-      this.#census.add(place, !view.deleting, stayingPods(view, batch));
+      const host = this.#census.add(place, !view.deleting, stayingPods(view, batch));
+      if (isMovable(view)) host.left = this.#leftOf(view, drafts[index]);
     });
     this.#nodes = yield* inTargetOrder(targets);
     this.#trying = this.#newTrying();
@@ -222,21 +229,13 @@ export class WhatIf {
     terms: Terms,
   ): Steps<Without> {
     const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
-    const displaced = hosts.flatMap(({ place: { pods } }) => pods);
-    const pods = [...moving, ...displaced];
-    const refused: UnschedulablePod[] = [];
-    const fine = pods.filter((pod) => {
-      const reason = this.#refusal(pod);
-      if (reason !== undefined) refused.push({ pod, message: reason, pools: [], ignored: true });
-      return reason === undefined;
-    });
+    const { queued: items, refused } = this.#queued(hosts, moving);
     const { belowMicroUsd } = terms;
     const supposed = this.#begin(this.#base.templates, terms.closed);
     try {
       this.#remove(supposed, hosts);
       if (belowMicroUsd !== undefined) this.#onlyBelow(supposed, belowMicroUsd);
       const { pass, touched } = supposed;
-      const items = this.#inOrder(fine);
       const rest = terms.opening === undefined ? items : yield* terms.opening(pass, items);
       if (rest === undefined) return GAVE_UP;
       const failed = run(pass, new Queue(rest));
@@ -290,12 +289,11 @@ export class WhatIf {
         const host = this.#census.host(one.nodeName);
         if (host === undefined || supposed.touched.has(host.place)) return false;
         const before = this.#mark(supposed);
-        const pods = [...one.pods, ...host.place.pods];
-        const refused = pods.some((pod) => this.#refusal(pod) !== undefined);
-        if (!refused) {
+        const { queued, refused } = this.#queued([host], one.pods);
+        if (refused.length === 0) {
           supposed.fresh.length = 0;
           this.#remove(supposed, [host]);
-          const failed = run(supposed.pass, this.#queue(pods));
+          const failed = run(supposed.pass, new Queue(queued));
           const taken = supposed.fresh.every(({ view }) => isThere(view));
           if (failed.length === 0 && taken && mayGo(one)) return true;
         }
@@ -307,16 +305,55 @@ export class WhatIf {
     }
   }
 
-  #queue(pods: readonly Pod[]): Queue {
-    return new Queue(this.#inOrder(pods));
+  /** In order: these pods of the hosts, and those that are supposed to be there. */
+  #queued(hosts: readonly Host[], moving: readonly Pod[]): Seeking {
+    const [host, ...others] = hosts;
+    const isOne = others.length === 0 && host?.place.pods.length === 0;
+    // Asked of each node in each sweep: its pods are put in order once.
+    if (isOne && moving === reschedulablePods(host.place.view)) {
+      host.left ??= this.#leftOf(host.place.view);
+      const { pods, classes, refused } = host.left;
+      const of = (podClass: PodClass) => this.#trying.of(podClass);
+      const queued = pods.map((pod, at) => ({ pod, podClass: of(classes[at] as PodClass) }));
+      return { queued, refused };
+    }
+    const { fine, refused } = this.#sortOut([
+      ...moving,
+      ...hosts.flatMap(({ place: { pods } }) => pods),
+    ]);
+    return { queued: this.#inOrder(fine), refused };
+  }
+
+  #sortOut(pods: readonly Pod[]): { readonly fine: readonly Pod[]; refused: UnschedulablePod[] } {
+    const refused: UnschedulablePod[] = [];
+    const fine = pods.filter((pod) => {
+      const reason = this.#refusal(pod);
+      if (reason !== undefined) refused.push({ pod, message: reason, pools: [], ignored: true });
+      return reason === undefined;
+    });
+    return { fine, refused };
   }
 
   #inOrder(pods: readonly Pod[]): readonly QueuedPod[] {
-    return inOrder(pods.map((pod) => ({ pod, podClass: this.#trying.of(pod) })));
+    return inOrder(pods.map((pod) => ({ pod, podClass: this.#trying.of(this.#classOf(pod)) })));
   }
 
   #newTrying(): Trying {
-    return new Trying(this.#base.classes, (pod) => this.#classOf(pod), this.#nodes);
+    return new Trying(this.#base.classes, this.#nodes);
+  }
+
+  /** `drafts`: of all its pods that may have to leave, where they are known. */
+  #leftOf(view: NodeView, drafts?: readonly Draft[]): Left {
+    const movable = reschedulablePods(view);
+    const { fine, refused } = this.#sortOut(movable);
+    const sorted = inOrder(
+      fine.map((pod) => ({ pod, podClass: this.#findClass(pod, drafts?.[movable.indexOf(pod)]) })),
+    );
+    return {
+      pods: sorted.map(({ pod }) => pod),
+      classes: sorted.map(({ podClass }) => podClass),
+      refused: refused.length === 0 ? NOBODY : refused,
+    };
   }
 
   #refusal(pod: Pod): string | undefined {
@@ -402,7 +439,7 @@ export class WhatIf {
   *#house(waiting: readonly Pod[]): Steps<void> {
     if (waiting.length === 0) return;
     const supposed = this.#begin(this.#base.templates);
-    yield* runInSteps(supposed.pass, this.#queue(waiting));
+    yield* runInSteps(supposed.pass, new Queue(this.#inOrder(waiting)));
     const housed = placedOn(supposed.touched);
     this.#end(supposed);
     const { topology } = this.#base.context;
@@ -425,16 +462,14 @@ export class WhatIf {
 
   #classOf(pod: Pod): PodClass {
     const host = this.#census.host(pod.spec.nodeName ?? "");
-    const at = host?.place.view.pods.indexOf(pod) ?? -1;
-    if (host === undefined || at < 0) return this.#findClass(pod);
-    host.classes[at] ??= this.#findClass(pod);
-    return host.classes[at];
+    const at = host?.left?.pods.indexOf(pod) ?? -1;
+    return host?.left?.classes[at] ?? this.#findClass(pod);
   }
 
-  #findClass(pod: Pod): PodClass {
+  #findClass(pod: Pod, announced?: Draft): PodClass {
     const { classes, context } = this.#base;
     const known = context.topology.groups.length;
-    const draft = classes.announce(pod);
+    const draft = announced ?? classes.announce(pod);
     const isNew = context.topology.groups.length > known;
     assert(!isNew, "only pods that wait, or run on nodes of ours, are asked about");
     return classes.classOf(pod, draft);
@@ -536,9 +571,13 @@ export class WhatIf {
   }
 }
 
+function isMovable({ managed, deleting }: NodeView): boolean {
+  return managed && !deleting;
+}
+
 /** Pods that may have to leave the node. */
-function movable({ managed, deleting, pods }: NodeView): readonly Pod[] {
-  return managed && !deleting ? pods.filter(isReschedulable) : [];
+function movable(view: NodeView): readonly Pod[] {
+  return isMovable(view) ? reschedulablePods(view) : NOBODY;
 }
 
 /** A node of ours that is not ready may never be: nothing is taken down on its account. */

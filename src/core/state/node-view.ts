@@ -2,7 +2,7 @@
 
 import type { Node, Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
-import { isOwnedByDaemonSet } from "../../apis/core/pod-predicates.ts";
+import { isOwnedByDaemonSet, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { isSameTaint } from "../../apis/core/tolerations.ts";
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
@@ -61,6 +61,19 @@ export interface NodeFacts {
   /** A command will remove it. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
+}
+
+/** Views never change: a sweep asks of each node, and again when it comes round. */
+const reschedulable = new WeakMap<NodeView, readonly Pod[]>();
+
+/** Pods that would need a place elsewhere if the node went. The same list each time. */
+export function reschedulablePods(view: NodeView): readonly Pod[] {
+  let pods = reschedulable.get(view);
+  if (pods === undefined) {
+    pods = view.pods.filter(isReschedulable);
+    reschedulable.set(view, pods);
+  }
+  return pods;
 }
 
 /** Joins a Node and its claim. upstream: pkg/controllers/state/statenode.go */
