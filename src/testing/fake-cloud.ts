@@ -133,6 +133,7 @@ export function fakeCloud(clock: Clock): FakeCloud {
       return found;
     },
     list: async () => [...instances.values()],
+    labelsOfRunning: async () => ({}),
     getInstanceTypes: async (pool) => cloud.instanceTypes(pool),
     isDrifted: async () => undefined,
   };

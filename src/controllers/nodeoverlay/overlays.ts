@@ -63,6 +63,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
     delete: (claim) => cloud.delete(claim),
     get: (providerId) => cloud.get(providerId),
     list: () => cloud.list(),
+    labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isDrifted: (claim) => cloud.isDrifted(claim),
     // What the cloud has to say comes first: its own errors are not hidden.
     getInstanceTypes: async (pool) => overlays.lay(pool.id, await cloud.getInstanceTypes(pool)),

@@ -47,9 +47,9 @@ export interface CloudProvider {
   getInstanceTypes(pool: Pool): Promise<readonly InstanceType[]>;
   /**
    * Labels of the claim that only the running instance tells; asked before its node is registered, so that pods
-   * find them there. Undefined: not known yet, the registration waits. Absent: there are none.
+   * find them there. Undefined: not known yet, the registration waits.
    */
-  labelsOfRunning?(claim: NodeClaim): Promise<Readonly<Record<string, string>> | undefined>;
+  labelsOfRunning(claim: NodeClaim): Promise<Readonly<Record<string, string>> | undefined>;
   /** The provider's drift reason (`AMIDrift`, …), or undefined. */
   isDrifted(claim: NodeClaim): Promise<string | undefined>;
   readonly repairPolicies: readonly RepairPolicy[];

@@ -134,6 +134,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
         .filter((node) => node.spec?.providerID?.startsWith(PROVIDER_ID_PREFIX))
         .map(claimOf),
     getInstanceTypes: async () => kwokInstanceTypes(),
+    labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
   };
 }

@@ -6,6 +6,8 @@ import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts
 import type { KubeObject } from "../../../apis/meta.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
+import { meteredCloud } from "../../metered-cloud.ts";
+import { Overlays, overlaidCloud } from "../../nodeoverlay/overlays.ts";
 import { createRegistrationTracker } from "../../registration-tracker.ts";
 import { lifecycle } from "./controller.ts";
 
@@ -82,7 +84,10 @@ describe("the life of a claim", () => {
     const key = "karpenter.k8s.aws/placement-group-partition";
     let labels: object | undefined;
     Object.assign(world.cloud, { labelsOfRunning: async () => labels });
-    await world.run(lifecycle(world, createRegistrationTracker()));
+    // Asked as the product asks: through all that is laid over a cloud.
+    const overlaid = { ...world, cloud: overlaidCloud(world.cloud, new Overlays()) };
+    const cloud = meteredCloud(overlaid, "nodeclaim.lifecycle", new Map());
+    await world.run(lifecycle({ ...world, cloud }, createRegistrationTracker()));
     await world.api.create(NODE_CLAIM, CLAIM);
     await world.clock.settle();
     await world.join(claimOf(world));

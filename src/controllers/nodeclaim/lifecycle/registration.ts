@@ -76,10 +76,10 @@ async function withLabelsOfRunning(
   { cloud, clock }: World,
   claim: NodeClaim,
 ): Promise<StepResult | { readonly claim: NodeClaim }> {
-  if (cloud.labelsOfRunning === undefined) return { claim };
   try {
     const labels = await cloud.labelsOfRunning(claim);
     if (labels !== undefined) {
+      if (Object.keys(labels).length === 0) return { claim };
       const { metadata } = claim;
       return {
         claim: { ...claim, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } },
