@@ -22,7 +22,7 @@ const MARGIN = 1e-6;
 /** How far a search for one bin goes. */
 const SEARCH_STEPS = 1_000;
 /** So many rounds that together save less than this share are the last. */
-const ROUNDS = 6;
+const ROUNDS = 20;
 const LEAST_GAIN = 0.0005;
 /** Columns let in per round of pricing. */
 const PER_ROUND = 40;
