@@ -91,7 +91,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     const known = prepared.get(simulator);
     if (known?.input === input) return known.whatIf;
     prepared.delete(simulator);
-    const goesOn = known?.whatIf.follow(input) === true;
+    const goesOn = known !== undefined && (yield* known.whatIf.followInSteps(input));
     const one = goesOn ? known.whatIf : yield* WhatIf.inSteps(input);
     prepared.set(simulator, { whatIf: one, input });
     return one;

@@ -5,6 +5,7 @@
  * get a new node which then refuses them.
  */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { type Bits, intersectionOf, noBits, setBit } from "../scheduling/bits.ts";
 import type { VolumeIndex, VolumeUsage } from "../scheduling/volumes.ts";
@@ -15,17 +16,27 @@ const PREFIX = "attachable-volumes-csi-";
 /** Type → driver → slots, the least that any machine of the type was seen with. */
 export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
+const NODES_PER_STEP = 4_096;
+
 export function seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): SeenSlots {
+  return atOnce(seenSlotsInSteps(nodes, volumes));
+}
+
+/** As {@link seenSlots}. */
+export function* seenSlotsInSteps(
+  nodes: readonly NodeView[],
+  volumes: VolumeIndex,
+): Steps<SeenSlots> {
   const seen = new Map<string, Map<string, number>>();
-  for (const { name, labels } of nodes) {
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ name, labels }) => {
     const type = labels[INSTANCE_TYPE_LABEL_KEY];
-    if (type === undefined) continue;
+    if (type === undefined) return;
     for (const [driver, count] of volumes.limits(name)) {
       const ofType = seen.get(type) ?? new Map<string, number>();
       seen.set(type, ofType);
       ofType.set(driver, Math.min(count, ofType.get(driver) ?? count));
     }
-  }
+  });
   return seen;
 }
 

@@ -7,30 +7,58 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { claimName } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { hasDynamicResources } from "./eligibility.ts";
 import type { SchedulingInput, VolumeFacts } from "./scheduling-input.ts";
 
+/** Looked up, no more. */
+const NODES_PER_STEP = 4_096;
+
 /**
  * Nodes that are new or others than before, those with pods that no longer or only now wait, and those whose
  * pods' volumes are others.
  */
-export function changedNodes(
+export function* changedNodes(
   before: SchedulingInput,
   now: SchedulingInput,
   batch: ReadonlySet<string>,
-): readonly NodeView[] {
-  const known = new Set(before.nodes);
+): Steps<readonly NodeView[]> {
+  const known = yield* setInSteps(before.nodes);
   const claims = changedClaims(before.volumes, now.volumes);
   const batchBefore = new Set(before.pods.map(keyOf));
   const moved = new Set<string | undefined>();
   for (const pod of before.pods) if (!batch.has(keyOf(pod))) moved.add(pod.spec.nodeName);
   for (const pod of now.pods) if (!batchBefore.has(keyOf(pod))) moved.add(pod.spec.nodeName);
-  return now.nodes.filter(
-    (view) =>
-      !known.has(view) || moved.has(view.name) || (claims.size > 0 && mountsOne(view, claims)),
-  );
+  yield;
+  const isChanged = (view: NodeView) =>
+    !known.has(view) || moved.has(view.name) || (claims.size > 0 && mountsOne(view, claims));
+  const changed: NodeView[] = [];
+  yield* eachInSteps(now.nodes, NODES_PER_STEP, (view) => {
+    if (isChanged(view)) changed.push(view);
+  });
+  return changed;
+}
+
+/** Those of the nodes before that are not among these any more. */
+export function* goneNodes(
+  before: SchedulingInput,
+  now: SchedulingInput,
+): Steps<readonly NodeView[]> {
+  const gone: NodeView[] = [];
+  if (before.nodes === now.nodes) return gone;
+  const there = yield* setInSteps(now.nodes);
+  yield* eachInSteps(before.nodes, NODES_PER_STEP, (view) => {
+    if (!there.has(view)) gone.push(view);
+  });
+  return gone;
+}
+
+function* setInSteps<T>(items: readonly T[]): Steps<ReadonlySet<T>> {
+  const set = new Set<T>();
+  yield* eachInSteps(items, NODES_PER_STEP, (item) => set.add(item));
+  return set;
 }
 
 /** Keys of claims that are others than before, or whose volumes are. */

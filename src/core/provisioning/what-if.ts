@@ -19,13 +19,13 @@ import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts
 import { intersectionOf, Marks } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
-import { seenSlots } from "./attach-slots.ts";
+import { seenSlotsInSteps } from "./attach-slots.ts";
 import { Census, type Host, type Left, stayingPods } from "./census.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { type Daemon, ExistingNode, inTargetOrder, merged, toDaemon } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
-import { changedNodes, isOfOneKind } from "./picture-changes.ts";
+import { changedNodes, goneNodes, isOfOneKind } from "./picture-changes.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
 import type { Draft, PodClass, Variant } from "./pod-class.ts";
 import { creditLimits, resetLimits } from "./pool-template.ts";
@@ -152,7 +152,7 @@ export class WhatIf {
   }
 
   *#takeIn({ nodes, pods }: SchedulingInput): Steps<void> {
-    const seen = seenSlots(nodes, this.#volumes);
+    const seen = yield* seenSlotsInSteps(nodes, this.#volumes);
     for (const template of this.#base.templates) template.slots.see(seen);
     const batch = new Set(pods.map(keyOf));
     const waiting = pods.filter((pod) => this.#refusal(pod) === undefined);
@@ -187,6 +187,11 @@ export class WhatIf {
    * False: too much has changed, and this one is good for nothing any more; make a new one.
    */
   follow(input: SchedulingInput): boolean {
+    return atOnce(this.followInSteps(input));
+  }
+
+  /** As {@link follow}. Nothing may be asked before it is done. */
+  *followInSteps(input: SchedulingInput): Steps<boolean> {
     if (this.#base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input))
       return false;
     const before = this.#input;
@@ -194,12 +199,14 @@ export class WhatIf {
     const { context, templates } = this.#base;
     const known = context.topology.groups.length;
     const batch = new Set(input.pods.map(keyOf));
-    const changed = changedNodes(before, input, batch);
-    const left = this.#leave(before, input, changed);
+    const changed = yield* changedNodes(before, input, batch);
+    const names = new Set(changed.map(({ name }) => name));
+    for (const { name } of yield* goneNodes(before, input)) names.add(name);
+    const left = yield* this.#leave([...names]);
     if (left === undefined) return false;
     this.#input = input;
     this.#volumes.see(input.volumes);
-    const seen = seenSlots(input.nodes, this.#volumes);
+    const seen = yield* seenSlotsInSteps(input.nodes, this.#volumes);
     const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
     for (const template of templates) {
       resetLimits(template, usage.get(template.pool.id) ?? NO_RESOURCES);
@@ -207,11 +214,11 @@ export class WhatIf {
     }
     const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
     this.#announce(waiting);
-    for (const view of changed) this.#announce(movable(view));
-    this.#come(changed, left, batch);
+    yield* eachInSteps(changed, NODES_PER_STEP, (view) => this.#announce(movable(view)));
+    yield* this.#come(changed, left, batch);
     // A rule that nobody had before: it would have to be asked about everybody.
     if (context.topology.groups.length > known) return false;
-    atOnce(this.#house(waiting));
+    yield* this.#house(waiting);
     return true;
   }
 
@@ -371,14 +378,10 @@ export class WhatIf {
   }
 
   /**
-   * Takes back what the picture before knew of nodes that have changed; says where those stood. Undefined:
-   * not to be had, for two nodes have one host name.
+   * Takes back what the picture before knew of these nodes; says where those stood. Undefined: not to be
+   * had, for two nodes have one host name.
    */
-  #leave(
-    before: SchedulingInput,
-    now: SchedulingInput,
-    changed: readonly NodeView[],
-  ): ReadonlyMap<string, ExistingNode> | undefined {
+  *#leave(names: readonly string[]): Steps<ReadonlyMap<string, ExistingNode> | undefined> {
     for (const { place, groups, takeBack } of this.#housed) {
       takeBack();
       place.settle();
@@ -386,13 +389,9 @@ export class WhatIf {
       this.#trying.roomAgain(place);
     }
     this.#housed = [];
-    const names = new Set(changed.map(({ name }) => name));
-    if (before.nodes !== now.nodes) {
-      const there = new Set(now.nodes);
-      for (const view of before.nodes) if (!there.has(view)) names.add(view.name);
-    }
     const left = new Map<string, ExistingNode>();
-    for (const name of names) {
+    for (const [index, name] of names.entries()) {
+      if (index % NODES_PER_STEP === 0) yield;
       const host = this.#census.host(name);
       if (host === undefined) continue;
       if (this.#census.sharesItsHost(host.place)) return undefined;
@@ -405,19 +404,19 @@ export class WhatIf {
   }
 
   /** Counts what has changed. Who can take the place of its former self does; else all are put in order. */
-  #come(
+  *#come(
     changed: readonly NodeView[],
     left: ReadonlyMap<string, ExistingNode>,
     batch: ReadonlySet<string>,
-  ): void {
+  ): Steps<void> {
     const daemons = this.#daemons();
     const nodes = [...this.#nodes];
     const fresh: ExistingNode[] = [];
-    for (const view of changed) {
+    yield* eachInSteps(changed, NODES_PER_STEP, (view) => {
       const former = left.get(view.name);
       const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.index);
       this.#census.add(place, !view.deleting, stayingPods(view, batch));
-      if (view.deleting) continue;
+      if (view.deleting) return;
       const isAlike = former?.view.initialized === view.initialized;
       if (isAlike && !this.#census.sharesItsHost(place)) {
         nodes[place.index] = place;
@@ -425,7 +424,7 @@ export class WhatIf {
       } else {
         fresh.push(place);
       }
-    }
+    });
     this.#nodes = nodes;
     if (fresh.length === 0) return;
     this.#nodes = merged(
