@@ -31,11 +31,12 @@ ${tableOf(webhookRights())}
 }
 
 function tableOf(rights: readonly Right[]): string {
-  const rows = rights.map(({ group, resources, verbs, names, where, why }) => {
+  const rows = rights.map(({ group, resources, verbs, names, where, surges, why }) => {
     const what = resources.map((one) => `${one}${group === "" ? "" : `.${group}`}`).join(", ");
     const only = names === undefined ? "" : ` named ${names.join(", ")}`;
     const place = where === "cluster" ? "" : ` (${where})`;
-    return `| ${what}${only}${place} | ${verbs.join(", ")} | ${why} |`;
+    const condition = surges === true ? "; not with `--surge-timeout 0`" : "";
+    return `| ${what}${only}${place} | ${verbs.join(", ")} | ${why}${condition} |`;
   });
   return ["| on | may | why |", "|---|---|---|", ...rows].join("\n");
 }

@@ -98,7 +98,9 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
   const deps: Omit<OperatorDeps, "random"> = {
     clock,
-    transport: (options.connectKube ?? withRights(options.provider))(sandbox),
+    transport: (options.connectKube ?? withRights(options.provider, settings.surgeTimeout > 0))(
+      sandbox,
+    ),
     log,
     options: settings,
     createProvider: (doors) =>
@@ -129,8 +131,8 @@ export async function openBox(options: BoxOptions): Promise<Box> {
 }
 
 /** As the ServiceAccount that the chart makes: what its roles do not say is refused. */
-function withRights(provider: "aws" | "kwok"): (sandbox: Sandbox) => Transport {
-  const rights = rightsOf(provider);
+function withRights(provider: "aws" | "kwok", surges: boolean): (sandbox: Sandbox) => Transport {
+  const rights = rightsOf(provider, surges);
   return ({ transport }) => underRights(transport, rights, KARPENTER_NAMESPACE);
 }
 

@@ -36,6 +36,8 @@ export interface Right {
   readonly where: "cluster" | "own namespace" | "kube-system";
   /** Only this provider needs it. */
   readonly provider?: ProviderName;
+  /** Only with `--surge-timeout` above 0. */
+  readonly surges?: boolean;
   readonly why: string;
 }
 
@@ -115,6 +117,7 @@ export const RIGHTS: readonly Right[] = [
     ["deployments"],
     [...READ, "patch"],
     "those that ask for it are rolled over when their node is to go: a new pod runs before the old one ends",
+    { surges: true },
   ),
   right("", ["events"], ["create", "patch"], "says what was done and why not"),
   right("coordination.k8s.io", ["leases"], ["create"], "leader election: the first replica", {
@@ -139,9 +142,11 @@ export const RIGHTS: readonly Right[] = [
   }),
 ];
 
-/** The rights of a controller with this provider. */
-export function rightsOf(provider: ProviderName): readonly Right[] {
-  return RIGHTS.filter((one) => one.provider === undefined || one.provider === provider);
+/** The rights of a controller with this provider; `surges`: whether it moves workloads without downtime. */
+export function rightsOf(provider: ProviderName, surges = true): readonly Right[] {
+  return RIGHTS.filter((one) => one.provider === undefined || one.provider === provider).filter(
+    (one) => surges || one.surges !== true,
+  );
 }
 
 const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -329,7 +334,7 @@ function right(
   resources: readonly string[],
   verbs: readonly Verb[],
   why: string,
-  more: Partial<Pick<Right, "where" | "names" | "provider">> = {},
+  more: Partial<Pick<Right, "where" | "names" | "provider" | "surges">> = {},
 ): Right {
   return { group, resources, verbs, where: "cluster", why, ...more };
 }

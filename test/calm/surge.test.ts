@@ -203,4 +203,16 @@ describe("a single replica that asks to be moved without downtime", () => {
       20 * MINUTE,
     );
   });
+
+  it.runIf(ALL)(
+    "is evicted at once with the setting off, which asks for no Deployment",
+    async () => {
+      const flags = { "surge-timeout": "0" };
+      const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS }, flags);
+      await shrink(home);
+      expect(await told("NoSurgeBeforeEviction")).toEqual([]);
+      // The chart leaves the right out then, and Karpenter here has what the chart gives it.
+      expect(world.log().filter((line) => line.includes("forbidden"))).toEqual([]);
+    },
+  );
 });

@@ -244,9 +244,11 @@ export class Witness {
   #claimDeleted(name: string): void {
     const claim = this.claims().find(({ metadata }) => metadata.name === name);
     if (claim === undefined || isLeaving(claim)) return;
+    // Its machine is being taken away, or its time is up: then nobody waits for what is to replace it.
+    if (this.#mayGo(claim)) return;
     const reason = reasonOf(claim);
     if (reason === undefined) {
-      if (!this.#mayGo(claim)) this.accuse(`${name} is deleted, and nothing says why`);
+      this.accuse(`${name} is deleted, and nothing says why`);
       return;
     }
     const { id, replacements = 0 } = commandOf(claim.metadata.annotations?.[COMMAND]);
