@@ -19,6 +19,8 @@ export function jsonProblem(bytes: Uint8Array): string | undefined {
     return undefined;
   } catch (error) {
     if (error instanceof Finding) return error.message;
+    // Deeper than the stack; Go gives up at ten thousand levels.
+    if (error instanceof RangeError) return "exceeded max depth";
     throw error;
   }
 }

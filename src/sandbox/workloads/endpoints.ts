@@ -53,6 +53,9 @@ export function endpointsController(deps: PartDeps): Controller {
   const random = deps.random.fork("endpoints");
   const pacer = new Pacer(PACE_MS_PER_POD);
   const counts = new Map<string, number>();
+  services.on((event, service) => {
+    if (event === "removed") pacer.forget(service);
+  });
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const key = `${namespace}/${name}`;
