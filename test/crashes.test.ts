@@ -142,7 +142,7 @@ async function expectSettled(drill: Drill, count: number): Promise<void> {
 const NODES = 5;
 let kills = 0;
 
-describe("two replicas, the leader killed at any write", { timeout: 600_000 }, () => {
+describe("two replicas, the leader killed at any write", () => {
   const seeds = Array.from({ length: RUNS }, (_, index) => FIRST + index);
 
   afterAll(() => {

@@ -33,7 +33,7 @@ function refusal(status: number, reason: string): KubeResponse {
   return { status, headers: {}, body };
 }
 
-describe("an API server that misbehaves", { timeout: 120_000 }, () => {
+describe("an API server that misbehaves", () => {
   let world: TestWorld;
   let karpenter: Replica;
 

@@ -13,7 +13,6 @@ import { validate } from "./validator/validate.ts";
 describe("repack", () => {
   it.each(["C-families"])(
     "settles %s for less, within budgets, and every pod has a place",
-    { timeout: 60_000 },
     (name) => {
       const made = scenariosC(30).find((one) => one.name === name);
       if (made === undefined) throw new Error(`there is no scenario ${name}`);

@@ -33,7 +33,7 @@ async function tell(file: string) {
   return { outcome, text: `${lines.join("\n")}\n` };
 }
 
-describe("stories", { timeout: 120_000 }, () => {
+describe("stories", () => {
   it.each(STORIES)("%s keeps its promises and tells what its transcript says", async (file) => {
     const { outcome, text } = await tell(file);
     expect(outcome.broken).toEqual([]);

@@ -21,8 +21,6 @@ if (newest === undefined) {
   );
 }
 
-/** A test takes about three seconds; a busy machine may take its time. */
-const LIMIT_MS = 60_000;
 const NODEPOOL = "examples/v1/nodepool.yaml";
 const INFLATE = "examples/inflate.yaml";
 /** What a pod template needs so that two pods fit beside the daemons of the two nodes at the start. */
@@ -78,7 +76,7 @@ function editing(from: string, to: string): { readonly env: Record<string, strin
   return { env: { KUBE_EDITOR: `${process.execPath} ${script} '${from}' '${to}'` } };
 }
 
-describe.skipIf(newest === undefined)("kubectl with a pool of nodes", { timeout: LIMIT_MS }, () => {
+describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   it("finds the cluster as a real one", async () => {
     expect(await k.ok("version")).toMatch(/Server Version: v1\.34\./);
     expect(await k.ok("cluster-info")).toContain("Kubernetes control plane is running at https://");
@@ -276,7 +274,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", { timeout:
   });
 });
 
-describe.skipIf(newest === undefined)("kubectl with workloads", { timeout: LIMIT_MS }, () => {
+describe.skipIf(newest === undefined)("kubectl with workloads", () => {
   it("makes, changes and rolls out a Deployment", async () => {
     expect(await k.ok("create namespace play")).toBe("namespace/play created\n");
     expect(await k.fails("create namespace play")).toBe(
@@ -435,7 +433,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", { timeout: LIMIT
   });
 });
 
-describe.skipIf(newest === undefined)("each kubectl", { timeout: LIMIT_MS }, () => {
+describe.skipIf(newest === undefined)("each kubectl", () => {
   it.each(asked)("$version does what users do every day", async (found) => {
     const user = kubectlOf(found, sandbox);
     const space = `v${found.version.replace(".", "-")}`;

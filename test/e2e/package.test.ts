@@ -41,7 +41,7 @@ describe("the npm package", () => {
       mkdirSync(dirname(join(modules, name)), { recursive: true });
       symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
     }
-  }, 60_000);
+  });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   const run = (...args: readonly string[]): string =>
@@ -57,7 +57,7 @@ describe("the npm package", () => {
   it("plays a story from its own examples", () => {
     const story = join(home, "examples/kwok-story.yaml");
     expect(run("sandbox", "--provider", "kwok", "--scenario", story)).toContain("story kept");
-  }, 60_000);
+  });
 
   it("carries no tests, sources or build leftovers", () => {
     expect(existsSync(join(home, "src"))).toBe(false);

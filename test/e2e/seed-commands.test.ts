@@ -9,7 +9,6 @@ import { findKubectls, type Kubectl, kubectlOf } from "./kubectl-client.ts";
 import { type LiveSandbox, startLiveSandbox } from "./live-sandbox.ts";
 
 const [newest] = await findKubectls();
-const LIMIT_MS = 60_000;
 const SEEDS = fileURLToPath(new URL("../fixtures/seeds/", import.meta.url));
 
 let sandbox: LiveSandbox;
@@ -34,7 +33,7 @@ function seedFile(name: string): string {
   return sandbox.file(name, text);
 }
 
-describe.skipIf(newest === undefined)("the commands of seed S0", { timeout: LIMIT_MS }, () => {
+describe.skipIf(newest === undefined)("the commands of seed S0", () => {
   it("create the Ubuntu template and its provisioner, flag before or after the verb (S0-21, S0-22, S0-27)", async () => {
     const template = seedFile("s0-03-custom_ami_node_template.yaml");
     const provisioner = seedFile("s0-04-custom_karpenter_provisioner.yaml");
@@ -92,7 +91,7 @@ describe.skipIf(newest === undefined)("the commands of seed S0", { timeout: LIMI
   });
 });
 
-describe.skipIf(newest === undefined)("the commands of seed S1", { timeout: LIMIT_MS }, () => {
+describe.skipIf(newest === undefined)("the commands of seed S1", () => {
   it("turn debug lines on while the controller runs (S1-27)", async () => {
     await k.ok(
       `patch configmap config-logging -n karpenter --patch '{"data":{"loglevel.controller":"debug"}}'`,

@@ -173,11 +173,11 @@ describe("expiry", () => {
     inAccount(async (account) => {
       const { world } = account;
       // The seeds' 360h and 720h, but sooner.
-      await applyBeta(account, { spec: { disruption: { expireAfter: "2h" } } });
+      await applyBeta(account, { spec: { disruption: { expireAfter: "30m" } } });
       await account.deploy("app", 1, alone);
       await account.running("app", 1);
       const [before] = await account.items(CLAIMS);
-      await world.advance(2 * HOUR_MS - 120_000);
+      await world.advance(HOUR_MS / 2 - 120_000);
       expect(names(await account.items(CLAIMS))).toEqual([before.metadata.name]);
       await world.until(
         "the old node is gone",
