@@ -18,6 +18,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { pdbBlock } from "../../apis/policy/pdb.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
@@ -91,21 +92,32 @@ export interface CandidatesInput {
   readonly movesFirst?: (pod: Pod) => boolean;
 }
 
-/** Both by ascending node name. Nodes that are not ours are in neither. */
-export function findCandidates(input: CandidatesInput): {
+/** Nodes of ours. */
+export interface FoundCandidates {
   readonly candidates: readonly Candidate[];
   readonly blocked: readonly Blocked[];
-} {
+}
+
+/** Nodes looked at for the first time before others get a turn: a few milliseconds' worth. */
+const NODES_PER_STEP = 64;
+
+/** Both by ascending node name. Nodes that are not ours are in neither. */
+export function findCandidates(input: CandidatesInput): FoundCandidates {
+  return atOnce(findCandidatesInSteps(input));
+}
+
+/** As {@link findCandidates}. */
+export function* findCandidatesInSteps(input: CandidatesInput): Steps<FoundCandidates> {
   const candidates: Candidate[] = [];
   const blocked: Blocked[] = [];
   const pools = new Map(input.pools.map((one) => [one.pool.id, one]));
-  for (const node of input.nodes) {
-    if (!node.managed || node.claim === undefined || input.queued.has(node.name)) continue;
+  yield* eachInSteps(input.nodes, NODES_PER_STEP, (node) => {
+    if (!node.managed || node.claim === undefined || input.queued.has(node.name)) return;
     const owner = node.poolId === undefined ? undefined : pools.get(node.poolId);
     const [block] = blocksOf(input, node, node.claim, owner?.pool, 1);
     if (block !== undefined) blocked.push({ node, ...block });
     else if (owner !== undefined) candidates.push(candidateOf(node, node.claim, owner));
-  }
+  });
   return { candidates, blocked };
 }
 

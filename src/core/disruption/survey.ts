@@ -9,12 +9,13 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { balancedTotals } from "./balanced.ts";
 import { allowances } from "./budgets.ts";
-import { type Block, type Blocked, findCandidates } from "./candidates.ts";
+import { type Block, type Blocked, findCandidatesInSteps } from "./candidates.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import type { Simulator } from "./simulate.ts";
@@ -48,14 +49,28 @@ export interface Picture {
   readonly repack: Repack | undefined;
 }
 
-/** What one method may know. */
+/** What one method may know, and our nodes that it may not touch. */
+export interface Survey {
+  readonly input: MethodInput;
+  readonly blocked: readonly Blocked[];
+}
+
 export function survey(
   picture: Picture,
   method: Pick<Method, "reason" | "disruptionClass">,
-): { readonly input: MethodInput; readonly blocked: readonly Blocked[] } {
+): Survey {
+  return atOnce(surveyInSteps(picture, method));
+}
+
+/** As {@link survey}. */
+export function* surveyInSteps(
+  picture: Picture,
+  method: Pick<Method, "reason" | "disruptionClass">,
+): Steps<Survey> {
   const { nowMs, nodes, pools, pdbs, ledger, simulator } = picture;
   const { disruptionClass, reason } = method;
-  const found = findCandidates({ ...picture, disruptionClass });
+  const found = yield* findCandidatesInSteps({ ...picture, disruptionClass });
+  yield;
   const input: MethodInput = {
     nowMs,
     candidates: found.candidates,

@@ -4,7 +4,7 @@
  * something cheaper in their place, found by halving. What saves more is done.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
-import type { Steps } from "../../../base/steps.ts";
+import { type Steps, sortInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
@@ -12,6 +12,8 @@ import { guardCounter } from "../guards.ts";
 import { budgetCounter, inRuns, type Method, type MethodInput, type Proposal } from "./method.ts";
 
 const MAX_NODES = 100;
+/** Of those that are only looked at. */
+const NODES_PER_STEP = 256;
 /** Pods of nodes that are tried together. */
 const PODS_AT_ONCE = 1_500;
 
@@ -30,9 +32,10 @@ export const multiNodeConsolidation: Method = {
 /** A command speaks for one generation: the first that has one wins, oldest words first. */
 function* propose(input: MethodInput): Steps<Proposal> {
   const refused: Verdict[] = [];
-  const removable = input.candidates
-    .filter((one) => one.generation === "v1" && isConsolidatable(one))
-    .sort(bySavings);
+  const removable = yield* sortInSteps(
+    input.candidates.filter((one) => one.generation === "v1" && isConsolidatable(one)),
+    bySavings,
+  );
   let looked = 0;
   let removal: Command | undefined;
   for (const run of inRuns(removable, PODS_AT_ONCE)) {
@@ -46,7 +49,8 @@ function* propose(input: MethodInput): Steps<Proposal> {
   yield;
   for (const generation of ["alpha", "beta", "v1"] as const) {
     if (generation === "alpha" && input.alphaBusy) continue;
-    const chosen = together(
+    yield;
+    const chosen = yield* together(
       input.candidates.filter((one) => one.generation === generation && isConsolidatable(one)),
       input,
     );
@@ -83,14 +87,20 @@ function savingMore(a: Command | undefined, b: Command | undefined): Command | u
 }
 
 /** As many as budgets allow, whose pods the guards of their workloads let go together. */
-function together(candidates: readonly Candidate[], input: MethodInput): readonly Candidate[] {
+function* together(
+  candidates: readonly Candidate[],
+  input: MethodInput,
+): Steps<readonly Candidate[]> {
   const budgets = budgetCounter(input.allowances);
   const guards = guardCounter(input.pdbs);
-  return candidates
-    .toSorted(bySavings)
-    .filter((one) => budgets.take(one))
-    .filter((one) => guards.take(one.reschedulablePods))
-    .slice(0, MAX_NODES);
+  const sorted = yield* sortInSteps(candidates, bySavings);
+  const chosen: Candidate[] = [];
+  for (const [index, one] of sorted.entries()) {
+    if (chosen.length === MAX_NODES) break;
+    if (index % NODES_PER_STEP === NODES_PER_STEP - 1) yield;
+    if (budgets.take(one) && guards.take(one.reschedulablePods)) chosen.push(one);
+  }
+  return chosen;
 }
 
 /** `refused` takes the verdicts against moves that were tried. */

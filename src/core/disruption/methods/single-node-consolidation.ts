@@ -3,7 +3,7 @@
  * saving first, so that a large pool does not keep the others waiting.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
-import type { Steps } from "../../../base/steps.ts";
+import { type Steps, sortInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
@@ -43,7 +43,8 @@ function* propose(input: MethodInput): Steps<Proposal> {
       !(one.generation === "alpha" && input.alphaBusy),
   );
   const refused: Verdict[] = [];
-  for (const run of inRuns(inTurns(allowed))) {
+  yield;
+  for (const run of inRuns(yield* inTurns(allowed))) {
     yield;
     for (const candidate of run) {
       const found = consolidate([candidate], input);
@@ -56,9 +57,9 @@ function* propose(input: MethodInput): Steps<Proposal> {
 }
 
 /** The first of each pool by pool id, then the second of each, and so on. */
-function inTurns(candidates: readonly Candidate[]): readonly Candidate[] {
+function* inTurns(candidates: readonly Candidate[]): Steps<readonly Candidate[]> {
   const byPool = new Map<string, Candidate[]>();
-  for (const candidate of candidates.toSorted(bySavings)) {
+  for (const candidate of yield* sortInSteps(candidates, bySavings)) {
     const own = byPool.get(candidate.pool.id) ?? [];
     own.push(candidate);
     byPool.set(candidate.pool.id, own);
