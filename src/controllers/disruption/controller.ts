@@ -13,12 +13,13 @@ import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
-import type {
-  Method,
-  MethodInput,
-  Proposal,
-  Rejection,
-  Remark,
+import {
+  budgetCounter,
+  type Method,
+  type MethodInput,
+  type Proposal,
+  type Rejection,
+  type Remark,
 } from "../../core/disruption/methods/method.ts";
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
@@ -127,8 +128,8 @@ async function propose(
   reportRound(world, around, log);
   for (const method of METHODS) {
     if (waiting && method.waits) continue;
-    const input = look(world, queue, around, method, queue.ledger, "report");
-    const facts = factsOf(world, method, input, around);
+    const input = look(world, queue, around, method, "report");
+    const facts = factsOf(method, input, around);
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
     const proposal = await inTurns(world.clock, sweep(method, input), TURN_MS);
@@ -143,7 +144,7 @@ async function propose(
     const commands = proposal.commands.filter(
       ({ validateAfterMs }) => !waiting || validateAfterMs === 0,
     );
-    if (commands.length > 0) return take(world, queue, memory, log, method, commands);
+    if (commands.length > 0) return take(world, queue, memory, log, around, method, commands);
   }
   return "later";
 }
@@ -159,7 +160,7 @@ function* validated(
   command: Command,
   input: MethodInput,
 ): Steps<Command | Rejection> {
-  yield* input.simulator.ready();
+  if (method.costly) yield* input.simulator.ready();
   return method.validateInSteps === undefined
     ? method.validate(command, input)
     : yield* method.validateInSteps(command, input);
@@ -171,6 +172,7 @@ async function take(
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
+  around: Surroundings,
   method: Method,
   commands: readonly Command[],
 ): Promise<Again> {
@@ -178,7 +180,8 @@ async function take(
   let again: Again = "later";
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
-      if (await start(queue, command, log)) again = "now";
+      const still = stillGoing(world, queue, around, method, command);
+      if (still !== undefined && (await start(queue, still, log))) again = "now";
       continue;
     }
     countMoves(world, command.verdicts ?? []);
@@ -238,18 +241,50 @@ async function validate(
   const nowMs = world.clock.now();
   const due = memory.pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
-  const around = await surroundings(world, log, memory.around);
   let again: Again = "later";
   for (const { method, command } of due) {
-    const input = look(world, queue, around, method, queue.ledger, "quiet");
+    // Each anew: the one before may have closed nodes.
+    const around = await surroundings(world, log, memory.around);
+    memory.around = around;
+    const input = look(world, queue, around, method, "quiet");
     const still = await inTurns(world.clock, validated(method, command, input), TURN_MS);
-    if (typeof still === "string") {
-      reject(world, log, command, still);
-    } else if (await start(queue, still, log)) {
+    const now =
+      typeof still === "string"
+        ? still
+        : (stillGoing(world, queue, around, method, still) ?? "churn");
+    if (typeof now === "string") {
+      reject(world, log, command, now);
+    } else if (await start(queue, now, log)) {
       again = "now";
     }
   }
   return again;
+}
+
+/**
+ * The command, if its nodes may still go; of empty ones those that may. Others had their turns while it was
+ * worked out: pods may have come, budgets been used up. upstream: pkg/controllers/disruption/validation.go
+ * looks at them once more too.
+ */
+function stillGoing(
+  world: World,
+  queue: CommandQueue,
+  around: Surroundings,
+  method: Method,
+  command: Command,
+): Command | undefined {
+  const nodes = world.cluster.nodes();
+  if (nodes === around.scheduling.nodes) return command;
+  const now = { ...around, scheduling: { ...around.scheduling, nodes } };
+  const { candidates, allowances, nowMs } = look(world, queue, now, method, "quiet");
+  const names = new Set(command.candidates.map(({ node }) => node.name));
+  const budgets = budgetCounter(allowances);
+  const still = candidates.filter(
+    (one) => names.has(one.node.name) && method.isEligible(one, nowMs) && budgets.take(one),
+  );
+  if (still.length === names.size) return command;
+  const areEmpty = command.candidates.every((one) => one.reschedulablePods.length === 0);
+  return areEmpty && still.length > 0 ? { ...command, candidates: still } : undefined;
 }
 
 function reject(world: World, log: Logger, command: Command, why: Rejection): void {

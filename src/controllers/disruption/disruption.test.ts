@@ -5,7 +5,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
-import { toRfc3339 } from "../../base/clock.ts";
+import { type Clock, toRfc3339 } from "../../base/clock.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -14,7 +14,7 @@ import { allControllers } from "../all.ts";
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
 /** Two empty nodes of a WhenEmpty pool that have been there for an hour. */
-async function twoEmptyNodes(budget = "100%"): Promise<FakeWorld> {
+async function twoEmptyNodes(budget = "100%", clockOf?: ClockOf): Promise<FakeWorld> {
   const world = fakeWorld();
   const status = { conditions: [{ type: "Ready", status: "True" }] };
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
@@ -32,9 +32,27 @@ async function twoEmptyNodes(budget = "100%"): Promise<FakeWorld> {
     }),
   );
   for (const name of ["a", "b"]) await establish(world, name);
-  await world.run(...allControllers(world));
+  const clock = clockOf?.(world) ?? world.clock;
+  await world.run(...allControllers({ ...world, clock }));
   return world;
 }
+
+type ClockOf = (world: FakeWorld) => Clock;
+
+/** A clock on which all work is slow: something happens at the first turn that it leaves to others. */
+const slowly =
+  (happens: (world: FakeWorld) => Promise<unknown> | undefined): ClockOf =>
+  (world) => {
+    let asked = 0;
+    return {
+      now: () => world.clock.now() + 21 * ++asked,
+      after: (delayMs, callback) => world.clock.after(delayMs, callback),
+      sleep: async (delayMs) => {
+        if (delayMs === 0) await happens(world);
+        await world.clock.sleep(delayMs);
+      },
+    };
+  };
 
 async function establish(world: FakeWorld, name: string): Promise<void> {
   const at = toRfc3339(world.clock.now() - 3_600_000);
@@ -85,6 +103,31 @@ describe("the disruption loop", () => {
       status: "True",
       reason: "Empty",
     });
+    await world.stop();
+  });
+
+  it("leaves a drifted node alone that somebody protects while its move is worked out", async () => {
+    let isProtected = false;
+    const world = await twoEmptyNodes(
+      "100%",
+      slowly(({ kube, measured }) => {
+        const isAsked = measured.get("voluntary_disruption_eligible_nodes{reason=drifted}") === 1;
+        if (isProtected || !isAsked) return undefined;
+        isProtected = true;
+        const annotations = { "karpenter.sh/do-not-disrupt": "true" };
+        const body = { metadata: { annotations } };
+        return kube.patch(NODE, { name: "a" }, { type: "merge", body });
+      }),
+    );
+    await world.api.create(POD, pod({ name: "used", nodeName: "a" }));
+    Object.assign(world.cloud, {
+      isDrifted: async ({ metadata }: NodeClaim) => (metadata.name === "a" ? "Old" : undefined),
+    });
+    await world.clock.advance(360_000);
+    expect(isProtected).toBe(true);
+    const { conditions } = (world.api.find(NODE_CLAIM, "a") as NodeClaim).status ?? {};
+    expect(conditions?.map(({ type }) => type)).toContain("Drifted");
+    expect(conditions?.map(({ type }) => type)).not.toContain("DisruptionReason");
     await world.stop();
   });
 

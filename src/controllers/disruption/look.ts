@@ -12,7 +12,6 @@ import { type Logger, SILENT } from "../../base/log.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { nextAllowed } from "../../core/disruption/calendar.ts";
 import type { Blocked, Candidate } from "../../core/disruption/candidates.ts";
-import type { Ledger } from "../../core/disruption/ledger.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
@@ -35,6 +34,8 @@ export interface Surroundings {
   /** Pools that own nodes, usable or not. */
   readonly pools: readonly PoolTypes[];
   readonly scheduling: SchedulingInput;
+  /** The cluster's revision when it was read. */
+  readonly revision: number;
   /** Ready pools with `replicas`; none while the gate is off. */
   readonly staticPools: readonly PoolInput[];
   readonly simulator: Simulator;
@@ -51,13 +52,14 @@ export async function surroundings(
   const usable = await usablePools(world, SILENT);
   const { pending, leaving } = podsToPlace(world);
   const scheduling = schedulingInput(world, [...pending, ...leaving], usable);
+  const { revision } = world.cluster;
   const staticPools = pools
     .filter(({ pool }) => pool.replicas !== undefined && pool.ready && !pool.deleting)
     .filter(() => world.settings.gates.staticCapacity)
     .map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
   const isSame = last !== undefined && samePicture(last.scheduling, scheduling);
   const simulator = isSame ? last.simulator : createSimulator(scheduling, last?.simulator);
-  return { pools, scheduling, staticPools, simulator };
+  return { pools, scheduling, revision, staticPools, simulator };
 }
 
 /** Objects never change: equal parts are the very same ones. */
@@ -119,12 +121,12 @@ export function look(
   queue: CommandQueue,
   { pools, scheduling, simulator, staticPools }: Surroundings,
   method: Method,
-  ledger: Ledger,
   mode: "report" | "quiet",
 ): MethodInput {
   const picture = {
     nowMs: world.clock.now(),
-    nodes: world.cluster.nodes(),
+    // Those that simulations know, whatever has changed since.
+    nodes: scheduling.nodes,
     pools,
     scheduling,
     simulator,
@@ -137,7 +139,7 @@ export function look(
     movesFirst: (pod: Pod) => surge(world, pod).kind === "able",
     clusterBudgets: world.settings.clusterBudgets,
     expirationSpreadPercent: world.settings.expirationSpreadPercent,
-    ledger,
+    ledger: queue.ledger,
     spotToSpot: world.settings.gates.spotToSpot,
     repack: world.settings.repack,
   };

@@ -5,7 +5,6 @@
 import { keyOf } from "../../apis/meta.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Method, MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
-import type { World } from "../world.ts";
 import type { Surroundings } from "./look.ts";
 
 /** A method that found nothing looks again after this if prices or offerings are others, */
@@ -41,13 +40,12 @@ export class Sweeps {
 }
 
 export function factsOf(
-  world: World,
   method: Method,
   { nowMs, candidates, allowances, alphaBusy, backingOff }: MethodInput,
-  { pools, scheduling }: Surroundings,
+  { pools, scheduling, revision }: Surroundings,
 ): Facts {
   const text = JSON.stringify([
-    world.cluster.revision,
+    revision,
     alphaBusy,
     [...backingOff].sort(),
     scheduling.pods.map(keyOf),
