@@ -17,7 +17,7 @@ const STORIES = readdirSync(FOLDER)
 /** Played twice and compared. */
 const TWICE = ["first-light.yaml", "v1alpha5-story.yaml", "out-of-capacity.yaml"];
 
-async function tell(file: string) {
+async function tell(file: string, setting: readonly string[] = []) {
   const lines: string[] = [];
   const options = {
     seed: 1,
@@ -26,6 +26,7 @@ async function tell(file: string) {
     region: "us-west-2",
     kubernetesVersion: "1.34",
     logLevel: "error" as const,
+    setting,
   };
   const outcome = await play(readScenario(FOLDER + file), FOLDER, options, (event) => {
     lines.push(formatTrace(event));
@@ -48,5 +49,11 @@ describe("stories", () => {
     const first = await tell(file);
     const second = await tell(file);
     expect(second.text).toBe(first.text);
+  });
+
+  it("kwok-families.yaml: without repack nothing goes, and the cluster stays as dear", async () => {
+    const { outcome, text } = await tell("kwok-families.yaml", ["consolidation-repack=false"]);
+    expect(outcome.broken.join()).toContain("karpenter.kwok.sh/instance-family=c");
+    expect(text).not.toContain("cordoned");
   });
 });

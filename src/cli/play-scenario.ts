@@ -12,11 +12,12 @@ import type { Trace } from "../sandbox/trace.ts";
 import { openBox, readManifests } from "./box.ts";
 import { CliError } from "./cli-error.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
+import { settingFlags } from "./setting-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 export type StoryOptions = Pick<
   SandboxFlags,
-  "seed" | "provider" | "clusterName" | "region" | "kubernetesVersion" | "logLevel"
+  "seed" | "provider" | "clusterName" | "region" | "kubernetesVersion" | "setting" | "logLevel"
 >;
 
 /** The exit code: 0 when every promise was kept, 1 when one was broken. */
@@ -52,7 +53,8 @@ export async function play(
   trace: Trace,
 ): Promise<StoryOutcome> {
   const clock = new VirtualClock();
-  const box = await openBox({ ...options, clock, trace });
+  const flags = settingFlags(options.setting ?? []);
+  const box = await openBox({ ...options, flags, clock, trace });
   try {
     const result = await runScenario(scenario, {
       clock,

@@ -10,6 +10,7 @@ import { CliError } from "./cli-error.ts";
 import { interrupted } from "./interrupted.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
+import { settingFlags } from "./setting-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
@@ -40,6 +41,7 @@ async function serve(
   let awsUrl = "";
   const box = await openBox({
     ...flags,
+    flags: settingFlags(flags.setting ?? []),
     clock,
     trace: tracePrinter(flags.output, process.stdout),
     connectAws: async (sandbox) => {

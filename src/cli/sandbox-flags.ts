@@ -11,6 +11,8 @@ export interface SandboxFlags {
   readonly kubernetesVersion: string;
   readonly generations: "all" | "beta-only";
   readonly scenario?: string;
+  /** `name=value` of the controller's settings. */
+  readonly setting?: readonly string[];
   readonly output: "text" | "json";
   readonly logLevel: "debug" | "info" | "error";
 }

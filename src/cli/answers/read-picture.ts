@@ -17,12 +17,13 @@ import { createSimulator } from "../../core/disruption/simulate.ts";
 import type { Picture } from "../../core/disruption/survey.ts";
 import { surgeOf, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
-import { ConfigError, OPTIONS, parseOptions } from "../../operator/options.ts";
+import { parseOptions } from "../../operator/options.ts";
 import { CliError } from "../cli-error.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects } from "../plan/sources.ts";
+import { settingFlags } from "../setting-flags.ts";
 import { nominationsOf } from "./nominations.ts";
 
 /** The flags that say what to look at; the same for all who ask. */
@@ -60,7 +61,7 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
   if (flags.filename === undefined && flags.cluster !== true)
     throw new CliError("missing the objects to look at: use -f FILE, or --cluster");
   const clock = new SystemClock();
-  const settings = readSettings(flags.setting ?? []);
+  const settings = settingsOf(parseOptions(settingFlags(flags.setting ?? []), {}));
   const nowMs = flags.at === undefined ? clock.now() : instant(flags.at);
   const live =
     flags.cluster === true
@@ -175,26 +176,6 @@ function workloadsFrom(
   const byKey = new Map(deployments.map((one) => [keyOf(one), one]));
   const claims = new Map(volumeClaims.map((one) => [keyOf(one), one]));
   return { deployment: (key) => byKey.get(key), volumeClaim: (key) => claims.get(key) };
-}
-
-/** `--setting consolidation-min-savings=10`, as the controller's flag of that name takes it. */
-export function readSettings(given: readonly string[]): Settings {
-  const flags: Record<string, string> = {};
-  for (const one of given) {
-    const at = one.indexOf("=");
-    if (at <= 0)
-      throw new CliError(`--setting ${one}: wanted name=value, a flag of the controller`);
-    const name = one.slice(0, at);
-    if (!Object.values(OPTIONS).some(({ flag }) => flag === name))
-      throw new CliError(`--setting ${one}: the controller has no flag --${name}`);
-    flags[name] = one.slice(at + 1);
-  }
-  try {
-    return settingsOf(parseOptions(flags, {}));
-  } catch (error) {
-    if (error instanceof ConfigError) throw new CliError(`--setting: ${error.message}`);
-    throw error;
-  }
 }
 
 function instant(text: string): number {

@@ -52,6 +52,10 @@ export function sandboxCommand(): Command {
       "--scenario <file>",
       "play a story on virtual time and exit 0 when it keeps its promises, 1 when not",
     )
+    .option(
+      "--setting <name=value...>",
+      "settings of the controller by flag name, such as consolidation-repack=false",
+    )
     .addOption(
       new Option("--output <format>", "text, or a line of JSON per event")
         .choices(["text", "json"])

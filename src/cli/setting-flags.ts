@@ -1,0 +1,25 @@
+/** `--setting NAME=VALUE` of several commands: flags of the controller, as it takes them itself. */
+import { settingsOf } from "../operator/create-operator.ts";
+import { ConfigError, OPTIONS, parseOptions } from "../operator/options.ts";
+import { CliError } from "./cli-error.ts";
+
+/** By flag name; throws CliError for what the controller would refuse. */
+export function settingFlags(given: readonly string[]): Readonly<Record<string, string>> {
+  const flags: Record<string, string> = {};
+  for (const one of given) {
+    const at = one.indexOf("=");
+    if (at <= 0)
+      throw new CliError(`--setting ${one}: wanted name=value, a flag of the controller`);
+    const name = one.slice(0, at);
+    if (!Object.values(OPTIONS).some(({ flag }) => flag === name))
+      throw new CliError(`--setting ${one}: the controller has no flag --${name}`);
+    flags[name] = one.slice(at + 1);
+  }
+  try {
+    settingsOf(parseOptions(flags, {}));
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CliError(`--setting: ${error.message}`);
+    throw error;
+  }
+  return flags;
+}
