@@ -34,6 +34,21 @@ const SEARCH_UNITS = 40_000_000;
 
 /** In micro-dollars an hour. `quick`: from prices of resources alone, without HiGHS. */
 export async function lowerBound(workload: Workload, quick: boolean): Promise<number> {
+  let sum = 0;
+  for (const part of partsOf(workload)) sum += await boundOf(part, quick);
+  return sum;
+}
+
+/** Where all pods name their NodePool, those of each have nothing to do with the others. */
+function partsOf(workload: Workload): readonly Workload[] {
+  const poolOf = ({ template }: Workload["pods"][number]) => template.spec.nodeSelector?.[NODE_POOL];
+  if (workload.pods.some((group) => poolOf(group) === undefined)) return [workload];
+  return workload.nodePools
+    .map((pool) => ({ ...workload, nodePools: [pool], pods: workload.pods.filter((group) => poolOf(group) === pool.metadata.name) }))
+    .filter(({ pods }) => pods.length > 0);
+}
+
+async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   const packing = packingOf(workload);
   const counts = packing.rows.map(({ count }) => count);
   const { prices, leastCost } = resourcePrices(packing, counts);
@@ -152,6 +167,7 @@ function fillMost(
 }
 
 const SLOT = "kubernetes.io/hostname";
+const NODE_POOL = "karpenter.sh/nodepool";
 
 function packingOf({ pods, nodePools, instanceTypes }: Workload): Packing {
   const apart = (spec: (typeof pods)[number]["template"]["spec"]) =>
