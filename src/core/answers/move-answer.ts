@@ -1,5 +1,5 @@
 /** Moves of pods that stand on claims: what for, and what they saved as predicted and as it came to. */
-import { type Move, movesOn } from "../disruption/moves.ts";
+import { type Move, movesOn, oldestFirst } from "../disruption/moves.ts";
 import { madeFor } from "../disruption/record.ts";
 import type { Picture } from "../disruption/survey.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -28,9 +28,7 @@ export function moveAnswers(picture: Picture, nodes: readonly NodeView[]): reado
       .flatMap(({ claim }) => (claim === undefined ? [] : movesOn(claim)))
       .map((one) => [one.command, one]),
   );
-  return [...moves.values()]
-    .sort((a, b) => (a.at === b.at ? (a.command < b.command ? -1 : 1) : a.at < b.at ? -1 : 1))
-    .map((move) => answer(picture, move));
+  return [...moves.values()].sort(oldestFirst).map((move) => answer(picture, move));
 }
 
 function answer(picture: Picture, move: Move): MoveAnswer {

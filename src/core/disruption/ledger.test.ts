@@ -100,6 +100,20 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, drift, NOW + HOUR_MS)).toBeUndefined();
   });
 
+  it("writes down the last moves where all of them would be more than an object may bear", () => {
+    const pods = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`owner-${at}`, 1]));
+    const many = Array.from({ length: 20 }, (_, minute) => ({
+      ...moved(command([candidate("a")]), `c${minute}`, NOW + minute * 60_000),
+      pods,
+    }));
+    const later = NOW + HOUR_MS / 2;
+    const claim = withMoves(candidate("b").claim, many.toReversed(), later);
+    const written = movesOn(claim).map((one) => one.command);
+    expect(written).toEqual(many.slice(-written.length).map((one) => one.command));
+    expect(written.length).toBeGreaterThan(2);
+    expect(JSON.stringify(claim.metadata.annotations).length).toBeLessThan(200_000);
+  });
+
   it("is taken over from claims by the next process, through every node that took the pods", () => {
     const owner = { kind: "ReplicaSet", name: "web" };
     const base = candidate("a", { pods: ["1"] } satisfies CandidateOptions);

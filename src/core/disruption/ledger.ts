@@ -10,7 +10,15 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
-import { counts, MOVE_COUNTS_MS, type Move, movesOn, ownerOf, podsByOwner } from "./moves.ts";
+import {
+  counts,
+  MOVE_COUNTS_MS,
+  type Move,
+  movesOn,
+  oldestFirst,
+  ownerOf,
+  podsByOwner,
+} from "./moves.ts";
 import { paybackOf } from "./payback.ts";
 import { madeFor } from "./record.ts";
 
@@ -52,9 +60,7 @@ export class Ledger {
 
   /** Moves that still count, oldest first. */
   recent(nowMs: number): readonly Move[] {
-    return [...this.#moves.values()]
-      .filter((one) => counts(one, nowMs))
-      .sort((a, b) => (a.at === b.at ? (a.command < b.command ? -1 : 1) : a.at < b.at ? -1 : 1));
+    return [...this.#moves.values()].filter((one) => counts(one, nowMs)).sort(oldestFirst);
   }
 
   /** Why a command is left for later; undefined when nothing speaks against it. */

@@ -12,8 +12,10 @@ import type { CommandRecord } from "./record.ts";
 
 /** How long a move counts. */
 export const MOVE_COUNTS_MS = 60 * 60_000;
-/** Owners named in one annotation: those with most pods. */
+/** Owners named of one move: those with most pods. */
 const MOST_OWNERS = 1_000;
+/** Characters of one annotation: an object may bear 256 KiB of them in all. */
+const MOST_TEXT = 100_000;
 
 /** What one command moved, and what for. Plain JSON. */
 export interface Move {
@@ -52,14 +54,23 @@ export function moveOf(
   };
 }
 
-/** The annotation for a new claim: those of the moves that still count. */
+/** The annotation for a new claim: those of the moves that still count, the last ones if that is too much. */
 export function movesAnnotation(
   moves: readonly Move[],
   nowMs: number,
 ): Readonly<Record<string, string>> {
   const known = new Map<string, Move>();
   for (const one of moves) if (counts(one, nowMs)) known.set(one.command, one);
-  return { [MOVES_ANNOTATION_KEY]: JSON.stringify([...known.values()]) };
+  const texts = [...known.values()].sort(oldestFirst).map((one) => JSON.stringify(one));
+  let length = texts.reduce((sum, text) => sum + text.length + 1, 1);
+  while (length > MOST_TEXT) length -= (texts.shift() as string).length + 1;
+  return { [MOVES_ANNOTATION_KEY]: `[${texts.join()}]` };
+}
+
+/** By time; ties by the command's id. */
+export function oldestFirst(a: Move, b: Move): number {
+  if (a.at === b.at) return a.command < b.command ? -1 : 1;
+  return a.at < b.at ? -1 : 1;
 }
 
 /** The claim with these beside what it bears already. */
