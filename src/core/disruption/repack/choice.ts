@@ -46,17 +46,20 @@ export function* chooseFrom({ candidates, poolIds }: Group, input: MethodInput):
   let paid = 0;
   let { prices } = machines.least(machines.amounts(total));
   let pods = 0;
-  for (let count = left.size; count > 0 && chosen.length < MAX_NODES; count--) {
+  const mayJoin = (one: Candidate) =>
+    budgets.left(one) > 0 &&
+    (chosen.length === 0 || pods + one.reschedulablePods.length <= MAX_PODS);
+  while (chosen.length < MAX_NODES) {
     yield;
+    // All at once: looked at one by one they would cost as much as those that are chosen.
+    for (const one of left.keys()) if (!mayJoin(one)) left.delete(one);
     const best = dearest(left, prices);
     if (best === undefined) break;
     const used = left.get(best) as Float64Array;
     left.delete(best);
-    const { length } = best.reschedulablePods;
-    if (chosen.length > 0 && pods + length > MAX_PODS) continue;
-    if (budgets.left(best) <= 0 || !guards.take(best.reschedulablePods)) continue;
+    if (!guards.take(best.reschedulablePods)) continue;
     budgets.take(best);
-    pods += length;
+    pods += best.reschedulablePods.length;
     chosen.push(best);
     sum = sum === undefined ? used : used.map((one, d) => one + (sum?.[d] ?? 0));
     const least = machines.least(sum);
@@ -104,7 +107,7 @@ function usedBy(node: NodeView): Resources {
   return used;
 }
 
-/** Of one picture: many slices of a sweep ask for the same. */
+/** Of one picture: one choice after the other asks for the same. */
 const machinesByInput = new WeakMap<SchedulingInput, Map<string, Machines>>();
 
 function machinesOf(
