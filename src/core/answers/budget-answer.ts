@@ -74,7 +74,8 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     disrupting: everywhere?.disrupting ?? 0,
   };
   const next = nextAllowed([own, all], reason, nowMs);
-  const whose = blame(own, all, reason, nowMs);
+  const isOwn = isHeldByOwn(own, all, reason, nowMs);
+  const whose = isOwn ? "budgets" : "the cluster's budgets (disruption-budgets)";
   switch (next.when) {
     case "now": {
       const says =
@@ -84,7 +85,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
       return { ...head, says, nextAllowedDisruption: toRfc3339(nowMs) };
     }
     case "busy": {
-      const by = disrupting >= all.disrupting ? disrupting : all.disrupting;
+      const by = isOwn ? disrupting : all.disrupting;
       const says = `${whose} are used up by ${by} node(s) that are not ready or on their way out`;
       return { ...head, says };
     }
@@ -102,12 +103,10 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   }
 }
 
-/** Whose budgets are in the way; the pool's own where both are. */
-function blame(own: Budgeted, all: Budgeted, reason: CommandReason, nowMs: number): string {
+/** Whether the pool's own budgets are in the way, also where the cluster's are too. */
+function isHeldByOwn(own: Budgeted, all: Budgeted, reason: CommandReason, nowMs: number): boolean {
   const isOwn = nextAllowed([own], reason, nowMs).when !== "now";
-  return isOwn || nextAllowed([all], reason, nowMs).when === "now"
-    ? "budgets"
-    : "the cluster's budgets (disruption-budgets)";
+  return isOwn || nextAllowed([all], reason, nowMs).when === "now";
 }
 
 /** Undefined when a node of the pool may go for this reason as far as budgets say. */
