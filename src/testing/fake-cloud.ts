@@ -27,7 +27,7 @@ export const FAKE_NODE_CLASS: Kind = {
 };
 
 /** So that Machines are ours in tests too. */
-export const FAKE_NODE_TEMPLATE: Kind = {
+const FAKE_NODE_TEMPLATE: Kind = {
   group: "karpenter.k8s.aws",
   version: "v1alpha1",
   kind: "AWSNodeTemplate",
@@ -51,7 +51,7 @@ export interface FakeCloud extends CloudProvider {
 const GIB = 1_073_741_824;
 
 /** `c-4x`: 4 cpu, 8 Gi, 110 pods, at 0.1 dollars per cpu and hour in zone-a and zone-b. */
-export function fakeInstanceType(cpu: number): InstanceType {
+function fakeInstanceType(cpu: number): InstanceType {
   return {
     name: `c-${cpu}x`,
     labels: {

@@ -76,7 +76,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** `metadata.name=x,spec.nodeName!=y`. */
-export function parseFieldSelector(definition: ResourceDefinition, text: string): Predicate {
+function parseFieldSelector(definition: ResourceDefinition, text: string): Predicate {
   const tests = text
     .split(",")
     .filter((term) => term !== "")

@@ -87,7 +87,7 @@ export function deleted(definition: ResourceDefinition, object: KubeObject): Sta
 }
 
 /** `pods`, `nodepools.karpenter.sh`. */
-export function qualifiedResource(definition: { group: string; plural: string }): string {
+function qualifiedResource(definition: { group: string; plural: string }): string {
   return definition.group === "" ? definition.plural : `${definition.plural}.${definition.group}`;
 }
 

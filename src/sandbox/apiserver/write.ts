@@ -215,7 +215,7 @@ export function withManagedFields(
 }
 
 /** Drops unknown fields, and says so as fieldValidation asks: error, warning or nothing. */
-export function readStrictly(call: Call, object: KubeObject): KubeObject {
+function readStrictly(call: Call, object: KubeObject): KubeObject {
   const { definition, query } = call;
   const mode = query.get("fieldValidation") || "Warn";
   if (!["Strict", "Warn", "Ignore"].includes(mode)) {

@@ -50,7 +50,7 @@ export function amiStatus(amis: readonly Ami[]): NonNullable<EC2NodeClassStatus[
   }));
 }
 
-export function reservationStatus(
+function reservationStatus(
   reservations: readonly Reservation[],
 ): NonNullable<EC2NodeClassStatus["capacityReservations"]> {
   return reservations.map((one) => ({

@@ -230,7 +230,7 @@ export const CRON_JOB_RULES: KindRules = {
 };
 
 /** Defaults of a pod template. */
-export function defaultTemplate(spec: Raw): void {
+function defaultTemplate(spec: Raw): void {
   spec.template ??= {};
   spec.template.metadata ??= {};
   spec.template.spec ??= {};
