@@ -74,30 +74,35 @@ async function playOn(
     await until(`NodePool ${metadata.name} is ready`, POOL_LIMIT_MS, isReady);
   }
   const course = record(view);
-  const running = async (phase: "up" | "down", limitMs: number): Promise<void> => {
-    const wanted = deployments.reduce((sum, one) => sum + one[phase], 0);
-    const state = () => `${view.readyPods()} are, on ${view.nodes().length} nodes`;
-    await until(`${wanted} pods are Ready`, limitMs, () => view.readyPods() === wanted, state);
-  };
-  await Promise.all(deployments.map(({ name, up }) => scale(client, name, up)));
-  await running("up", UP_LIMIT_MS);
+  try {
+    const running = async (phase: "up" | "down", limitMs: number): Promise<void> => {
+      const wanted = deployments.reduce((sum, one) => sum + one[phase], 0);
+      const state = () => `${view.readyPods()} are, on ${view.nodes().length} nodes`;
+      await until(`${wanted} pods are Ready`, limitMs, () => view.readyPods() === wanted, state);
+    };
+    await Promise.all(deployments.map(({ name, up }) => scale(client, name, up)));
+    await running("up", UP_LIMIT_MS);
 
-  const before = standing(view);
-  const evictedBefore = calls(isEviction)["evicted"] ?? 0;
-  view.begin();
-  course.begin();
-  await Promise.all(deployments.map(({ name, down }) => scale(client, name, down)));
-  const state = () => `${view.nodes().length} nodes`;
-  await until("nothing changes any more", DOWN_LIMIT_MS, () => view.quietMs() >= settleMs, state);
-  // What was moved has a place again: a cluster that is cheap because pods wait is no answer.
-  await running("down", UP_LIMIT_MS);
-  return {
-    before,
-    settled: standing(view),
-    settleSeconds: view.lastChangeSeconds(),
-    moved: (calls(isEviction)["evicted"] ?? 0) - evictedBefore,
-    course: course.end(),
-  };
+    const before = standing(view);
+    const evictedBefore = calls(isEviction)["evicted"] ?? 0;
+    view.begin();
+    course.begin();
+    await Promise.all(deployments.map(({ name, down }) => scale(client, name, down)));
+    const state = () => `${view.nodes().length} nodes`;
+    await until("nothing changes any more", DOWN_LIMIT_MS, () => view.quietMs() >= settleMs, state);
+    // What was moved has a place again: a cluster that is cheap because pods wait is no answer.
+    await running("down", UP_LIMIT_MS);
+    return {
+      before,
+      settled: standing(view),
+      settleSeconds: view.lastChangeSeconds(),
+      moved: (calls(isEviction)["evicted"] ?? 0) - evictedBefore,
+      course: course.end(),
+    };
+  } finally {
+    // Or it would look on for ever at a cluster that is gone.
+    course.end();
+  }
 }
 
 function standing(view: View): Standing {
