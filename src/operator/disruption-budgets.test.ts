@@ -18,6 +18,7 @@ describe("the cluster's disruption budgets", () => {
     ["[{nodes: few}]", 'budgets[0].nodes: "few" is neither a count nor a percentage'],
     ["[{nodes: 1, pods: 2}]", "budgets[0].pods: there is no such field"],
     ["[{nodes: 1, duration: 1h}]", "budgets[0]: schedule and duration come together"],
+    ['[{nodes: 1, schedule: "@daily", duration: 8}]', "budgets[0].duration: 8 must be a text"],
     [
       "[{nodes: 1, reasons: [Old]}]",
       "budgets[0].reasons: must be of Underutilized, Empty, Drifted",

@@ -45,6 +45,9 @@ function problemOf(budget: unknown, index: number): string | undefined {
   if (typeof nodes !== "string") return `${field}.nodes: must be a count or a percentage`;
   if ((schedule === undefined) !== (duration === undefined))
     return `${field}: schedule and duration come together`;
+  for (const [name, value] of Object.entries({ schedule, duration }))
+    if (value !== undefined && typeof value !== "string")
+      return `${field}.${name}: ${JSON.stringify(value)} must be a text`;
   if (reasons === undefined) return undefined;
   const isKnown = Array.isArray(reasons) && reasons.every((one) => REASONS.includes(one));
   return isKnown ? undefined : `${field}.reasons: must be of ${REASONS.join(", ")}`;

@@ -52,7 +52,11 @@ async function reconcile(world: World, overlays: Overlays): Promise<Outcome> {
     pools.map(({ pool }) => pool),
   );
   world.cluster.noteChange();
-  for (const overlay of all) await tell(world, overlay, rejected.get(overlay.metadata.name));
+  // One that cannot be written does not keep the others from being told.
+  const told = await Promise.allSettled(
+    all.map((overlay) => tell(world, overlay, rejected.get(overlay.metadata.name))),
+  );
+  for (const one of told) if (one.status === "rejected") throw one.reason;
   return requeueAfter(isComplete ? AGAIN_MS : RETRY_MS);
 }
 
