@@ -8,7 +8,7 @@ import { built } from "./consolidation.ts";
 import { DAEMON_SET, drawCluster } from "./sweep-cluster.ts";
 
 const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
-const { findCandidates } = await built<typeof Candidates>("core/disruption/candidates.js");
+const { findCandidatesInSteps } = await built<typeof Candidates>("core/disruption/candidates.js");
 const { consolidate } = await built<typeof Consolidation>("core/disruption/consolidation.js");
 const { guardCounter } = await built<typeof Guards>("core/disruption/guards.js");
 const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
@@ -57,15 +57,20 @@ measured("load", atOnce(() => { for (let index = 0; index < count; index++) join
 globalThis.gc?.();
 console.log(`held: heap ${mb(process.memoryUsage().heapUsed)} MB, RSS ${mb(process.memoryUsage().rss)} MB`);
 
-const look = () => {
+function* look() {
   const input = { ...base, nodes: state.nodes(), daemonPods: state.daemonPods(), pools: base.pools.map((one) => ({ ...one, usage: state.poolUsage(one.pool.id) })) };
-  const found = findCandidates({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs, queued: new Set(), disruptionClass: "graceful" });
+  yield;
+  const found = yield* findCandidatesInSteps({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs, queued: new Set(), disruptionClass: "graceful" });
   return { input, ...found };
-};
-let seen: ReturnType<typeof look> | undefined;
-measured("first look", atOnce(() => { seen = look(); }));
-measured("look again", atOnce(() => { seen = look(); }));
-const { input, candidates, blocked } = seen as ReturnType<typeof look>;
+}
+type Seen = ReturnType<typeof look> extends Generator<unknown, infer T> ? T : never;
+let seen: Seen | undefined;
+function* lookInSteps() {
+  seen = yield* look();
+}
+measured("first look", lookInSteps());
+measured("look again", lookInSteps());
+const { input, candidates, blocked } = seen as unknown as Seen;
 let simulator = createSimulator(input);
 measured("set-up", simulator.ready());
 
@@ -95,6 +100,10 @@ function* together() {
 measured("all together", together());
 console.log(`${going} can go, run by run`);
 const moved = input.nodes.map((view, index) => (index % 100 === 0 ? { ...view } : view));
-measured("follow", atOnce(() => { simulator = createSimulator({ ...input, nodes: moved }, simulator); for (const _ of simulator.ready()); }));
+function* follow() {
+  simulator = createSimulator({ ...input, nodes: moved }, simulator);
+  yield* simulator.ready();
+}
+measured("follow", follow());
 globalThis.gc?.();
 console.log(`held: heap ${mb(process.memoryUsage().heapUsed)} MB, RSS ${mb(process.memoryUsage().rss)} MB, most RSS ${mb(process.resourceUsage().maxRSS * 1_024)} MB`);

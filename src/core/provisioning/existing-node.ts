@@ -39,7 +39,8 @@ export class Attempt {
   readonly space: RequirementSpace;
   readonly volumes: VolumeIndex;
   readonly #topology: Topology;
-  readonly #answers = new Map<Rule, Map<string, boolean>>();
+  /** Made with the first rule that asks about more than hosts. */
+  #answers: Map<Rule, Map<string, boolean>> | undefined;
 
   constructor(context: { space: RequirementSpace; topology: Topology }, volumes: VolumeIndex) {
     this.space = context.space;
@@ -50,7 +51,7 @@ export class Attempt {
   allows(rule: Rule, variant: Variant, node: ExistingNode): boolean {
     const { group, self } = rule;
     const domain = group.key === HOSTNAME_LABEL_KEY ? undefined : node.domain(group.key);
-    let answers = this.#answers.get(rule);
+    let answers = this.#answers?.get(rule);
     const known = domain === undefined ? undefined : answers?.get(domain);
     if (known !== undefined) return known;
     const podDomains = variant.strict.get(group.key);
@@ -58,6 +59,7 @@ export class Attempt {
     if (domain === undefined) return allowed;
     answers ??= new Map();
     answers.set(domain, allowed);
+    this.#answers ??= new Map();
     this.#answers.set(rule, answers);
     return allowed;
   }
@@ -158,9 +160,9 @@ export class ExistingNode implements Place {
     const [count, remaining, ports] = [this.pods.length, this.#remaining, this.#ports.length];
     const attached = this.#attached === undefined ? undefined : new Map(this.#attached);
     return () => {
-      this.pods.length = count;
+      while (this.pods.length > count) this.pods.pop();
       this.#remaining = remaining;
-      this.#ports.length = ports;
+      while (this.#ports.length > ports) this.#ports.pop();
       this.#attached = attached;
     };
   }

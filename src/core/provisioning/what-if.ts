@@ -300,7 +300,7 @@ export class WhatIf {
         if (refused.length === 0) {
           supposed.fresh.length = 0;
           this.#remove(supposed, [host]);
-          const failed = run(supposed.pass, new Queue(queued));
+          const failed = run(supposed.pass, new Queue(queued), "allOrNone");
           const taken = supposed.fresh.every(({ view }) => isThere(view));
           if (failed.length === 0 && taken && mayGo(one)) return true;
         }
@@ -591,12 +591,15 @@ function placedOn(touched: ReadonlyMap<ExistingNode, number>): Without["existing
     .map(([{ view, pods }, before]) => ({ nodeName: view.name, pods: pods.slice(before) }));
 }
 
+/** `allOrNone`: once one has no place, whatever happens, the others are not tried. */
+type Wanted = "all" | "allOrNone";
+
 /** Places all it can; returns the others. */
-function run(pass: Pass, queue: Queue): QueuedPod[] {
-  return atOnce(runInSteps(pass, queue));
+function run(pass: Pass, queue: Queue, wanted?: Wanted): QueuedPod[] {
+  return atOnce(runInSteps(pass, queue, wanted));
 }
 
-function* runInSteps(pass: Pass, queue: Queue): Steps<QueuedPod[]> {
+function* runInSteps(pass: Pass, queue: Queue, wanted: Wanted = "all"): Steps<QueuedPod[]> {
   const failed: QueuedPod[] = [];
   let tries = 0;
   for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
@@ -604,6 +607,7 @@ function* runInSteps(pass: Pass, queue: Queue): Steps<QueuedPod[]> {
     const outcome = place(pass, item);
     if (outcome === "tryAgain") queue.giveBack(item);
     else if (outcome !== "placed") failed.push(item);
+    if (failed.length > 0 && wanted === "allOrNone") break;
   }
   return [...failed, ...queue.rest()];
 }
