@@ -207,4 +207,19 @@ describe("garbage collection", () => {
     expect(world.api.all(NODE_CLAIM).map(({ metadata }) => metadata.name)).toEqual(["a"]);
     await world.stop();
   });
+
+  it("spares a claim whose instance is not listed while the cloud cannot say that it is gone", async () => {
+    const world = await twoEmptyNodes("0");
+    const { get } = world.cloud;
+    Object.assign(world.cloud, { get: () => Promise.reject(new Error("its zone is impaired")) });
+    world.cloud.instances.delete("test://b");
+    world.api.change(NODE, "b", { status: { conditions: [{ type: "Ready", status: "Unknown" }] } });
+    const names = () => world.api.all(NODE_CLAIM).map(({ metadata }) => metadata.name);
+    await world.clock.advance(130_000);
+    expect(names()).toEqual(["a", "b"]);
+    Object.assign(world.cloud, { get });
+    await world.clock.advance(130_000);
+    expect(names()).toEqual(["a"]);
+    await world.stop();
+  });
 });

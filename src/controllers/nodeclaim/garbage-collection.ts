@@ -8,11 +8,12 @@ import { NODE } from "../../apis/core/node.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Logger } from "../../base/log.ts";
 import { leakedInstances, orphanedClaims } from "../../core/nodeclaim/garbage.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { deleteClaim, isManagedClaim, listClaims } from "../claims.ts";
-import { endInstance } from "../instance.ts";
+import { endInstance, instanceExists } from "../instance.ts";
 import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
@@ -34,18 +35,38 @@ export function claimGarbageCollection(world: World): Controller {
       const instances = await world.cloud.list();
       const claims = listClaims(world).filter((claim) => isManagedClaim(world, claim));
       const input = { nowMs: world.clock.now(), claims, nodes: nodes(world).list(), instances };
+      const listed = new Set(instances.map(({ status }) => status?.providerID));
       for (const claim of orphanedClaims(input)) {
+        const providerId = claim.status?.providerID ?? "";
+        const log = claimLog(world.log, "nodeclaim.garbagecollection", claim);
+        if (!listed.has(providerId) && (await mayBeThere(world, providerId, log))) continue;
         await deleteClaim(world, claim);
         const noun = vocabulary(claimGeneration(claim)).claimNoun;
-        claimLog(world.log, "nodeclaim.garbagecollection", claim).debug(
-          `garbage collecting ${noun} with no cloudprovider representation`,
-          { "provider-id": claim.status?.providerID },
-        );
+        log.debug(`garbage collecting ${noun} with no cloudprovider representation`, {
+          "provider-id": providerId,
+        });
         countDisrupted(world, claim, "garbage_collected");
       }
       return requeueAfter(SWEEP_MS);
     },
   };
+}
+
+/** A list that lacks it is not enough: of an impaired zone, say, the cloud may not tell. */
+async function mayBeThere(
+  world: Pick<World, "cloud">,
+  providerId: string,
+  log: Logger,
+): Promise<boolean> {
+  try {
+    return await instanceExists(world, providerId);
+  } catch (error) {
+    log.debug("not garbage collected, whether its instance is there cannot be told", {
+      "provider-id": providerId,
+      error: String(error),
+    });
+    return true;
+  }
 }
 
 /** `instance.garbagecollection`: instances without a claim, with the Node they may have. */
