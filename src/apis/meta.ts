@@ -88,11 +88,3 @@ export type ResourceAmounts = Readonly<Record<string, string | number>>;
 export function createdAtMs(object: KubeObject): number {
   return fromRfc3339(object.metadata.creationTimestamp) ?? 0;
 }
-
-/** The total order of lists that reach a decision: creation time, then namespace and name. */
-export function byCreationThenName(a: KubeObject, b: KubeObject): number {
-  const difference = createdAtMs(a) - createdAtMs(b);
-  if (difference !== 0) return difference;
-  const [keyA, keyB] = [keyOf(a), keyOf(b)];
-  return keyA < keyB ? -1 : keyA > keyB ? 1 : 0;
-}

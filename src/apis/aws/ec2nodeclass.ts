@@ -147,8 +147,3 @@ export const EC2_NODE_CLASS: Kind<EC2NodeClass> = {
   plural: "ec2nodeclasses",
   namespaced: false,
 };
-
-export const EC2_NODE_CLASS_V1BETA1: Kind<EC2NodeClassV1Beta1> = {
-  ...EC2_NODE_CLASS,
-  version: "v1beta1",
-};

@@ -3,8 +3,6 @@
  * v1alpha1 names that alpha objects still carry.
  */
 
-export const AWS_GROUP = "karpenter.k8s.aws";
-
 export const LABEL_NODECLASS = "karpenter.k8s.aws/ec2nodeclass";
 export const LABEL_TOPOLOGY_ZONE_ID = "topology.k8s.aws/zone-id";
 

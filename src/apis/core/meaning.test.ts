@@ -3,10 +3,10 @@ import type { PodDisruptionBudget } from "../policy/kinds.ts";
 import { isFullyBlocked, pdbBlock } from "../policy/pdb.ts";
 import { hostPorts, hostPortsConflict } from "./host-ports.ts";
 import { isProvisionable, type Pod, type PodSpec } from "./pod.ts";
-import { doNotDisrupt, hasDoNotDisrupt, isDrainable, isEvictable } from "./pod-predicates.ts";
+import { doNotDisrupt, hasDoNotDisrupt, isDrainable } from "./pod-predicates.ts";
 import { podLimits, podRequests } from "./pod-resources.ts";
 import { matchesLabelSelector, matchesNodeSelectorTerm } from "./selectors.ts";
-import { tolerates, toleratesAll } from "./tolerations.ts";
+import { firstUntolerated, tolerates } from "./tolerations.ts";
 
 const nowMs = Date.parse("2026-01-01T00:10:00Z");
 
@@ -45,8 +45,9 @@ describe("tolerations", () => {
 
   it("can be asked about some effects only", () => {
     const soft = { key: "b", effect: "PreferNoSchedule" } as const;
-    expect(toleratesAll([], [soft])).toBe(false);
-    expect(toleratesAll([], [soft], { effects: ["NoSchedule", "NoExecute"] })).toBe(true);
+    expect(firstUntolerated([], [soft])).toBe(soft);
+    const effects = ["NoSchedule", "NoExecute"] as const;
+    expect(firstUntolerated([], [soft], { effects })).toBeUndefined();
   });
 });
 
@@ -143,12 +144,12 @@ describe("questions about a pod", () => {
           status: { startTime: "2026-01-01T00:00:00Z" },
         },
       );
-    expect(isEvictable(with_("do-not-disrupt", "true"), nowMs)).toBe(false);
-    expect(isEvictable(with_("do-not-evict", "true"), nowMs)).toBe(false);
+    expect(hasDoNotDisrupt(with_("do-not-disrupt", "true"), nowMs)).toBe(true);
+    expect(hasDoNotDisrupt(with_("do-not-evict", "true"), nowMs)).toBe(true);
     expect(hasDoNotDisrupt(with_("do-not-disrupt", "11m"), nowMs)).toBe(true);
     expect(hasDoNotDisrupt(with_("do-not-disrupt", "10m"), nowMs)).toBe(false);
     expect(doNotDisrupt(with_("do-not-disrupt", "soon"), nowMs).kind).toBe("invalid");
-    expect(isEvictable(with_("do-not-disrupt", "soon"), nowMs)).toBe(true);
+    expect(hasDoNotDisrupt(with_("do-not-disrupt", "soon"), nowMs)).toBe(false);
   });
 
   it("is left alone by draining when it tolerates disruption or is stuck", () => {

@@ -45,25 +45,15 @@ export function isReschedulable(pod: Pod): boolean {
 }
 
 /** Tolerates being on a node that leaves: neither evicted nor waited for. */
-export function toleratesDisruption(pod: Pod): boolean {
+function toleratesDisruption(pod: Pod): boolean {
   return (
     tolerates(pod.spec.tolerations, DISRUPTED_NO_SCHEDULE_TAINT) ||
     tolerates(pod.spec.tolerations, DISRUPTION_NO_SCHEDULE_TAINT)
   );
 }
 
-/** Whether draining may send an eviction now. */
-export function isEvictable(pod: Pod, nowMs: number): boolean {
-  return (
-    isActive(pod) &&
-    !toleratesDisruption(pod) &&
-    !isOwnedByNode(pod) &&
-    !hasDoNotDisrupt(pod, nowMs)
-  );
-}
-
 /** Deleted more than a minute past its grace, and still there. */
-export function isStuckTerminating(pod: Pod, nowMs: number): boolean {
+function isStuckTerminating(pod: Pod, nowMs: number): boolean {
   const deletionMs = fromRfc3339(pod.metadata.deletionTimestamp);
   return deletionMs !== undefined && nowMs - deletionMs > STUCK_TERMINATING_MS;
 }
@@ -76,11 +66,6 @@ export function isDrainable(pod: Pod, nowMs: number): boolean {
 /** Whether a drain must wait for this pod. */
 export function isWaitingEviction(pod: Pod, nowMs: number): boolean {
   return !isTerminal(pod) && isDrainable(pod, nowMs);
-}
-
-/** Whether voluntary disruption may touch the pod's node as far as this pod goes. */
-export function isDisruptable(pod: Pod, nowMs: number): boolean {
-  return !isActive(pod) || !hasDoNotDisrupt(pod, nowMs);
 }
 
 /** What a pod's do-not-disrupt annotation says now; `invalid` is reported and otherwise ignored. */

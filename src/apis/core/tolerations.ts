@@ -9,16 +9,7 @@ export function tolerates(tolerations: readonly Toleration[] | undefined, taint:
   return tolerations?.some((toleration) => covers(toleration, taint)) ?? false;
 }
 
-/** Whether every taint (of the named effects; default: all three) is covered. */
-export function toleratesAll(
-  tolerations: readonly Toleration[] | undefined,
-  taints: readonly Taint[] | undefined,
-  options: { readonly effects?: readonly TaintEffect[] } = {},
-): boolean {
-  return firstUntolerated(tolerations, taints, options) === undefined;
-}
-
-/** The first taint that is not covered, for messages. */
+/** The first taint (of the named effects; default: all three) that is not covered. */
 export function firstUntolerated(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[] | undefined,

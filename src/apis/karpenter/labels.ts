@@ -1,12 +1,11 @@
 /**
- * Every label, annotation, taint and finalizer of Karpenter's own group, and which label keys users may
+ * Labels, annotations, taints and finalizers of Karpenter's own group, and which label keys users may
  * set. Constants keep upstream's names in screaming case so either can be searched for.
  * upstream: pkg/apis/v1/labels.go, pkg/apis/v1/taints.go (and v1alpha5, v1beta1 for the older words)
  */
 import type { Taint } from "../core/node.ts";
 
 export const GROUP = "karpenter.sh";
-export const COMPATIBILITY_GROUP = "compatibility.karpenter.sh";
 
 export const TOPOLOGY_ZONE_LABEL_KEY = "topology.kubernetes.io/zone";
 export const TOPOLOGY_REGION_LABEL_KEY = "topology.kubernetes.io/region";
@@ -26,8 +25,6 @@ export const NODE_REGISTERED_LABEL_KEY = "karpenter.sh/registered";
 export const NODE_DO_NOT_SYNC_TAINTS_LABEL_KEY = "karpenter.sh/do-not-sync-taints";
 export const CAPACITY_TYPE_LABEL_KEY = "karpenter.sh/capacity-type";
 
-export const ARCHITECTURE_AMD64 = "amd64";
-export const ARCHITECTURE_ARM64 = "arm64";
 export const CAPACITY_TYPE_SPOT = "spot";
 export const CAPACITY_TYPE_ON_DEMAND = "on-demand";
 export const CAPACITY_TYPE_RESERVED = "reserved";
@@ -37,8 +34,6 @@ export const DO_NOT_DISRUPT_ANNOTATION_KEY = "karpenter.sh/do-not-disrupt";
 export const DO_NOT_EVICT_ANNOTATION_KEY = "karpenter.sh/do-not-evict";
 export const DO_NOT_CONSOLIDATE_ANNOTATION_KEY = "karpenter.sh/do-not-consolidate";
 export const PROVIDER_COMPATIBILITY_ANNOTATION_KEY = "compatibility.karpenter.sh/provider";
-export const MANAGED_BY_ANNOTATION_KEY = "karpenter.sh/managed-by";
-export const LINKED_ANNOTATION_KEY = "karpenter.sh/linked";
 export const EMPTINESS_TIMESTAMP_ANNOTATION_KEY = "karpenter.sh/emptiness-timestamp";
 export const NODEPOOL_HASH_ANNOTATION_KEY = "karpenter.sh/nodepool-hash";
 export const NODEPOOL_HASH_VERSION_ANNOTATION_KEY = "karpenter.sh/nodepool-hash-version";

@@ -1,6 +1,6 @@
 /** NodeClaim as karpenter.sh/v1beta1 writes it; stored as v1 (hub/conversion.ts). */
 import type { Taint } from "../core/node.ts";
-import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import type { KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";
 import type { NodeClaim } from "./nodeclaim.ts";
 import type { RequirementSpec } from "./nodepool.ts";
@@ -17,11 +17,3 @@ export interface NodeClaimV1Beta1 extends KubeObject {
   };
   readonly status?: NodeClaim["status"];
 }
-
-export const NODE_CLAIM_V1BETA1: Kind<NodeClaimV1Beta1> = {
-  group: "karpenter.sh",
-  version: "v1beta1",
-  kind: "NodeClaim",
-  plural: "nodeclaims",
-  namespaced: false,
-};

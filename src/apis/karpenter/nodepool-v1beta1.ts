@@ -1,6 +1,6 @@
 /** NodePool as karpenter.sh/v1beta1 writes it; stored and decided upon as v1 (hub/conversion.ts). */
 import type { Taint } from "../core/node.ts";
-import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import type { Condition, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";
 import type { Budget, RequirementSpec } from "./nodepool.ts";
 
@@ -41,11 +41,3 @@ export interface NodePoolV1Beta1 extends KubeObject {
     readonly conditions?: readonly Condition[];
   };
 }
-
-export const NODE_POOL_V1BETA1: Kind<NodePoolV1Beta1> = {
-  group: "karpenter.sh",
-  version: "v1beta1",
-  kind: "NodePool",
-  plural: "nodepools",
-  namespaced: false,
-};
