@@ -37,6 +37,8 @@ export interface BoxOptions {
   readonly provider: "aws" | "kwok";
   readonly clusterName: string;
   readonly region: string;
+  /** Whether the region sells an instance type; absent: it sells all. */
+  readonly sells?: (instanceType: string) => boolean;
   readonly kubernetesVersion: string;
   readonly logLevel: "debug" | "info" | "error";
   /** `beta-only` leaves the kinds of v1alpha5 out, as v0.33 did. Default `all`. */
@@ -84,6 +86,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     trace: options.trace,
     clusterName,
     region,
+    ...(options.sells === undefined ? {} : { sells: options.sells }),
     kubernetesVersion: options.kubernetesVersion,
     manifests: [...crds(options.generations), ...webhookConfigurations()],
     webhooks: webhookCaller(async (config, review) =>

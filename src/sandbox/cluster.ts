@@ -40,6 +40,8 @@ export interface SandboxOptions {
   readonly trace: Trace;
   readonly clusterName: string;
   readonly region: string;
+  /** Whether the region sells an instance type; absent: it sells all. */
+  readonly sells?: (instanceType: string) => boolean;
   /** `1.34`. */
   readonly kubernetesVersion: string;
   /** CustomResourceDefinitions and webhook configurations, in order. */
@@ -121,6 +123,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     clusterName: options.clusterName,
     kubernetesVersion,
     trace: options.trace,
+    ...(options.sells === undefined ? {} : { sells: options.sells }),
     onInstance: (event) => {
       if (event.type === "terminated") kubelets.leave(event.nodeName);
       else if (event.type === "stopped") kubelets.halt(event.nodeName);

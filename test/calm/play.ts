@@ -8,6 +8,7 @@ import { Random } from "../../src/base/random.ts";
 import type { KubeRequest, KubeResponse } from "../../src/kube/transport.ts";
 import { type Replica, startReplica } from "../replicas.ts";
 import { openWorld, type TestWorld } from "../world.ts";
+import { isSold } from "./pools.ts";
 import { type Act, manifestsOf, type Story } from "./story.ts";
 import { Witness } from "./witness.ts";
 
@@ -65,6 +66,7 @@ class Day {
       seed: story.seed,
       startMs: story.startMs,
       logLevel: "error",
+      sells: isSold,
     });
     await world.box.operator.stop();
     const day = new Day(world, story, notes);
@@ -462,9 +464,11 @@ class Day {
   /** Without pools everything goes; workloads first, for no pod of theirs could go elsewhere. */
   async #takeDown(): Promise<void> {
     const { world, witness } = this;
-    for (const { manifests } of this.#story.apps)
+    for (const { name, manifests } of this.#story.apps) {
+      this.#wanted.set(name, 0);
       for (const { apiVersion = "", kind = "", metadata } of manifests)
         await world.remove(kind, metadata.name, apiVersion);
+    }
     for (const { name, kind } of this.#story.pools) {
       await world.remove(kind.kind, name, kind.apiVersion);
       for (const { status, metadata } of witness.claims())

@@ -32,6 +32,15 @@ const CLUSTER = "karpenter-demo";
 const DISCOVERED = [{ tags: { "karpenter.sh/discovery": CLUSTER } }];
 const IN_CLUSTER = [{ tags: { "alpha.eksctl.io/cluster-name": CLUSTER } }];
 
+/** Few enough for hundreds of days in an hour, many enough to choose from. */
+const FAMILIES = ["c5", "m5", "r5", "m6i", "c6i"];
+/** What the region sells beside them is for nobody here: too weak, another architecture, a disk. */
+const SOLD: ReadonlySet<string> = new Set([...FAMILIES, "t3", "m7g", "m5d"]);
+
+export function isSold(instanceType: string): boolean {
+  return SOLD.has(instanceType.slice(0, instanceType.indexOf(".")));
+}
+
 export function drawPool(random: Random, at: number): PoolFacts {
   const generation = random.pick(["v1", "v1", "v1", "v1", "v1beta1", "v1alpha5"] as const);
   const replicas = generation === "v1" && at > 0 && random.int(6) === 0 ? random.int(4) : undefined;
@@ -64,12 +73,7 @@ function requirements(random: Random): readonly object[] {
   const values = random.pick([["on-demand"], ["spot"], ["spot", "on-demand"]]);
   return [
     { key: "kubernetes.io/arch", operator: "In", values: ["amd64"] },
-    // Few enough for hundreds of days in an hour, many enough to choose from.
-    {
-      key: "karpenter.k8s.aws/instance-family",
-      operator: "In",
-      values: ["c5", "m5", "r5", "m6i", "c6i"],
-    },
+    { key: "karpenter.k8s.aws/instance-family", operator: "In", values: FAMILIES },
     { key: "karpenter.k8s.aws/instance-cpu", operator: "Lt", values: ["17"] },
     { key, operator: "In", values },
   ];
