@@ -85,7 +85,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     const instance = id === undefined ? undefined : await parts.batches.instance(id);
     if (instance === undefined || instance.State.Name === "terminated") {
       // What EC2 does not know of an impaired zone may be there all the same.
-      checkNotShifted(parts, zoneOf(providerId), `instance ${providerId} is not to be seen`);
+      checkNotShifted(deps, parts, zoneOf(providerId), `instance ${providerId} is not to be seen`);
       throw new NodeClaimNotFoundError(`instance not found: ${providerId}`);
     }
     return instance;
@@ -143,7 +143,12 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       });
       if (instance.State.Name === "shutting-down") return;
       const { InstanceId, Placement } = instance;
-      checkNotShifted(parts, Placement.AvailabilityZone, `instance ${InstanceId} is not ended`);
+      checkNotShifted(
+        deps,
+        parts,
+        Placement.AvailabilityZone,
+        `instance ${InstanceId} is not ended`,
+      );
       try {
         await parts.batches.terminate(InstanceId);
       } catch (error) {
@@ -310,10 +315,19 @@ function repair(
 }
 
 /** upstream: in a shifted zone instances are neither ended nor tagged, nor taken for gone. */
-function checkNotShifted({ shifts, subnets }: AwsParts, zone: string, what: string): void {
+function checkNotShifted(
+  { settings }: AwsDeps,
+  { shifts, subnets }: AwsParts,
+  zone: string,
+  what: string,
+): void {
+  if (settings.zonalShift !== true) return;
+  // After a start, too: nothing is taken for gone before AWS has been asked.
+  if (!shifts.asked) throw new Error(`${what}: it is not known yet which zones are shifted`);
   const zoneId = subnets.zoneIdOf(zone);
-  if (zoneId === undefined || !shifts.has(zoneId)) return;
-  throw new Error(`${what}: traffic is shifted away from its zone ${zone} (${zoneId}); waiting`);
+  if (!shifts.mayHave(zoneId)) return;
+  const id = zoneId === undefined ? "id not known yet" : zoneId;
+  throw new Error(`${what}: traffic is shifted away from its zone ${zone} (${id}); waiting`);
 }
 
 /** `aws:///us-east-1a/i-0` → `us-east-1a` */

@@ -66,7 +66,9 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     initialRequests: [{ kind: "Singleton", name: NAME }],
     reconcile: async () => {
       // A shift also ends while AWS does not answer.
-      await ask().finally(tell);
+      await ask()
+        .finally(() => parts.shifts.noteAsked())
+        .finally(tell);
       return requeueAfter(POLL_MS);
     },
   };

@@ -110,6 +110,23 @@ describe("a zonal shift", () => {
     await expect(world.settle(get())).rejects.toThrow("instance not found");
   });
 
+  it("is asked after before an instance is taken for gone, also right after a start", async () => {
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const prepare = (aws: SimulatedAws): void => {
+      const getManagedResource = () => answered.then(() => ({ zonalShifts: [], autoshifts: [] }));
+      Object.assign(aws, { api: { ...aws.api, zonalShift: { getManagedResource } } });
+    };
+    world = await awsWorld({ zonalShift: true }, { prepare });
+    const get = (): Promise<unknown> => world.cloud.get("aws:///us-east-1a/i-0123456789abcdef0");
+    await expect(world.settle(get())).rejects.toThrow("not known yet which zones are shifted");
+    answer();
+    await world.clock.advance(1_000);
+    await expect(world.settle(get())).rejects.toThrow("instance not found");
+  });
+
   it("stays known while AWS does not answer, until its time is over", async () => {
     await begin();
     await shift("30m");

@@ -18,6 +18,7 @@ export class ZonalShifts {
   #untilMs: ReadonlyMap<string, number> = new Map();
   #told: ReadonlySet<string> = new Set();
   #version = 0;
+  #asked = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -33,6 +34,22 @@ export class ZonalShifts {
     if (this.#untilMs.size === 0) return false;
     this.#sweep();
     return this.#untilMs.has(zoneId);
+  }
+
+  /** A zone whose id is not known may be any that traffic is shifted away from. */
+  mayHave(zoneId: string | undefined): boolean {
+    if (zoneId !== undefined) return this.has(zoneId);
+    this.#sweep();
+    return this.#untilMs.size > 0;
+  }
+
+  /** Whether AWS has been asked since the start, with or without an answer. */
+  get asked(): boolean {
+    return this.#asked;
+  }
+
+  noteAsked(): void {
+    this.#asked = true;
   }
 
   /** Takes over what AWS says now, all of it: a shift that is no longer listed was cancelled. */
