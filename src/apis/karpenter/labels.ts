@@ -35,9 +35,7 @@ export const DO_NOT_EVICT_ANNOTATION_KEY = "karpenter.sh/do-not-evict";
 export const DO_NOT_CONSOLIDATE_ANNOTATION_KEY = "karpenter.sh/do-not-consolidate";
 export const PROVIDER_COMPATIBILITY_ANNOTATION_KEY = "compatibility.karpenter.sh/provider";
 export const EMPTINESS_TIMESTAMP_ANNOTATION_KEY = "karpenter.sh/emptiness-timestamp";
-export const NODEPOOL_HASH_ANNOTATION_KEY = "karpenter.sh/nodepool-hash";
 export const NODEPOOL_HASH_VERSION_ANNOTATION_KEY = "karpenter.sh/nodepool-hash-version";
-export const PROVISIONER_HASH_ANNOTATION_KEY = "karpenter.sh/provisioner-hash";
 export const NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY =
   "karpenter.sh/nodeclaim-termination-timestamp";
 export const NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY =
