@@ -51,7 +51,7 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
               },
             },
           ],
-          ...placement(random, labels),
+          ...placement(random, labels, stores),
           ...(stores
             ? { volumes: [{ name: "data", persistentVolumeClaim: { claimName: name } }] }
             : {}),
@@ -81,7 +81,8 @@ function volumeClaim(name: string): object {
   };
 }
 
-function placement(random: Random, matchLabels: object): object {
+/** Pods whose volume keeps them in one zone cannot be spread over several as well. */
+function placement(random: Random, matchLabels: object, inOneZone: boolean): object {
   const labelSelector = { matchLabels };
   const spread = (topologyKey: string, whenUnsatisfiable: string) => ({
     topologySpreadConstraints: [{ maxSkew: 1, topologyKey, whenUnsatisfiable, labelSelector }],
@@ -91,7 +92,7 @@ function placement(random: Random, matchLabels: object): object {
     {},
     {},
     {},
-    spread("topology.kubernetes.io/zone", "DoNotSchedule"),
+    inOneZone ? {} : spread("topology.kubernetes.io/zone", "DoNotSchedule"),
     spread("kubernetes.io/hostname", "ScheduleAnyway"),
     { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [apart] } } },
   ]);
