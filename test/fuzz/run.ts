@@ -2,7 +2,8 @@
  * `npm run fuzz -- [--count N] [--seed N] [--upstream]`: random scenarios against what must hold of
  * every plan (properties.ts). The first failure of each seed is made small, written to a file, and
  * printed with the command that replays it. `--upstream` plans the same scenarios with
- * sigs.k8s.io/karpenter and compares (upstream.ts). `npm run fuzz -- calm`: see test/calm/run.ts.
+ * sigs.k8s.io/karpenter and compares (upstream.ts). `npm run fuzz -- repack`: what repack proposes for
+ * random clusters (repack.ts). `npm run fuzz -- calm`: see test/calm/run.ts.
  */
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,6 +13,7 @@ import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
 import { withVolumes } from "./draw-volumes.ts";
 import { faultsOf } from "./properties.ts";
+import { repackVerdict } from "./repack.ts";
 import { shrink } from "./shrink.ts";
 import { againstUpstream } from "./upstream.ts";
 
@@ -30,6 +32,8 @@ if (args.includes("calm"))
           workers: numberAfter("--workers"),
         })
       : await calmDay(seed, args.includes("--verbose"));
+else if (args.includes("repack"))
+  process.exitCode = await fuzzRepack(seed, count ?? (seed === undefined ? 2_000 : 1));
 else if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
 else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT : 1));
 
@@ -47,6 +51,21 @@ function fuzz(first = 0, scenarios: number): number {
   process.stdout.write(
     failures === 0 ? `${scenarios} scenarios, no fault\n` : `${failures} seeds failed\n`,
   );
+  return failures === 0 ? 0 : 1;
+}
+
+async function fuzzRepack(first = 0, clusters: number): Promise<number> {
+  let [failures, commands] = [0, 0];
+  for (let at = first; at < first + clusters && failures < MAX_REPORTS; at++) {
+    const { faults, moved } = await repackVerdict(at);
+    if (moved !== undefined) commands++;
+    if (faults.length === 0) continue;
+    failures++;
+    const lines = [`seed ${at}:`, ...faults.slice(0, 5).map((fault) => `  ${fault}`)];
+    process.stdout.write(`${lines.join("\n")}\n  again: npm run fuzz -- repack --seed ${at}\n`);
+  }
+  const outcome = failures === 0 ? "no fault" : `${failures} seeds failed`;
+  process.stdout.write(`${clusters} clusters, ${commands} commands, ${outcome}\n`);
   return failures === 0 ? 0 : 1;
 }
 

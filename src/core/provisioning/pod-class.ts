@@ -104,13 +104,21 @@ export class PodClasses {
     return this.#drafts.size;
   }
 
-  /** One class for each of the wishes that were ever announced. */
-  samples(): readonly PodClass[] {
-    return [...this.#drafts.values()].map((draft) => this.classOf(draft.pod, draft));
+  /** One class for each of the wishes that pods had when they were announced as running on some node. */
+  running(): readonly PodClass[] {
+    return [...this.#drafts.values()]
+      .filter(({ runs }) => runs)
+      .map((draft) => this.classOf(draft.pod, draft));
   }
 
   /** First pass over the batch: registers the pod's topology groups. */
   announce(written: Pod): Draft {
+    const draft = this.#draftOf(written);
+    if (written.spec.nodeName) draft.runs = true;
+    return draft;
+  }
+
+  #draftOf(written: Pod): Draft {
     const pod = this.#complete?.(written) ?? written;
     const volumeSets = this.#volumeSets(pod);
     const alike = this.#alike(pod);
@@ -146,8 +154,9 @@ export class PodClasses {
       const wishes = wishesOf(pod.spec, this.#policy);
       const owner = ownerOf(pod);
       const [groups, classes, variants] = [new Map(), new Map(), new Map()];
-      const owned: readonly TopologyGroup[] = [];
-      draft = { pod, requests, ports, volumeSets, wishes, owner, groups, owned, classes, variants };
+      const variety = { groups, classes, variants };
+      const known = { pod, requests, ports, volumeSets, wishes, owner };
+      draft = { ...known, ...variety, owned: [], runs: false };
       this.#drafts.set(text, draft);
       draft.owned = ownedGroups(draft, wishes, this.#topology);
       for (const term of wishes.antiAffinity) {
@@ -302,6 +311,8 @@ export interface Draft {
   readonly groups: Map<object, TopologyGroup>;
   /** Of all its wishes, while none is given up. */
   owned: readonly TopologyGroup[];
+  /** Some pod of it runs on a node, or did: it does not only wait. */
+  runs: boolean;
   /** By the groups that count its pods. */
   readonly classes: Map<readonly TopologyGroup[], PodClass>;
   /** By what was given up, and by which rules count or stop its pods: all else is the same. */

@@ -259,12 +259,12 @@ export class WhatIf {
   }
 
   /**
-   * Ids of pools, each list those that the pods of one kind could have new nodes of, as far as labels and
-   * taints go: pods of such pools may share machines.
+   * Ids of pools, each list those that running pods of one kind could have new nodes of, as far as labels
+   * and taints go: pods of such pools may share machines.
    */
   openTo(): readonly (readonly string[])[] {
     const { classes, templates, context } = this.#base;
-    return classes.samples().map((podClass) => {
+    return classes.running().map((podClass) => {
       const { tolerations, set: wanted } = classes.variant(podClass, 0) as Variant;
       return templates
         .filter(({ taints }) => firstUntolerated(tolerations, taints) === undefined)
