@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { deepFreeze } from "../../base/json.ts";
 import type { PodDisruptionBudget } from "../policy/kinds.ts";
 import { isFullyBlocked, pdbBlock } from "../policy/pdb.ts";
 import { hostPorts, hostPortsConflict } from "./host-ports.ts";
 import { isProvisionable, type Pod, type PodSpec } from "./pod.ts";
 import { doNotDisrupt, hasDoNotDisrupt, isDrainable } from "./pod-predicates.ts";
-import { podLimits, podRequests } from "./pod-resources.ts";
+import { isResized, podLimits, podRequests } from "./pod-resources.ts";
 import { matchesLabelSelector, matchesNodeSelectorTerm } from "./selectors.ts";
 import { firstUntolerated, tolerates } from "./tolerations.ts";
 
@@ -111,6 +112,33 @@ describe("what a pod asks for", () => {
     expect(podLimits(pod({ containers: [requests("1", "2"), requests("1")] }))).toEqual({
       cpu: 2_000,
     });
+  });
+});
+
+describe("what the kubelet holds for a pod, which it says of every pod since 1.33", () => {
+  const held = deepFreeze([
+    {
+      name: "c1",
+      ready: true,
+      allocatedResources: { cpu: "1" },
+      resources: { requests: { cpu: "1" } },
+    },
+  ]);
+  const asking = (cpu: string) =>
+    pod(
+      { containers: deepFreeze([{ ...requests(cpu), name: "c1" }]) },
+      { status: { containerStatuses: held } },
+    );
+
+  it.each([
+    ["as much as it asks for", "1", false, 1_000],
+    ["less, while it grows", "2", false, 2_000],
+    ["more, while it shrinks", "500m", true, 1_000],
+  ])("%s", (_, cpu, isMore, counted) => {
+    for (let time = 0; time < 2; time++) {
+      expect(isResized(asking(cpu))).toBe(isMore);
+      expect(podRequests(asking(cpu)).cpu).toBe(counted);
+    }
   });
 });
 

@@ -17,10 +17,43 @@ export function podRequests(pod: Pod): Resources {
   return isResized(pod) ? sumOf(pod.spec, pod.status) : asWritten(pod.spec);
 }
 
-/** Whether the kubelet holds amounts of its own for it: what is asked for is not all that counts. */
-export function isResized({ status }: Pick<Pod, "status">): boolean {
-  if (status?.containerStatuses?.some(isHeld) === true) return true;
-  return status?.initContainerStatuses?.some(isHeld) === true;
+/**
+ * Whether what the kubelet holds for it counts, and not only what it asks for. From 1.33 on the kubelet says
+ * of every pod what it holds: mostly that is what was asked for.
+ */
+export function isResized({ spec, status }: Pod): boolean {
+  if (status === undefined) return false;
+  const { containerStatuses, initContainerStatuses } = status;
+  if (containerStatuses === undefined && initContainerStatuses === undefined) return false;
+  return (
+    holdsMore(containerStatuses, spec.containers) ||
+    holdsMore(initContainerStatuses, spec.initContainers) ||
+    isResizeInfeasible(status)
+  );
+}
+
+/** Pods of one template have the very same containers, and mostly the very same statuses of them. */
+const known = new WeakMap<readonly ContainerStatus[], WeakMap<readonly Container[], boolean>>();
+
+function holdsMore(
+  statuses: readonly ContainerStatus[] | undefined,
+  containers: readonly Container[] | undefined,
+): boolean {
+  if (containers === undefined || statuses?.some(isHeld) !== true) return false;
+  const work = () => containers.some((one) => heldIsMore(one, statuses));
+  if (!Object.isFrozen(statuses) || !Object.isFrozen(containers)) return work();
+  const ofStatuses = known.get(statuses) ?? new WeakMap<readonly Container[], boolean>();
+  known.set(statuses, ofStatuses);
+  const more = ofStatuses.get(containers) ?? work();
+  ofStatuses.set(containers, more);
+  return more;
+}
+
+function heldIsMore(container: Container, statuses: readonly ContainerStatus[]): boolean {
+  const status = statuses.find(({ name }) => name === container.name);
+  if (status === undefined || !isHeld(status)) return false;
+  const asked = askedFor(container);
+  return Object.entries(heldFor(status)).some(([name, amount]) => amount > (asked[name] ?? 0));
 }
 
 function isHeld({ allocatedResources, resources }: ContainerStatus): boolean {
@@ -69,13 +102,19 @@ function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources):
  * counts. One that the node cannot do asks for nothing.
  */
 function containerRequests(container: Container, pod: PodStatus | undefined): Resources {
-  const limits = parseResources(container.resources?.limits);
-  const spec = { ...limits, ...parseResources(container.resources?.requests) };
+  const asked = askedFor(container);
   const status = statusOf(pod, container.name);
-  if (status === undefined || !isHeld(status)) return spec;
-  const allocated = parseResources(status.allocatedResources);
-  const held = maxResources(allocated, parseResources(status.resources?.requests));
-  return isResizeInfeasible(pod) ? held : maxResources(spec, held);
+  if (status === undefined || !isHeld(status)) return asked;
+  const held = heldFor(status);
+  return isResizeInfeasible(pod) ? held : maxResources(asked, held);
+}
+
+function askedFor({ resources }: Container): Resources {
+  return { ...parseResources(resources?.limits), ...parseResources(resources?.requests) };
+}
+
+function heldFor({ allocatedResources, resources }: ContainerStatus): Resources {
+  return maxResources(parseResources(allocatedResources), parseResources(resources?.requests));
 }
 
 function statusOf(status: PodStatus | undefined, name: string): ContainerStatus | undefined {
