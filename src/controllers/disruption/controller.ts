@@ -13,14 +13,14 @@ import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
 import { METHODS } from "../../core/disruption/methods/all.ts";
-import {
-  budgetCounter,
-  type Method,
-  type MethodInput,
-  type Proposal,
-  type Rejection,
-  type Remark,
+import type {
+  Method,
+  MethodInput,
+  Proposal,
+  Rejection,
+  Remark,
 } from "../../core/disruption/methods/method.ts";
+import { stillGoing } from "../../core/disruption/second-look.ts";
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
 import { deleteClaim } from "../claims.ts";
@@ -32,6 +32,7 @@ import { approved, blocked, proposed, rejected, unconsolidatable } from "./event
 import { policyLabel } from "./labels.ts";
 import {
   look,
+  lookAt,
   objectsOf,
   poolsInUse,
   reportRound,
@@ -125,10 +126,10 @@ async function propose(
   const around = await surroundings(world, log, memory.around);
   memory.around = around;
   const waiting = memory.pending.length > 0;
-  reportRound(world, around, log);
+  await inTurns(world.clock, reportRound(world, around, log), TURN_MS);
   for (const method of METHODS) {
     if (waiting && method.waits) continue;
-    const input = look(world, queue, around, method, "report");
+    const input = await inTurns(world.clock, look(world, queue, around, method), TURN_MS);
     const facts = factsOf(method, input, around);
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
@@ -180,8 +181,9 @@ async function take(
   let again: Again = "later";
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
-      const still = stillGoing(world, queue, around, method, command);
-      if (still !== undefined && (await start(queue, still, log))) again = "now";
+      const still = stillNow(world, queue, around, method, command);
+      if (typeof still === "string") reject(world, log, command, still);
+      else if (await start(queue, still, log)) again = "now";
       continue;
     }
     countMoves(world, command.verdicts ?? []);
@@ -246,12 +248,9 @@ async function validate(
     // Each anew: the one before may have closed nodes.
     const around = await surroundings(world, log, memory.around);
     memory.around = around;
-    const input = look(world, queue, around, method, "quiet");
+    const input = lookAt(world, queue, around, method, command);
     const still = await inTurns(world.clock, validated(method, command, input), TURN_MS);
-    const now =
-      typeof still === "string"
-        ? still
-        : (stillGoing(world, queue, around, method, still) ?? "churn");
+    const now = typeof still === "string" ? still : stillNow(world, queue, around, method, still);
     if (typeof now === "string") {
       reject(world, log, command, now);
     } else if (await start(queue, now, log)) {
@@ -261,30 +260,17 @@ async function validate(
   return again;
 }
 
-/**
- * The command, if its nodes may still go; of empty ones those that may. Others had their turns while it was
- * worked out: pods may have come, budgets been used up. upstream: pkg/controllers/disruption/validation.go
- * looks at them once more too.
- */
-function stillGoing(
+/** Others had their turns while it was worked out: what is left of it, or why nothing is. */
+function stillNow(
   world: World,
   queue: CommandQueue,
   around: Surroundings,
   method: Method,
   command: Command,
-): Command | undefined {
+): Command | Rejection {
   const nodes = world.cluster.nodes();
   if (nodes === around.scheduling.nodes) return command;
-  const now = { ...around, scheduling: { ...around.scheduling, nodes } };
-  const { candidates, allowances, nowMs } = look(world, queue, now, method, "quiet");
-  const names = new Set(command.candidates.map(({ node }) => node.name));
-  const budgets = budgetCounter(allowances);
-  const still = candidates.filter(
-    (one) => names.has(one.node.name) && method.isEligible(one, nowMs) && budgets.take(one),
-  );
-  if (still.length === names.size) return command;
-  const areEmpty = command.candidates.every((one) => one.reschedulablePods.length === 0);
-  return areEmpty && still.length > 0 ? { ...command, candidates: still } : undefined;
+  return stillGoing(command, method, lookAt(world, queue, around, method, command, nodes));
 }
 
 function reject(world: World, log: Logger, command: Command, why: Rejection): void {

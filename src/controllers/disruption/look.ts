@@ -1,6 +1,6 @@
 /**
  * What the disruption methods may know at one moment: pools with what they offer, what provisioning would
- * plan with, candidates, budgets. Looking with `report` also tells people what is blocked, and why.
+ * plan with, candidates, budgets. A look at all nodes also tells people what is blocked, and why.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -9,13 +9,20 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { nextAllowed } from "../../core/disruption/calendar.ts";
-import type { Blocked, Candidate } from "../../core/disruption/candidates.ts";
+import type {
+  Blocked,
+  Candidate,
+  DisruptionClass,
+  FoundCandidates,
+} from "../../core/disruption/candidates.ts";
+import type { Command } from "../../core/disruption/command.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
-import { survey } from "../../core/disruption/survey.ts";
+import { type Picture, survey, surveyInSteps } from "../../core/disruption/survey.ts";
 import { sameItems } from "../../core/provisioning/picture-changes.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { disruptionBudgets } from "../mirrors.ts";
@@ -26,6 +33,8 @@ import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { CommandQueue } from "./command-queue.ts";
 import { blocked, blockedByBudget, graceOf } from "./events.ts";
+
+const NODES_PER_STEP = 128;
 
 type PoolTypes = Pick<PoolInput, "pool" | "instanceTypes">;
 
@@ -39,6 +48,8 @@ export interface Surroundings {
   /** Ready pools with `replicas`; none while the gate is off. */
   readonly staticPools: readonly PoolInput[];
   readonly simulator: Simulator;
+  /** Candidates of this picture, as far as a method has asked. */
+  readonly found: Map<DisruptionClass, FoundCandidates>;
 }
 
 /** `last`: those of the run before, whose prepared simulations serve as long as nothing has changed. */
@@ -59,7 +70,7 @@ export async function surroundings(
     .map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
   const isSame = last !== undefined && samePicture(last.scheduling, scheduling);
   const simulator = isSame ? last.simulator : createSimulator(scheduling, last?.simulator);
-  return { pools, scheduling, revision, staticPools, simulator };
+  return { pools, scheduling, revision, staticPools, simulator, found: new Map() };
 }
 
 /** Objects never change: equal parts are the very same ones. */
@@ -102,11 +113,17 @@ export async function poolsInUse(world: World, log: Logger): Promise<readonly Po
 }
 
 /** What holds for all methods: pods whose grace is running, and pools whose budgets cannot be read. */
-export function reportRound(world: World, { pools }: Surroundings, log: Logger): void {
+export function* reportRound(
+  world: World,
+  { pools, scheduling }: Surroundings,
+  log: Logger,
+): Steps<void> {
   const nowMs = world.clock.now();
-  for (const node of world.cluster.nodes()) {
-    if (node.managed) world.events.publish(...node.pods.flatMap((pod) => graceOf(pod, nowMs)));
-  }
+  yield* eachInSteps(scheduling.nodes, NODES_PER_STEP, (node) => {
+    if (!node.managed) return;
+    for (const pod of node.pods)
+      if (pod.metadata.annotations !== undefined) world.events.publish(...graceOf(pod, nowMs));
+  });
   for (const { pool } of pools) {
     const broken = brokenBudget(pool.disruption.budgets, nowMs);
     if (broken === undefined) continue;
@@ -115,15 +132,45 @@ export function reportRound(world: World, { pools }: Surroundings, log: Logger):
   }
 }
 
-/** What a method may know now. `report`: also says what blocks nodes and pools. */
-export function look(
+/** What a method may know now; says what blocks nodes and pools. */
+export function* look(
+  world: World,
+  queue: CommandQueue,
+  around: Surroundings,
+  method: Method,
+): Steps<MethodInput> {
+  const isToldAlready = around.found.has(method.disruptionClass);
+  const picture = { ...pictureOf(world, queue, around), found: around.found };
+  const { input, blocked: held } = yield* surveyInSteps(picture, method);
+  yield* report(world, method, input, isToldAlready ? [] : held);
+  return input;
+}
+
+/** What a method may know now about the nodes of a command. `nodes`: the whole cluster. */
+export function lookAt(
+  world: World,
+  queue: CommandQueue,
+  around: Surroundings,
+  method: Method,
+  command: Command,
+  nodes = around.scheduling.nodes,
+): MethodInput {
+  const among = new Set(command.candidates.map(({ node }) => node.name));
+  // A pool may have got other budgets since.
+  const current = new Map(listPools(world).map((pool) => [pool.id, pool]));
+  const pools = around.pools.flatMap((one) => {
+    const pool = current.get(one.pool.id);
+    return pool === undefined ? [] : [{ ...one, pool }];
+  });
+  return survey({ ...pictureOf(world, queue, { ...around, pools }), nodes, among }, method).input;
+}
+
+function pictureOf(
   world: World,
   queue: CommandQueue,
   { pools, scheduling, simulator, staticPools }: Surroundings,
-  method: Method,
-  mode: "report" | "quiet",
-): MethodInput {
-  const picture = {
+): Picture {
+  return {
     nowMs: world.clock.now(),
     // Those that simulations know, whatever has changed since.
     nodes: scheduling.nodes,
@@ -143,9 +190,6 @@ export function look(
     spotToSpot: world.settings.gates.spotToSpot,
     repack: world.settings.repack,
   };
-  const { input, blocked: held } = survey(picture, method);
-  if (mode === "report") report(world, method, input, held);
-  return input;
 }
 
 /** What an event about a candidate is about. */
@@ -156,19 +200,19 @@ export function objectsOf({
   return node.node === undefined ? [claim] : [node.node, claim];
 }
 
-function report(
+function* report(
   world: World,
   { reason, isEligible }: Method,
   { nowMs, candidates, allowances: allowed }: MethodInput,
   held: readonly Blocked[],
-): void {
-  for (const { node, kind, message, untilMs } of held) {
-    if (node.claim === undefined) continue;
+): Steps<void> {
+  yield* eachInSteps(held, NODES_PER_STEP, ({ node, kind, message, untilMs }) => {
+    if (node.claim === undefined) return;
     const objects = objectsOf({ node, claim: node.claim });
     // A nomination ends at another time each time it is made: nothing to tell anew.
     const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
-  }
+  });
   const eligible = candidates.filter((candidate) => isEligible(candidate, nowMs)).length;
   world.metrics.set(
     "voluntary_disruption_eligible_nodes",

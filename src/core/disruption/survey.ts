@@ -15,7 +15,13 @@ import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { balancedTotals } from "./balanced.ts";
 import { allowances } from "./budgets.ts";
-import { type Block, type Blocked, findCandidatesInSteps } from "./candidates.ts";
+import {
+  type Block,
+  type Blocked,
+  type DisruptionClass,
+  type FoundCandidates,
+  findCandidatesInSteps,
+} from "./candidates.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import type { Simulator } from "./simulate.ts";
@@ -47,6 +53,10 @@ export interface Picture {
   readonly ledger: Ledger;
   readonly spotToSpot: boolean;
   readonly repack: Repack | undefined;
+  /** Names of the nodes that are asked about; absent: all. */
+  readonly among?: ReadonlySet<string>;
+  /** What one method's survey of all found, the next one's need not look for. Absent: it is asked once. */
+  readonly found?: Map<DisruptionClass, FoundCandidates>;
 }
 
 /** What one method may know, and our nodes that it may not touch. */
@@ -69,7 +79,7 @@ export function* surveyInSteps(
 ): Steps<Survey> {
   const { nowMs, nodes, pools, pdbs, ledger, simulator } = picture;
   const { disruptionClass, reason } = method;
-  const found = yield* findCandidatesInSteps({ ...picture, disruptionClass });
+  const found = yield* candidatesOn(picture, disruptionClass);
   yield;
   const input: MethodInput = {
     nowMs,
@@ -97,6 +107,19 @@ export function* surveyInSteps(
     backingOff: picture.backingOff,
   };
   return { input, blocked: found.blocked };
+}
+
+function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
+  const { among, found } = picture;
+  if (among !== undefined) {
+    const nodes = picture.nodes.filter(({ name }) => among.has(name));
+    return yield* findCandidatesInSteps({ ...picture, nodes, disruptionClass });
+  }
+  const known = found?.get(disruptionClass);
+  if (known !== undefined) return known;
+  const fresh = yield* findCandidatesInSteps({ ...picture, disruptionClass });
+  found?.set(disruptionClass, fresh);
+  return fresh;
 }
 
 function once<T>(make: () => T): () => T {

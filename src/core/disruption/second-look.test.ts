@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
+import { nodeView, pod } from "../../testing/builders.ts";
+import { candidate, type MethodInputOptions, methodInput } from "../../testing/disruption.ts";
+import type { Candidate } from "./candidates.ts";
+import type { Command } from "./command.ts";
+import { drift } from "./methods/drift.ts";
+import { stillGoing } from "./second-look.ts";
+
+const drifted = (name: string, pods: readonly string[]) =>
+  candidate(name, { conditions: { Drifted: 1_000 }, pods });
+const other = candidate("other", { conditions: {} });
+const planned = (...candidates: readonly Candidate[]) =>
+  atOnce(drift.propose(methodInput(candidates))).commands[0] as Command;
+const command = planned(drifted("old", ["1"]), other);
+
+const looked = (candidates: readonly Candidate[], options?: MethodInputOptions) =>
+  stillGoing(command, drift, methodInput(candidates, options));
+
+describe("a command that is about to start", () => {
+  it("starts when its node has the pods that the plan knows of, or fewer", () => {
+    expect(command.targets).toEqual(["other"]);
+    expect(looked([drifted("old", ["1"]), other])).toBe(command);
+    expect(looked([drifted("old", []), other])).toBe(command);
+  });
+
+  it("does not when its node is gone, no longer concerned, or has got a pod since", () => {
+    expect(looked([other])).toBe("churn");
+    expect(looked([candidate("old", { conditions: {}, pods: ["1"] }), other])).toBe("churn");
+    expect(looked([drifted("old", ["1", "500m"]), other])).toBe("churn");
+  });
+
+  it("does not when budgets have been spent, or its pool's replacements fail", () => {
+    expect(looked([drifted("old", ["1"]), other], { allowed: 0 })).toBe("budget");
+    const bought = planned(drifted("old", ["1"]));
+    expect(bought.replacements).toHaveLength(1);
+    const backingOff = new Set([other.pool.id]);
+    const now = methodInput([drifted("old", ["1"])], { backingOff });
+    expect(stillGoing(bought, drift, now)).toBe("scheduling");
+  });
+
+  it("does not when a node that was to take its pods is gone or leaving", () => {
+    expect(looked([drifted("old", ["1"])])).toBe("scheduling");
+    const leaving = nodeView({ node: { name: "other" }, claim: other.claim, deleting: true });
+    expect(looked([drifted("old", ["1"])], { scheduling: { nodes: [leaving] } })).toBe(
+      "scheduling",
+    );
+    const there = nodeView({ node: { name: "other" }, pods: [pod({ name: "x" })] });
+    expect(looked([drifted("old", ["1"])], { scheduling: { nodes: [there] } })).toBe(command);
+  });
+
+  it("takes of empty nodes those that still are, as many as budgets allow", () => {
+    const both = planned(drifted("a", []), drifted("b", []));
+    const names = (now: Command | string) =>
+      typeof now === "string" ? now : now.candidates.map(({ node }) => node.name);
+    const used = methodInput([drifted("a", ["1"]), drifted("b", [])]);
+    expect(names(stillGoing(both, drift, used))).toEqual(["b"]);
+    const fewer = methodInput([drifted("a", []), drifted("b", [])], { allowed: 1 });
+    expect(names(stillGoing(both, drift, fewer))).toEqual(["a"]);
+  });
+});
