@@ -48,6 +48,7 @@ import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
 import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
 import type { Reservation } from "./reservation/reservations.ts";
 import { clusterTag } from "./tags/tags.ts";
+import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
 export function createAwsProvider(given: AwsDeps): {
   cloud: CloudProvider;
@@ -312,27 +313,6 @@ function repair(
   minutes: number,
 ): CloudProvider["repairPolicies"][number] {
   return { conditionType, conditionStatus, tolerationMs: minutes * 60_000 };
-}
-
-/** upstream: in a shifted zone instances are neither ended nor tagged, nor taken for gone. */
-function checkNotShifted(
-  { settings }: AwsDeps,
-  { shifts, subnets }: AwsParts,
-  zone: string,
-  what: string,
-): void {
-  if (settings.zonalShift !== true) return;
-  // After a start, too: nothing is taken for gone before AWS has been asked.
-  if (!shifts.asked) throw new Error(`${what}: it is not known yet which zones are shifted`);
-  const zoneId = subnets.zoneIdOf(zone);
-  if (!shifts.mayHave(zoneId)) return;
-  const id = zoneId === undefined ? "id not known yet" : zoneId;
-  throw new Error(`${what}: traffic is shifted away from its zone ${zone} (${id}); waiting`);
-}
-
-/** `aws:///us-east-1a/i-0` → `us-east-1a` */
-function zoneOf(providerId: string): string {
-  return providerId.split("/").at(-2) ?? "";
 }
 
 function withHostname(claim: NodeClaim, hostname: string | undefined): NodeClaim {

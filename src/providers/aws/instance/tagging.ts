@@ -11,6 +11,7 @@ import { patchObject } from "../../../kube/patch-object.ts";
 import { Pace } from "../batch/pace.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { fromTagList, registrationTags, type Tags, toTagList } from "../tags/tags.ts";
+import { checkNotShifted, zoneOf } from "../zonalshift/guard.ts";
 import { instanceIdOf } from "./to-claim.ts";
 
 const CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
@@ -51,7 +52,9 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
     reconcile: async ({ name }) => {
       const claim = deps.mirrors.of(NODE_CLAIM).get(name);
       if (claim === undefined || !isTaggable(claim)) return AWAIT_CHANGE;
-      const id = instanceIdOf(claim.status?.providerID ?? "");
+      const providerId = claim.status?.providerID ?? "";
+      checkNotShifted(deps, parts, zoneOf(providerId), `instance ${providerId} is not tagged`);
+      const id = instanceIdOf(providerId);
       const existing = id === undefined ? undefined : await tagsOf(id);
       if (id === undefined || existing === undefined) return AWAIT_CHANGE;
       const tags = registrationTags(claim, existing, deps.settings.clusterName);

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EC2_NODE_CLASS } from "../../../apis/aws/ec2nodeclass.ts";
+import { NODE_CLAIM } from "../../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../../apis/karpenter/nodepool.ts";
 import type { SimulatedAws } from "../../../sandbox/ec2/simulated-aws.ts";
 import {
@@ -101,6 +102,12 @@ describe("a zonal shift", () => {
     const launched = await world.settle(world.cloud.create(claim));
     const id = await shift();
     await expect(world.settle(world.cloud.delete(launched))).rejects.toThrow("shifted away");
+    const joined = { ...launched.status, nodeName: "node-a" };
+    const metadata = { name: "joined", labels: launched.metadata.labels ?? {} };
+    await world.kube.create(NODE_CLAIM, { ...launched, metadata, status: joined });
+    await world.clock.advance(5_000);
+    const tagged = () => world.aws.journal.calls({ action: "CreateTags" }).length;
+    expect(tagged()).toBe(0);
     world.aws.controls.failInstance(launched.status?.providerID?.split("/").at(-1) ?? "");
     await world.clock.advance(60_000);
     const get = (): Promise<unknown> => world.cloud.get(launched.status?.providerID ?? "");
