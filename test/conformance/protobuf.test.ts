@@ -33,16 +33,17 @@ function recordedObjects(): readonly (readonly [string, Json])[] {
 }
 
 /** Placeholders of recordings become what they stand for; what protobuf cannot tell from nothing goes. */
-function readable(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(readable);
+function readable(value: unknown, name = ""): unknown {
+  if (Array.isArray(value)) return value.map((one) => readable(one));
   if (isObject(value)) {
     const fields = Object.entries(value)
       .filter(([, field]) => !isNothing(field))
-      .map(([name, field]) => [name, name === "fieldsV1" ? field : readable(field)]);
+      .map(([name, field]) => [name, name === "fieldsV1" ? field : readable(field, name)]);
     return Object.fromEntries(fields);
   }
   if (value === "<ca>") return "Y2E=";
-  return value === "<time>" ? "2026-01-02T03:04:05Z" : value;
+  if (value !== "<time>") return value;
+  return name === "eventTime" ? "2026-01-02T03:04:05.000000Z" : "2026-01-02T03:04:05Z";
 }
 
 function isNothing(value: unknown): boolean {

@@ -65,7 +65,9 @@ describe("S2: three generations", () => {
         groups.groups
           .find(({ name }: Json) => name === group)
           .versions.map(({ version }: Json) => version);
-      expect([...versions("karpenter.sh")].sort()).toEqual(["v1", "v1alpha5", "v1beta1"]);
+      // v1alpha1: NodeOverlays.
+      const own = ["v1", "v1alpha1", "v1alpha5", "v1beta1"];
+      expect([...versions("karpenter.sh")].sort()).toEqual(own);
       expect([...versions("karpenter.k8s.aws")].sort()).toEqual(["v1", "v1alpha1", "v1beta1"]);
 
       const kinds = async (path: string): Promise<Record<string, Json>> => {
