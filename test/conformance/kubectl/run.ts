@@ -138,7 +138,7 @@ function normalise(text: string, { namespace, folder }: Session): string {
 export function withoutChance(text: string): string {
   const plain = PATTERNS.reduce((result, [pattern, by]) => result.replace(pattern, by), text);
   // Pods are evicted side by side.
-  return plain.replace(/(^pod\/.* evicted\n)+/gm, (lines) =>
+  return plain.replace(/(^(evicting pod .*|pod\/.* evicted)( \(server dry run\))?\n)+/gm, (lines) =>
     [...lines.matchAll(/.*\n/g)]
       .map(([line]) => line)
       .sort()
