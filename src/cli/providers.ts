@@ -1,7 +1,7 @@
 /** Makes the cloud that was asked for from the operator's doors and settings. */
 import { isObject } from "../base/json.ts";
 import type { Provider, ProviderDoors } from "../operator/create-operator.ts";
-import type { Options } from "../operator/options.ts";
+import { isAwsGateOn, isGateOn, type Options } from "../operator/options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
 import { callObserver } from "../providers/aws/call-metrics.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";
@@ -56,9 +56,8 @@ export function awsProviderOf(
       amiRefreshMs: options.amiRefreshInterval,
       subnetRefreshMs: options.subnetRefreshInterval,
       zonalShift: options.enableZonalShift,
-      // Gates that are not named are as they are by default: this one is open, the other shut.
-      reservedCapacity: !isGateNamed(options.featureGates, "ReservedCapacity", "false"),
-      kubeletExpressions: isGateNamed(options.awsFeatureGates, "NodeClassCEL", "true"),
+      reservedCapacity: isGateOn(options, "ReservedCapacity"),
+      kubeletExpressions: isAwsGateOn(options, "NodeClassCEL"),
     },
   });
   return { ...provider, metrics: AWS_METRICS };
@@ -79,10 +78,4 @@ function tagsOf(text: string): Readonly<Record<string, string>> {
   throw new CliError(
     `--aws-tags (aws.tags) is ${JSON.stringify(text)}: give a JSON object of strings, {"team":"a"}`,
   );
-}
-
-/** Whether a list of gates (`A=true,B=false`) gives this one that value. */
-function isGateNamed(gates: string, name: string, value: "true" | "false"): boolean {
-  const wanted = `${name}=${value}`.toLowerCase();
-  return gates.split(",").some((one) => one.trim().toLowerCase() === wanted);
 }

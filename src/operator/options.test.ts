@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isGateOn, OPTIONS, parseOptions } from "./options.ts";
+import { isAwsGateOn, isGateOn, OPTIONS, parseOptions } from "./options.ts";
 
 describe("options", () => {
   it("take their defaults, and flags beat environment variables", () => {
@@ -33,6 +33,15 @@ describe("options", () => {
     expect(isGateOn(gates, "Drift")).toBe(true);
     expect(isGateOn(parseOptions({}, { FEATURE_GATES: "Drift=false" }), "Drift")).toBe(false);
     expect(isGateOn(parseOptions({}, {}), "NodeRepair")).toBe(false);
+    expect(isGateOn(gates, "ReservedCapacity")).toBe(true);
+    const aws = parseOptions({ "aws-feature-gates": "NodeClassCEL=true" }, {});
+    expect([isAwsGateOn(gates, "NodeClassCEL"), isAwsGateOn(aws, "NodeClassCEL")]).toEqual([
+      false,
+      true,
+    ]);
+    expect(() => parseOptions({ "aws-feature-gates": "NodeClassCEL=1" }, {})).toThrow(
+      'invalid feature gate "NodeClassCEL"',
+    );
     expect(() => parseOptions({ "feature-gates": "Drift=yes" }, {})).toThrow(
       'invalid feature gate "Drift": must be Drift=true or Drift=false',
     );

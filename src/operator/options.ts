@@ -239,7 +239,7 @@ export const OPTIONS = {
     "Name=true|false by comma; unknown names are ignored.",
     {
       notActedOn:
-        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, StaticCapacity and NodeOverlay have an effect yet",
+        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, ReservedCapacity, StaticCapacity and NodeOverlay have an effect yet",
     },
   ),
   schedulerConfig: core(
@@ -460,6 +460,7 @@ export function parseOptions(
   checkEndpoint(parsed["clusterEndpoint"], errors);
   checkWebhookUrl(parsed["webhookUrl"], errors);
   checkGates(parsed["featureGates"], errors);
+  checkGates(parsed["awsFeatureGates"], errors);
   const problem = schedulerConfigProblem(String(parsed["schedulerConfig"] ?? ""));
   if (problem !== undefined) errors.push(`invalid scheduler-config: ${problem}`);
   const budgets = disruptionBudgetsProblem(String(parsed["disruptionBudgets"] ?? ""));
@@ -482,8 +483,16 @@ function sourceOf(
 
 /** A gate as given, else as it is by default. */
 export function isGateOn(options: Pick<Options, "featureGates">, name: string): boolean {
-  const given = readGates(options.featureGates).get(name);
-  return (given ?? readGates(OPTIONS.featureGates.default).get(name)) === "true";
+  return isOn(options.featureGates, OPTIONS.featureGates.default, name);
+}
+
+/** The same of the AWS provider's. */
+export function isAwsGateOn(options: Pick<Options, "awsFeatureGates">, name: string): boolean {
+  return isOn(options.awsFeatureGates, OPTIONS.awsFeatureGates.default, name);
+}
+
+function isOn(given: string, byDefault: string, name: string): boolean {
+  return (readGates(given).get(name) ?? readGates(byDefault).get(name)) === "true";
 }
 
 function readGates(text: string): ReadonlyMap<string, string> {
