@@ -204,8 +204,10 @@ export class ExistingNode implements Place {
     for (const [driver, claims] of volumes.usage(pod)) {
       const limit = limits.get(driver);
       if (limit === undefined) continue;
-      const attached = this.#attachments(volumes).get(driver) ?? [];
-      if (new Set([...attached, ...claims]).size > limit) return false;
+      const attached = this.#attachments(volumes).get(driver);
+      let count = attached?.size ?? 0;
+      for (const claim of claims) if (attached?.has(claim) !== true) count++;
+      if (count > limit) return false;
     }
     return true;
   }

@@ -99,7 +99,7 @@ export class Marks {
     }
     setBit(this.#words, index);
     const word = index >>> 5;
-    if (word < this.#low) this.#low = word;
+    if (this.#high === 0 || word < this.#low) this.#low = word;
     if (word >= this.#high) this.#high = word + 1;
   }
 
@@ -138,7 +138,7 @@ export class Marks {
   }
 
   clear(): void {
-    this.#words.fill(0, 0, this.#high);
+    this.#words.fill(0, this.#low, this.#high);
     this.#low = 0;
     this.#high = 0;
     this.#full = 0;
