@@ -57,12 +57,13 @@ async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   const load = createRequire(import.meta.url)("highs") as () => Promise<Highs>;
   const highs = await load();
   const plain = Float64Array.from(packing.rows, ({ amounts }) => dot(amounts, prices));
+  const bins = [...packing.bins.keys()];
   const seeds: Pattern[] = [];
   for (const order of fillingOrders(packing, plain)) {
-    const uses = packByGreed(packing, counts, plain, order, { units: Number.POSITIVE_INFINITY });
+    const uses = packByGreed(packing, bins, counts, plain, order, { units: Number.POSITIVE_INFINITY });
     seeds.push(...(uses ?? []).map(({ pattern }) => pattern));
   }
-  const mix = atOnce(bestMix(packing, counts, prices, { units: SEARCH_UNITS }, seeds));
+  const mix = atOnce(bestMix(packing, counts, prices, { units: SEARCH_UNITS }, bins, seeds));
   if (mix === undefined) return Math.floor(bound);
   const patterns = [...seeds, ...mix.columns.map(({ pattern }) => pattern)];
   let centre = plain;

@@ -395,7 +395,7 @@ export const OPTIONS = {
     "planner-min-saving",
     "PLANNER_MIN_SAVING",
     "number",
-    "5",
+    "2",
     "Percent of the price that a packing must save over upstream's rules to be taken instead.",
     { min: 0 },
   ),

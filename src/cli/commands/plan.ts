@@ -49,7 +49,7 @@ export function planCommand(): Command {
         "what a packing must save over the rules to be taken",
       )
         .argParser(amount)
-        .default(5),
+        .default(2),
     )
     .addOption(
       new Option("--planner-min-pods <pods>", "fewer pods than this follow the rules alone")

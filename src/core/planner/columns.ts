@@ -26,6 +26,9 @@ const ROUNDS = 20;
 const LEAST_GAIN = 0.0005;
 /** Columns let in per round of pricing. */
 const PER_ROUND = 40;
+/** Bins that are weighed from then on when no other is worth more than its price, at most so often. */
+const PER_WAKING = 8;
+const WAKINGS = 4;
 
 interface Column {
   readonly pattern: Pattern;
@@ -38,16 +41,20 @@ export interface Mix {
   readonly worth: Float64Array;
 }
 
-/** Undefined when some row fits in no bin. */
+/**
+ * Undefined when some row fits in none of the bins in `awake`. Bins that are not among them are looked at
+ * when those have no more to give, and join them when they do better.
+ */
 export function* bestMix(
   packing: Packing,
   counts: ArrayLike<number>,
   resourcePrice: Float64Array,
   budget: Budget,
+  awake: number[],
   seeds: readonly Pattern[] = [],
 ): Steps<Mix | undefined> {
   const rows = [...packing.rows.keys()].filter((index) => (counts[index] as number) > 0);
-  const master = Master.start(packing, rows, counts);
+  const master = Master.start(packing, awake, rows, counts);
   if (master === undefined) return undefined;
   const orders = new Orders(packing, rows, resourcePrice);
   if (seeds.length > 0)
@@ -55,21 +62,25 @@ export function* bestMix(
       seeds.map((pattern) => columnOf(packing, pattern)),
       budget,
     );
-  let [rounds, before] = [0, master.price];
+  let [rounds, before, wakings] = [0, master.price, 0];
   while (budget.units > 0) {
     yield;
-    if (++rounds % ROUNDS === 0) {
-      const { price } = master;
-      if (price > before * (1 - LEAST_GAIN)) break;
-      before = price;
-    }
     const { worth } = master;
-    let found = byOrders(packing, counts, worth, orders, budget);
-    if (found.length === 0) {
-      found = bySearch(packing, counts, worth, resourcePrice, budget);
-      if (found.length === 0) break;
+    let found: readonly Column[] = [];
+    const gains = ++rounds % ROUNDS !== 0 || master.price <= before * (1 - LEAST_GAIN);
+    if (rounds % ROUNDS === 0) before = master.price;
+    if (gains) {
+      found = byOrders(packing, awake, counts, worth, orders, budget);
+      if (found.length === 0)
+        found = bySearch(packing, awake, counts, worth, resourcePrice, budget);
     }
-    if (!master.improve(found, budget)) break;
+    if (found.length === 0 && wakings++ < WAKINGS) {
+      const known = new Set(awake);
+      const asleep = [...packing.bins.keys()].filter((bin) => !known.has(bin));
+      found = byOrders(packing, asleep, counts, worth, orders, budget).slice(0, PER_WAKING);
+      awake.push(...found.map(({ pattern }) => pattern.bin));
+    }
+    if (found.length === 0 || !master.improve(found, budget)) break;
   }
   return master.mix();
 }
@@ -123,6 +134,7 @@ function columnOf(packing: Packing, pattern: Pattern): Column {
 /** Patterns worth more than their price, the best first. */
 function byOrders(
   packing: Packing,
+  bins: readonly number[],
   counts: ArrayLike<number>,
   worth: Float64Array,
   orders: Orders,
@@ -131,7 +143,8 @@ function byOrders(
   const scratch = new Float64Array(packing.dimensions);
   const found: Found[] = [];
   const lists = orders.by(worth);
-  packing.bins.forEach((bin, index) => {
+  for (const index of bins) {
+    const bin = packing.bins[index] as Bin;
     const allowed = bin.rows.length === packing.rows.length ? undefined : new Set(bin.rows);
     let best: { rows: number[]; times: number[] } | undefined;
     let most = bin.price * (1 + MARGIN);
@@ -145,10 +158,10 @@ function byOrders(
       );
       if (value > most) [most, best] = [value, filled];
     }
-    if (best === undefined) return;
+    if (best === undefined) continue;
     const column = { pattern: { bin: index, ...best }, price: bin.price };
     found.push({ column, ratio: most / bin.price });
-  });
+  }
   return bestOf(found);
 }
 
@@ -165,13 +178,15 @@ function bestOf(found: Found[]): Column[] {
 /** As {@link byOrders}, by looking through the ways to fill each bin, as long as it is worth while. */
 function bySearch(
   packing: Packing,
+  bins: readonly number[],
   counts: ArrayLike<number>,
   worth: Float64Array,
   resourcePrice: Float64Array,
   budget: Budget,
 ): Column[] {
   const found: Found[] = [];
-  for (let index = 0; index < packing.bins.length && budget.units > 0; index++) {
+  for (const index of bins) {
+    if (budget.units <= 0) break;
     const bin = packing.bins[index] as Bin;
     const search = new Search(packing, bin, counts, worth, resourcePrice);
     const pattern = search.best(bin.price * (1 + MARGIN), SEARCH_STEPS);
@@ -225,6 +240,7 @@ class Master {
   /** Each row alone in the bin that is cheapest for it. */
   static start(
     packing: Packing,
+    awake: readonly number[],
     rows: readonly number[],
     counts: ArrayLike<number>,
   ): Master | undefined {
@@ -233,13 +249,14 @@ class Master {
       const row = packing.rows[index] as Row;
       let best: Column | undefined;
       let least = Number.POSITIVE_INFINITY;
-      packing.bins.forEach((bin, at) => {
-        if (!bin.rows.includes(index)) return;
+      for (const at of awake) {
+        const bin = packing.bins[at] as Bin;
+        if (!bin.rows.includes(index)) continue;
         const times = mostOf(packing, bin, row, counts[index] as number);
-        if (times === 0 || bin.price / times >= least) return;
+        if (times === 0 || bin.price / times >= least) continue;
         least = bin.price / times;
         best = { pattern: { bin: at, rows: [index], times: [times] }, price: bin.price };
-      });
+      }
       if (best === undefined) return undefined;
       basis.push(best);
     }
@@ -359,11 +376,15 @@ interface PackedByColumns {
   readonly left: Float64Array;
 }
 
-/** A whole packing by the mix, rounded down, again and again on what is left; undefined = no way. */
+/**
+ * A whole packing by the mix, rounded down, again and again on what is left; undefined = no way. `awake`:
+ * the bins that are weighed; those that turn out better join them.
+ */
 export function* packByColumns(
   packing: Packing,
   resourcePrice: Float64Array,
   budget: Budget,
+  awake: number[],
   seeds: readonly Pattern[] = [],
 ): Steps<PackedByColumns | undefined> {
   const left = Float64Array.from(packing.rows, (row) => row.count);
@@ -375,6 +396,7 @@ export function* packByColumns(
       left,
       resourcePrice,
       budget,
+      awake,
       worth === undefined ? seeds : [],
     );
     if (mix === undefined) return undefined;

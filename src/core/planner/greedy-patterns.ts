@@ -4,9 +4,10 @@
  */
 import { type Bin, type Budget, fill, type Packing, type Row, type Use } from "./packing.ts";
 
-/** Takes all of `counts`; undefined when something fits in no bin, or the budget is spent. */
+/** Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. */
 export function packByGreed(
   packing: Packing,
+  among: readonly number[],
   counts: ArrayLike<number>,
   worth: Float64Array,
   order: readonly number[],
@@ -16,7 +17,8 @@ export function packByGreed(
   const scratch = new Float64Array(packing.dimensions);
   const uses: Use[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
-  const orders = packing.bins.map((bin) => {
+  const orders = among.map((index) => {
+    const bin = packing.bins[index] as Bin;
     if (bin.rows.length === packing.rows.length) return order;
     const allowed = new Set(bin.rows);
     return order.filter((row) => allowed.has(row));
@@ -24,14 +26,15 @@ export function packByGreed(
   while (rest > 0) {
     let best: { bin: number; rows: number[]; times: number[] } | undefined;
     let most = 0;
-    for (let index = 0; index < packing.bins.length; index++) {
+    for (let at = 0; at < among.length; at++) {
+      const index = among[at] as number;
       const bin = packing.bins[index] as Bin;
-      const list = orders[index] as readonly number[];
+      const list = orders[at] as readonly number[];
       budget.units -= list.length;
       const filled = fill(packing, bin, list, left, scratch);
       let value = 0;
-      for (let at = 0; at < filled.rows.length; at++) {
-        value += (worth[filled.rows[at] as number] as number) * (filled.times[at] as number);
+      for (let item = 0; item < filled.rows.length; item++) {
+        value += (worth[filled.rows[item] as number] as number) * (filled.times[item] as number);
       }
       if (value / bin.price > most * (1 + 1e-12)) {
         most = value / bin.price;

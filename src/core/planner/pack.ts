@@ -32,12 +32,6 @@ export function* pack(
   const counts = packing.rows.map(({ count }) => count);
   const { prices } = resourcePrices(packing, counts);
   const kept = bestBuys(packing, prices, maxBins);
-  const small: Packing = { ...packing, bins: kept.map((index) => packing.bins[index] as Bin) };
-  const back = (uses: readonly Use[]): Use[] =>
-    uses.map(({ pattern, bins }) => ({
-      bins,
-      pattern: { ...pattern, bin: kept[pattern.bin] as number },
-    }));
   const worth = Float64Array.from(packing.rows, ({ amounts }) =>
     amounts.reduce((sum, amount, d) => sum + amount * (prices[d] as number), 0),
   );
@@ -45,28 +39,27 @@ export function* pack(
   const seeds: Pattern[] = [];
   for (const order of fillingOrders(packing, worth)) {
     yield;
-    const uses = packByGreed(small, counts, worth, order, budget);
+    const uses = packByGreed(packing, kept, counts, worth, order, budget);
     if (uses === undefined) continue;
     found.push(uses);
     seeds.push(...uses.map(({ pattern }) => pattern));
   }
   if (packing.rows.length <= MAX_ROWS_FOR_COLUMNS && budget.units > 0) {
-    const columns = yield* packByColumns(small, prices, budget, seeds);
+    const columns = yield* packByColumns(packing, prices, budget, kept, seeds);
     if (columns !== undefined) {
       const { left, uses, worth: learned } = columns;
       const reserve = { units: Number.POSITIVE_INFINITY };
       for (const order of fillingOrders(packing, learned).slice(0, 2)) {
         yield;
-        const rest = packByGreed(small, left, learned, order, reserve);
+        const rest = packByGreed(packing, kept, left, learned, order, reserve);
         if (rest !== undefined) found.push([...uses, ...rest]);
         yield;
-        const again = packByGreed(small, counts, learned, order, reserve);
+        const again = packByGreed(packing, kept, counts, learned, order, reserve);
         if (again !== undefined) found.push(again);
       }
     }
   }
-  const best = bestOf(small, found);
-  return best === undefined ? undefined : back(best);
+  return bestOf(packing, found);
 }
 
 /** The cheapest; of those that cost about as much the one with fewest nodes. */

@@ -19,7 +19,7 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   policy: "cost",
   nodeMicroUsdPerHour: 20_000,
   minPods: 100,
-  minSaving: 0.05,
+  minSaving: 0.02,
   baseWork: 300_000,
   workPerPod: 100,
   maxBins: 16,
