@@ -216,6 +216,14 @@ export function snapshotPod(name: string, options: SnapshotPodOptions = {}): Kub
   } as KubeObject;
 }
 
+/** A node of 8 cpu for each letter, 5 of them used by one pod: three such pods would do with 16. */
+export function snapshotSparse(names: string): KubeObject[] {
+  return [...names].flatMap((node) => [
+    ...snapshotNode(node, { cpu: 8 }),
+    snapshotPod(`${node}-0`, { node, cpu: "5" }),
+  ]);
+}
+
 /** A PodDisruptionBudget for `app`, with so many disruptions left. */
 export function snapshotPdb(app: string, disruptionsAllowed: number): KubeObject {
   return {

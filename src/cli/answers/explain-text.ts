@@ -30,6 +30,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     marks = [],
     expires,
     holds = [],
+    repack,
     removal,
     alone,
     pods = [],
@@ -52,6 +53,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     ...(answer.managed
       ? section("Why it is not removed", [
           ...holds.map(holdLine),
+          ...(repack === undefined ? [] : [repack]),
           ...(holds.length === 0 ? ["nothing keeps it"] : []),
           ...marks.map(
             ({ type: mark, since, reason }) =>
@@ -101,7 +103,7 @@ function commandLines(command: CommandAnswer): readonly string[] {
     ...(command.nodes.length > LISTED ? [`- and ${command.nodes.length - LISTED} more`] : []),
     ...command.replacements.map(
       (one) =>
-        `+ ${one.instanceType} of ${one.nodePool} (${one.capacityType}, ${one.zone}, ${usd(one.priceMicroUsdPerHour)}) or ${one.instanceTypes - 1} others, pods: ${named(one.pods)}`,
+        `+ ${one.instanceType} of ${one.nodePool} (${one.capacityType}, ${one.zone}, ${usd(one.priceMicroUsdPerHour)})${orOthers(one.instanceTypes)}, pods: ${named(one.pods)}`,
     ),
     ...(command.targets.length === 0 ? [] : [`pods go to: ${named(command.targets)}`]),
     `by ${command.method}${wait === 0 ? "" : `, looked at again after ${wait} s`}`,
@@ -209,7 +211,7 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
   if (plan.to === "launch") {
     const { cheapest, nodePool, instanceTypes, pods } = plan.launch;
     return section("Place", [
-      `a new node of ${nodePool}: ${cheapest.instanceType} (${cheapest.capacityType}, ${cheapest.zone}, ${usd(cheapest.priceMicroUsdPerHour)}) or ${instanceTypes.length - 1} others`,
+      `a new node of ${nodePool}: ${cheapest.instanceType} (${cheapest.capacityType}, ${cheapest.zone}, ${usd(cheapest.priceMicroUsdPerHour)})${orOthers(instanceTypes.length)}`,
       `together with: ${named(pods)}`,
     ]);
   }
@@ -235,4 +237,8 @@ function section(title: string, lines: readonly string[]): readonly string[] {
 function named(names: readonly string[]): string {
   const shown = names.slice(0, NAMED).join(", ");
   return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown || "none";
+}
+
+function orOthers(types: number): string {
+  return types > 1 ? ` or ${types - 1} others` : "";
 }

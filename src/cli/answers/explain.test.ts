@@ -14,6 +14,7 @@ import {
   snapshotPdb,
   snapshotPod,
   snapshotPool,
+  snapshotSparse,
 } from "../../testing/snapshots.ts";
 import { runExplain } from "../run-explain.ts";
 
@@ -113,6 +114,44 @@ describe("karpenter explain node", () => {
         by single-node consolidation, looked at again after 15 s
       "
     `);
+  });
+
+  it("tells of many nodes for several others: which go, what comes, what that saves", async () => {
+    const text = await ask("node a", [snapshotPool(), ...snapshotSparse("abcdef")]);
+    expect(text).toContain("replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand");
+    expect(text).toContain("saves $0.8000 an hour");
+    expect(text).toContain("  + m-16 of default (on-demand, a, $0.8000), pods: shop/");
+    expect(text).toContain("by repack, looked at again after 15 s");
+  });
+
+  it.each([
+    [
+      "others go first",
+      "full",
+      "abcdef",
+      [],
+      "with 6 other node(s) all could save 37.1 % at the most; others go first",
+    ],
+    [
+      "it would save too little",
+      "full",
+      "",
+      [],
+      "anew by itself it could save 4.4 % at the most, 5 % is wanted",
+    ],
+    [
+      "no plan is cheap enough",
+      "a",
+      "a",
+      [],
+      "anew by itself it could save 37.1 % at the most, but no plan saves 5 %",
+    ],
+    ["it is off", "a", "abcdef", ["consolidation-repack=false"], "repack is off"],
+  ])("says why repack leaves a node: %s", async (_, name, sparse, setting, says) => {
+    const full = [...snapshotNode("full"), snapshotPod("full-0", { node: "full", cpu: "3800m" })];
+    const nodes = sparse === "a" ? [] : full;
+    const objects = [snapshotPool(), ...snapshotSparse(sparse), ...nodes];
+    expect(await ask(`node ${name}`, objects, { setting })).toContain(says);
   });
 
   it("names each thing that keeps a node, its object and when it ends", async () => {
@@ -235,6 +274,12 @@ describe("karpenter explain node", () => {
 });
 
 describe("karpenter explain nodepool", () => {
+  it("tells of many nodes for several others as the next command", async () => {
+    const text = await ask("nodepool default", [snapshotPool(), ...snapshotSparse("abcdef")]);
+    expect(text).toMatch(/Next of this pool\n {2}replace a, b, c, d, e and 1 more by m-16/);
+    expect(text).toContain("by repack, looked at again after 15 s");
+  });
+
   it("tells use, budgets, when a disruption is next allowed, and the next command", async () => {
     const night = {
       nodes: "0",

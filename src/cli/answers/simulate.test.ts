@@ -13,6 +13,7 @@ import {
   snapshotPdb,
   snapshotPod,
   snapshotPool,
+  snapshotSparse,
 } from "../../testing/snapshots.ts";
 import { runSimulate, type SimulateFlags } from "../run-simulate.ts";
 import type { Simulated } from "./simulate.ts";
@@ -75,6 +76,22 @@ describe("karpenter simulate", () => {
       settled: nothing more would be done
       "
     `);
+  });
+
+  it("packs many nodes anew into several others", async () => {
+    const objects = [snapshotPool(), ...snapshotSparse("abcdef")];
+    const { text } = await run(objects, { consolidate: true });
+    expect(text).toMatchInlineSnapshot(`
+      "6 -> 2 node(s), $2.4000 -> $1.6000 an hour, 6 pod(s) moved, 1 command(s)
+
+      Steps
+        2026-01-05T12:00:15Z  $1.6000/h  6 pods  replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand (Underutilized): saves $0.8000 an hour
+
+      settled: nothing more would be done
+      "
+    `);
+    const { steps } = await simulated(objects, { consolidate: true });
+    expect(steps[0]?.command).toMatchObject({ method: "repack", savesMicroUsdPerHour: 800_000 });
   });
 
   it("waits for windows of budgets, and takes no more than they allow", async () => {

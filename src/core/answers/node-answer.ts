@@ -19,6 +19,7 @@ import type { Hold } from "./hold.ts";
 import { aloneCommand, holdsOf, type Owned, ownedNode } from "./holds.ts";
 import { type LaunchChoice, launchChoice } from "./launch-choice.ts";
 import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
+import { repackAnswer } from "./repack-answer.ts";
 
 export interface NodeAnswer {
   readonly kind: "Node";
@@ -39,6 +40,8 @@ export interface NodeAnswer {
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
   /** Each thing that keeps it, most telling first. Empty: it would go. */
   readonly holds?: readonly Hold[];
+  /** What repack thinks of it, while it stays. */
+  readonly repack?: string;
   /** Moves of pods of late that it took. */
   readonly moves?: readonly MoveAnswer[];
   /** The command that takes it away, if that is what comes next. */
@@ -79,6 +82,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
   const alone =
     removal !== undefined || candidate === undefined ? undefined : aloneCommand(picture, candidate);
+  const packing = removal === undefined ? repackAnswer(picture, node, next) : undefined;
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
   const end = expiry(claim, pool, picture.expirationSpreadPercent);
   const type = candidate === undefined ? undefined : launchChoice(candidate, types);
@@ -96,6 +100,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
     marks: marksOf(claim),
     ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),
     holds,
+    ...(packing === undefined ? {} : { repack: packing }),
     moves: moveAnswers(picture, [node]),
     ...(removal === undefined ? {} : { removal }),
     ...(alone === undefined ? {} : { alone: commandAnswer(alone, alone.via) }),

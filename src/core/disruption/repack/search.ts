@@ -18,14 +18,22 @@ const NEARLY = 0.95;
 /** Times the work that a batch of waiting pods is given: nobody waits for this. */
 const EFFORT = 20;
 
-/** Numbers of nodes that may be worth trying, the most first; none: there is nothing to gain. */
-export function worthTrying(choice: Choice, minShare: number): number[] {
+/** Numbers of nodes that are considered, the most first. */
+export function countsOf(choice: Choice): number[] {
   const counts: number[] = [];
-  for (let count = choice.candidates.length; count >= 1; count = Math.floor(count / 2)) {
-    const price = priceOf(choice.candidates.slice(0, count));
-    if (gainOf(choice, count) >= price * minShare) counts.push(count);
-  }
+  for (let count = choice.candidates.length; count >= 1; count = Math.floor(count / 2))
+    counts.push(count);
   return counts;
+}
+
+/** Those of them that may be worth trying; none: there is nothing to gain. */
+export function worthTrying(choice: Choice, minShare: number): number[] {
+  return countsOf(choice).filter((count) => shareOf(choice, count) >= minShare);
+}
+
+/** What packing so many anew could save at the most of what they cost. */
+export function shareOf(choice: Choice, count: number): number {
+  return gainOf(choice, count) / priceOf(choice.candidates.slice(0, count));
 }
 
 function gainOf({ gainsMicroUsd }: Choice, count: number): number {

@@ -1,0 +1,68 @@
+/**
+ * What repack, which packs many nodes anew together, thinks of a node that stays: what it could save at the
+ * most by the yardstick that decides what is planned at all, or that no plan was cheap enough.
+ */
+import { toRfc3339 } from "../../base/clock.ts";
+import { atOnce } from "../../base/steps.ts";
+import type { Candidate } from "../disruption/candidates.ts";
+import { isConsolidatable } from "../disruption/consolidation.ts";
+import type { MethodInput } from "../disruption/methods/method.ts";
+import { repack } from "../disruption/methods/repack.ts";
+import { type Choice, chooseFrom } from "../disruption/repack/choice.ts";
+import { groupsOf } from "../disruption/repack/groups.ts";
+import { countsOf, shareOf, worthTrying } from "../disruption/repack/search.ts";
+import type { Found } from "../disruption/round.ts";
+import { type Picture, survey } from "../disruption/survey.ts";
+import type { NodeView } from "../state/node-view.ts";
+
+/** In a sentence; undefined: something else keeps the node, or budgets and guards do. */
+export function repackAnswer(
+  picture: Picture,
+  node: NodeView,
+  next: Found | undefined,
+): string | undefined {
+  const { input } = survey(picture, repack);
+  const candidate = input.candidates.find((one) => one.node.name === node.name);
+  if (candidate === undefined || !isConsolidatable(candidate)) return undefined;
+  if (candidate.reschedulablePods.length === 0) return undefined;
+  if (input.repack === undefined) return "repack is off";
+  if (!repack.isEligible(candidate, picture.nowMs)) return "repack is for v1 pools";
+  if (input.rests(candidate)) {
+    const until = toRfc3339(picture.ledger.restEndsMs(candidate.claim) ?? picture.nowMs);
+    return `repack leaves it until ${until}: it came in place of others`;
+  }
+  const wanted = input.repack.minSavingsPercent;
+  const choice = choiceWith(candidate, input, wanted / 100);
+  if (choice === undefined) return undefined;
+  const others = choice.candidates.filter((one) => one !== candidate).length;
+  const most = Math.max(0, ...countsOf(choice).map((count) => shareOf(choice, count)));
+  const whom = others === 0 ? "by itself it" : `with ${others} other node(s) all`;
+  const could = `repack: anew ${whom} could save ${(most * 100).toFixed(1)} % at the most`;
+  if (worthTrying(choice, wanted / 100).length === 0) return `${could}, ${wanted} % is wanted`;
+  if (next === undefined) return `${could}, but no plan saves ${wanted} %`;
+  const first = next.method.name === repack.name ? "others go first" : "other methods come first";
+  return `${could}; ${first}`;
+}
+
+/** What it would be packed anew with: those before it, dearest first, have been tried in vain. */
+function choiceWith(
+  candidate: Candidate,
+  input: MethodInput,
+  minShare: number,
+): Choice | undefined {
+  const open = input.candidates.filter(
+    (one) => repack.isEligible(one, input.nowMs) && !input.rests(one),
+  );
+  const group = groupsOf(open, input.simulator.openTo()).find(({ candidates }) =>
+    candidates.includes(candidate),
+  );
+  for (let left = group?.candidates ?? []; left.length > 0 && group !== undefined; ) {
+    const choice = atOnce(chooseFrom({ ...group, candidates: left }, input));
+    if (choice.candidates.length === 0) return undefined;
+    const isLast = worthTrying(choice, minShare).length === 0;
+    if (choice.candidates.includes(candidate) || isLast) return choice;
+    const tried = new Set(choice.candidates);
+    left = left.filter((one) => !tried.has(one));
+  }
+  return undefined;
+}
