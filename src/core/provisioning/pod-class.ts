@@ -79,7 +79,7 @@ export class PodClasses {
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts = new Map<string, Draft>();
-  readonly #byTemplate = new Map<PodTemplate, Alike>();
+  readonly #byTemplate = new WeakMap<PodTemplate, Alike>();
 
   constructor(options: {
     readonly space: RequirementSpace;

@@ -52,7 +52,7 @@ export class Topology {
   readonly #written = new Map<string, TopologyGroup>();
   readonly #selected = new Map<string, readonly TopologyGroup[]>();
   /** The same by the very labels, which pods of one template share. */
-  readonly #selectedBy = new Map<string, Map<Labels, readonly TopologyGroup[]>>();
+  readonly #selectedBy = new Map<string, WeakMap<Labels, readonly TopologyGroup[]>>();
   readonly #lists = new Map<string, readonly TopologyGroup[]>();
   readonly #namespaces: readonly Namespace[];
   readonly #templates: readonly Template[];
@@ -140,7 +140,7 @@ export class Topology {
     if (!Object.isFrozen(labels)) return this.#selectingAsWritten(namespace, labels);
     let known = this.#selectedBy.get(namespace);
     if (known === undefined) {
-      known = new Map();
+      known = new WeakMap();
       this.#selectedBy.set(namespace, known);
     }
     let groups = known.get(labels);
@@ -159,6 +159,7 @@ export class Topology {
       const list = found.map(({ index }) => index).join();
       groups = this.#lists.get(list) ?? found;
       this.#lists.set(list, groups);
+      if (this.#selected.size >= MOST_SELECTED) this.#selected.clear();
       this.#selected.set(text, groups);
     }
     return groups;
@@ -420,6 +421,8 @@ export class Topology {
 }
 
 const NO_GROUPS: readonly TopologyGroup[] = [];
+/** Pods of Jobs have labels of their own, and a picture that is followed lasts for days. */
+const MOST_SELECTED = 50_000;
 
 /** Labels never change: what was written out for one pass serves in the next. */
 const labelTexts = new WeakMap<Labels, string>();

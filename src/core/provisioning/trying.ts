@@ -6,6 +6,9 @@ import type { ExistingNode } from "./existing-node.ts";
 import { forgetTries, type PodClass, type PodClasses, untried, type Variant } from "./pod-class.ts";
 import { Rooms } from "./rooms.ts";
 
+/** A picture that is followed lasts for days: with so many changes all classes are told at once. */
+const MOST_CHANGES = 100_000;
+
 /** A class as questions use it. */
 interface Tried extends PodClass {
   readonly original: PodClass;
@@ -53,12 +56,22 @@ export class Trying {
   /** The node is not as it was when it refused. */
   roomAgain(node: ExistingNode): void {
     this.#rooms.update(node);
+    if (this.#changes.length >= MOST_CHANGES) this.#tellAll();
     this.#changes.push(node.index);
   }
 
   forget(): void {
     for (const podClass of this.#used) forgetTries(podClass);
     this.#used.clear();
+  }
+
+  /** Nobody needs the changes so far any more. */
+  #tellAll(): void {
+    for (const tried of this.#tried.values()) {
+      this.#tellChanges(tried);
+      tried.knows = 0;
+    }
+    this.#changes.length = 0;
   }
 
   #tellChanges(tried: Tried): void {
