@@ -8,7 +8,7 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Logger } from "../../base/log.ts";
-import { inTurns, type Steps } from "../../base/steps.ts";
+import { eachInSteps, inTurns, type Steps } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
@@ -46,6 +46,7 @@ const POLL_MS = 10_000;
 const AGAIN_MS = 1;
 /** Others get their turn after so much of a sweep. */
 const TURN_MS = 20;
+const REMARKS_PER_STEP = 128;
 const UNSYNCED_RETRY_MS = 1_000;
 
 /** `now`: something was started. */
@@ -139,7 +140,7 @@ async function propose(
       { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
       (world.clock.now() - startMs) / 1_000,
     );
-    tell(world, proposal.remarks);
+    await inTurns(world.clock, tell(world, proposal.remarks), TURN_MS);
     countMoves(world, proposal.refused ?? []);
     sweeps.note(method, proposal, facts);
     const commands = proposal.commands.filter(
@@ -194,15 +195,15 @@ async function take(
   return again;
 }
 
-function tell(world: World, remarks: readonly Remark[]): void {
-  for (const { candidate, about, message } of remarks) {
+function* tell(world: World, remarks: readonly Remark[]): Steps<void> {
+  yield* eachInSteps(remarks, REMARKS_PER_STEP, ({ candidate, about, message }) => {
     const objects = objectsOf(candidate);
     const events =
       about === "blocked"
         ? blocked(objects, candidate.generation, message)
         : unconsolidatable(objects, message);
     world.events.publish(...events);
-  }
+  });
 }
 
 /** A move of one node is approved on that node; one of several, on the pools. */
