@@ -4,6 +4,7 @@ import { SILENT } from "../base/log.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import { fakeKube } from "../testing/fake-kube.ts";
 import type { KubeClient } from "./client.ts";
+import { KubeError } from "./errors.ts";
 import { electLeader } from "./lease.ts";
 
 function open() {
@@ -85,10 +86,53 @@ describe("leader election", () => {
     let calls = 0;
     const once: KubeClient = {
       ...kube,
-      get: (kind, ref) => (++calls === 3 ? new Promise(() => undefined) : kube.get(kind, ref)),
+      update: (kind, lease) =>
+        ++calls === 3 ? new Promise(() => undefined) : kube.update(kind, lease),
     };
     const first = elect("first", once);
     await clock.advance(60_000);
     expect(first.told).toEqual(["acquired 0"]);
+  });
+
+  it("renews in one request, and so keeps the lead of a server that takes three seconds for each", async () => {
+    const { clock, kube, elect } = open();
+    let reads = 0;
+    const slow: KubeClient = {
+      ...kube,
+      get: async (kind, ref) => {
+        reads++;
+        await clock.sleep(3_000);
+        return kube.get(kind, ref);
+      },
+      update: async (kind, object) => {
+        await clock.sleep(3_000);
+        return kube.update(kind, object);
+      },
+    };
+    const { told } = elect("first", slow);
+    await clock.advance(120_000);
+    expect(told).toEqual(["acquired 3000"]);
+    expect(reads).toBe(1);
+  });
+
+  it("reads the lease again when somebody else wrote it meanwhile", async () => {
+    const { clock, kube, elect } = open();
+    const answers: string[] = [];
+    const contested: KubeClient = {
+      ...kube,
+      get: (kind, ref) => {
+        answers.push("read");
+        return kube.get(kind, ref);
+      },
+      update: (kind, object) => {
+        answers.push("written");
+        if (answers.length === 2) throw new KubeError(409, undefined, "someone was faster");
+        return kube.update(kind, object);
+      },
+    };
+    const { told } = elect("first", contested);
+    await clock.advance(5_000);
+    expect(told).toEqual(["acquired 0"]);
+    expect(answers).toEqual(["read", "written", "read", "written", "written"]);
   });
 });
