@@ -20,8 +20,6 @@ import type { World } from "../world.ts";
 
 const TYPE = "DisruptionAllowed";
 const FOREVER_MS = Number.POSITIVE_INFINITY;
-/** Windows may be years away: timers cannot. */
-const MOST_WAIT_MS = 24 * 60 * 60_000;
 
 /** What was worked out of a pool's spec and pause, good until its windows change. */
 interface Known {
@@ -59,7 +57,7 @@ async function reconcile(
     await changePool(world, stored, (one) => withCondition(one, { type: TYPE, ...held }, nowMs));
   }
   if (changesAtMs === undefined) return AWAIT_CHANGE;
-  return requeueAfter(Math.min(MOST_WAIT_MS, Math.max(1, changesAtMs - nowMs)));
+  return requeueAfter(Math.max(1, changesAtMs - nowMs));
 }
 
 /** Pools change many times a minute, as nodes come and go; their budgets do not. */
