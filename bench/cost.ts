@@ -15,6 +15,7 @@ import { DEFAULT_PLANNER, type PlannerOptions } from "../src/core/planner/planne
 import { validate } from "../test/validator/validate.ts";
 import { lowerBound } from "./bound.ts";
 import { costWorkloads } from "./cost-workloads.ts";
+import { cells, dollars, percent } from "./table.ts";
 import { inputOf, type Workload } from "./workload.ts";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
@@ -82,14 +83,6 @@ function runUpstream(program: string, folder: string, workload: Workload): Price
   return { price: priceMicroUsdPerHour, nodes };
 }
 
-function dollars(microUsd: number): string {
-  return (microUsd / 1e6).toFixed(2);
-}
-
-function percent(share: number): string {
-  return `${share < 0 ? "−" : "+"}${(Math.abs(share) * 100).toFixed(1)} %`;
-}
-
-function print(cells: readonly string[]): void {
-  process.stdout.write(`| ${cells.join(" | ")} |\n`);
+function print(texts: readonly string[]): void {
+  process.stdout.write(`${cells(texts)}\n`);
 }

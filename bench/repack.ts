@@ -21,6 +21,7 @@ import { parseOptions } from "../src/operator/options.ts";
 import { settingsOf } from "../src/operator/create-operator.ts";
 import { lowerBound } from "./bound.ts";
 import { scenariosC, type ScenarioC, survivors, workloadOf } from "./scenarios-c.ts";
+import { cells, dollars, percent } from "./table.ts";
 import { inputOf } from "./workload.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -119,14 +120,6 @@ function commandsIn({ steps }: Rehearsal): number {
   return steps.filter(({ kind }) => kind === "command").length;
 }
 
-function dollars(microUsd: number): string {
-  return (microUsd / 1e6).toFixed(2);
-}
-
-function percent(share: number): string {
-  return `${share < 0 ? "−" : "+"}${(Math.abs(share) * 100).toFixed(1)} %`;
-}
-
-function print(cells: readonly string[]): void {
-  process.stdout.write(`| ${cells.join(" | ")} |\n`);
+function print(texts: readonly string[]): void {
+  process.stdout.write(`${cells(texts)}\n`);
 }

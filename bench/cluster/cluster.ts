@@ -7,8 +7,9 @@
  */
 import { mkdirSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type Contestant, ours, upstream } from "./contestant.ts";
-import { cells, median, openResults, type Results } from "./results.ts";
+import { cells } from "../table.ts";
+import { type Contestant, contestantsOf } from "./contestant.ts";
+import { median, openResults, type Results } from "./results.ts";
 import { type Phase, type Result, runOnce } from "./run.ts";
 import { SUITE_NAMES, shapeOf } from "./shapes.ts";
 
@@ -34,10 +35,7 @@ export async function cluster(args: readonly string[]): Promise<void> {
   const results = openResults<Result>(values.results);
   if (!values.table) {
     const asked = [...(values.pods?.split(",") ?? []), ...positionals];
-    const flags = values["node-flags"].split(" ").filter((flag) => flag !== "");
-    const contestants: Contestant[] = [];
-    if (values.only !== "ours") contestants.push(upstream(tell));
-    if (values.only !== "upstream") contestants.push(ours(flags));
+    const contestants = contestantsOf(values.only, values["node-flags"], tell);
     if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
     const settleMs = Number(values.settle) * 1_000;
     const plan = { contestants, runs: Number(values.runs), settleMs, keepLogsIn: values.logs };

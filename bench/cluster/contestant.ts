@@ -46,7 +46,7 @@ export interface Running {
 }
 
 /** With the image's flags for Node. `nodeFlags`: more of them, for profiles and to try settings. */
-export function ours(nodeFlags: readonly string[] = []): Contestant {
+function ours(nodeFlags: readonly string[] = []): Contestant {
   const flags = [...imageFlags(), ...nodeFlags];
   const command = [process.execPath, ...flags, MAIN, "controller", "--provider", "kwok"];
   return { name: "ours", command };
@@ -59,7 +59,7 @@ function imageFlags(): readonly string[] {
 }
 
 /** Built once for each version that go.mod names, into a cache outside the tree. */
-export function upstream(tell: (line: string) => void): Contestant {
+function upstream(tell: (line: string) => void): Contestant {
   const hash = createHash("sha256");
   for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE, file)));
   const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "karpenter-ts");
@@ -80,6 +80,21 @@ export function upstream(tell: (line: string) => void): Contestant {
     }
   }
   return { name: "upstream", command: [program] };
+}
+
+/** Upstream's, then ours, or `only` one of them; `nodeFlags`, parted by spaces, are for ours. */
+export function contestantsOf(
+  only: string | undefined,
+  nodeFlags: string,
+  tell: (line: string) => void,
+): readonly Contestant[] {
+  if (only !== undefined && only !== "ours" && only !== "upstream")
+    throw new Error(`--only ${only}: it is ours or upstream`);
+  const flags = nodeFlags.split(" ").filter((flag) => flag !== "");
+  return [
+    ...(only === "ours" ? [] : [upstream(tell)]),
+    ...(only === "upstream" ? [] : [ours(flags)]),
+  ];
 }
 
 /** Resolves when it says that it is ready. */

@@ -53,8 +53,3 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
 }
-
-/** Of a table in Markdown. */
-export function cells(texts: readonly string[]): string {
-  return `| ${texts.join(" | ")} |`;
-}

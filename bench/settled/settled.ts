@@ -9,9 +9,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { lowerBound } from "../bound.ts";
-import { type Contestant, ours, upstream } from "../cluster/contestant.ts";
-import { cells, openResults, type Results } from "../cluster/results.ts";
+import { type Contestant, contestantsOf } from "../cluster/contestant.ts";
+import { openResults, type Results } from "../cluster/results.ts";
 import { type ScenarioC, scenariosC, workloadOf } from "../scenarios-c.ts";
+import { cells } from "../table.ts";
 import { type Played, type Point, play } from "./play.ts";
 import { drawn } from "./plot.ts";
 
@@ -42,10 +43,7 @@ export async function settled(args: readonly string[]): Promise<void> {
   const tell = (line: string): void => void process.stderr.write(`${line}\n`);
   const results = openResults<Outcome>(values.results);
   if (!values.table) {
-    const flags = values["node-flags"].split(" ").filter((flag) => flag !== "");
-    const contestants: Contestant[] = [];
-    if (values.only !== "ours") contestants.push(upstream(tell));
-    if (values.only !== "upstream") contestants.push(ours(flags));
+    const contestants = contestantsOf(values.only, values["node-flags"], tell);
     if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
     const settleMs = Number(values.settle) * 1_000;
     const options = { settleMs, keepLogsIn: values.logs };
@@ -54,7 +52,9 @@ export async function settled(args: readonly string[]): Promise<void> {
   }
   const rows = results.rows().flatMap((row) => linesOf(row, results));
   process.stdout.write(`${[...HEAD, ...rows].join("\n")}\n`);
-  writeFileSync(values.plot, drawn(results.rows().map((row) => panelOf(row, results))));
+  // The picture that is there is worth more than an empty one.
+  if (rows.length > 0)
+    writeFileSync(values.plot, drawn(results.rows().map((row) => panelOf(row, results))));
 }
 
 function chosen(names: readonly string[], nodes: number): readonly ScenarioC[] {
