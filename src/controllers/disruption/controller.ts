@@ -183,7 +183,7 @@ async function take(
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
       const still = stillNow(world, queue, around, method, command);
-      if (typeof still === "string") reject(world, log, command, still);
+      if (typeof still === "string") putOff(log, command, still);
       else if (await start(queue, still, log)) again = "now";
       continue;
     }
@@ -272,6 +272,12 @@ function stillNow(
   const nodes = world.cluster.nodes();
   if (nodes === around.scheduling.nodes) return command;
   return stillGoing(command, method, lookAt(world, queue, around, method, command, nodes));
+}
+
+/** Of what was not announced yet nothing is told to people: the next round decides anew. */
+function putOff(log: Logger, { candidates, via }: Command, why: Rejection): void {
+  const nodes = candidates.map(({ node }) => node.name);
+  log.debug("putting off a disruption, something changed meanwhile", { nodes, via, reason: why });
 }
 
 function reject(world: World, log: Logger, command: Command, why: Rejection): void {

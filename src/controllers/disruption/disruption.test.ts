@@ -128,6 +128,8 @@ describe("the disruption loop", () => {
     const { conditions } = (world.api.find(NODE_CLAIM, "a") as NodeClaim).status ?? {};
     expect(conditions?.map(({ type }) => type)).toContain("Drifted");
     expect(conditions?.map(({ type }) => type)).not.toContain("DisruptionReason");
+    expect(world.lines.some((line) => line.includes("putting off a disruption"))).toBe(true);
+    expect(world.published.map(({ reason }) => reason)).not.toContain("ConsolidationRejected");
     await world.stop();
   });
 
