@@ -320,6 +320,27 @@ describe("karpenter explain nodepool", () => {
   });
 });
 
+describe("karpenter explain nodepool while nodes leave", () => {
+  it.each([
+    ["1", "budgets are used up by 1 node(s)"],
+    ["9", "the cluster's budgets (disruption-budgets) are used up by 3 node(s)"],
+  ])("tells whose budgets that uses up: a pool's of %s", async (nodes, says) => {
+    const leaving = ["c", "d", "e"]
+      .flatMap((name) => snapshotNode(name, { pool: name === "c" ? "default" : "other" }))
+      .map((one) => ({
+        ...one,
+        metadata: { ...one.metadata, deletionTimestamp: SNAPSHOT_AT },
+      }));
+    const pools = [
+      snapshotPool({ disruption: { budgets: [{ nodes }] } }),
+      snapshotPool({ name: "other" }),
+    ];
+    const setting = ['disruption-budgets=[{"nodes":"3"}]'];
+    const text = await ask("nodepool default", [...pools, ...movable(), ...leaving], { setting });
+    expect(text).toContain(`Empty: ${says}`);
+  });
+});
+
 describe("karpenter explain nodepool without nodes", () => {
   it("says so, and when its first node could be disrupted", async () => {
     const day = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
