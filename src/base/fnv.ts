@@ -9,7 +9,7 @@ const PRIME = 0x100000001b3n;
 const MASK = 0xffffffffffffffffn;
 
 /** FNV-1 of bytes, as an unsigned 64-bit integer. */
-export function fnv64(bytes: Iterable<number>): bigint {
+function fnv64(bytes: Iterable<number>): bigint {
   let hash = OFFSET;
   for (const byte of bytes) hash = ((hash * PRIME) & MASK) ^ BigInt(byte);
   return hash;

@@ -32,7 +32,7 @@ export function tracePrinter(output: "text" | "json", stream: NodeJS.WriteStream
 }
 
 /** Stable keys: `time`, `actor`, `verb`, `object`, `what`, `why`. */
-export function jsonLine({ atMs, actor, verb, object, what, why }: TraceEvent): string {
+function jsonLine({ atMs, actor, verb, object, what, why }: TraceEvent): string {
   return JSON.stringify({
     time: new Date(atMs).toISOString(),
     actor,

@@ -54,7 +54,7 @@ export function listClaims(world: Pick<World, "mirrors">): readonly NodeClaim[] 
   return CLAIM_KINDS.flatMap((kind) => nativeClaims(world, kind).list().map(hub));
 }
 
-export function claimsByProviderId(
+function claimsByProviderId(
   world: Pick<World, "mirrors">,
   providerId: string,
 ): readonly NodeClaim[] {

@@ -15,7 +15,7 @@ const PATCH_CONTENT_TYPES = {
 } as const;
 
 /** `/apis/apps/v1/namespaces/x/deployments`; without a namespace, of all namespaces. */
-export function collectionPath(kind: Kind, namespace?: string): string {
+function collectionPath(kind: Kind, namespace?: string): string {
   const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const scope = kind.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : "";
   return `${root}${scope}/${kind.plural}`;

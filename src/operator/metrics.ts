@@ -10,7 +10,7 @@ import type { MetricSpec, Metrics, Sample } from "../base/metrics.ts";
 import { exposition } from "./exposition.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 
-export const METRICS_PREFIX = "karpenter_";
+const METRICS_PREFIX = "karpenter_";
 /** upstream: pkg/metrics/constants.go SummaryObjectives */
 const QUANTILES = [0, 0.5, 0.9, 0.99, 1];
 

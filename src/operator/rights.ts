@@ -44,7 +44,7 @@ export interface Right {
 const READ = ["list", "watch"] as const;
 
 /** The Lease's name by default; the chart grants the one that is configured. */
-export const LEASE_NAME = "karpenter-leader-election";
+const LEASE_NAME = "karpenter-leader-election";
 
 export const RIGHTS: readonly Right[] = [
   right("karpenter.sh", ["nodepools", "provisioners"], ["get", ...READ], "decisions read pools"),

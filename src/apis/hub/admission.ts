@@ -40,7 +40,7 @@ export const DEFAULTING_PATH = "/default/karpenter.k8s.aws";
 export const VALIDATING_AWS_PATH = "/validate/karpenter.k8s.aws";
 export const VALIDATING_PATH = "/validate/karpenter.sh";
 export const VALIDATING_CONFIG_PATH = "/validate/config.karpenter.sh";
-export const CONVERSION_PATHS = [
+const CONVERSION_PATHS = [
   "/conversion/karpenter.sh",
   "/conversion/karpenter.k8s.aws",
 ] as const;

@@ -104,7 +104,7 @@ export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner)
 }
 
 /** The family that counts: the named one, else the alias', else Custom. */
-export function amiFamilyOf(native: EC2NodeClass): AmiFamily {
+function amiFamilyOf(native: EC2NodeClass): AmiFamily {
   const { amiFamily, amiSelectorTerms } = native.spec;
   if (native.metadata.annotations?.[ANNOTATION_UBUNTU_COMPATIBILITY] !== undefined) return "Ubuntu";
   if (amiFamily !== undefined) return amiFamily as AmiFamily;

@@ -13,7 +13,7 @@ import type { KubeObject } from "../meta.ts";
 import { type AdmissionSettings, defaultedProvisioner } from "./admission.ts";
 
 /** To be filled in by hand, or by envsubst: which role the nodes had is known to IAM only. */
-export const ROLE_PLACEHOLDER = "$KARPENTER_NODE_ROLE";
+const ROLE_PLACEHOLDER = "$KARPENTER_NODE_ROLE";
 
 /** Only an inline provider's defaults would ask for more, and those are not the tool's. */
 const ADMISSION: AdmissionSettings = {

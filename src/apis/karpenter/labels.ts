@@ -70,7 +70,7 @@ export const MOVES_ANNOTATION_KEY = "karpenter.sh/disruption-moves";
 
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 
-export const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";
+const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";
 export const UNREGISTERED_TAINT_KEY = "karpenter.sh/unregistered";
 /** Beta's. */
 export const DISRUPTION_TAINT_KEY = "karpenter.sh/disruption";

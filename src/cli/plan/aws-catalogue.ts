@@ -26,7 +26,7 @@ import { ZonalShifts } from "../../providers/aws/zonalshift/zonal-shifts.ts";
 import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import type { Manifests } from "./manifests.ts";
 
-export const PRICE_NOTE =
+const PRICE_NOTE =
   "prices: on-demand as in us-east-1, from the embedded catalogue; spot prices are estimates";
 
 /** What a plan needs of a cloud. */

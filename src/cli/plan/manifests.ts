@@ -40,7 +40,7 @@ import { CliError } from "../cli-error.ts";
 import type { Found } from "./documents.ts";
 
 /** Objects with a pod template that becomes pods. */
-export const WORKLOAD_KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "Job"] as const;
+const WORKLOAD_KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "Job"] as const;
 
 /** What a plan is made from, by kind, each at its newest version with defaults filled in. */
 export interface Manifests {

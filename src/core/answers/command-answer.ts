@@ -84,7 +84,7 @@ function some(names: readonly string[]): string {
   return names.length > MOST_NAMED ? `${shown} and ${names.length - MOST_NAMED} more` : shown;
 }
 
-export function nodeFacts(candidate: Candidate): NodeFacts {
+function nodeFacts(candidate: Candidate): NodeFacts {
   const { node, pool, zone, capacityType, priceMicroUsd, reschedulablePods } = candidate;
   return {
     node: node.name,

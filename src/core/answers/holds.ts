@@ -57,7 +57,7 @@ export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
 }
 
 /** What could happen to the node at all. */
-export function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
+function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
   if (candidate === undefined) return ["Empty", "Underutilized"];
   const { claim, reschedulablePods, pool } = candidate;
   const marked = (["Expired", "Drifted"] as const).filter((one) => isTrue(claim, one));

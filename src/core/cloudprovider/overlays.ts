@@ -76,7 +76,7 @@ export function layOverlays(
 }
 
 /** What the schema cannot say; undefined = in order. */
-export function overlayProblem({ spec }: NodeOverlay): string | undefined {
+function overlayProblem({ spec }: NodeOverlay): string | undefined {
   if (spec.price !== undefined && spec.priceAdjustment !== undefined)
     return "cannot set both 'price' and 'priceAdjustment'";
   const adjustment = spec.priceAdjustment;

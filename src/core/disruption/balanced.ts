@@ -11,7 +11,7 @@ import { evictionCost, priceOf } from "./candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "./command.ts";
 
 /** A share of disruption may be this many times the share that is saved. */
-export const BALANCED_K = 2;
+const BALANCED_K = 2;
 const THRESHOLD = 1 / BALANCED_K;
 
 export interface PoolTotals {

@@ -9,7 +9,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
 /** An instance younger than this may belong to a claim whose status is on its way. */
-export const LEAK_GRACE_MS = 30_000;
+const LEAK_GRACE_MS = 30_000;
 
 export interface GarbageInput {
   readonly nowMs: number;

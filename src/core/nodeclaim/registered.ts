@@ -82,7 +82,7 @@ export function joinedNode(claim: NodeClaim, node: Node): Node {
 }
 
 /** Present taints keep their place and value; missing ones are appended. */
-export function mergeTaints(present: readonly Taint[], wanted: readonly Taint[]): readonly Taint[] {
+function mergeTaints(present: readonly Taint[], wanted: readonly Taint[]): readonly Taint[] {
   const missing = wanted.filter((taint) => !present.some((one) => isSameTaint(one, taint)));
   return [...present, ...missing];
 }

@@ -60,7 +60,7 @@ interface OrderedColumn {
 /**
  * What pods and daemons together may request of a type; never negative in a type that is usable.
  */
-export function allocatableOf(type: InstanceType): Resources {
+function allocatableOf(type: InstanceType): Resources {
   const result: Record<string, number> = { ...subtractResources(type.capacity, type.overhead) };
   for (const name in type.capacity) {
     if (!name.startsWith("hugepages-")) continue;

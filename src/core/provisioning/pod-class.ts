@@ -281,7 +281,7 @@ export function untried(variant: Variant): Variant & { readonly ruledOut: Marks 
 }
 
 /** Forgets what was tried with a variant. */
-export function forgetTrials(variant: Variant): void {
+function forgetTrials(variant: Variant): void {
   variant.deadNodes.clear();
   variant.deadClaims.clear();
   variant.deadTemplates.clear();

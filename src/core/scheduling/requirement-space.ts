@@ -9,7 +9,7 @@ import { Requirements } from "./requirements.ts";
 /** Number of an interned set. 0 = no requirements. */
 export type SetId = number;
 
-export const NO_REQUIREMENTS: SetId = 0;
+const NO_REQUIREMENTS: SetId = 0;
 
 const CONFLICT = -1;
 

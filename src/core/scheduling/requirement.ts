@@ -131,7 +131,7 @@ export function intersects(a: Requirement, b: Requirement): boolean {
 }
 
 /** The operator that describes it best; bounds read as Exists. */
-export function operatorOf(requirement: Requirement): "In" | "NotIn" | "Exists" | "DoesNotExist" {
+function operatorOf(requirement: Requirement): "In" | "NotIn" | "Exists" | "DoesNotExist" {
   const some = requirement.values.length > 0;
   if (requirement.complement) return some ? "NotIn" : "Exists";
   return some ? "In" : "DoesNotExist";

@@ -49,7 +49,7 @@ export function mustDelete(pod: Pod, deadlineMs: number | undefined, nowMs: numb
   return nowMs > deadlineMs - gracePeriodMs(pod);
 }
 
-export function gracePeriodMs(pod: Pod): number {
+function gracePeriodMs(pod: Pod): number {
   return (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
 }
 
