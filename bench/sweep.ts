@@ -3,7 +3,8 @@
  * every node is asked about by single-node consolidation, and all together by multi-node consolidation, as the
  * disruption loop does. Nodes are half to nearly full, or `--tight`. Ten pods a node; each size in a cold process of its own. Load is what events of all
  * objects cost, set-up what the first look pays, follow what a later one pays when a node in a hundred has changed.
- * A turn is how long others wait for theirs, by the wall; cpu is of all threads, garbage collection counted in.
+ * A turn is how long others wait for theirs, by the time that the planning thread had a core; cpu is of all threads,
+ * garbage collection counted in.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
