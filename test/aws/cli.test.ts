@@ -145,6 +145,8 @@ describe("the AWS CLI on the simulated AWS", () => {
 
   it("sends a message, counts it, receives and deletes it", async () => {
     const url = await text(`sqs get-queue-url --queue-name ${CLUSTER}`);
+    // What happened to instances until now is in it.
+    await text(`sqs purge-queue --queue-url ${url}`);
     await json(`sqs send-message --queue-url ${url} --message-body hello`);
     const count = `sqs get-queue-attributes --queue-url ${url} --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages`;
     expect(await text(count)).toBe("1");
