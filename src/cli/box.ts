@@ -8,6 +8,7 @@ import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
 import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
+import { deepFreeze } from "../base/json.ts";
 import { Random } from "../base/random.ts";
 import type { Transport } from "../kube/transport.ts";
 import {
@@ -182,13 +183,21 @@ const ALPHA_ONLY: ReadonlySet<string> = new Set([
 ]);
 
 /** The files that a real cluster is given, exactly. */
-function crds(generations: BoxOptions["generations"] = "all"): KubeObject[] {
+function crds(generations: BoxOptions["generations"] = "all"): readonly KubeObject[] {
+  crdFiles ??= readCrds();
+  return crdFiles.filter((crd) => generations === "all" || !ALPHA_ONLY.has(crd.metadata.name));
+}
+
+/** Read once: a process may open hundreds of boxes. */
+let crdFiles: readonly KubeObject[] | undefined;
+
+function readCrds(): readonly KubeObject[] {
   const folder = new URL("../../deploy/crds/", import.meta.url);
   return readdirSync(folder)
     .filter((name) => name.endsWith(".yaml"))
     .sort()
     .flatMap((name) => readManifests(readFileSync(new URL(name, folder), "utf8")))
-    .filter((crd) => generations === "all" || !ALPHA_ONLY.has(crd.metadata.name));
+    .map(deepFreeze);
 }
 
 /** Objects of a YAML text, as kubectl reads it: later duplicate keys win, empty documents are nothing. */
