@@ -22,6 +22,7 @@ import { ownerReference, requestsToOwner } from "./controls.ts";
 
 const SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 /** It looks a little after the time, as the real one does. */
 const AFTER_MS = 100;
 /** With more missed times than this something is wrong with the clock, and somebody should know. */
@@ -174,9 +175,10 @@ export function cronJobController(deps: PartDeps): Controller {
     let missed = 0;
     for (let at = nextAfter(cron, from); at !== undefined && at <= now; at = nextAfter(cron, at)) {
       due = at;
-      missed++;
+      if (++missed <= MAX_MISSED) continue;
+      say(cronJob, "Warning", "TooManyMissedTimes", TOO_MANY);
+      return lastWithin(cron, from, now);
     }
-    if (missed > MAX_MISSED) say(cronJob, "Warning", "TooManyMissedTimes", TOO_MANY);
     return due;
   }
 
@@ -202,6 +204,17 @@ export function cronJobController(deps: PartDeps): Controller {
     concurrency: 2,
     reconcile,
   };
+}
+
+/** The last time after `from` and not after `now`: looked for from the end, for there may be years between. */
+function lastWithin(cron: Cron, from: number, now: number): number | undefined {
+  for (let spanMs = HOUR_MS; ; spanMs *= 2) {
+    const start = Math.max(from, now - spanMs);
+    let last: number | undefined;
+    for (let at = nextAfter(cron, start); at !== undefined && at <= now; at = nextAfter(cron, at))
+      last = at;
+    if (last !== undefined || start === from) return last;
+  }
 }
 
 interface Status {

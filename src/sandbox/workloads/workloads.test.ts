@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { DAEMON_SET, JOB, REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
+import { CRON_JOB, DAEMON_SET, JOB, REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
 import {
   CONFIG_MAP,
+  EVENT,
   NAMESPACE,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
@@ -235,6 +236,26 @@ describe("a ReplicaSet", () => {
     const pods = await cluster.pods();
     expect(pods).toHaveLength(2);
     expect(pods.every(({ metadata }) => metadata.ownerReferences?.[0]?.name === "x")).toBe(true);
+    await cluster.stop();
+  });
+});
+
+describe("a CronJob", () => {
+  it("that was held up for long makes up for the last time only, and says that there were more", async () => {
+    const cluster = await startParts();
+    const jobTemplate = { spec: { template: template({ restartPolicy: "Never" }) } };
+    const spec = { schedule: "* * * * *", suspend: true, jobTemplate };
+    await cluster.create(CRON_JOB, workload("batch/v1", "CronJob", spec));
+    await cluster.clock.advance(7_830_000);
+    const body = { spec: { suspend: false } };
+    const ref = { name: "x", namespace: "default" };
+    await cluster.kube.patch(CRON_JOB, ref, { type: "merge", body });
+    await cluster.clock.advance(1_000);
+    const minute = Math.floor(cluster.clock.now() / 60_000);
+    const jobs = (await cluster.kube.list(JOB)).items;
+    expect(jobs.map(({ metadata }) => metadata.name)).toEqual([`x-${minute}`]);
+    const events = (await cluster.kube.list(EVENT)).items;
+    expect(events.map(({ reason }) => reason)).toContain("TooManyMissedTimes");
     await cluster.stop();
   });
 });
