@@ -105,25 +105,26 @@ export function brokenBudget(
 /** Whether the budget's window is open; undefined when schedule or duration cannot be read. */
 export function isActive(budget: Budget, nowMs: number): boolean | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return true;
-  const window = windowOf(budget);
-  if (window === undefined) return undefined;
+  const schedule = scheduleOf(budget);
+  if (schedule === undefined) return undefined;
   // A hit exactly `duration` ago has just closed.
-  const hitMs = firstHit(window, nowMs - window.durationMs);
+  const hitMs = firstHit(schedule, nowMs - schedule.durationMs);
   return hitMs !== undefined && hitMs <= nowMs;
 }
 
-/** A budget's schedule, read once; budgets are asked about many times a minute. */
-interface Window {
+/** A budget's schedule and duration, read once; budgets are asked about many times a minute. */
+export interface Schedule {
   readonly cron: Cron;
   readonly durationMs: number;
   /** The first hit after `sinceMs`, as found last: true of all instants from there to the hit. */
   last: { readonly sinceMs: number; readonly hitMs: number | undefined } | undefined;
 }
 
-const windows = new WeakMap<Budget, Window | "unreadable">();
+const schedules = new WeakMap<Budget, Schedule | "unreadable">();
 
-function windowOf(budget: Budget): Window | undefined {
-  let known = windows.get(budget);
+/** Undefined also where the budget has none. */
+export function scheduleOf(budget: Budget): Schedule | undefined {
+  let known = schedules.get(budget);
   if (known === undefined) {
     const cron = parseCron(budget.schedule ?? "");
     const durationMs = parseDuration(budget.duration ?? "");
@@ -131,17 +132,17 @@ function windowOf(budget: Budget): Window | undefined {
       cron === undefined || durationMs === undefined
         ? "unreadable"
         : { cron, durationMs, last: undefined };
-    windows.set(budget, known);
+    schedules.set(budget, known);
   }
   return known === "unreadable" ? undefined : known;
 }
 
-function firstHit(window: Window, afterMs: number): number | undefined {
-  const { last } = window;
+function firstHit(schedule: Schedule, afterMs: number): number | undefined {
+  const { last } = schedule;
   const holds = last?.hitMs !== undefined && last.sinceMs <= afterMs && afterMs < last.hitMs;
   if (holds) return last.hitMs;
-  const hitMs = nextAfter(window.cron, afterMs);
-  window.last = { sinceMs: afterMs, hitMs };
+  const hitMs = nextAfter(schedule.cron, afterMs);
+  schedule.last = { sinceMs: afterMs, hitMs };
   return hitMs;
 }
 

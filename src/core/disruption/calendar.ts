@@ -4,9 +4,8 @@
  */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { nextAfter, parseCron } from "../../base/cron.ts";
-import { parseDuration } from "../../base/duration.ts";
-import { allowedDisruptions, brokenBudget } from "./budgets.ts";
+import { nextAfter } from "../../base/cron.ts";
+import { allowedDisruptions, brokenBudget, scheduleOf } from "./budgets.ts";
 import type { CommandReason } from "./command.ts";
 
 export interface Window {
@@ -20,11 +19,11 @@ const MOST_WINDOWS = 1_000;
 const HORIZON_MS = 366 * 24 * 60 * 60_000;
 
 /** Where a budget stands in its schedule; undefined when that cannot be read. */
-export function windowOf({ schedule, duration }: Budget, nowMs: number): Window | undefined {
-  if (schedule === undefined && duration === undefined) return { active: true };
-  const cron = parseCron(schedule ?? "");
-  const durationMs = parseDuration(duration ?? "");
-  if (cron === undefined || durationMs === undefined) return undefined;
+export function windowOf(budget: Budget, nowMs: number): Window | undefined {
+  if (budget.schedule === undefined && budget.duration === undefined) return { active: true };
+  const schedule = scheduleOf(budget);
+  if (schedule === undefined) return undefined;
+  const { cron, durationMs } = schedule;
   let hitMs = nextAfter(cron, nowMs - durationMs);
   if (hitMs === undefined) return { active: false };
   if (hitMs > nowMs) return { active: false, changesAtMs: hitMs };
