@@ -320,6 +320,24 @@ describe("karpenter explain nodepool", () => {
   });
 });
 
+describe("karpenter explain nodepool with NodeOverlays", () => {
+  it.each([
+    ["as the cloud has it without the gate", [], "$0.6000"],
+    ["as they make it with the gate", ["feature-gates=NodeOverlay=true"], "$18.0000"],
+  ])("reckons %s", async (_, setting, price) => {
+    const overlay = {
+      apiVersion: "karpenter.sh/v1alpha1",
+      kind: "NodeOverlay",
+      metadata: { name: "dear" },
+      spec: { requirements: [], price: "9" },
+    } as KubeObject;
+    const text = await ask("nodepool default", [overlay, snapshotPool(), ...movable()], {
+      setting,
+    });
+    expect(text).toContain(`NodePool default has 2 node(s) for ${price} an hour`);
+  });
+});
+
 describe("karpenter explain nodepool while nodes leave", () => {
   it.each([
     ["1", "budgets are used up by 1 node(s)"],

@@ -107,6 +107,9 @@ function nominated(planning: PlanningInput, until: ReadonlyMap<string, number>):
   return { ...planning, input: { ...planning.input, nodes } };
 }
 
+const OVERLAYS_OFF =
+  "NodeOverlays have no effect: their gate is shut (--setting feature-gates=NodeOverlay=true)";
+
 async function planningOf(
   manifests: Manifests,
   flags: PictureFlags,
@@ -116,7 +119,14 @@ async function planningOf(
   const cloud = await cloudOf(flags, manifests);
   const { preferencePolicy, minValuesPolicy, defaultSpread = [] } = settings;
   const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, poolNames: [] };
-  return planningInput(manifests, cloud, wanted, nowMs);
+  const isOn = settings.gates.nodeOverlay || manifests.overlays.length === 0;
+  const planning = await planningInput(
+    isOn ? manifests : { ...manifests, overlays: [] },
+    cloud,
+    wanted,
+    nowMs,
+  );
+  return isOn ? planning : { ...planning, notes: [...planning.notes, OVERLAYS_OFF] };
 }
 
 type PictureManifests = Pick<
