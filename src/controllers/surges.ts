@@ -9,6 +9,7 @@ import type { Node } from "../apis/core/node.ts";
 import type { Pod } from "../apis/core/pod.ts";
 import { SURGED_AT_ANNOTATION_KEY } from "../apis/karpenter/labels.ts";
 import { fromRfc3339, toRfc3339 } from "../base/clock.ts";
+import { formatDuration } from "../base/duration.ts";
 import { mustDelete } from "../core/termination/drain.ts";
 import { type Surge, surgeOf, type Workloads } from "../core/termination/surge.ts";
 import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
@@ -56,11 +57,7 @@ async function movesByItself(
   const { surgeTimeoutMs } = world.settings;
   const sinceMs = fromRfc3339(node.metadata.deletionTimestamp) ?? nowMs;
   if (nowMs - sinceMs > surgeTimeoutMs)
-    return givesUp(
-      world,
-      pod,
-      `no new pod was available within ${surgeTimeoutMs / 60_000} minute(s)`,
-    );
+    return givesUp(world, pod, `no new pod was available within ${formatDuration(surgeTimeoutMs)}`);
   if (found.kind === "rolling") return true;
   return rollOver(world, node, pod, found.deployment);
 }

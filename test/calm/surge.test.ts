@@ -192,7 +192,7 @@ describe("a single replica that asks to be moved without downtime", () => {
     );
     undo();
     expect((await told("NoSurgeBeforeEviction"))[0]).toContain(
-      "no new pod was available within 3 minute(s)",
+      "no new pod was available within 3m0s",
     );
     await world.until(
       "web runs again",

@@ -3,6 +3,7 @@
  * why. Exit code 0: every pod has a place; 2: some have none; 1: the input is at fault.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
+import { OPTIONS } from "../../operator/options.ts";
 import type { PlanFlags } from "../run-plan.ts";
 
 export function planCommand(): Command {
@@ -33,7 +34,7 @@ export function planCommand(): Command {
     .addOption(
       new Option("--planner-effort <times>", "how long the planner searches, as a multiple")
         .argParser(amount)
-        .default(1),
+        .default(Number(OPTIONS.plannerEffort.default)),
     )
     .addOption(
       new Option(
@@ -41,7 +42,7 @@ export function planCommand(): Command {
         "dollars an hour that a node costs beyond its machine",
       )
         .argParser(amount)
-        .default(0.02),
+        .default(Number(OPTIONS.plannerNodeCost.default)),
     )
     .addOption(
       new Option(
@@ -49,12 +50,12 @@ export function planCommand(): Command {
         "what a packing must save over the rules to be taken",
       )
         .argParser(amount)
-        .default(2),
+        .default(Number(OPTIONS.plannerMinSaving.default)),
     )
     .addOption(
       new Option("--planner-min-pods <pods>", "fewer pods than this follow the rules alone")
         .argParser(amount)
-        .default(100),
+        .default(Number(OPTIONS.plannerMinPods.default)),
     )
     .addOption(
       new Option("-o, --output <format>", "for people or for programs")
