@@ -98,6 +98,8 @@ async function queueProcess(count: number): Promise<FullQueue> {
   const endpoint = await line();
   const credentials = { accessKeyId: "a", secretAccessKey: "b" };
   const api = createSdkApi({ region: REGION, endpoint, credentials });
+  // A controller that waits for messages has its connection already.
+  await api.sqs.getQueueUrl({ QueueName: CLUSTER });
   const close = (): Promise<number> => {
     const served = line();
     server.kill();

@@ -47,15 +47,26 @@ export function interruptionController(
   /** Until nothing comes any more or a call fails, whose error it rejects with when all have ended. */
   async function workOffFlood(): Promise<void> {
     let open = true;
+    const workers: Promise<void>[] = [];
     const worker = async (): Promise<void> => {
       try {
-        while (open && !stopping.signal.aborted && (await workOff(0)) > 0);
+        for (let size = BATCH; open && size > 0 && !stopping.signal.aborted; ) {
+          size = await workOff(0);
+          // A full answer lets one more in: a small flood needs few connections.
+          if (size === BATCH && workers.length < FLOOD_WORKERS) workers.push(worker());
+        }
       } finally {
         open = false;
       }
     };
-    const ended = await Promise.allSettled(Array.from({ length: FLOOD_WORKERS }, worker));
-    for (const one of ended) if (one.status === "rejected") throw one.reason;
+    workers.push(worker());
+    let failure: PromiseRejectedResult | undefined;
+    // More of them come while these are waited for.
+    for (let at = 0; at < workers.length; at++) {
+      const [ended] = await Promise.allSettled([workers[at] as Promise<void>]);
+      if (ended?.status === "rejected") failure ??= ended;
+    }
+    if (failure !== undefined) throw failure.reason;
   }
 
   return {
