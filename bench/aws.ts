@@ -31,10 +31,11 @@ const metrics = { count: none, set: none, forget: none, observe: none };
 
 export async function aws(args: readonly string[]): Promise<void> {
   const wanted = (name: string): boolean => args.length === 0 || args.includes(name);
-  if (wanted("interruption")) for (const wired of [true, false]) {
-      // A program that has run for a while is compiled: the first rounds are not counted.
-      for (const n of [10_000, 10_000]) await interruption(n, wired, none);
-      for (const n of [100, 1_000, 5_000, 15_000]) await interruption(n, wired);
+  if (wanted("interruption")) for (const queue of [await queueProcess(), queueHere()]) {
+      // Programs that have run for a while are compiled and connected: the first rounds are not counted.
+      for (const n of [10_000, 10_000]) await interruption(n, queue, none);
+      for (const n of [100, 1_000, 5_000, 15_000]) await interruption(n, queue);
+      queue.close();
     }
   if (wanted("launch")) for (const n of [500, 5_000]) await launchPath(n);
   if (wanted("types")) await types();
@@ -45,9 +46,8 @@ function instanceId(n: number): string {
   return `i-${String(n).padStart(17, "0")}`;
 }
 
-/** `wired`: the queue is another process and the SDK asks it; else the queue is called as a function. */
-async function interruption(count: number, wired: boolean, tell = say): Promise<void> {
-  const queue = wired ? await queueProcess(count) : await queueHere(count);
+async function interruption(count: number, queue: Queue, tell = say): Promise<void> {
+  const api = await queue.filled(count);
   const clock = new SystemClock();
   const kube = fakeKube(clock);
   for (let n = 0; n < count; n++) {
@@ -59,7 +59,6 @@ async function interruption(count: number, wired: boolean, tell = say): Promise<
   }
   const random = new Random("bench");
   const mirrors = new LiveMirrors({ client: kube, clock, random, log: silent });
-  const { api } = queue;
   const settings = { clusterName: CLUSTER, clusterEndpoint: "https://x", region: REGION, interruptionQueue: CLUSTER };
   let deleted = 0;
   const counting = { ...metrics, count: (name: string, _: object, by = 1) => void (name === "interruption_deleted_messages_total" && (deleted += by)) };
@@ -74,42 +73,58 @@ async function interruption(count: number, wired: boolean, tell = say): Promise<
   const used = process.cpuUsage(cpu);
   const left = kube.all(NODE_CLAIM).length;
   const cpuMs = (used.user + used.system) / 1_000;
-  const servedMs = await queue.close();
-  const server = wired ? `, the queue's server ${servedMs} ms` : "";
-  tell(`interruption ${wired ? "loopback  " : "in process"} ${String(count).padStart(6)} messages  ${ms.toFixed(0)} ms, cpu ${cpuMs.toFixed(0)} ms (system ${(used.system / 1_000).toFixed(0)})${server}  ${Math.round((count / ms) * 1_000)} a second, ${Math.round((count / cpuMs) * 1_000)} a cpu second  claims left ${left}`);
+  const servedMs = await queue.servedMs();
+  const server = servedMs === undefined ? "" : `, the queue's server ${servedMs} ms`;
+  tell(`interruption ${queue.name} ${String(count).padStart(6)} messages  ${ms.toFixed(0)} ms, cpu ${cpuMs.toFixed(0)} ms (system ${(used.system / 1_000).toFixed(0)})${server}  ${Math.round((count / ms) * 1_000)} a second, ${Math.round((count / cpuMs) * 1_000)} a cpu second  claims left ${left}`);
   const stopping = manager.stop();
   mirrors.close();
   await stopping;
 }
 
-interface FullQueue {
-  readonly api: AwsApi;
-  /** Resolves with the cpu time of the queue's own process, in milliseconds. */
-  close(): Promise<number>;
+interface Queue {
+  readonly name: string;
+  /** Whoever asks it, once there are so many messages in it. */
+  filled(count: number): Promise<AwsApi>;
+  /** Cpu time of the queue's own process since it was filled, in milliseconds; undefined: it is this process. */
+  servedMs(): Promise<number | undefined>;
+  close(): void;
 }
 
-async function queueProcess(count: number): Promise<FullQueue> {
+/** The queue is another process and the SDK asks it. */
+async function queueProcess(): Promise<Queue> {
   const script = fileURLToPath(new URL("./aws-queue.ts", import.meta.url));
-  const server = spawn(process.execPath, ["--import", "tsx", script, String(count)], {
-    stdio: ["ignore", "pipe", "inherit"],
+  const server = spawn(process.execPath, ["--import", "tsx", script], {
+    stdio: ["pipe", "pipe", "inherit"],
   });
   const line = (): Promise<string> =>
     new Promise((resolve) => server.stdout.once("data", (data) => resolve(String(data).trim())));
   const endpoint = await line();
   const credentials = { accessKeyId: "a", secretAccessKey: "b" };
   const api = createSdkApi({ region: REGION, endpoint, credentials });
-  // A controller that waits for messages has its connection already.
-  await api.sqs.getQueueUrl({ QueueName: CLUSTER });
-  const close = (): Promise<number> => {
+  const fill = (count: number): Promise<number> => {
     const served = line();
-    server.kill();
+    server.stdin.write(`${count}\n`);
     return served.then(Number);
   };
-  return { api, close };
+  return {
+    name: "loopback  ",
+    filled: async (count) => {
+      await fill(count);
+      return api;
+    },
+    servedMs: () => fill(0),
+    close: () => void server.kill(),
+  };
 }
 
-async function queueHere(count: number): Promise<FullQueue> {
-  return { api: (await fullQueue(count)).api, close: async () => 0 };
+/** The queue is called as a function. */
+function queueHere(): Queue {
+  return {
+    name: "in process",
+    filled: async (count) => (await fullQueue(count)).api,
+    servedMs: async () => undefined,
+    close: none,
+  };
 }
 
 async function launchPath(count: number): Promise<void> {
