@@ -10,9 +10,8 @@ import { createSimulatedAws, type SimulatedAws } from "../src/sandbox/ec2/simula
 import { startAwsEndpoint } from "../src/sandbox/ec2/wire/server.ts";
 import { CLUSTER, REGION } from "../src/testing/aws-world.ts";
 
-/** One message for each of `count` instances. */
-export async function fullQueue(count: number): Promise<SimulatedAws> {
-  const aws = createSimulatedAws({
+export function emptyQueue(): SimulatedAws {
+  return createSimulatedAws({
     clock: new SystemClock(),
     random: new Random("queue"),
     region: REGION,
@@ -21,11 +20,10 @@ export async function fullQueue(count: number): Promise<SimulatedAws> {
     nodeGroup: false,
     onInstance: () => undefined,
   });
-  await fill(aws, count);
-  return aws;
 }
 
-async function fill(aws: SimulatedAws, count: number): Promise<void> {
+/** One message for each of `count` instances. */
+export async function fill(aws: SimulatedAws, count: number): Promise<void> {
   const { QueueUrl } = (await aws.call("sqs", "GetQueueUrl", { QueueName: CLUSTER })) as {
     QueueUrl: string;
   };
@@ -39,7 +37,7 @@ async function fill(aws: SimulatedAws, count: number): Promise<void> {
 }
 
 if (process.argv[1]?.endsWith("aws-queue.ts")) {
-  const aws = await fullQueue(0);
+  const aws = emptyQueue();
   const { url } = await startAwsEndpoint(aws, { port: 0 });
   process.stdout.write(`${url}\n`);
   let before = process.cpuUsage();

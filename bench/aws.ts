@@ -21,7 +21,7 @@ import { createSdkApi } from "../src/providers/aws/sdk.ts";
 import { awsClaim, awsWorld, CLUSTER, ec2NodeClass, REGION } from "../src/testing/aws-world.ts";
 import { nodeClaim, pool } from "../src/testing/builders.ts";
 import { fakeKube } from "../src/testing/fake-kube.ts";
-import { fullQueue } from "./aws-queue.ts";
+import { emptyQueue, fill } from "./aws-queue.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const none = (): void => undefined;
@@ -47,7 +47,6 @@ function instanceId(n: number): string {
 }
 
 async function interruption(count: number, queue: Queue, tell = say): Promise<void> {
-  const api = await queue.filled(count);
   const clock = new SystemClock();
   const kube = fakeKube(clock);
   for (let n = 0; n < count; n++) {
@@ -62,12 +61,15 @@ async function interruption(count: number, queue: Queue, tell = say): Promise<vo
   const settings = { clusterName: CLUSTER, clusterEndpoint: "https://x", region: REGION, interruptionQueue: CLUSTER };
   let deleted = 0;
   const counting = { ...metrics, count: (name: string, _: object, by = 1) => void (name === "interruption_deleted_messages_total" && (deleted += by)) };
-  const deps = { api, kube: mirrors.client, mirrors, clock, log: silent, events: { publish: none }, metrics: counting, settings };
+  const deps = { api: queue.api, kube: mirrors.client, mirrors, clock, log: silent, events: { publish: none }, metrics: counting, settings };
   const manager = createManager({ mirrors, clock, random, log: silent });
   manager.add(interruptionController(deps, createParts(deps), CLUSTER));
+  await manager.start();
+  // It waits for messages when they come.
+  await clock.sleep(200);
   const startMs = performance.now();
   const cpu = process.cpuUsage();
-  await manager.start();
+  await queue.fill(count);
   while (deleted < count) await clock.sleep(2);
   const ms = performance.now() - startMs;
   const used = process.cpuUsage(cpu);
@@ -83,8 +85,10 @@ async function interruption(count: number, queue: Queue, tell = say): Promise<vo
 
 interface Queue {
   readonly name: string;
-  /** Whoever asks it, once there are so many messages in it. */
-  filled(count: number): Promise<AwsApi>;
+  /** Whoever asks it. */
+  readonly api: AwsApi;
+  /** So many messages come. */
+  fill(count: number): Promise<void>;
   /** Cpu time of the queue's own process since it was filled, in milliseconds; undefined: it is this process. */
   servedMs(): Promise<number | undefined>;
   close(): void;
@@ -101,27 +105,27 @@ async function queueProcess(): Promise<Queue> {
   const endpoint = await line();
   const credentials = { accessKeyId: "a", secretAccessKey: "b" };
   const api = createSdkApi({ region: REGION, endpoint, credentials });
-  const fill = (count: number): Promise<number> => {
+  const tell = (count: number): Promise<number> => {
     const served = line();
     server.stdin.write(`${count}\n`);
     return served.then(Number);
   };
   return {
     name: "loopback  ",
-    filled: async (count) => {
-      await fill(count);
-      return api;
-    },
-    servedMs: () => fill(0),
+    api,
+    fill: async (count) => void (await tell(count)),
+    servedMs: () => tell(0),
     close: () => void server.kill(),
   };
 }
 
 /** The queue is called as a function. */
 function queueHere(): Queue {
+  const aws = emptyQueue();
   return {
     name: "in process",
-    filled: async (count) => (await fullQueue(count)).api,
+    api: aws.api,
+    fill: (count) => fill(aws, count),
     servedMs: async () => undefined,
     close: none,
   };

@@ -11,7 +11,7 @@ export interface PlannerOptions {
   /** Steps of search for any batch, and more for each pod. A step is some nanoseconds. */
   readonly baseWork: number;
   readonly workPerPod: number;
-  /** Most types that are weighed for each set of requirements. */
+  /** Most types that are weighed for each set of requirements at first; others join when they do better. */
   readonly maxBins: number;
 }
 
