@@ -80,6 +80,20 @@ describe("the next allowed disruption", () => {
     expect(next(budgets, disrupting)).toBe(expected);
   });
 
+  it("is never where windows follow each other without a gap, however many others there are", () => {
+    const gapless: Budget = {
+      nodes: "0",
+      schedule: "CRON_TZ=Europe/Zurich 15 * * * *",
+      duration: "1h",
+    };
+    const others: Budget = {
+      nodes: "0",
+      schedule: "CRON_TZ=Australia/Lord_Howe 40 */2 * * *",
+      duration: "30m",
+    };
+    expect(next([gapless], 0, [{ nodes: "30%" }, others])).toBe("never");
+  });
+
   it("comes when the pool's and the cluster's windows both allow it", () => {
     const closed = (hour: number): readonly Budget[] => [
       { nodes: "0", schedule: `0 ${hour} * * *`, duration: "4h" },

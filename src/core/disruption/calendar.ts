@@ -59,13 +59,15 @@ export function nextAllowed(
   if (now !== "closed") return { when: now === "open" ? "now" : "busy" };
   const budgets = all.flatMap((one) => one.budgets.filter((budget) => isAbout(budget, reason)));
   // A year of windows need not be looked through for what no window ends.
-  const lasting = budgets.filter(({ schedule, duration }) => (schedule ?? duration) === undefined);
+  const lasting = budgets.filter((budget) => {
+    const window = windowOf(budget, nowMs);
+    return window?.active === true && window.changesAtMs === undefined;
+  });
   if (allowedDisruptions(lasting, reason, 1, nowMs) === 0) return { when: "never" };
   let someMs: number | undefined;
-  let atMs: number | undefined = nowMs;
-  for (let count = 0; count < MOST_WINDOWS; count++) {
-    atMs = nextChange(budgets, atMs);
-    if (atMs === undefined || atMs > nowMs + HORIZON_MS) break;
+  let count = 0;
+  for (const atMs of changesOf(budgets, nowMs)) {
+    if (++count > MOST_WINDOWS || atMs > nowMs + HORIZON_MS) break;
     const state = stateAt(all, reason, atMs);
     if (state === "open") return { when: "at", atMs };
     if (state === "used up") someMs ??= atMs;
@@ -93,9 +95,17 @@ function stateAt(
   return state;
 }
 
-function nextChange(budgets: readonly Budget[], nowMs: number): number | undefined {
-  const changes = budgets.flatMap((budget) => windowOf(budget, nowMs)?.changesAtMs ?? []);
-  return changes.length === 0 ? undefined : Math.min(...changes);
+/** When a window of these opens or closes, in order. Each schedule is looked at only when it has changed. */
+function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number, undefined> {
+  const next = budgets.map((budget) => windowOf(budget, nowMs)?.changesAtMs);
+  for (;;) {
+    const atMs = Math.min(...next.map((one) => one ?? Number.POSITIVE_INFINITY));
+    if (atMs === Number.POSITIVE_INFINITY) return undefined;
+    yield atMs;
+    budgets.forEach((budget, index) => {
+      if (next[index] === atMs) next[index] = windowOf(budget, atMs)?.changesAtMs;
+    });
+  }
 }
 
 /** What a pool's budgets say to whoever looks at it, where they hold anything up. */
@@ -128,7 +138,7 @@ export function standingOf(
   if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
   // Of one node every share but none is one.
   const all = [budgets, clusterBudgets].map((one) => ({ budgets: one, nodes: 1, disrupting: 0 }));
-  const changesAtMs = nextChange([...budgets, ...clusterBudgets], nowMs);
+  const changesAtMs = changesOf([...budgets, ...clusterBudgets], nowMs).next().value;
   const changes = changesAtMs === undefined ? {} : { changesAtMs };
   const next = REASONS.map((reason) => ({ reason, ...nextAllowed(all, reason, nowMs) }));
   if (next.some(({ when }) => when === "broken")) {
