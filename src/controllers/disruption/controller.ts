@@ -131,7 +131,8 @@ async function propose(
   for (const method of METHODS) {
     if (waiting && method.waits) continue;
     const input = await inTurns(world.clock, look(world, queue, around, method), TURN_MS);
-    const facts = factsOf(method, input, around);
+    const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
+    const facts = factsOf(method, input, around, counting);
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
     const proposal = await inTurns(world.clock, sweep(method, input), TURN_MS);

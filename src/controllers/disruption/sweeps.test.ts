@@ -4,8 +4,9 @@ import type { Command } from "../../core/disruption/command.ts";
 import { drift } from "../../core/disruption/methods/drift.ts";
 import { emptiness } from "../../core/disruption/methods/emptiness.ts";
 import type { Proposal } from "../../core/disruption/methods/method.ts";
+import { singleNodeConsolidation } from "../../core/disruption/methods/single-node-consolidation.ts";
 import { candidate, methodInput } from "../../testing/disruption.ts";
-import { type Facts, Sweeps } from "./sweeps.ts";
+import { type Facts, factsOf, Sweeps } from "./sweeps.ts";
 
 const MINUTE_MS = 60_000;
 const LIST: Facts["types"][number] = [];
@@ -24,6 +25,22 @@ describe("sweeps", () => {
     expect(sweeps.rests(drift, facts("b"))).toBe(false);
     sweeps.note(emptiness, nothing, facts("a"));
     expect(sweeps.rests(emptiness, facts("a"))).toBe(false);
+  });
+
+  it("look again once what the ledger held back may go", () => {
+    const around = { pools: [], scheduling: methodInput([]).simulator.input, revision: 1 };
+    const read = (rests: boolean, counting: readonly string[]) =>
+      factsOf(
+        singleNodeConsolidation,
+        methodInput([candidate("n", { pods: ["1"] })], { rests: () => rests }),
+        around,
+        counting,
+      );
+    const sweeps = new Sweeps();
+    sweeps.note(singleNodeConsolidation, nothing, read(true, ["a"]));
+    expect(sweeps.rests(singleNodeConsolidation, read(true, ["a"]))).toBe(true);
+    expect(sweeps.rests(singleNodeConsolidation, read(false, ["a"]))).toBe(false);
+    expect(sweeps.rests(singleNodeConsolidation, read(true, []))).toBe(false);
   });
 
   it("start anew once something was found", () => {

@@ -39,17 +39,23 @@ export class Sweeps {
   }
 }
 
+/** `counting`: commands whose moves count against the next ones. */
 export function factsOf(
   method: Method,
-  { nowMs, candidates, allowances, alphaBusy, backingOff }: MethodInput,
-  { pools, scheduling, revision }: Surroundings,
+  { nowMs, candidates, allowances, alphaBusy, backingOff, rests }: MethodInput,
+  { pools, scheduling, revision }: Pick<Surroundings, "pools" | "scheduling" | "revision">,
+  counting: readonly string[],
 ): Facts {
+  const eligible = candidates.filter((one) => method.isEligible(one, nowMs));
   const text = JSON.stringify([
     revision,
     alphaBusy,
     [...backingOff].sort(),
     scheduling.pods.map(keyOf),
-    candidates.filter((one) => method.isEligible(one, nowMs)).map(({ node }) => node.name),
+    eligible.map(({ node }) => node.name),
+    // What the ledger held back may go once these end.
+    eligible.filter(rests).map(({ node }) => node.name),
+    counting,
     pools.map(({ pool }) => [pool.id, pool.observedGeneration, allowances.get(pool.id)?.allowed]),
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);

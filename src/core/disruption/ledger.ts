@@ -124,7 +124,7 @@ export class Ledger {
     nodes: () => readonly NodeView[],
     nowMs: number,
   ): string | undefined {
-    const recent = this.recent(nowMs);
+    const recent = [...this.#moves.values()].filter((one) => counts(one, nowMs));
     if (recent.length === 0) return undefined;
     const { maxMovesPerPodHour } = this.#restraint;
     for (const [uid, moving] of podsByOwner(candidates.flatMap((one) => one.reschedulablePods))) {
