@@ -10,6 +10,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { EC2_NODE_CLASS } from "../src/apis/aws/ec2nodeclass.ts";
 import { NODE_CLAIM } from "../src/apis/karpenter/nodeclaim.ts";
+import { SILENT } from "../src/base/log.ts";
 import { Random } from "../src/base/random.ts";
 import { SystemClock } from "../src/base/system-clock.ts";
 import { createManager } from "../src/kube/manager.ts";
@@ -25,7 +26,6 @@ import { emptyQueue, fill } from "./aws-queue.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const none = (): void => undefined;
-const silent = { debug: none, info: none, warn: none, error: none, with: () => silent, named: () => silent };
 const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
 const metrics = { count: none, set: none, forget: none, observe: none };
 
@@ -57,12 +57,12 @@ async function interruption(count: number, queue: Queue, tell = say): Promise<vo
     kube.change(NODE_CLAIM, name, { status: { providerID: `aws:///us-east-1a/${instanceId(n)}` } });
   }
   const random = new Random("bench");
-  const mirrors = new LiveMirrors({ client: kube, clock, random, log: silent });
+  const mirrors = new LiveMirrors({ client: kube, clock, random, log: SILENT });
   const settings = { clusterName: CLUSTER, clusterEndpoint: "https://x", region: REGION, interruptionQueue: CLUSTER };
   let deleted = 0;
   const counting = { ...metrics, count: (name: string, _: object, by = 1) => void (name === "interruption_deleted_messages_total" && (deleted += by)) };
-  const deps = { api: queue.api, kube: mirrors.client, mirrors, clock, log: silent, events: { publish: none }, metrics: counting, settings };
-  const manager = createManager({ mirrors, clock, random, log: silent });
+  const deps = { api: queue.api, kube: mirrors.client, mirrors, clock, log: SILENT, events: { publish: none }, metrics: counting, settings };
+  const manager = createManager({ mirrors, clock, random, log: SILENT });
   manager.add(interruptionController(deps, createParts(deps), CLUSTER));
   await manager.start();
   // It waits for messages when they come.

@@ -67,6 +67,7 @@ async function measure(
           tell(operatorLines(shape.name, contestant.name, results).join("\n"));
         } catch (error) {
           // The other rows are worth having.
+          process.exitCode = 1;
           tell(`${shape.name}, ${contestant.name}: ${(error as Error).message}`);
         }
       }

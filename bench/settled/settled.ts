@@ -81,6 +81,7 @@ async function compare(
       tell(linesOf(scenario.name, results).at(-1) ?? "");
     } catch (error) {
       // The other scenarios are worth having.
+      process.exitCode = 1;
       tell(`${scenario.name}, ${contestant.name}: ${(error as Error).message}`);
     }
   }

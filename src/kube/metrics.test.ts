@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { SILENT } from "../base/log.ts";
 import type { Sample } from "../base/metrics.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
@@ -35,15 +36,6 @@ function recorder() {
     },
   };
 }
-
-const SILENT = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  with: () => SILENT,
-  named: () => SILENT,
-};
 
 describe("metrics of controllers", () => {
   it("tell how long requests wait and are worked on, what hangs, and what fails how", async () => {
