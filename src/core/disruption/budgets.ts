@@ -38,6 +38,7 @@ export interface AllowancesInput {
   readonly clusterBudgets: readonly Budget[];
 }
 
+const DAY_MS = 24 * 60 * 60_000;
 const UNLIMITED = 2 ** 31 - 1;
 
 /** By pool id. */
@@ -139,8 +140,11 @@ export function scheduleOf(budget: Budget): Schedule | undefined {
 
 function firstHit(schedule: Schedule, afterMs: number): number | undefined {
   const { last } = schedule;
-  const holds = last?.hitMs !== undefined && last.sinceMs <= afterMs && afterMs < last.hitMs;
-  if (holds) return last.hitMs;
+  if (last !== undefined && last.sinceMs <= afterMs) {
+    // A schedule that never comes, 30 February, is searched for years: not anew for each node.
+    const untilMs = last.hitMs ?? last.sinceMs + DAY_MS;
+    if (afterMs < untilMs) return last.hitMs;
+  }
   const hitMs = nextAfter(schedule.cron, afterMs);
   schedule.last = { sinceMs: afterMs, hitMs };
   return hitMs;
