@@ -8,10 +8,11 @@
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { imageFlags, imageNode } from "./image-node.ts";
 
 const SIZES = [1_000, 10_000];
 /** As the image runs, and room for what is larger than a container's default. */
-const FLAGS = ["--expose-gc", "--max-semi-space-size=8", "--heap-growing-percent=20", "--max-old-space-size=4096"];
+const FLAGS = ["--expose-gc", ...imageFlags(), "--max-old-space-size=4096"];
 
 export async function sweep(args: readonly string[]): Promise<void> {
   spawnSync("npx", ["tsc", "-b", "src/core"], { stdio: "inherit" });
@@ -20,6 +21,6 @@ export async function sweep(args: readonly string[]): Promise<void> {
   const program = fileURLToPath(new URL("sweep-run.ts", import.meta.url));
   const filling = args.includes("--tight") ? "tight" : "loose";
   for (const nodes of sizes.length > 0 ? sizes : SIZES) {
-    spawnSync(process.execPath, [...FLAGS, ...profile, "--import", "tsx", program, String(nodes), filling], { stdio: "inherit" });
+    spawnSync(imageNode(console.log).program, [...FLAGS, ...profile, "--import", "tsx", program, String(nodes), filling], { stdio: "inherit" });
   }
 }

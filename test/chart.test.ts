@@ -12,6 +12,7 @@ import { variablesOf } from "../scripts/chart/chart-files.ts";
 import { OLDER_VALUES } from "../scripts/chart/older-values.ts";
 import { chartValues } from "../scripts/chart/values.ts";
 import { OPTIONS, type OptionDefinition } from "../src/operator/options.ts";
+import { IMAGE_NODE_VERSION, imageFlags } from "../bench/image-node.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const CHART = join(ROOT, "deploy/charts/karpenter");
@@ -182,5 +183,10 @@ describe("the image", () => {
     expect(recipe).toMatch(/RUN_IMAGE=\S*nodejs24\S*:nonroot/);
     expect(last).not.toContain("node_modules");
     expect(last).toContain("COPY --from=build --chown=0:0 /bundle");
+  });
+
+  it("has the Node that the benches run ours with, and its flags", () => {
+    expect(recipe).toContain(`library/node:${IMAGE_NODE_VERSION.split(".")[0]}-`);
+    expect(imageFlags().join(" ")).toMatch(/^--\S+=\d+( --\S+=\d+)*$/);
   });
 });

@@ -19,6 +19,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { imageFlags, imageNode } from "../image-node.ts";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -27,8 +28,6 @@ const PACKAGE = "sigs.k8s.io/karpenter/kwok";
 const TIED =
   '"$@" & child=$!; echo $child >&3; exec 3>&-; cat >/dev/null; kill $child; ' +
   "(sleep 10; kill -9 $child) 2>/dev/null & wait $child";
-/** As users run it. */
-const IMAGE = fileURLToPath(new URL("../../deploy/image/Containerfile", import.meta.url));
 const TICKS_PER_SECOND = 100;
 const READY_LIMIT_MS = 60_000;
 
@@ -45,17 +44,11 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** With the image's flags for Node. `nodeFlags`: more of them, for profiles and to try settings. */
-function ours(nodeFlags: readonly string[] = []): Contestant {
+/** With the image's Node and its flags. `nodeFlags`: more of them, for profiles and to try settings. */
+function ours(nodeFlags: readonly string[], tell: (line: string) => void): Contestant {
   const flags = [...imageFlags(), ...nodeFlags];
-  const command = [process.execPath, ...flags, MAIN, "controller", "--provider", "kwok"];
+  const command = [imageNode(tell).program, ...flags, MAIN, "controller", "--provider", "kwok"];
   return { name: "ours", command };
-}
-
-function imageFlags(): readonly string[] {
-  const entry = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(IMAGE, "utf8"))?.[1];
-  if (entry === undefined) throw new Error(`${IMAGE} has no ENTRYPOINT`);
-  return (JSON.parse(entry) as string[]).filter((word) => word.startsWith("--"));
 }
 
 /** Built once for each version that go.mod names, into a cache outside the tree. */
@@ -93,7 +86,7 @@ export function contestantsOf(
   const flags = nodeFlags.split(" ").filter((flag) => flag !== "");
   return [
     ...(only === "ours" ? [] : [upstream(tell)]),
-    ...(only === "upstream" ? [] : [ours(flags)]),
+    ...(only === "upstream" ? [] : [ours(flags, tell)]),
   ];
 }
 

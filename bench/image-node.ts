@@ -1,0 +1,62 @@
+/**
+ * The Node that users run ours with: of the image's major version (`deploy/image/Containerfile`), with the
+ * flags of its entry point. Its compilers are quicker to warm up than those of the oldest Node we support,
+ * so a bench that ran with whatever Node happens to be there would measure that one. It comes from the npm
+ * package `node`, once, into the cache; where it cannot be had, this process' own Node serves and a line says so.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const IMAGE = fileURLToPath(new URL("../deploy/image/Containerfile", import.meta.url));
+/** Of the image's major version, which the test beside this file holds it to. */
+export const IMAGE_NODE_VERSION = "24.21.0";
+
+export interface NodeProgram {
+  readonly program: string;
+  /** As `process.version` says it: v24.21.0. */
+  readonly version: string;
+}
+
+/** The image's Node; `tell` hears when it is fetched, and when it cannot be. */
+export function imageNode(tell: (line: string) => void): NodeProgram {
+  if (process.version === `v${IMAGE_NODE_VERSION}`) return ownNode();
+  const base = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
+  const folder = join(base, "karpenter-ts", `node-${IMAGE_NODE_VERSION}`);
+  const program = join(folder, "node_modules", "node", "bin", "node");
+  if (!existsSync(program) && !fetched(folder, tell)) return ownNode();
+  return { program, version: `v${IMAGE_NODE_VERSION}` };
+}
+
+/** What the image's entry point gives to Node. */
+export function imageFlags(): readonly string[] {
+  const entry = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(IMAGE, "utf8"))?.[1];
+  if (entry === undefined) throw new Error(`${IMAGE} has no ENTRYPOINT`);
+  return (JSON.parse(entry) as string[]).filter((word) => word.startsWith("--"));
+}
+
+function ownNode(): NodeProgram {
+  return { program: process.execPath, version: process.version };
+}
+
+function fetched(folder: string, tell: (line: string) => void): boolean {
+  tell(`fetching Node ${IMAGE_NODE_VERSION}, the image's (once)`);
+  const half = `${folder}.${process.pid}`;
+  mkdirSync(half, { recursive: true });
+  try {
+    const args = ["install", "--prefix", half, "--no-audit", "--no-fund", `node@${IMAGE_NODE_VERSION}`];
+    const { status, stderr, error } = spawnSync("npm", args, { encoding: "utf8", cwd: half });
+    if (status === 0 && existsSync(join(half, "node_modules", "node", "bin", "node"))) {
+      mkdirSync(dirname(folder), { recursive: true });
+      if (!existsSync(folder)) renameSync(half, folder);
+      return true;
+    }
+    const why = error?.message ?? stderr.trim().split("\n").slice(-1)[0];
+    tell(`Node ${IMAGE_NODE_VERSION} could not be fetched (${why}): this runs with ${process.version}`);
+    return false;
+  } finally {
+    rmSync(half, { recursive: true, force: true });
+  }
+}
