@@ -92,6 +92,15 @@ export function withCondition<T extends KubeObject>(
   return withRoot(changed, nowMs, dependentsOf(object.kind));
 }
 
+/** Sets one condition of an object that has no `Ready`: a Provisioner's. */
+export function withLoneCondition<T extends KubeObject>(
+  object: T,
+  change: ConditionChange,
+  nowMs: number,
+): T {
+  return set(object, change, nowMs);
+}
+
 /** Several at once, in order. */
 export function withConditionChanges<T extends KubeObject>(
   object: T,

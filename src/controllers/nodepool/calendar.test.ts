@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
+import { PROVISIONER } from "../../apis/karpenter/provisioner.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { nodePool } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { nodePoolCalendar } from "./calendar.ts";
+import { nodePoolReadiness } from "./readiness.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 const HOUR_MS = 60 * 60_000;
@@ -37,6 +39,36 @@ describe("the condition DisruptionAllowed", () => {
     });
     await world.clock.advance(2 * HOUR_MS);
     expect(standing(world)).toBeUndefined();
+    await world.stop();
+  });
+
+  it("stands beside a Provisioner's Active, which stays its only other condition", async () => {
+    const world = fakeWorld();
+    const annotations = { "karpenter.sh/disruption-paused": "true" };
+    await world.api.create(PROVISIONER, {
+      apiVersion: "karpenter.sh/v1alpha5",
+      kind: "Provisioner",
+      metadata: { name: "old", annotations },
+      spec: { providerRef: { name: "default" } },
+    });
+    const conditions = () =>
+      world.api
+        .find(PROVISIONER, "old")
+        ?.status?.conditions?.map(({ type, reason }) => [type, reason]);
+    await world.run(nodePoolCalendar(world));
+    await world.run(nodePoolReadiness(world));
+    await world.clock.advance(1_000);
+    expect(new Map(conditions() as [string, string][])).toEqual(
+      new Map([
+        ["Active", undefined],
+        ["DisruptionAllowed", "Paused"],
+      ]),
+    );
+    world.api.change(PROVISIONER, "old", {
+      metadata: { annotations: { "karpenter.sh/disruption-paused": null } },
+    });
+    await world.clock.advance(1_000);
+    expect(conditions()).toEqual([["Active", undefined]]);
     await world.stop();
   });
 

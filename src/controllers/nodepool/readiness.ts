@@ -7,6 +7,7 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import {
   type ConditionChange,
+  type Conditioned,
   condition,
   isTrue,
   withCondition,
@@ -71,12 +72,13 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return AWAIT_CHANGE;
 }
 
-/** Alpha's one condition, in its plain shape. */
+/** Alpha's one condition (beside ours), in its plain shape. */
 function withActive(native: KubeObject, nowMs: number): KubeObject {
   if (isTrue(native, "Active")) return native;
-  const { status } = native as KubeObject & { status?: object };
+  const { status } = native as Conditioned;
+  const others = status?.conditions?.filter(({ type }) => type !== "Active") ?? [];
   const active = { type: "Active", status: "True", lastTransitionTime: toRfc3339(nowMs) };
-  return { ...native, status: { ...status, conditions: [active] } } as KubeObject;
+  return { ...native, status: { ...status, conditions: [active, ...others] } } as KubeObject;
 }
 
 function classOf(world: World, pool: Pool): KubeObject | undefined {
