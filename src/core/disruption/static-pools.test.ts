@@ -11,6 +11,7 @@ import {
 import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { Command } from "./command.ts";
 import { staticDrift } from "./methods/static-drift.ts";
 import { withRecord } from "./record.ts";
 import { countStatic, missing, surplus } from "./static-pools.ts";
@@ -117,6 +118,19 @@ describe("drift of static pools", () => {
     ]);
     expect(atOnce(staticDrift.propose(methodInput(both, { allowed: 1 }))).commands).toHaveLength(1);
     expect(atOnce(staticDrift.propose(methodInput(both, { allowed: 0 }))).commands).toEqual([]);
+  });
+
+  it("waits where pods were moved often enough, those of one round counted together", () => {
+    const both = [drifted("a"), drifted("b")];
+    const objection = ({ candidates }: Command) =>
+      candidates.length > 1 ? "moved often enough" : undefined;
+    const { commands, remarks } = atOnce(staticDrift.propose(methodInput(both, { objection })));
+    expect(commands.map(({ candidates }) => candidates.map(({ node }) => node.name))).toEqual([
+      ["a"],
+    ]);
+    expect(remarks.map(({ candidate, message }) => [candidate.node.name, message])).toEqual([
+      ["b", "moved often enough"],
+    ]);
   });
 
   it("lets one node go first where the limit leaves no room for another", () => {

@@ -8,7 +8,13 @@ import type { Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
-import { budgetCounter, type Method, type MethodInput, type Proposal } from "./method.ts";
+import {
+  budgetCounter,
+  type Method,
+  type MethodInput,
+  type Proposal,
+  type Remark,
+} from "./method.ts";
 
 const isEligible = ({ claim, pool }: Candidate) =>
   pool.replicas !== undefined && isTrue(claim, "Drifted");
@@ -30,6 +36,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
   const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
   const budgets = budgetCounter(input.allowances);
   const commands: Command[] = [];
+  const remarks: Remark[] = [];
   for (const id of [...pools.keys()].sort()) {
     if (input.backingOff.has(id)) continue;
     const pool = pools.get(id) as Candidate["pool"];
@@ -39,25 +46,39 @@ function* propose(input: MethodInput): Steps<Proposal> {
     const own = drifted.filter((one) => one.pool.id === id);
     const room = roomFor(pool, active.length + leavingByCommand + deleting);
     const chosen: Candidate[] = [];
-    for (const one of own)
-      if (chosen.length < Math.max(1, room) && budgets.take(one)) chosen.push(one);
+    for (const one of own) {
+      if (chosen.length >= Math.max(1, room) || budgets.left(one) <= 0) continue;
+      // Those of one round count together.
+      const others = commands.flatMap(({ candidates }) => candidates);
+      const message = input.objection(drifting([...others, ...chosen, one]));
+      if (message !== undefined) remarks.push({ candidate: one, about: "blocked", message });
+      else if (budgets.take(one)) chosen.push(one);
+    }
     if (chosen.length === 0) continue;
     const replacements = input.planStatic(id, Math.min(room, chosen.length));
     if (replacements === undefined) continue;
     if (room > 0 && replacements.length < chosen.length) continue;
     for (const [index, candidate] of chosen.entries()) {
       const replacement = replacements[index];
-      commands.push({
-        reason: "Drifted",
-        consolidationType: "",
-        via: "drift",
-        generation: candidate.generation,
-        candidates: [candidate],
-        replacements: replacement === undefined ? [] : [replacement],
-        targets: [],
-        validateAfterMs: 0,
-      });
+      const command = drifting([candidate]);
+      commands.push(
+        replacement === undefined ? command : { ...command, replacements: [replacement] },
+      );
     }
   }
-  return { commands, remarks: [] };
+  return { commands, remarks };
+}
+
+/** At least one. */
+function drifting(candidates: readonly Candidate[]): Command {
+  return {
+    reason: "Drifted",
+    consolidationType: "",
+    via: "drift",
+    generation: (candidates[0] as Candidate).generation,
+    candidates,
+    replacements: [],
+    targets: [],
+    validateAfterMs: 0,
+  };
 }
