@@ -5,13 +5,25 @@
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Logger } from "../../base/log.ts";
+import { eachInSteps, inTurns } from "../../base/steps.ts";
 import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
-import { type Move, ownerOf, podsByOwner, withMoves } from "../../core/disruption/moves.ts";
+import {
+  type Move,
+  movesOn,
+  ownerOf,
+  podsByOwner,
+  withMoves,
+} from "../../core/disruption/moves.ts";
 import { changeClaim, claimRequest, readClaim } from "../claims.ts";
 import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
+import type { CommandQueue } from "./command-queue.ts";
 import type { Running } from "./running.ts";
+
+/** Each may bear a hundred kilobytes to be read. */
+const NODES_PER_STEP = 64;
+const TURN_MS = 20;
 
 /** Without new claims one of those that take the pods bears the mark: the first that stays. */
 export async function writeOnTarget(
@@ -26,16 +38,51 @@ export async function writeOnTarget(
     .nodes()
     .find(({ name, claim, deleting }) => wanted.has(name) && claim !== undefined && !deleting);
   if (target?.claim === undefined) return;
+  await writeOn(world, log, target.claim, moves);
+}
+
+async function writeOn(
+  world: World,
+  log: Logger,
+  claim: NodeClaim,
+  moves: readonly Move[],
+): Promise<void> {
   const nowMs = world.clock.now();
   try {
-    await changeClaim(world, target.claim, (claim) => withMoves(claim, moves, nowMs));
+    await changeClaim(world, claim, (one) => withMoves(one, moves, nowMs));
   } catch (error) {
     // A restart would forget these moves; that is no reason not to make them.
     log.debug("failed writing down what is moved", {
-      NodeClaim: { name: target.claim.metadata.name },
+      NodeClaim: { name: claim.metadata.name },
       error: error instanceof Error ? error.message : String(error),
     });
   }
+}
+
+/**
+ * Moves that still count and that no claim bears any more, for it went by another way than a command, are
+ * written on one that stays.
+ */
+export async function keepBorne(
+  world: World,
+  log: Logger,
+  { ledger, isRunning }: Pick<CommandQueue, "ledger" | "isRunning">,
+): Promise<void> {
+  const moves = ledger.recent(world.clock.now()).filter(({ pods }) => Object.keys(pods).length > 0);
+  // What the others move stands on claims that may not be known of yet.
+  const missing = new Map(
+    moves.filter(({ command }) => !isRunning(command)).map((move) => [move.command, move]),
+  );
+  if (missing.size === 0) return;
+  let bearer: NodeClaim | undefined;
+  const look = eachInSteps(world.cluster.nodes(), NODES_PER_STEP, ({ claim, deleting }) => {
+    if (claim === undefined || deleting) return;
+    bearer ??= claim;
+    for (const { command } of movesOn(claim)) missing.delete(command);
+  });
+  await inTurns(world.clock, look, TURN_MS);
+  if (bearer !== undefined && missing.size > 0)
+    await writeOn(world, log, bearer, [...missing.values()]);
 }
 
 /** Says what a command that is done has come to. */

@@ -59,6 +59,8 @@ export interface CommandQueue {
   readonly controller: Controller;
   /** Names of the nodes that commands are about. */
   readonly nodeNames: ReadonlySet<string>;
+  /** Whether the command of that id is not done yet. */
+  isRunning(id: string): boolean;
   /** Pools (by id) whose replacements failed of late: none of theirs are to be tried yet. */
   backingOff(nowMs: number): ReadonlySet<string>;
   /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
@@ -116,6 +118,7 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
   return {
     nodeNames,
     ledger,
+    isRunning: (id) => running.has(id),
     backingOff: backoff.pools,
     start: async (command) => {
       const record = newRecord(world, command);

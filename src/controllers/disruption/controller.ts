@@ -27,6 +27,7 @@ import { deleteClaim } from "../claims.ts";
 import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
+import { keepBorne } from "./account.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
 import { approved, blocked, proposed, rejected, unconsolidatable } from "./events.ts";
 import { policyLabel } from "./labels.ts";
@@ -67,6 +68,8 @@ interface Memory {
   around?: Surroundings;
   /** What the process before moved has been read off the claims. */
   hasLearned: boolean;
+  /** In this state of the cluster all that counts was borne by claims. */
+  borneAt?: number;
 }
 
 export function disruption(world: World, queue: CommandQueue): Controller {
@@ -110,6 +113,9 @@ async function reconcile(
     again = await validate(world, queue, memory, log);
   } else {
     await pickUp(world, queue, log);
+    const { revision } = world.cluster;
+    if (memory.borneAt !== revision) await keepBorne(world, log, queue);
+    memory.borneAt = revision;
     again = await propose(world, queue, memory, log);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);

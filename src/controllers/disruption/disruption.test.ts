@@ -6,6 +6,7 @@ import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { type Clock, toRfc3339 } from "../../base/clock.ts";
+import { movesOn } from "../../core/disruption/moves.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -13,8 +14,12 @@ import { allControllers } from "../all.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
-/** Two empty nodes of a WhenEmpty pool that have been there for an hour. */
-async function twoEmptyNodes(budget = "100%", clockOf?: ClockOf): Promise<FakeWorld> {
+/** Two empty nodes of a WhenEmpty pool that have been there for an hour; `onA`: annotations of a's claim. */
+async function twoEmptyNodes(
+  budget = "100%",
+  clockOf?: ClockOf,
+  onA?: Readonly<Record<string, string>>,
+): Promise<FakeWorld> {
   const world = fakeWorld();
   const status = { conditions: [{ type: "Ready", status: "True" }] };
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
@@ -31,7 +36,8 @@ async function twoEmptyNodes(budget = "100%", clockOf?: ClockOf): Promise<FakeWo
       template: { nodeClassRef: CLASS_REF },
     }),
   );
-  for (const name of ["a", "b"]) await establish(world, name);
+  await establish(world, "a", onA);
+  await establish(world, "b");
   const clock = clockOf?.(world) ?? world.clock;
   await world.run(...allControllers({ ...world, clock }));
   return world;
@@ -54,7 +60,11 @@ const slowly =
     };
   };
 
-async function establish(world: FakeWorld, name: string): Promise<void> {
+async function establish(
+  world: FakeWorld,
+  name: string,
+  annotations: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const at = toRfc3339(world.clock.now() - 3_600_000);
   const conditions = ["Launched", "Registered", "Initialized", "Consolidatable", "Ready"].map(
     (type) => ({ type, status: "True" as const, reason: type, lastTransitionTime: at }),
@@ -68,6 +78,7 @@ async function establish(world: FakeWorld, name: string): Promise<void> {
   const metadata = {
     name,
     labels,
+    annotations,
     creationTimestamp: at,
     finalizers: ["karpenter.sh/termination"],
   };
@@ -130,6 +141,28 @@ describe("the disruption loop", () => {
     expect(conditions?.map(({ type }) => type)).not.toContain("DisruptionReason");
     expect(world.lines.some((line) => line.includes("putting off a disruption"))).toBe(true);
     expect(world.published.map(({ reason }) => reason)).not.toContain("ConsolidationRejected");
+    await world.stop();
+  });
+
+  it("writes what was moved on another claim when the one that bears it goes", async () => {
+    const move = {
+      command: "c",
+      reason: "Underutilized",
+      at: toRfc3339(fakeWorld().clock.now()),
+      nodes: ["gone"],
+      priceMicroUsd: 9,
+      savesMicroUsd: 3,
+      replacements: 0,
+      pods: { owner: 2 },
+    } as const;
+    const annotations = { "karpenter.sh/disruption-moves": JSON.stringify([move]) };
+    const world = await twoEmptyNodes("0", undefined, annotations);
+    const borne = () => movesOn(world.api.find(NODE_CLAIM, "b") as NodeClaim);
+    await world.clock.advance(30_000);
+    expect(borne()).toEqual([]);
+    await world.kube.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(30_000);
+    expect(borne()).toEqual([move]);
     await world.stop();
   });
 
