@@ -135,6 +135,24 @@ describe("a kubeconfig", () => {
   });
 });
 
+describe("inside a pod", () => {
+  it("the service account's files say who asks, the environment where; KUBECONFIG counts before", async () => {
+    const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
+    const within = (paths?: string) => clusterAccess(paths, env, clock, folder);
+    expect(() => within()).toThrow("no cluster to talk to");
+    writeFileSync(join(folder, "token"), "of the pod\n");
+    writeFileSync(join(folder, "ca.crt"), "AUTHORITY");
+    const { server, caPem, credentials } = within();
+    expect({ server, caPem }).toEqual({ server: "https://[fd00::1]:6443", caPem: "AUTHORITY" });
+    expect(await credentials.current()).toEqual({ token: "of the pod" });
+    writeFileSync(join(folder, "token"), "renewed");
+    await clock.advance(61_000);
+    expect(await credentials.current()).toEqual({ token: "renewed" });
+    expect(within(kubeconfig({ server: "https://file:1" })).server).toBe("https://file:1");
+    rmSync(join(folder, "token"));
+  });
+});
+
 describe("a credential plugin", () => {
   it.each(["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"])(
     "of %s is run once, and again when its credential is over or refused",

@@ -66,13 +66,19 @@ interface Found {
 
 /**
  * `paths` as in KUBECONFIG: kubeconfig files, of which the first to name something counts. Absent, the pod's
- * own service account is used, and outside a pod `~/.kube/config`. Throws KubeconfigError.
+ * own service account is used (its files, as the kubelet mounts them), and outside a pod `~/.kube/config`.
+ * Throws KubeconfigError.
  */
-export function clusterAccess(paths: string | undefined, env: Env, clock: Clock): ClusterAccess {
+export function clusterAccess(
+  paths: string | undefined,
+  env: Env,
+  clock: Clock,
+  serviceAccount = SERVICE_ACCOUNT,
+): ClusterAccess {
   if (paths !== undefined && paths !== "") return fromFiles(paths.split(delimiter), env, clock);
   const host = env["KUBERNETES_SERVICE_HOST"];
-  if (host !== undefined && existsSync(`${SERVICE_ACCOUNT}/token`))
-    return inCluster(host, env["KUBERNETES_SERVICE_PORT"] ?? "443", clock);
+  if (host !== undefined && existsSync(join(serviceAccount, "token")))
+    return inCluster(host, env["KUBERNETES_SERVICE_PORT"] ?? "443", serviceAccount, clock);
   const own = join(env["HOME"] ?? "", ".kube", "config");
   if (env["HOME"] !== undefined && existsSync(own)) return fromFiles([own], env, clock);
   throw new KubeconfigError(
@@ -80,12 +86,12 @@ export function clusterAccess(paths: string | undefined, env: Env, clock: Clock)
   );
 }
 
-function inCluster(host: string, port: string, clock: Clock): ClusterAccess {
+function inCluster(host: string, port: string, folder: string, clock: Clock): ClusterAccess {
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
-    caPem: readFileSync(`${SERVICE_ACCOUNT}/ca.crt`, "utf8"),
+    caPem: readFileSync(join(folder, "ca.crt"), "utf8"),
     // The kubelet writes a new one long before this one is over.
-    credentials: fileCredentials({ tokenFile: `${SERVICE_ACCOUNT}/token` }, clock),
+    credentials: fileCredentials({ tokenFile: join(folder, "token") }, clock),
   };
 }
 
