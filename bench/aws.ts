@@ -1,11 +1,12 @@
 /**
- * `npm run bench -- aws`: the AWS provider's figures. Interruption: messages a second from a queue over the
- * loopback, by the SDK, until every claim is gone and nothing waits. Launch: AWS calls for each node, from
+ * `npm run bench -- aws [interruption] [launch] [types] [pools]`: the AWS provider's figures, on the image's Node.
+ * Interruption: messages a second from a queue over the loopback, by the SDK, until every claim is gone and nothing
+ * waits; the median of its rounds. Launch: AWS calls for each node, from
  * nothing to 500 and 5,000 nodes. Types: the list for a class made anew, and the longest the loop was held.
  * Pools: memory of each NodePool beyond the first. cpu is the process' own time, which other work on the
  * machine inflates less.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { EC2_NODE_CLASS } from "../src/apis/aws/ec2nodeclass.ts";
@@ -23,18 +24,30 @@ import { awsClaim, awsWorld, CLUSTER, ec2NodeClass, REGION } from "../src/testin
 import { nodeClaim, pool } from "../src/testing/builders.ts";
 import { fakeKube } from "../src/testing/fake-kube.ts";
 import { emptyQueue, fill } from "./aws-queue.ts";
+import { imageFlags, imageNode } from "./image-node.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const none = (): void => undefined;
 const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
 const metrics = { count: none, set: none, forget: none, observe: none };
 
+/** Messages in the queue at once, and how many rounds of them. */
+const FLOODS = [[100, 21], [1_000, 11], [5_000, 5], [15_000, 5]] as const;
+
 export async function aws(args: readonly string[]): Promise<void> {
+  const { program, version } = imageNode(say);
+  if (version !== process.version) {
+    const bench = fileURLToPath(new URL("./bench.ts", import.meta.url));
+    const command = [...imageFlags(), "--expose-gc", "--import", "tsx", bench, "aws", ...args];
+    process.exitCode = spawnSync(program, command, { stdio: "inherit" }).status ?? 1;
+    return;
+  }
+  say(`on Node ${version}`);
   const wanted = (name: string): boolean => args.length === 0 || args.includes(name);
   if (wanted("interruption")) for (const queue of [await queueProcess(), queueHere()]) {
       // Programs that have run for a while are compiled and connected: the first rounds are not counted.
-      for (const n of [10_000, 10_000]) await interruption(n, queue, none);
-      for (const n of [100, 1_000, 5_000, 15_000]) await interruption(n, queue);
+      for (const n of [10_000, 10_000]) await interruption(n, queue);
+      for (const [count, rounds] of FLOODS) await interruptions(count, rounds, queue);
       queue.close();
     }
   if (wanted("launch")) for (const n of [500, 5_000]) await launchPath(n);
@@ -42,11 +55,31 @@ export async function aws(args: readonly string[]): Promise<void> {
   if (wanted("pools")) await pools();
 }
 
+/** What one flood took; `servedMs` is cpu of the queue's own process. */
+interface Flood {
+  readonly ms: number;
+  readonly cpuMs: number;
+  readonly servedMs: number | undefined;
+  readonly claimsLeft: number;
+}
+
+async function interruptions(count: number, rounds: number, queue: Queue): Promise<void> {
+  const all: Flood[] = [];
+  for (let n = 0; n < rounds; n++) all.push(await interruption(count, queue));
+  const sorted = (of: (one: Flood) => number): number[] => all.map(of).sort((a, b) => a - b);
+  const median = (of: (one: Flood) => number): number => sorted(of)[rounds >> 1] as number;
+  const ms = sorted((one) => one.ms);
+  const cpuMs = median((one) => one.cpuMs);
+  const served = all[0]?.servedMs === undefined ? "" : `, the queue's server ${median((one) => one.servedMs ?? 0).toFixed(0)} ms`;
+  const perSecond = Math.round((count / median((one) => one.ms)) * 1_000);
+  say(`interruption ${queue.name} ${String(count).padStart(6)} messages  ${perSecond} a second: ${median((one) => one.ms).toFixed(0)} ms in the median of ${rounds} (${ms[0]?.toFixed(0)} to ${ms.at(-1)?.toFixed(0)}), cpu ${cpuMs.toFixed(0)} ms${served}, claims left ${median((one) => one.claimsLeft)}`);
+}
+
 function instanceId(n: number): string {
   return `i-${String(n).padStart(17, "0")}`;
 }
 
-async function interruption(count: number, queue: Queue, tell = say): Promise<void> {
+async function interruption(count: number, queue: Queue): Promise<Flood> {
   const clock = new SystemClock();
   const kube = fakeKube(clock);
   for (let n = 0; n < count; n++) {
@@ -73,14 +106,12 @@ async function interruption(count: number, queue: Queue, tell = say): Promise<vo
   while (deleted < count) await clock.sleep(2);
   const ms = performance.now() - startMs;
   const used = process.cpuUsage(cpu);
-  const left = kube.all(NODE_CLAIM).length;
   const cpuMs = (used.user + used.system) / 1_000;
   const servedMs = await queue.servedMs();
-  const server = servedMs === undefined ? "" : `, the queue's server ${servedMs} ms`;
-  tell(`interruption ${queue.name} ${String(count).padStart(6)} messages  ${ms.toFixed(0)} ms, cpu ${cpuMs.toFixed(0)} ms (system ${(used.system / 1_000).toFixed(0)})${server}  ${Math.round((count / ms) * 1_000)} a second, ${Math.round((count / cpuMs) * 1_000)} a cpu second  claims left ${left}`);
   const stopping = manager.stop();
   mirrors.close();
   await stopping;
+  return { ms, cpuMs, servedMs, claimsLeft: kube.all(NODE_CLAIM).length };
 }
 
 interface Queue {

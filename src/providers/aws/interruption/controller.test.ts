@@ -169,6 +169,29 @@ describe("the interruption controller", () => {
     expect(world.counts.get("interruption_deleted_messages_total")).toBe(1_000);
   });
 
+  it("asks of a hundred messages little more often than they take: ten come at a time", async () => {
+    await begin();
+    await claim(1);
+    const mark = world.aws.journal.mark;
+    await send(...Array.from({ length: 100 }, () => ec2(SPOT, 1)));
+    const calls = (action: string): number =>
+      world.aws.journal.calls({ action, after: mark }).length;
+    expect(await left()).toBe(0);
+    expect(calls("ReceiveMessage")).toBeLessThanOrEqual(20);
+    expect(calls("DeleteMessageBatch")).toBeLessThanOrEqual(20);
+  });
+
+  it("acts on each message though none may be deleted", async () => {
+    await begin();
+    for (let n = 0; n < 30; n++) await claim(n);
+    world.aws.faults.deny("DeleteMessageBatch");
+    await send(...Array.from({ length: 30 }, (_, n) => ec2(SPOT, n)));
+    await world.clock.advance(10_000);
+    for (let n = 0; n < 30; n++) expect(isDeleting(`claim-${n}`), `claim-${n}`).toBe(true);
+    expect(await left()).toBe(30);
+    expect(world.lines).toContain("Reconciler error");
+  });
+
   it("keeps a message whose claim could not be deleted, and gets it done when it comes again", async () => {
     await begin();
     await claim(1);

@@ -1,9 +1,9 @@
 /**
- * Follows the interruption queue: one long poll after the other, up to ten messages each, all handled at
- * once. A full answer tells of a flood: then many receive, handle and delete side by side until the queue
- * is empty. What was handled, and what nobody can handle, is deleted; what failed comes again when its
- * visibility runs out. A queue that is missing or closed to us is an error in the log, tried again with
- * growing delay, and nothing else stops for it.
+ * Follows the interruption queue: one long poll after the other. Where one message is there are often
+ * more: the next ten are asked for while the last are worked off, and full answers let others do the same
+ * side by side, until the queue is empty. What was handled, and what nobody can handle, is deleted; what
+ * failed comes again when its visibility runs out. A queue that is missing or closed to us is an error in
+ * the log, tried again with growing delay, and nothing else stops for it.
  * upstream: pkg/controllers/interruption/controller.go
  */
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/controller.ts";
@@ -14,8 +14,8 @@ import { type Act, createActor } from "./act.ts";
 import { parseMessage } from "./messages.ts";
 import { BATCH, InterruptionQueue, LONG_POLL_S } from "./queue.ts";
 
-/** Batches at once in a flood: calls to SQS and Kubernetes take tens of milliseconds, mostly waiting. */
-const FLOOD_WORKERS = 24;
+/** Each with one batch in hand and one on its way: calls take milliseconds, mostly of waiting. */
+const WORKERS = 12;
 
 /** `queueName` is not empty. */
 export function interruptionController(
@@ -30,9 +30,7 @@ export function interruptionController(
   /** Ends the wait for messages when the program stops. */
   const stopping = new AbortController();
 
-  /** Receives, handles and deletes one batch; resolves how many messages it had. */
-  async function workOff(waitS: number): Promise<number> {
-    const messages = await queue.receive(waitS, stopping.signal);
+  async function finish(messages: readonly QueueMessage[]): Promise<void> {
     const done = await Promise.all(
       messages.map((message) => handle({ ...deps, log }, act, message)),
     );
@@ -41,32 +39,38 @@ export function interruptionController(
       log,
     );
     if (gone > 0) deps.metrics.count("interruption_deleted_messages_total", {}, gone);
-    return messages.length;
   }
 
-  /** Until nothing comes any more or a call fails, whose error it rejects with when all have ended. */
-  async function workOffFlood(): Promise<void> {
-    let open = true;
-    const workers: Promise<void>[] = [];
-    const worker = async (): Promise<void> => {
-      try {
-        for (let size = BATCH; open && size > 0 && !stopping.signal.aborted; ) {
-          size = await workOff(0);
-          // A full answer lets one more in: a small flood needs few connections.
-          if (size === BATCH && workers.length < FLOOD_WORKERS) workers.push(worker());
-        }
-      } finally {
-        open = false;
-      }
+  /** Until nothing more comes or a call fails; rejects with the first failure when all is worked off. */
+  async function workOff(first: readonly QueueMessage[]): Promise<void> {
+    const failures: unknown[] = [];
+    const failed = (reason: unknown): [] => {
+      failures.push(reason);
+      return [];
     };
-    workers.push(worker());
-    let failure: PromiseRejectedResult | undefined;
-    // More of them come while these are waited for.
-    for (let at = 0; at < workers.length; at++) {
-      const [ended] = await Promise.allSettled([workers[at] as Promise<void>]);
-      if (ended?.status === "rejected") failure ??= ended;
+    const workers: Promise<void>[] = [];
+    let open = true;
+
+    async function work(received: readonly QueueMessage[]): Promise<void> {
+      let messages = received;
+      let letsIn = true;
+      do {
+        const asks = open && !stopping.signal.aborted;
+        const next = asks ? queue.receive(0, stopping.signal).catch(failed) : [];
+        [messages] = await Promise.all([next, finish(messages).catch(failed)]);
+        if (messages.length === 0 || failures.length > 0) open = false;
+        // Each lets in one more, once: a small flood needs few, and few ask in vain at its end.
+        if (open && letsIn && messages.length === BATCH && workers.length < WORKERS) {
+          letsIn = false;
+          workers.push(work([]));
+        }
+      } while (messages.length > 0);
     }
-    if (failure !== undefined) throw failure.reason;
+
+    workers.push(work(first));
+    // More of them come while these are waited for.
+    for (let at = 0; at < workers.length; at++) await workers[at];
+    if (failures.length > 0) throw failures[0];
   }
 
   return {
@@ -76,8 +80,8 @@ export function interruptionController(
     initialRequests: [{ kind: "Singleton", name }],
     listen: () => () => stopping.abort(),
     reconcile: async () => {
-      const size = await workOff(LONG_POLL_S);
-      if (size === BATCH) await workOffFlood();
+      const messages = await queue.receive(LONG_POLL_S, stopping.signal);
+      if (messages.length > 0) await workOff(messages);
       return stopping.signal.aborted ? AWAIT_CHANGE : requeueAfter(0);
     },
   };
