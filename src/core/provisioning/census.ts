@@ -9,11 +9,12 @@ import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { ExistingNode } from "./existing-node.ts";
-import type { PodClass } from "./pod-class.ts";
+import type { QueuedPod } from "./queue.ts";
 import type { UnschedulablePod } from "./result.ts";
 import { heldTerms } from "./solve.ts";
 import type { Topology } from "./topology.ts";
 import { eligible, type TopologyGroup } from "./topology-group.ts";
+import type { Tried } from "./trying.ts";
 
 /** A node, and who is counted as being there. */
 export interface Host {
@@ -22,18 +23,27 @@ export interface Host {
   readonly isTarget: boolean;
   /** Once for each pod that the group counts. */
   readonly counted: readonly TopologyGroup[];
+  /** Of those the ones whose counts here matter elsewhere, or may. */
+  readonly felt: readonly TopologyGroup[];
   /** Of a target: domains that would not be there without nodes like it. */
   readonly stands: readonly Stand[];
   /** What it would leave behind; undefined: nobody has asked yet. */
   left: Left | undefined;
 }
 
-/** A node's pods that would need another: in the order in which they look for it, with their classes. */
+/** A node's pods that would need another. */
 export interface Left {
-  readonly pods: readonly Pod[];
-  readonly classes: readonly PodClass[];
+  /** As the node's view has them: the very list. */
+  readonly of: readonly Pod[];
+  /** In the order in which they look for a place. */
+  readonly queued: readonly LeftPod[];
   /** Those that planning does not look at. */
   readonly refused: readonly UnschedulablePod[];
+}
+
+/** With its class as questions use it. */
+export interface LeftPod extends QueuedPod {
+  readonly podClass: Tried;
 }
 
 interface Stand {
@@ -106,7 +116,8 @@ export class Census {
         if (!group.inverse) counted.push(group);
     }
     for (const group of counted) this.#topology.count(group, place);
-    const host = { place, isTarget, counted, stands, left: undefined };
+    const felt = counted.every(isFeltElsewhere) ? counted : counted.filter(isFeltElsewhere);
+    const host = { place, isTarget, counted, felt, stands, left: undefined };
     this.#hosts.set(place.view.name, host);
     this.#perHostname.set(place.hostname, (this.#perHostname.get(place.hostname) ?? 0) + 1);
     return host;
@@ -134,8 +145,24 @@ export class Census {
     for (const group of new Set(groups)) this.#tidy(group, place);
   }
 
+  /**
+   * Supposes that the pods there are no more. What only their own host is about is left as it is while
+   * nobody else has that host: it takes nobody. `thoroughly`: that, too, for whoever wants to see counts.
+   */
+  vacate({ place, counted, felt }: Host, thoroughly = false): void {
+    const isLeft = felt.length < counted.length && !this.sharesItsHost(place);
+    if (thoroughly && !isLeft) return;
+    const groups = thoroughly
+      ? counted.filter((one) => !isFeltElsewhere(one))
+      : isLeft
+        ? felt
+        : counted;
+    for (const group of groups) this.#topology.uncount(group, place);
+  }
+
   /** Takes domains away that are no more without these nodes. */
   forgetDomains(gone: readonly Host[]): void {
+    if (gone.every(({ stands }) => stands.length === 0)) return;
     const leaving = new Map<TopologyGroup, Map<string, number>>();
     for (const { group, domain } of gone.flatMap(({ stands }) => stands)) {
       const domains = leaving.get(group) ?? new Map<string, number>();
@@ -202,6 +229,11 @@ function heldGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
   if (terms.length === 0) return NONE;
   const { namespace = "default", labels = {} } = pod.metadata;
   return terms.map((term) => topology.affinity(term, "antiAffinity", { namespace, labels }, true));
+}
+
+/** An affinity asks whether there is anybody anywhere; other rules about hosts look at one host only. */
+function isFeltElsewhere({ key, type }: TopologyGroup): boolean {
+  return key !== HOSTNAME_LABEL_KEY || type === "affinity";
 }
 
 const NONE: readonly TopologyGroup[] = [];

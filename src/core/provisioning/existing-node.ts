@@ -82,6 +82,21 @@ export function toDaemon(pod: Pod): Daemon {
   };
 }
 
+/** A node as it was at some moment of a trial. */
+export interface Saved {
+  readonly node: ExistingNode;
+  /** How many pods it had been given. */
+  readonly pods: number;
+  readonly remaining: Resources;
+  readonly ports: number;
+  readonly attached: Attached | undefined;
+  /** See {@link ExistingNode.trial}. */
+  readonly trial: number;
+}
+
+/** Claims by driver. */
+type Attached = ReadonlyMap<string, ReadonlySet<string>>;
+
 export class ExistingNode implements Place {
   /** Position among the targets. */
   index: number;
@@ -92,11 +107,13 @@ export class ExistingNode implements Place {
   readonly pods: Pod[] = [];
   /** Supposed away: takes nothing. */
   gone = false;
+  /** Number of the trial that last gave it a pod; 0: none has, or that was taken back. */
+  trial = 0;
   /** What is left of it between questions. */
   settled: Resources;
   #remaining: Resources;
   readonly #ports: HostPort[];
-  #attached: Map<string, Set<string>> | undefined;
+  #attached: Attached | undefined;
 
   constructor(view: NodeView, daemons: readonly Daemon[], index = 0) {
     this.index = index;
@@ -130,8 +147,7 @@ export class ExistingNode implements Place {
   accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
     if (this.gone || !this.hasWhatItTakes(podClass, variant, attempt.space)) return "never";
     const { ports } = podClass;
-    if (ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port))))
-      return "never";
+    if (ports.length > 0 && this.#holdsOneOf(ports)) return "never";
     if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return "notNow";
     // Hosts first: their refusal lasts.
     for (const rule of variant.hostRules) {
@@ -155,16 +171,29 @@ export class ExistingNode implements Place {
     return true;
   }
 
-  /** What it is like now; the function takes everything back that came since. */
-  remember(): () => void {
-    const [count, remaining, ports] = [this.pods.length, this.#remaining, this.#ports.length];
-    const attached = this.#attached === undefined ? undefined : new Map(this.#attached);
-    return () => {
-      while (this.pods.length > count) this.pods.pop();
-      this.#remaining = remaining;
-      while (this.#ports.length > ports) this.#ports.pop();
-      this.#attached = attached;
+  #holdsOneOf(ports: readonly HostPort[]): boolean {
+    return ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
+  }
+
+  /** What it is like now, to be handed to {@link restore}. */
+  save(): Saved {
+    return {
+      node: this,
+      pods: this.pods.length,
+      remaining: this.#remaining,
+      ports: this.#ports.length,
+      attached: this.#attached,
+      trial: this.trial,
     };
+  }
+
+  /** Takes everything back that came since. */
+  restore({ pods, remaining, ports, attached, trial }: Saved): void {
+    this.trial = trial;
+    this.pods.length = pods;
+    this.#remaining = remaining;
+    this.#ports.length = ports;
+    this.#attached = attached;
   }
 
   /** What was done to it is there to stay, until further notice. */
@@ -175,12 +204,12 @@ export class ExistingNode implements Place {
   add(pod: Pod, podClass: PodClass, volumes: VolumeIndex): void {
     this.pods.push(pod);
     this.#remaining = subtractResources(this.#remaining, podClass.requests);
-    this.#ports.push(...podClass.ports);
+    for (const port of podClass.ports) this.#ports.push(port);
     if (!podClass.hasVolumes) return;
-    for (const [driver, claims] of volumes.usage(pod)) {
-      const attached = this.#attachments(volumes).get(driver) ?? new Set<string>();
-      this.#attachments(volumes).set(driver, new Set([...attached, ...claims]));
-    }
+    const attached = new Map(this.#attachments(volumes));
+    for (const [driver, claims] of volumes.usage(pod))
+      attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
+    this.#attached = attached;
   }
 
   /** Daemons that belong here and do not run yet keep their place. */
@@ -212,7 +241,7 @@ export class ExistingNode implements Place {
     return true;
   }
 
-  #attachments(volumes: VolumeIndex): Map<string, Set<string>> {
+  #attachments(volumes: VolumeIndex): Attached {
     if (this.#attached !== undefined) return this.#attached;
     const attached = new Map<string, Set<string>>();
     for (const pod of this.view.pods) {

@@ -285,13 +285,13 @@ function forgetTrials(variant: Variant): void {
   variant.deadNodes.clear();
   variant.deadClaims.clear();
   variant.deadTemplates.clear();
-  variant.refusedSets.clear();
+  if (variant.refusedSets.size > 0) variant.refusedSets.clear();
 }
 
 /** Forgets what a pass tried with the class, so that the next one starts anew. */
 export function forgetTries(podClass: PodClass): void {
   podClass.failedAt = -1;
-  delete podClass.deferred;
+  if (podClass.deferred !== undefined) delete podClass.deferred;
   for (const variant of podClass.variants) forgetTrials(variant);
 }
 

@@ -137,6 +137,12 @@ export function chargeLimits(template: Template, candidates: Bits): void {
   applyLimits(template);
 }
 
+/** Whether it has limits at all: without, there is nothing to charge and nothing to credit. */
+export function isLimited({ pool }: Template): boolean {
+  for (const _ in pool.limits) return true;
+  return false;
+}
+
 /**
  * A node of this pool with that capacity is supposed away: the limits have that much more room. The
  * function takes it back, and all that was charged since.
@@ -206,12 +212,19 @@ function daemonTypes(
   space: RequirementSpace,
 ): Bits {
   const types = noBits(table.size);
+  const others = noBits(table.size);
   const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
   if (firstUntolerated(tolerations, taints) !== undefined) return types;
   for (const alternative of requiredAlternatives(pod.spec)) {
-    const joined = space.join(set, space.intern(alternative));
-    if (joined !== undefined) uniteBits(types, table.meeting(joined));
+    const wanted = space.intern(alternative);
+    const joined = space.join(set, wanted);
+    if (joined === undefined) continue;
+    uniteBits(types, table.meeting(joined));
+    // What the daemon would take on types that the pool leaves out: a fix may let it use them.
+    uniteBits(others, table.meeting(wanted));
   }
+  for (const index of bitIndices(table.meeting(set))) clearBit(others, index);
+  uniteBits(types, others);
   return types;
 }
 

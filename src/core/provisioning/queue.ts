@@ -130,8 +130,8 @@ interface Level {
 const PODS_PER_STEP = 256;
 
 /** cpu, then memory, largest first; then the oldest; then UID, so that arrival never matters. */
-export function inOrder(pods: readonly QueuedPod[]): QueuedPod[] {
-  return pods.length <= FEW ? pods.toSorted(largestFirst) : atOnce(inOrderInSteps(pods));
+export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
+  return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
 }
 
 /** Sorted as they are: a node's worth, many thousand times in a sweep. */

@@ -27,6 +27,7 @@ export class Reservations {
 
   /** As it stands, to go on from without touching this one. */
   copy(): Reservations {
+    if (this.#left.size === 0) return this;
     const copy = new Reservations([]);
     for (const [id, left] of this.#left) copy.#left.set(id, left);
     return copy;

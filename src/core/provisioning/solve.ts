@@ -26,7 +26,7 @@ import { VolumeIndex } from "../scheduling/volumes.ts";
 import { seenSlots } from "./attach-slots.ts";
 import { defaultSpreader } from "./default-spread.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
-import { Attempt, ExistingNode, targetNodes } from "./existing-node.ts";
+import { Attempt, ExistingNode, type Saved, targetNodes } from "./existing-node.ts";
 import { explainInSteps } from "./explain.ts";
 import { Lookalikes } from "./lookalikes.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
@@ -78,7 +78,12 @@ export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readon
 
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
-  return atOnce(planOf(atOnce(prepare(input))));
+  return atOnce(leftByName(atOnce(planOf(atOnce(prepare(input))))));
+}
+
+/** The plan with what it leaves out in order: plans that are only compared need none. */
+export function* leftByName(plan: SchedulingResult): Steps<SchedulingResult> {
+  return { ...plan, unschedulable: yield* byKey(plan.unschedulable) };
 }
 
 /** A batch made ready. Any number of plans can be made of it, each as if it were the only one. */
@@ -156,7 +161,7 @@ function* sortOut(
   return { batch, refused };
 }
 
-/** One plan for the batch; `opening` has its say first. */
+/** One plan for the batch; `opening` has its say first. What it leaves out is in no order. */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
   const result = yield* planned(batch, opening, NEVER_STOPPED);
   assert(result !== undefined, "a plan is made to its end");
@@ -172,6 +177,15 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
  */
 export function planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
   return planned(batch, undefined, isEnough);
+}
+
+/**
+ * The plan by upstream's rules to the letter where ours go a way of their own: of nodes with as many pods
+ * the one that got there last comes first, and pods that keep apart leave a planned node all its domains.
+ * Fewer pods may find a place than by {@link planOf}, and fewer wishes are met.
+ */
+export function planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
+  return planned(batch, undefined, NEVER_STOPPED, "asUpstream");
 }
 
 type Stop = (claims: OpenClaims) => boolean;
@@ -217,7 +231,7 @@ function* planned(
     existing: pass.nodes
       .filter((node) => node.pods.length > 0)
       .map((node) => ({ nodeName: node.view.name, pods: [...node.pods] })),
-    unschedulable: yield* byKey(unschedulable),
+    unschedulable,
     excludedByLimits: batch.excludedByLimits,
   };
   takeBack();
@@ -240,20 +254,19 @@ function tryOut({ base, classes }: Batch): { readonly pass: Pass; readonly takeB
   const { topology, reservations } = context;
   topology.begin();
   const undo = templates.map((template) => creditLimits(template, []));
-  const touched = new Set<ExistingNode>();
+  const touched = new Map<ExistingNode, Saved>();
   const pass: Pass = {
     ...base,
     context: { ...context, reservations: reservations.copy() },
     claims: new OpenClaims(),
     onTouch: (node) => {
-      if (touched.has(node)) return;
-      touched.add(node);
-      undo.push(node.remember());
+      if (!touched.has(node)) touched.set(node, node.save());
     },
   };
   const takeBack = () => {
     topology.end();
     for (const undoOne of undo) undoOne();
+    for (const [node, before] of touched) node.restore(before);
     for (const podClass of classes) forgetTries(podClass);
   };
   return { pass, takeBack };

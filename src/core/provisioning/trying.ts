@@ -9,37 +9,54 @@ import { Rooms } from "./rooms.ts";
 /** A picture that is followed lasts for days: with so many changes all classes are told at once. */
 const MOST_CHANGES = 100_000;
 
-/** A class as questions use it. */
-interface Tried extends PodClass {
+/** A class as questions use it: the same object in all of them. */
+export interface Tried extends PodClass {
   readonly original: PodClass;
   /** How many of the changes it knows of. */
   knows: number;
+  /** The question at hand is about it. */
+  isUsed: boolean;
 }
 
 export class Trying {
   readonly #classes: PodClasses;
-  readonly #rooms: Rooms;
+  #rooms = new Rooms([]);
   readonly #tried = new Map<PodClass, Tried>();
   /** Those that this question is about. */
-  readonly #used = new Set<PodClass>();
+  readonly #used: Tried[] = [];
   /** Indices of nodes that are not as they were, oldest first: a class is told when it is used again. */
   readonly #changes: number[] = [];
 
-  constructor(classes: PodClasses, nodes: readonly ExistingNode[]) {
+  constructor(classes: PodClasses) {
     this.#classes = classes;
-    this.#rooms = new Rooms(nodes);
   }
 
-  of(original: PodClass): PodClass {
+  /** The nodes that pods may go to from now on, by index. Nothing is known of them yet. */
+  see(nodes: readonly ExistingNode[]): void {
+    this.#rooms = new Rooms(nodes);
+    this.#changes.length = 0;
+    for (const tried of this.#tried.values()) {
+      tried.variants.length = 0;
+      tried.knows = 0;
+    }
+  }
+
+  of(original: PodClass): Tried {
     let tried = this.#tried.get(original);
     if (tried === undefined) {
       const knows = this.#changes.length;
-      tried = { ...original, variants: [], failedAt: -1, original, knows };
+      tried = { ...original, variants: [], failedAt: -1, original, knows, isUsed: false };
       this.#tried.set(original, tried);
     }
-    if (tried.knows < this.#changes.length) this.#tellChanges(tried);
-    this.#used.add(tried);
     return tried;
+  }
+
+  /** A question is about it: to be told before it is tried. */
+  use(tried: Tried): void {
+    if (tried.knows < this.#changes.length) this.#tellChanges(tried);
+    if (tried.isUsed) return;
+    tried.isUsed = true;
+    this.#used.push(tried);
   }
 
   variant(podClass: PodClass, step: number): Variant | undefined {
@@ -61,8 +78,11 @@ export class Trying {
   }
 
   forget(): void {
-    for (const podClass of this.#used) forgetTries(podClass);
-    this.#used.clear();
+    for (const tried of this.#used) {
+      forgetTries(tried);
+      tried.isUsed = false;
+    }
+    this.#used.length = 0;
   }
 
   /** Nobody needs the changes so far any more. */

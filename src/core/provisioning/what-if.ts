@@ -20,20 +20,28 @@ import { intersectionOf, Marks } from "../scheduling/bits.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { seenSlotsInSteps } from "./attach-slots.ts";
-import { Census, type Host, type Left, stayingPods } from "./census.ts";
+import { Census, type Host, type Left, type LeftPod, stayingPods } from "./census.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
-import { type Daemon, ExistingNode, inTargetOrder, merged, toDaemon } from "./existing-node.ts";
+import {
+  type Daemon,
+  ExistingNode,
+  inTargetOrder,
+  merged,
+  type Saved,
+  toDaemon,
+} from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { changedNodes, goneNodes, isOfOneKind } from "./picture-changes.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
 import type { Draft, PodClass, Variant } from "./pod-class.ts";
-import { creditLimits, resetLimits } from "./pool-template.ts";
+import { creditLimits, isLimited, resetLimits } from "./pool-template.ts";
 import { PriceFloor } from "./price-floor.ts";
 import { inOrder, Queue, type QueuedPod } from "./queue.ts";
 import type { PlannedClaim, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { createPass, type Pass, place } from "./solve.ts";
+import { BEGINNING, type Moment, Supposed } from "./supposed.ts";
 import type { TopologyGroup } from "./topology-group.ts";
 import { Trying } from "./trying.ts";
 
@@ -82,20 +90,12 @@ export type WorthTrying = (
   queued: readonly QueuedPod[],
 ) => Steps<readonly QueuedPod[] | undefined>;
 
-/** The cluster with some changes that can be taken back, latest first. */
-interface Supposed {
+/** The cluster with some changes that can be taken back. */
+interface Trial {
   readonly pass: Pass;
-  /** Nodes that got pods: how many they had before. */
-  readonly touched: ReadonlyMap<ExistingNode, number>;
-  /** Those that got their first one in the current trial. */
-  readonly fresh: ExistingNode[];
-  readonly undo: (() => void)[];
+  readonly supposed: Supposed;
+  /** Those that are supposed away. */
   readonly gone: Host[];
-}
-
-interface Mark {
-  readonly undo: number;
-  readonly changes: number;
 }
 
 /** Who looks for a place, in order, and who does not. */
@@ -108,7 +108,7 @@ interface Seeking {
 interface Housed {
   readonly place: ExistingNode;
   readonly groups: readonly TopologyGroup[];
-  readonly takeBack: () => void;
+  readonly before: Saved;
 }
 
 export class WhatIf {
@@ -124,7 +124,9 @@ export class WhatIf {
   /** Wishes of pods long gone are kept: with more of them the picture is made anew. */
   #mostWishes = 0;
   readonly #kinds = new Map<string, Kind>();
-  #trying: Trying;
+  readonly #trying: Trying;
+  /** How many trials there have been. */
+  #trials = 0;
   #prices: PriceFloor | undefined;
   readonly #ownerLabels: readonly string[];
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
@@ -148,7 +150,7 @@ export class WhatIf {
     this.#base = createPass({ ...input, nodes: [] }, this.#volumes, false);
     this.#ownerLabels = input.pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
     this.#census = new Census(this.#base.context.topology);
-    this.#trying = this.#newTrying();
+    this.#trying = new Trying(this.#base.classes);
   }
 
   *#takeIn({ nodes, pods }: SchedulingInput): Steps<void> {
@@ -173,7 +175,7 @@ export class WhatIf {
       if (isMovable(view)) host.left = this.#leftOf(view, drafts[index]);
     });
     this.#nodes = yield* inTargetOrder(targets);
-    this.#trying = this.#newTrying();
+    this.#trying.see(this.#nodes);
     yield;
     yield* this.#house(waiting);
   }
@@ -226,7 +228,13 @@ export class WhatIf {
    * What happens when these nodes go, and these pods of theirs need a place.
    */
   without(nodeNames: readonly string[], moving: readonly Pod[], terms: Terms = {}): Without {
-    return atOnce(this.withoutInSteps(nodeNames, moving, terms));
+    if (terms.opening !== undefined) return atOnce(this.withoutInSteps(nodeNames, moving, terms));
+    const { trial, queued, refused } = this.#begin(nodeNames, moving, terms);
+    try {
+      return this.#outcome(trial, queued, refused);
+    } finally {
+      this.#end(trial);
+    }
   }
 
   /** As {@link without}. Nothing else may be asked before it is done. */
@@ -235,27 +243,42 @@ export class WhatIf {
     moving: readonly Pod[],
     terms: Terms,
   ): Steps<Without> {
-    const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
-    const { queued: items, refused } = this.#queued(hosts, moving);
-    const { belowMicroUsd } = terms;
-    const supposed = this.#begin(this.#base.templates, terms.closed);
+    const { trial, queued, refused } = this.#begin(nodeNames, moving, terms);
     try {
-      this.#remove(supposed, hosts);
-      if (belowMicroUsd !== undefined) this.#onlyBelow(supposed, belowMicroUsd);
-      const { pass, touched } = supposed;
-      const rest = terms.opening === undefined ? items : yield* terms.opening(pass, items);
-      if (rest === undefined) return GAVE_UP;
-      const failed = run(pass, new Queue(rest));
-      const { space } = pass.context;
-      return {
-        newClaims: planClaims(pass.claims.all, space, this.#input.options, this.#kinds),
-        existing: placedOn(touched),
-        unschedulable: [...refused, ...explained(failed, pass)].sort(byKey),
-        gaveUp: false,
-      };
+      const rest = terms.opening === undefined ? queued : yield* terms.opening(trial.pass, queued);
+      return rest === undefined ? GAVE_UP : this.#outcome(trial, rest, refused);
     } finally {
-      this.#end(supposed);
+      this.#end(trial);
     }
+  }
+
+  #begin(
+    nodeNames: readonly string[],
+    moving: readonly Pod[],
+    { closed, belowMicroUsd }: Terms,
+  ): Seeking & { readonly trial: Trial } {
+    const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
+    const { queued, refused } = this.#queued(hosts, moving);
+    const trial = this.#suppose(this.#base.templates, closed);
+    this.#remove(trial, hosts);
+    if (belowMicroUsd !== undefined) this.#onlyBelow(trial, belowMicroUsd);
+    return { trial, queued, refused };
+  }
+
+  #outcome(
+    { pass, supposed, gone }: Trial,
+    queued: readonly QueuedPod[],
+    refused: readonly UnschedulablePod[],
+  ): Without {
+    const failed = run(pass, new Queue(queued));
+    if (failed.length > 0) for (const host of gone) this.#census.vacate(host, true);
+    const { space } = pass.context;
+    return {
+      newClaims: planClaims(pass.claims.all, space, this.#input.options, this.#kinds),
+      existing: placedOn(supposed.touched()),
+      unschedulable: [...refused, ...explained(failed, pass)].sort(byKey),
+      gaveUp: false,
+    };
   }
 
   /**
@@ -290,25 +313,27 @@ export class WhatIf {
     mayGo: (one: T) => boolean,
     { closed }: Pick<Terms, "closed"> = {},
   ): readonly T[] {
-    const supposed = this.#begin([], closed);
+    const trial = this.#suppose([], closed);
+    const { supposed, pass } = trial;
+    const { topology } = this.#base.context;
     try {
       return leaving.filter((one) => {
         const host = this.#census.host(one.nodeName);
-        if (host === undefined || supposed.touched.has(host.place)) return false;
-        const before = this.#mark(supposed);
+        if (host === undefined || supposed.hasTouched(host.place)) return false;
+        const before = supposed.now();
+        const { changes } = topology;
         const { queued, refused } = this.#queued([host], one.pods);
         if (refused.length === 0) {
-          supposed.fresh.length = 0;
-          this.#remove(supposed, [host]);
-          const failed = run(supposed.pass, new Queue(queued), "allOrNone");
-          const taken = supposed.fresh.every(({ view }) => isThere(view));
+          this.#remove(trial, [host]);
+          const failed = run(pass, new Queue(queued), "allOrNone");
+          const taken = supposed.touched(before).every(({ node }) => isThere(node.view));
           if (failed.length === 0 && taken && mayGo(one)) return true;
         }
-        this.#backTo(supposed, before);
+        this.#backTo(trial, before, changes);
         return false;
       });
     } finally {
-      this.#end(supposed);
+      this.#end(trial);
     }
   }
 
@@ -317,18 +342,20 @@ export class WhatIf {
     const [host, ...others] = hosts;
     const isOne = others.length === 0 && host?.place.pods.length === 0;
     // Asked of each node in each sweep: its pods are put in order once.
-    if (isOne && moving === reschedulablePods(host.place.view)) {
+    if (isOne) {
       host.left ??= this.#leftOf(host.place.view);
-      const { pods, classes, refused } = host.left;
-      const of = (podClass: PodClass) => this.#trying.of(podClass);
-      const queued = pods.map((pod, at) => ({ pod, podClass: of(classes[at] as PodClass) }));
-      return { queued, refused };
+      if (moving === host.left.of) {
+        for (const { podClass } of host.left.queued) this.#trying.use(podClass);
+        return host.left;
+      }
     }
     const { fine, refused } = this.#sortOut([
       ...moving,
       ...hosts.flatMap(({ place: { pods } }) => pods),
     ]);
-    return { queued: this.#inOrder(fine), refused };
+    const queued = inOrder(fine.map((pod) => this.#toTry(pod)));
+    for (const { podClass } of queued) this.#trying.use(podClass);
+    return { queued, refused };
   }
 
   #sortOut(pods: readonly Pod[]): { readonly fine: readonly Pod[]; refused: UnschedulablePod[] } {
@@ -341,26 +368,21 @@ export class WhatIf {
     return { fine, refused };
   }
 
-  #inOrder(pods: readonly Pod[]): readonly QueuedPod[] {
-    return inOrder(pods.map((pod) => ({ pod, podClass: this.#trying.of(this.#classOf(pod)) })));
-  }
-
-  #newTrying(): Trying {
-    return new Trying(this.#base.classes, this.#nodes);
+  #toTry(pod: Pod): LeftPod {
+    return { pod, podClass: this.#trying.of(this.#classOf(pod)) };
   }
 
   /** `drafts`: of all its pods that may have to leave, where they are known. */
   #leftOf(view: NodeView, drafts?: readonly Draft[]): Left {
     const movable = reschedulablePods(view);
     const { fine, refused } = this.#sortOut(movable);
-    const sorted = inOrder(
-      fine.map((pod) => ({ pod, podClass: this.#findClass(pod, drafts?.[movable.indexOf(pod)]) })),
+    const queued = inOrder(
+      fine.map((pod) => {
+        const podClass = this.#findClass(pod, drafts?.[movable.indexOf(pod)]);
+        return { pod, podClass: this.#trying.of(podClass) };
+      }),
     );
-    return {
-      pods: sorted.map(({ pod }) => pod),
-      classes: sorted.map(({ podClass }) => podClass),
-      refused: refused.length === 0 ? NOBODY : refused,
-    };
+    return { of: movable, queued, refused: refused.length === 0 ? NOBODY : refused };
   }
 
   #refusal(pod: Pod): string | undefined {
@@ -382,8 +404,8 @@ export class WhatIf {
    * had, for two nodes have one host name.
    */
   *#leave(names: readonly string[]): Steps<ReadonlyMap<string, ExistingNode> | undefined> {
-    for (const { place, groups, takeBack } of this.#housed) {
-      takeBack();
+    for (const { place, groups, before } of this.#housed) {
+      place.restore(before);
       place.settle();
       this.#census.uncount(groups, place);
       this.#trying.roomAgain(place);
@@ -431,21 +453,23 @@ export class WhatIf {
       nodes.filter(({ gone }) => !gone),
       fresh,
     );
-    this.#trying = this.#newTrying();
+    this.#trying.see(this.#nodes);
   }
 
   /** Waiting pods that find room as it is have it from now on. */
   *#house(waiting: readonly Pod[]): Steps<void> {
     if (waiting.length === 0) return;
-    const supposed = this.#begin(this.#base.templates);
-    yield* runInSteps(supposed.pass, new Queue(this.#inOrder(waiting)));
-    const housed = placedOn(supposed.touched);
-    this.#end(supposed);
+    const queued = inOrder(waiting.map((pod) => this.#toTry(pod)));
+    for (const { podClass } of queued) this.#trying.use(podClass);
+    const trial = this.#suppose(this.#base.templates);
+    yield* runInSteps(trial.pass, new Queue(queued));
+    const housed = placedOn(trial.supposed.touched());
+    this.#end(trial);
     const { topology } = this.#base.context;
     this.#housed = housed.map(({ nodeName, pods }) => {
       const place = this.#census.host(nodeName)?.place;
       assert(place !== undefined, "pods are placed on nodes that are there");
-      const takeBack = place.remember();
+      const before = place.save();
       const groups: TopologyGroup[] = [];
       for (const pod of pods) {
         const podClass = this.#classOf(pod);
@@ -455,14 +479,14 @@ export class WhatIf {
       place.settle();
       this.#trying.roomAgain(place);
       for (const group of groups) topology.count(group, place);
-      return { place, groups, takeBack };
+      return { place, groups, before };
     });
   }
 
   #classOf(pod: Pod): PodClass {
     const host = this.#census.host(pod.spec.nodeName ?? "");
-    const at = host?.left?.pods.indexOf(pod) ?? -1;
-    return host?.left?.classes[at] ?? this.#findClass(pod);
+    const known = host?.left?.queued.find((one) => one.pod === pod);
+    return known?.podClass.original ?? this.#findClass(pod);
   }
 
   #findClass(pod: Pod, announced?: Draft): PodClass {
@@ -485,12 +509,12 @@ export class WhatIf {
     return marks;
   }
 
-  #begin(templates: Pass["templates"], closed?: ReadonlySet<string>): Supposed {
+  #suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
     const { context } = this.#base;
     context.topology.begin();
-    const undo = templates.map((template) => creditLimits(template, []));
-    const touched = new Map<ExistingNode, number>();
-    const fresh: ExistingNode[] = [];
+    const supposed = new Supposed(++this.#trials);
+    for (const template of templates)
+      if (isLimited(template)) supposed.did(creditLimits(template, []));
     const pass: Pass = {
       ...this.#base,
       nodes: this.#nodes,
@@ -499,38 +523,27 @@ export class WhatIf {
       classes: this.#trying,
       claims: new OpenClaims(),
       closed: closed === undefined ? undefined : this.#closedMarks(closed),
-      isAsEver: (node) => !(node.gone || touched.has(node) || this.#census.sharesItsHost(node)),
-      onTouch: (node) => {
-        if (touched.has(node)) return;
-        touched.set(node, node.pods.length);
-        fresh.push(node);
-        const takeBack = node.remember();
-        undo.push(() => {
-          takeBack();
-          touched.delete(node);
-        });
-      },
+      isAsEver: (node) =>
+        !(node.gone || supposed.hasTouched(node) || this.#census.sharesItsHost(node)),
+      onTouch: (node) => supposed.touch(node),
     };
-    return { pass, touched, fresh, undo, gone: [] };
+    return { pass, supposed, gone: [] };
   }
 
-  #remove({ pass, undo, gone }: Supposed, hosts: readonly Host[]): void {
+  #remove({ pass, supposed, gone }: Trial, hosts: readonly Host[]): void {
     const { topology } = pass.context;
     for (const template of pass.templates) {
+      if (!isLimited(template)) continue;
       const own = hosts.filter(({ place: { view } }) => view.poolId === template.pool.id);
       if (own.length === 0) continue;
       const capacities = own.map(({ place: { view } }) => view.capacity);
-      undo.push(creditLimits(template, capacities));
+      supposed.did(creditLimits(template, capacities));
     }
     for (const host of hosts) {
-      const { place: node, counted } = host;
-      node.gone = true;
+      const { place: node } = host;
+      supposed.sendAway(node);
       gone.push(host);
-      undo.push(() => {
-        node.gone = false;
-        gone.pop();
-      });
-      for (const group of counted) topology.uncount(group, node);
+      this.#census.vacate(host);
       for (const pod of node.pods)
         for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
       topology.leave(node);
@@ -538,12 +551,12 @@ export class WhatIf {
     this.#census.forgetDomains(gone);
   }
 
-  #onlyBelow({ pass, undo }: Supposed, belowMicroUsd: number): void {
+  #onlyBelow({ pass, supposed }: Trial, belowMicroUsd: number): void {
     for (const template of pass.templates) {
       const { budget } = template;
       const { within } = budget;
       budget.within = intersectionOf(within, this.#floor().below(template, belowMicroUsd));
-      undo.push(() => {
+      supposed.did(() => {
         budget.within = within;
       });
     }
@@ -554,18 +567,15 @@ export class WhatIf {
     return this.#prices;
   }
 
-  #mark({ undo }: Supposed): Mark {
-    return { undo: undo.length, changes: this.#base.context.topology.changes };
-  }
-
-  #backTo({ undo }: Supposed, mark: Mark): void {
-    while (undo.length > mark.undo) undo.pop()?.();
-    this.#base.context.topology.rollBack(mark.changes);
+  #backTo({ supposed, gone }: Trial, moment: Moment, changes: number): void {
+    supposed.backTo(moment);
+    gone.length = moment.gone;
+    this.#base.context.topology.rollBack(changes);
     this.#trying.forget();
   }
 
-  #end(supposed: Supposed): void {
-    this.#backTo(supposed, { undo: 0, changes: 0 });
+  #end(trial: Trial): void {
+    this.#backTo(trial, BEGINNING, 0);
     this.#base.context.topology.end();
   }
 }
@@ -584,35 +594,45 @@ function isThere({ managed, initialized }: NodeView): boolean {
   return !managed || initialized;
 }
 
-/** Nodes in order with the pods they got; `touched`: how many they had before. */
-function placedOn(touched: ReadonlyMap<ExistingNode, number>): Without["existing"] {
-  return [...touched]
-    .toSorted(([a], [b]) => a.index - b.index)
-    .map(([{ view, pods }, before]) => ({ nodeName: view.name, pods: pods.slice(before) }));
+/** The nodes with the pods they got since. */
+function placedOn(touched: readonly Saved[]): Without["existing"] {
+  return touched.map(({ node, pods }) => ({
+    nodeName: node.view.name,
+    pods: node.pods.slice(pods),
+  }));
 }
 
 /** `allOrNone`: once one has no place, whatever happens, the others are not tried. */
 type Wanted = "all" | "allOrNone";
 
 /** Places all it can; returns the others. */
-function run(pass: Pass, queue: Queue, wanted?: Wanted): QueuedPod[] {
-  return atOnce(runInSteps(pass, queue, wanted));
+function run(pass: Pass, queue: Queue, wanted: Wanted = "all"): readonly QueuedPod[] {
+  const failed: QueuedPod[] = [];
+  while (placeNext(pass, queue, failed)) {
+    if (failed.length > 0 && wanted === "allOrNone") return failed;
+  }
+  return failed.length === 0 && queue.length === 0 ? NOBODY : [...failed, ...queue.rest()];
 }
 
-function* runInSteps(pass: Pass, queue: Queue, wanted: Wanted = "all"): Steps<QueuedPod[]> {
+/** As {@link run}, whoever finds no place. */
+function* runInSteps(pass: Pass, queue: Queue): Steps<void> {
   const failed: QueuedPod[] = [];
   let tries = 0;
-  for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
-    if (++tries % TRIES_PER_STEP === 0) yield;
-    const outcome = place(pass, item);
-    if (outcome === "tryAgain") queue.giveBack(item);
-    else if (outcome !== "placed") failed.push(item);
-    if (failed.length > 0 && wanted === "allOrNone") break;
-  }
-  return [...failed, ...queue.rest()];
+  while (placeNext(pass, queue, failed)) if (++tries % TRIES_PER_STEP === 0) yield;
 }
 
-function explained(failed: readonly QueuedPod[], pass: Pass): UnschedulablePod[] {
+/** False: there is nobody left to try. */
+function placeNext(pass: Pass, queue: Queue, failed: QueuedPod[]): boolean {
+  const item = queue.pop();
+  if (item === undefined) return false;
+  const outcome = place(pass, item);
+  if (outcome === "tryAgain") queue.giveBack(item);
+  else if (outcome !== "placed") failed.push(item);
+  return true;
+}
+
+function explained(failed: readonly QueuedPod[], pass: Pass): readonly UnschedulablePod[] {
+  if (failed.length === 0) return NOBODY;
   const sorted = failed.toSorted((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1));
   const rest = sorted.slice(MAX_EXPLAINED).map(({ pod }) => ({ pod, message: "", pools: [] }));
   return [...explain(sorted.slice(0, MAX_EXPLAINED), pass), ...rest];

@@ -138,6 +138,7 @@ export class Marks {
   }
 
   clear(): void {
+    if (this.#high === 0) return;
     this.#words.fill(0, this.#low, this.#high);
     this.#low = 0;
     this.#high = 0;
