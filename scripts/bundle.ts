@@ -1,7 +1,8 @@
 /**
- * `npm run bundle`: the program as one file without node_modules, for images and single machines. Beside
- * `karpenter.mjs` lies what it reads: catalogues, CRDs, examples; and the licences of what went into it. The
- * folder is complete: it runs wherever it is copied to. `--out DIR`, default dist/bundle.
+ * `npm run bundle`: the program without node_modules, for images and single machines. Beside `karpenter.mjs`
+ * lie its parts, each loaded when it is wanted (a controller for kwok never reads the AWS SDK), and what it
+ * reads: catalogues, CRDs, examples; and the licences of what went into it. The folder is complete: it runs
+ * wherever it is copied to. `--out DIR`, default dist/bundle.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -59,6 +60,9 @@ const { metafile } = await build({
   outdir: out,
   outExtension: { ".js": ".mjs" },
   bundle: true,
+  splitting: true,
+  // Beside the entries: what finds its data by its own place finds it from there, too.
+  chunkNames: "[name]-[hash]",
   platform: "node",
   format: "esm",
   target: "node20",
@@ -79,10 +83,11 @@ for (const path of DATA) cpSync(join(ROOT, path), join(out, path), { recursive: 
 writeFileSync(join(out, "package.json"), manifest());
 cpSync(join(ROOT, "LICENSE"), join(out, "LICENSE"));
 writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licences(metafile));
-for (const name of Object.keys(ENTRIES))
-  console.log(
-    `${relative(ROOT, join(out, `${name}.mjs`))}: ${megabytes(join(out, `${name}.mjs`))} MB`,
-  );
+for (const name of Object.keys(ENTRIES)) console.log(relative(ROOT, join(out, `${name}.mjs`)));
+const parts = Object.values(metafile.outputs);
+console.log(
+  `${parts.length} files, ${megabytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))} MB`,
+);
 
 /** Only the folder of our own is emptied first. */
 function outFolder(): string {
@@ -151,6 +156,6 @@ function licenceOf(folder: string): string {
   return `${name} ${version} (${license})\n\n${text}`;
 }
 
-function megabytes(file: string): string {
-  return (statSync(file).size / 1_000_000).toFixed(1);
+function megabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(1);
 }

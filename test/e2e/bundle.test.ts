@@ -1,9 +1,9 @@
 /**
- * The bundle is the program in one file: copied into an empty folder, with no node_modules anywhere above
- * it, it does all that the program does. This is what images are made of.
+ * The bundle is the program without its packages: copied into an empty folder, with no node_modules anywhere
+ * above it, it does all that the program does. This is what images are made of.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -52,6 +52,24 @@ describe("the bundle", () => {
     const licences = readFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), "utf8");
     expect(licences).toContain("undici");
     expect(licences).toContain("@aws-sdk/client-ec2");
+  });
+
+  it("loads the AWS SDK only where AWS is the cloud", () => {
+    const parts = readdirSync(folder);
+    const part = (name: string): string => parts.find((one) => one.startsWith(`${name}-`)) ?? name;
+    const loaded = new Set<string>();
+    const load = (file: string): void => {
+      if (loaded.has(file)) return;
+      loaded.add(file);
+      const text = readFileSync(join(folder, file), "utf8");
+      for (const [, next = ""] of text.matchAll(/(?:from|import)\s*"\.\/([\w-]+\.mjs)"/g))
+        load(next);
+    };
+    load("karpenter.mjs");
+    load(part("run-controller"));
+    expect(parts).toContain(part("sdk"));
+    expect(loaded.size).toBeGreaterThan(3);
+    expect(loaded).not.toContain(part("sdk"));
   });
 
   it("plans from the catalogue that lies beside it", () => {
