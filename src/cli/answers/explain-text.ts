@@ -6,6 +6,7 @@ import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
+import { fellText } from "../plan/plan-text.ts";
 import type { Answer, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;
@@ -217,10 +218,7 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
   }
   const { nodePools, nearest, fix } = plan;
   return section("Why there is no place", [
-    ...nodePools.map(({ nodePool, rejected }) => {
-      const fell = Object.entries(rejected).map(([reason, count]) => `${count} by ${reason}`);
-      return `${nodePool}: instance types that fell: ${fell.join(", ")}`;
-    }),
+    ...nodePools.map(fellText),
     ...(nearest === undefined
       ? []
       : [

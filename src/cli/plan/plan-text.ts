@@ -77,10 +77,7 @@ function groupedByReason(): (one: Unplaced, index: number, all: readonly Unplace
     if (seen.has(one.reason)) return [];
     seen.add(one.reason);
     const pods = all.filter(({ reason }) => reason === one.reason).map(({ pod }) => pod);
-    const counts = one.nodePools.map(({ nodePool, rejected }) => {
-      const fell = Object.entries(rejected).map(([reason, number]) => `${number} by ${reason}`);
-      return `    ${nodePool}: instance types that fell: ${fell.join(", ")}`;
-    });
+    const counts = one.nodePools.map((pool) => `    ${fellText(pool)}`);
     const { nearest, fix } = one;
     const where = nearest?.instanceType === undefined ? "" : ` ${nearest.instanceType} of`;
     return [
@@ -91,8 +88,21 @@ function groupedByReason(): (one: Unplaced, index: number, all: readonly Unplace
         ? []
         : [`    nearest:${where} ${nearest.nodePool}: ${nearest.missing.join("; ")}`]),
       ...(fix === undefined ? [] : [`    fix: ${fix.text}`]),
+      ...(fix === undefined && nearest !== undefined ? [`    fix: ${NO_FIX}`] : []),
     ];
   };
+}
+
+const NO_FIX = "none found: no few changes of the pod or a NodePool place it";
+
+/** `general: instance types that fell: 4 by resources, 8 by host ports`. */
+export function fellText({ nodePool, rejected }: Unplaced["nodePools"][number]): string {
+  if (rejected["noInstanceTypes"] !== undefined)
+    return `${nodePool}: its requirements leave no instance type`;
+  const fell = Object.entries(rejected).map(
+    ([reason, types]) => `${types} by ${reason === "hostPorts" ? "host ports" : reason}`,
+  );
+  return `${nodePool}: instance types that fell: ${fell.join(", ")}`;
 }
 
 function named(pods: readonly string[]): string {

@@ -474,7 +474,7 @@ describe("the exit code", () => {
     const bad = await run([POOL, workload("Deployment", "web", 1, "", "9")], "yaml");
     expect(bad.code).toBe(2);
     expect((parse(bad.text) as Plan).unschedulable[0]?.fix?.text).toContain(
-      "lower the pod's request",
+      "lower the cpu request of container main from 9 to 7900m",
     );
     const text = await run([POOL, workload("Deployment", "web", 1, "", "9")], "text");
     expect(text).toMatchObject({ code: 2 });

@@ -34,7 +34,7 @@ function podField(edit: PodEdit): Omit<PlannedEdit, "object"> {
       };
     case "request":
       return {
-        field: `spec.containers[].resources.requests.${edit.resource}`,
+        field: `${holder(edit)}resources.requests.${edit.resource}`,
         action: "set",
         value: formatResource(edit.resource, edit.to),
         from: formatResource(edit.resource, edit.from),
@@ -44,6 +44,11 @@ function podField(edit: PodEdit): Omit<PlannedEdit, "object"> {
     case "dropHostPort":
       return { field: "spec.containers[].ports", action: "remove", value: String(edit.port) };
   }
+}
+
+function holder({ container, isInit }: PodEdit & { readonly change: "request" }): string {
+  if (container === undefined) return "spec.";
+  return `spec.${isInit ? "initContainers" : "containers"}[${container}].`;
 }
 
 const RULES = {

@@ -2,24 +2,19 @@
  * Changes that would give a pod a place, as data: to be shown, to be tried, and to be made by hand. Each
  * is one field of one object. Rank: how much an owner is likely to mind, least first.
  */
-import type { Pod, PodSpec, Toleration } from "../../apis/core/pod.ts";
+import type { Container, Pod, PodSpec, Toleration } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { formatResources, parseResources } from "../../apis/resources.ts";
+import { formatResources } from "../../apis/resources.ts";
 import { allows, toRequirement } from "../scheduling/requirement.ts";
+import { type LoweredRequest, withLowered } from "./lower-requests.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 
 export type PodEdit =
   | { readonly on: "pod"; readonly change: "tolerate"; readonly toleration: Toleration }
   | { readonly on: "pod"; readonly change: "dropKey"; readonly key: string }
-  | {
-      readonly on: "pod";
-      readonly change: "request";
-      readonly resource: string;
-      readonly from: number;
-      readonly to: number;
-    }
+  | ({ readonly on: "pod"; readonly change: "request" } & LoweredRequest)
   | {
       readonly on: "pod";
       readonly change: "dropRule";
@@ -58,11 +53,14 @@ const RANKS: Readonly<Record<Edit["change"], number>> = {
   dropRule: 8,
   request: 9,
 };
+/** To do without a resource: nothing is minded more. */
+const NOTHING_LEFT = 1;
 
 /** Within a rank the smaller change comes first. */
 export function rankOf(edit: Edit): number {
   if (!("from" in edit)) return RANKS[edit.change];
   const { from, to } = edit;
+  if (edit.change === "request" && to === 0) return RANKS.request + NOTHING_LEFT;
   return RANKS[edit.change] + Math.abs(to - from) / (Math.max(from, to) + 1);
 }
 
@@ -96,18 +94,25 @@ function editedSpec(spec: PodSpec, edit: PodEdit): PodSpec {
     case "dropKey":
       return withoutKey(spec, edit.key);
     case "request":
-      return withRequest(spec, edit.resource, edit.to - edit.from);
+      return withLowered(spec, edit);
     case "dropRule":
       return withoutRule(spec, edit.rule, edit.topologyKey);
     case "dropHostPort":
       return {
         ...spec,
-        containers: spec.containers.map((container) => ({
-          ...container,
-          ports: (container.ports ?? []).filter(({ hostPort }) => hostPort !== edit.port),
-        })),
+        containers: withoutPort(spec.containers, edit.port),
+        ...(spec.initContainers === undefined
+          ? {}
+          : { initContainers: withoutPort(spec.initContainers, edit.port) }),
       };
   }
+}
+
+function withoutPort(containers: readonly Container[], port: number): readonly Container[] {
+  return containers.map((one) => ({
+    ...one,
+    ports: (one.ports ?? []).filter(({ hostPort }) => hostPort !== port),
+  }));
 }
 
 /** Selector and required node affinity without a key; a term that had nothing else asks for nothing. */
@@ -125,33 +130,6 @@ function withoutKey(spec: PodSpec, key: string): PodSpec {
     ? rest
     : { ...rest, requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
   return { ...spec, nodeSelector, affinity: { ...spec.affinity, nodeAffinity: left } };
-}
-
-/** The container that asks for most gives it up, and its limit with it. */
-function withRequest(spec: PodSpec, resource: string, change: number): PodSpec {
-  const asked = spec.containers.map((one) =>
-    amountOf(one.resources?.requests?.[resource], resource),
-  );
-  const most = asked.indexOf(Math.max(...asked));
-  const containers = spec.containers.map((container, index) => {
-    if (index !== most) return container;
-    const text = formatResources({ [resource]: Math.max(0, (asked[index] as number) + change) });
-    const { requests, limits } = container.resources ?? {};
-    const capped = limits?.[resource] === undefined ? limits : { ...limits, ...text };
-    return {
-      ...container,
-      resources: {
-        ...container.resources,
-        requests: { ...requests, ...text },
-        ...(capped === undefined ? {} : { limits: capped }),
-      },
-    };
-  });
-  return { ...spec, containers };
-}
-
-function amountOf(text: string | number | undefined, resource: string): number {
-  return text === undefined ? 0 : (parseResources({ [resource]: String(text) })[resource] ?? 0);
 }
 
 function withoutRule(
@@ -228,7 +206,7 @@ export function editText(edit: Edit, pool: string): string {
     case "dropKey":
       return `drop ${edit.key} from the pod's node selector and required node affinity`;
     case "request":
-      return `lower the pod's request of ${edit.resource} from ${shown(edit.resource, edit.from)} to ${shown(edit.resource, edit.to)}`;
+      return requestText(edit);
     case "dropRule":
       return `drop the pod's ${RULES[edit.rule]} over ${edit.topologyKey}`;
     case "dropHostPort":
@@ -242,6 +220,13 @@ export function editText(edit: Edit, pool: string): string {
     case "minValues":
       return `lower minValues of ${edit.key} in ${pool} from ${edit.from} to ${edit.to}`;
   }
+}
+
+function requestText({ container, isInit, resource, from, to }: LoweredRequest): string {
+  const whose =
+    container === undefined ? "the pod" : `${isInit ? "init container" : "container"} ${container}`;
+  if (to === 0) return `let ${whose} do without ${resource}`;
+  return `lower the ${resource} request of ${whose} from ${shown(resource, from)} to ${shown(resource, to)}`;
 }
 
 const RULES = {

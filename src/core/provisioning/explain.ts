@@ -6,7 +6,12 @@
  */
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import { addResources, formatResources, type Resources } from "../../apis/resources.ts";
+import {
+  addResources,
+  formatResource,
+  formatResources,
+  type Resources,
+} from "../../apis/resources.ts";
 import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import {
   type Bits,
@@ -25,6 +30,7 @@ import type { PodClass, PodClasses, Variant } from "./pod-class.ts";
 import { dropPortConflicts, leastDaemonRequests, type Template } from "./pool-template.ts";
 import type { QueuedPod } from "./queue.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "./result.ts";
+import type { TopologyGroup } from "./topology-group.ts";
 
 interface Explained {
   readonly context: PlanningContext;
@@ -36,6 +42,8 @@ type Rejected = Partial<Record<RejectionReason, number>>;
 
 interface Refusal {
   readonly text: string;
+  /** See {@link PoolRejection.why}. */
+  readonly why?: string;
   readonly rejected: Rejected;
 }
 
@@ -57,9 +65,13 @@ export function* explainInSteps(
 ): Steps<UnschedulablePod[]> {
   const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
   return yield* mapInSteps(failed, PODS_PER_STEP, ({ pod, podClass }) => {
-    const known = byClass.get(podClass) ?? explainClass(podClass, pass);
-    byClass.set(podClass, known);
-    return { pod, ...known };
+    let known = byClass.get(podClass);
+    if (known === undefined) {
+      known = explainClass(podClass, pass);
+      byClass.set(podClass, known);
+    }
+    const { message, pools } = known;
+    return { pod, message, pools };
   });
 }
 
@@ -71,14 +83,14 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
     variant = next;
   }
   const pools = pass.templates.map((template) => {
-    const { text, rejected } = refusal(template, podClass, variant, pass.context);
+    const { text, ...rest } = refusal(template, podClass, variant, pass.context);
     const noun = vocabulary(template.pool.generation).poolNoun;
     const overhead = JSON.stringify(
       formatResources(leastDaemonRequests(template, template.usable)),
     );
     const owner = `${noun} "${template.pool.name}"`;
     const head = `incompatible with ${owner}, daemonset overhead=${overhead}`;
-    return { poolId: template.pool.id, message: `${head}, ${text}`, rejected };
+    return { poolId: template.pool.id, message: `${head}, ${text}`, ...rest };
   });
   return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
 }
@@ -99,25 +111,27 @@ function refusal(
   if (template.table.size === 0 || isEmptyBits(template.usable)) {
     return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
   }
+  const all = bitIndices(template.usable).length;
   if (template.budget.exhausted) {
     const noun = vocabulary(generation).poolNoun;
     const text = `node limits have been exhausted for ${noun}: "${name}"`;
-    return { text, rejected: { limits: 1 } };
+    const why = `its limit is reached: spec.limits.nodes is ${template.pool.limits["nodes"]}`;
+    return { text, why, rejected: { limits: all } };
   }
   const taint = firstUntolerated(variant.tolerations, template.taints);
   if (taint !== undefined) {
     const text = `did not tolerate taint (taint=${formatTaint(taint)})`;
-    return { text, rejected: { taints: 1 } };
+    return { text, rejected: { taints: all } };
   }
   if (variant.hostname !== undefined && !allows(variant.hostname, "hostname-placeholder-0000")) {
     const text = "incompatible requirements, a new node cannot have the host name asked for";
-    return { text, rejected: { requirements: 1 } };
+    return { text, rejected: { requirements: all } };
   }
   const conflicts = space.conflicts(template.set, variant.set);
   const set = space.join(template.set, variant.set);
   if (set === undefined) {
     const text = `incompatible requirements, ${conflicts.join("; ")}`;
-    return { text, rejected: { requirements: 1 } };
+    return { text, rejected: { requirements: all } };
   }
   return byTypes(template, podClass, variant, context, set);
 }
@@ -146,14 +160,18 @@ function byTypes(
   if (filterTypes(template, podClass.requests, set, within).text !== undefined) {
     const noun = vocabulary(template.pool.generation).poolNoun;
     const text = `all available instance types exceed limits for ${noun}: "${template.pool.name}"`;
-    return { text, rejected: { ...filtered.rejected, limits: bitIndices(template.usable).length } };
+    const why = limitsText(template, filtered.left);
+    return { text, why, rejected: { ...filtered.rejected, limits: count(filtered.left) } };
   }
   const ports = within.slice();
   dropPortConflicts(template, podClass.ports, ports);
   if (isEmptyBits(ports)) {
+    const text = "host ports are held by daemons of every instance type";
+    const asked = podClass.ports.map(({ port }) => port).join(", ");
     return {
-      text: "host ports are held by daemons of every instance type",
-      rejected: { hostPorts: 1 },
+      text,
+      why: `daemons hold a host port of it (${asked}) on every instance type`,
+      rejected: { hostPorts: count(within) },
     };
   }
   const volumes = podClass.volumeSets;
@@ -161,7 +179,8 @@ function byTypes(
     const reasons = volumes.flatMap((one) => space.conflicts(set, one));
     return {
       text: `incompatible volume requirements, ${reasons.join("; ")}`,
-      rejected: { volumes: 1 },
+      why: `no node of the pool can reach its volumes, which are at ${volumes.map((one) => space.get(one)).join(", or ")}`,
+      rejected: { volumes: count(within) },
     };
   }
   const holding = template.slots.holding(context.volumes.usage(podClass.sample));
@@ -170,7 +189,8 @@ function byTypes(
   if (isEmptyBits(attaching)) {
     return {
       text: "would exceed volume limit of every instance type",
-      rejected: { volumes: bitIndices(within).length },
+      why: "no instance type that would do attaches as many volumes",
+      rejected: { volumes: count(within) },
     };
   }
   const place = new NewNodeClaim(0, template, within, context);
@@ -178,15 +198,57 @@ function byTypes(
   for (const { group, self } of variant.rules) {
     const podDomains = variant.strict.get(group.key);
     if (topology.options(group, place, self, podDomains).length > 0) continue;
-    return { text: topology.explain(group, place, podDomains), rejected: { topology: 1 } };
+    const text = topology.explain(group, place, podDomains);
+    return { text, why: topologyText(group), rejected: { topology: count(attaching) } };
   }
   const minimum = [...space.get(set).all()].find((one) => one.minValues !== undefined);
   if (minimum !== undefined) {
     const text = `minValues requirement is not met for label(s) (label(s)=[${minimum.key}])`;
-    return { text, rejected: { minValues: 1 } };
+    const why = `fewer than ${minimum.minValues} values of ${minimum.key} are left (minValues)`;
+    return { text, why, rejected: { minValues: count(attaching) } };
   }
   const text = "no combination of topology domains has an instance type left";
-  return { text, rejected: { topology: 1 } };
+  return { text, why: text, rejected: { topology: count(attaching) } };
+}
+
+/** What is left of each limit that no type of these would stay within. */
+function limitsText({ table, budget }: Template, types: Bits): string {
+  const short = Object.keys(budget.remaining)
+    .sort()
+    .flatMap((name) => {
+      const left = Math.max(0, budget.remaining[name] as number);
+      const least = Math.min(
+        ...bitIndices(types).map((index) => table.types[index]?.capacity[name] ?? 0),
+      );
+      if (least <= left) return [];
+      const [has, needs] = [left, least].map((amount) => formatResource(name, amount));
+      return [`${has} of ${name} is left, the smallest type that would do has ${needs}`];
+    });
+  return `its limits leave no room for a node: ${short.join("; ") || "each type is beyond one"}`;
+}
+
+/** Most domains named with their counts. */
+const NAMED_DOMAINS = 10;
+
+function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: TopologyGroup): string {
+  const domains = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, NAMED_DOMAINS);
+  const shown = domains.map(([domain, pods]) => `${domain} ${pods}`).join(", ");
+  const more = counts.size > NAMED_DOMAINS ? ", …" : "";
+  const there = counts.size === 0 ? `no node has this label` : `pods there: ${shown}${more}`;
+  if (type === "spread") {
+    const rule =
+      minDomains > 1 ? `maxSkew ${maxSkew}, minDomains ${minDomains}` : `maxSkew ${maxSkew}`;
+    return `its topology spread over ${key} (${rule}) allows no further pod; ${there}`;
+  }
+  if (type === "affinity")
+    return `its affinity over ${key} wants to be where certain pods are, and it can go to none of them; ${there}`;
+  return inverse
+    ? `pods that are there keep it away by their anti-affinity over ${key}; ${there}`
+    : `its anti-affinity over ${key} keeps it from pods that are everywhere it could go; ${there}`;
+}
+
+function count(types: Bits): number {
+  return bitIndices(types).length;
 }
 
 /** Each type's first reason, and the sentence that tells most about all of them together. */

@@ -9,7 +9,6 @@ import { podRequests } from "../../apis/core/pod-resources.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { formatResource, type Resources } from "../../apis/resources.ts";
 import { isUsable } from "../cloudprovider/offerings.ts";
-import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import {
   allows,
   allowsAbsence,
@@ -21,6 +20,7 @@ import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import { formatTaint, TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
 import { type Edit, rankOf } from "./edits.ts";
+import { lowerRequests, mayNotBeOvercommitted } from "./lower-requests.ts";
 import type { Template } from "./pool-template.ts";
 
 /** A way round: all of the edits together. None = there is no way round. */
@@ -62,13 +62,8 @@ function tolerationOf({ key, value, effect }: Taint): Toleration {
     : { key, operator: "Equal", value, effect };
 }
 
-/** Labels that the pod asks for and the pool's nodes will not have. Of several terms the one with fewest. */
-export function labelObstacles(pod: Pod, template: Template, space: RequirementSpace): Obstacle[] {
-  const counted = requiredAlternatives(pod.spec).map((one) => conflictsOf(one, template, space));
-  return counted.sort((a, b) => a.length - b.length)[0] ?? [];
-}
-
-function conflictsOf(
+/** What a term of the pod asks for and the pool's nodes will not have. */
+export function labelObstacles(
   wanted: Requirements,
   template: Template,
   space: RequirementSpace,
@@ -78,14 +73,37 @@ function conflictsOf(
     const single = space.intern(Requirements.of([requirement]));
     const [text] = space.conflicts(template.set, single);
     if (text === undefined) continue;
-    obstacles.push({ texts: [text], ways: labelWays(requirement, template) });
+    const drop: Edit = { on: "pod", change: "dropKey", key: requirement.key };
+    const own = space.get(template.set);
+    const shown = own.has(requirement.key)
+      ? `the pod asks for ${asked(requirement)}, the pool for ${asked(own.get(requirement.key))}`
+      : text;
+    obstacles.push({ texts: [shown], ways: [[drop], ...poolWays(requirement, template)] });
   }
   return obstacles;
 }
 
-function labelWays(wanted: Requirement, { pool }: Template): Edit[][] {
+/** How the pool could reach its volumes: each entry is a place where they all are. */
+export function volumeWays(
+  alternatives: readonly Requirements[],
+  template: Template,
+  space: RequirementSpace,
+): Edit[][] {
+  return alternatives.slice(0, TRIED_VALUES).flatMap((one) => {
+    let ways: Edit[][] = [[]];
+    for (const requirement of one.all()) {
+      const single = space.intern(Requirements.of([requirement]));
+      if (space.conflicts(template.set, single).length === 0) continue;
+      const steps = poolWays(requirement, template);
+      ways = ways.flatMap((way) => steps.map((step) => [...way, ...step]));
+    }
+    return ways.filter((way) => way.length > 0);
+  });
+}
+
+function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {
   const { key } = wanted;
-  const ways: Edit[][] = [[{ on: "pod", change: "dropKey", key }]];
+  const ways: Edit[][] = [];
   const inPool = { on: "pool", poolId: pool.id } as const;
   const known = pool.requirements.some((one) => one.key === key);
   if (known) {
@@ -99,10 +117,13 @@ function labelWays(wanted: Requirement, { pool }: Template): Edit[][] {
 }
 
 /** Why no type of the pool's class would do, nearest type first; empty = some type does. */
-export function typeMisses(pod: Pod, template: Template, space: RequirementSpace): TypeMiss[] {
+export function typeMisses(
+  pod: Pod,
+  wanted: Requirements,
+  template: Template,
+  space: RequirementSpace,
+): TypeMiss[] {
   const { table, pool } = template;
-  const [wanted] = requiredAlternatives(pod.spec);
-  if (wanted === undefined) return [];
   const requests = podRequests(pod);
   const own = space.get(template.set);
   const misses: TypeMiss[] = [];
@@ -113,9 +134,9 @@ export function typeMisses(pod: Pod, template: Template, space: RequirementSpace
     const blame = (key: string, values: readonly string[]) => {
       const value = values.find((one) => !wanted.has(key) || allows(wanted.get(key), one));
       const byPod = value === undefined && wanted.has(key);
-      const asked = byPod ? wanted.get(key) : own.get(key);
+      const rule = byPod ? wanted.get(key) : own.get(key);
       const is = values.length === 0 ? "it has none" : `it is ${values.join(" ")}`;
-      texts.push(`the ${byPod ? "pod" : "pool"} asks for ${formatRequirement(asked)}, ${is}`);
+      texts.push(`the ${byPod ? "pod" : "pool"} asks for ${asked(rule)}, ${is}`);
       if (byPod) edits.push({ on: "pod", change: "dropKey", key });
       else if (value === undefined) stuck = true;
       else edits.push({ on: "pool", poolId: pool.id, change: "allow", key, value });
@@ -133,12 +154,14 @@ export function typeMisses(pod: Pod, template: Template, space: RequirementSpace
     for (const [key, value] of offering ?? []) blame(key, [value]);
     const { shortage, short } = shortages(requests, table.allocatable(index));
     for (const [resource, from, to] of short) {
-      const [asked, there] = [from, to].map((amount) => formatResource(resource, amount));
-      texts.push(`${resource}: ${asked} asked for, ${there} there`);
-      edits.push({ on: "pod", change: "request", resource, from, to });
+      const [needs, has] = [from, to].map((amount) => formatResource(resource, amount));
+      texts.push(`${resource}: ${needs} asked for, ${has} there`);
+      const lowered = requestEdits(pod, resource, to);
+      if (lowered === undefined) stuck = true;
+      else edits.push(...lowered);
     }
     if (texts.length === 0) return [];
-    const blocked = stuck || offering === undefined || short.some(([, , to]) => to <= 0);
+    const blocked = stuck || offering === undefined;
     const ways = blocked ? [] : [edits];
     const priceMicroUsd = Math.min(...type.offerings.map((one) => one.priceMicroUsd));
     misses.push({ instanceType: type.name, texts, ways, shortage, priceMicroUsd });
@@ -208,6 +231,18 @@ function nearestOffering(
     if (best === undefined || wrong.length < best.length) best = wrong;
   }
   return best;
+}
+
+/** As upstream writes it, but bounds as bounds. */
+function asked(requirement: Requirement): string {
+  return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
+}
+
+/** A pod without any cpu or memory is no pod; one without a device may be. */
+function requestEdits(pod: Pod, resource: string, most: number): Edit[] | undefined {
+  if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;
+  const lowered = lowerRequests(pod, resource, most);
+  return lowered?.map((one) => ({ on: "pod", change: "request", ...one }));
 }
 
 function shortages(requests: Resources, there: Resources) {

@@ -81,7 +81,76 @@ describe("the smallest change that places a pod", () => {
   it("lowers a request to what the largest type has, less daemons", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     expect(fixOf(pod({ cpu: "20" }), { daemonPods: [daemon] })).toBe(
-      "lower the pod's request of cpu from 20 to 15",
+      "lower the cpu request of container main from 20 to 15",
+    );
+  });
+
+  it("takes a request from whoever asks for most: sidecars, init containers, the pod as a whole", () => {
+    const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
+    const spec = (extra: object) => ({ containers: [asks("a", "2"), asks("b", "6")], ...extra });
+    const texts = [
+      { initContainers: [{ ...asks("mesh", "12"), restartPolicy: "Always" as const }] },
+      { initContainers: [asks("load", "20")] },
+      { resources: { requests: { cpu: "30" } } },
+      { overhead: { cpu: "11" } },
+    ].map((extra) => fixOf(pod({ spec: spec(extra) })));
+    expect(texts).toEqual([
+      "lower the cpu request of init container mesh from 12 to 8",
+      "lower the cpu request of init container load from 20 to 16",
+      "lower the cpu request of the pod from 30 to 16",
+      "lower the cpu request of container b from 6 to 3",
+    ]);
+    expect(fixOf(pod({ requests: { "x.com/fpga": "1" } }))).toBe(
+      "let container main do without x.com/fpga",
+    );
+  });
+
+  it("meets the required term that is nearest", () => {
+    const matchExpressions = (...keys: string[]) => ({
+      matchExpressions: keys.map((key) => ({ key, operator: "In" as const, values: ["x"] })),
+    });
+    const nodeSelectorTerms = [matchExpressions("a", "b"), matchExpressions("c")];
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+    expect(fixOf(pod({ spec: { affinity: { nodeAffinity: required } } }))).toBe(
+      "give nodes of NodePool default the label c=x",
+    );
+  });
+
+  it("lets the pool go where the volume is", () => {
+    const claims = [
+      { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+    ];
+    const zonal = {
+      metadata: { name: "zonal" },
+      provisioner: "disk",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-c"] }] }],
+    };
+    const volumes = { claims, volumes: [], csiNodes: [], classes: [zonal] };
+    const one = pod({
+      spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }] },
+    });
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
+    expect(fixOf(one, { pools: [poolInput({ requirements })], volumes })).toBe(
+      `let NodePool default use ${ZONE} zone-c`,
+    );
+  });
+
+  it("counts daemons on types that the pool leaves out so far", () => {
+    const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "In" as const, values: ["m-2x"] },
+    ];
+    const pools = [poolInput({ requirements })];
+    expect(fixOf(pod({ cpu: "3500m" }), { pools, daemonPods: [daemon] })).toBe(
+      "let NodePool default use node.kubernetes.io/instance-type m-8x",
+    );
+  });
+
+  it("raises a limit no higher than it must", () => {
+    const pools = [poolInput({ limits: { cpu: 4_000 } })];
+    expect(fixes({ pods: pods(3, { cpu: "3" }), pools })["pod-1"]).toBe(
+      "raise spec.limits.cpu of NodePool default from 4 to 12",
     );
   });
 
@@ -164,6 +233,28 @@ describe("the nearest miss", () => {
       instanceType: "m-16x",
       missing: ["cpu: 20 asked for, 16 there"],
     });
+  });
+
+  it("is told in words where only planning shows what is missing", () => {
+    const missing = (options: Partial<SchedulingInput>) => {
+      const input = schedulingInput(options);
+      return [...remedies(input, solve(input)).values()][0]?.nearest?.missing;
+    };
+    const apart = {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+        ],
+      },
+    };
+    const web = { labels: { app: "web" }, spec: { affinity: apart } };
+    expect(missing({ pods: pods(4, web) })).toEqual([
+      `its anti-affinity over ${ZONE} keeps it from pods that are everywhere it could go; ` +
+        "pods there: zone-a 1, zone-b 1, zone-c 1",
+    ]);
+    expect(missing({ pods: pods(2), pools: [poolInput({ limits: { cpu: 1_000 } })] })).toEqual([
+      "its limits leave no room for a node: 1 of cpu is left, the smallest type that would do has 2",
+    ]);
   });
 
   it("is the pool with the fewest obstacles", () => {

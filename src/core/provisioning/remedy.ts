@@ -12,7 +12,10 @@ import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
+import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
+import { VolumeIndex } from "../scheduling/volumes.ts";
 import { applyEdits, type Edit, editedPod, editedPool, editText, type PoolEdit } from "./edits.ts";
 import { hasDynamicResources } from "./eligibility.ts";
 import {
@@ -22,6 +25,7 @@ import {
   taintObstacles,
   typeMisses,
   typeObstacle,
+  volumeWays,
 } from "./obstacles.ts";
 import { createTemplate, type Template } from "./pool-template.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "./result.ts";
@@ -58,6 +62,16 @@ const LOOKS_PER_CLASS = 300;
 const PLANNED_PODS = 200_000;
 /** Most edits of a fix; more are a new design, not a fix. */
 const MOST_EDITS = 4;
+/** What costs more is minded no more. */
+const MOST_DISLIKED = 1_000;
+/** Most required terms of a pod that are worth meeting. */
+const TRIED_TERMS = 4;
+/** Limits are raised by whole ones of these: cores, gibibytes. Of other resources, by one. */
+const UNITS: Readonly<Record<string, number>> = {
+  cpu: 1_000,
+  memory: 2 ** 30,
+  "ephemeral-storage": 2 ** 30,
+};
 
 /** By key of the pod. Pods that were refused before planning have none. */
 export function remedies(
@@ -102,12 +116,15 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
 /** Edits under way towards a node of one pool. */
 interface State {
   readonly poolId: string;
+  /** Which of the pod's required terms is to be met. */
+  readonly term: number;
   readonly edits: readonly Edit[];
 }
 
 /** What a new node of each pool would be, with edits made. Many searches ask for the same. */
 class Templates {
   readonly space: RequirementSpace;
+  readonly volumes: VolumeIndex;
   readonly #input: SchedulingInput;
   readonly #daemonPods: readonly Pod[];
   readonly #known = new Map<string, Template>();
@@ -115,6 +132,7 @@ class Templates {
   constructor(input: SchedulingInput) {
     const { wellKnownLabels } = input.options;
     this.space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
+    this.volumes = new VolumeIndex(input.volumes);
     this.#input = input;
     this.#daemonPods = input.daemonPods.filter((one) => !hasDynamicResources(one));
   }
@@ -173,8 +191,11 @@ class Search {
   }
 
   run(): Remedy {
-    const open: State[] = this.#input.pools.map(({ pool }) => ({ poolId: pool.id, edits: [] }));
-    for (const state of open) this.#look(state.poolId, this.#standing(state));
+    const terms = requiredAlternatives(this.#one.pod.spec).slice(0, TRIED_TERMS);
+    const open: State[] = this.#input.pools.flatMap(({ pool }) =>
+      terms.map((_, term) => ({ poolId: pool.id, term, edits: [] })),
+    );
+    for (const state of open) this.#look(state, this.#standing(state));
     const seen = new Set<string>();
     let fix: Fix | undefined;
     for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
@@ -183,14 +204,17 @@ class Search {
       const state = open.shift() as State;
       const obstacles = this.#standing(state);
       const first = obstacles[0] ?? this.#planned(state);
-      if (first === undefined)
-        fix = { edits: state.edits, pods: this.#siblings, text: this.#text(state.edits) };
+      if (first === undefined) {
+        const edits = this.#leastRaised(state);
+        fix = { edits, pods: this.#siblings, text: this.#text(edits) };
+      }
       for (const way of first?.ways ?? []) {
         const edits = [...state.edits, ...way];
-        const id = `${state.poolId} ${edits.map((edit) => JSON.stringify(edit)).sort()}`;
+        const { poolId, term } = state;
+        const id = `${poolId} ${term} ${edits.map((edit) => JSON.stringify(edit)).sort()}`;
         if (edits.length > MOST_EDITS || seen.has(id)) continue;
         seen.add(id);
-        open.push({ poolId: state.poolId, edits });
+        open.push({ poolId, term, edits });
       }
     }
     const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
@@ -201,19 +225,20 @@ class Search {
   }
 
   /** What stands in the way once the edits are made, as far as it shows without planning. */
-  #standing({ poolId, edits }: State): Obstacle[] {
-    const { pod, template, space } = this.#seenFrom(poolId, edits);
+  #standing(state: State): Obstacle[] {
+    const { pod, wanted, template, space } = this.#seenFrom(state);
     const whole = [
       ...taintObstacles(pod, template.taints),
-      ...labelObstacles(pod, template, space),
+      ...labelObstacles(wanted, template, space),
     ];
     if (whole.length > 0) return whole;
-    const typed = typeObstacle(typeMisses(pod, template, space));
+    const typed = typeObstacle(typeMisses(pod, wanted, template, space));
     return typed === undefined ? [] : [typed];
   }
 
   /** Plans with the edits made. What keeps pods of the class out then; undefined = all are placed. */
-  #planned({ poolId, edits }: State): Obstacle | undefined {
+  #planned(state: State): Obstacle | undefined {
+    const { poolId, edits } = state;
     this.plans++;
     const edited = applyEdits(this.#input, this.#siblings, edits);
     const result = this.#plan(edited);
@@ -223,8 +248,12 @@ class Search {
     if (one === undefined) return undefined;
     const rejection = one.pools.find((pool) => pool.poolId === poolId);
     const rejected = rejection?.rejected ?? {};
-    const texts = [rejection?.message ?? one.message];
+    const texts = [rejection?.why ?? rejection?.message ?? one.message];
     const ways: (readonly Edit[])[] = [];
+    if (rejected.volumes !== undefined) {
+      const { pod, template, space } = this.#seenFrom(state);
+      ways.push(...volumeWays(this.#templates.volumes.alternatives(pod), template, space));
+    }
     if (rejected.limits !== undefined) ways.push(...this.#limitWays(edited, poolId));
     if (rejected.topology !== undefined) ways.push(...ruleWays(one.pod));
     if (rejected.hostPorts !== undefined) {
@@ -233,6 +262,25 @@ class Search {
     }
     if (rejected.minValues !== undefined) ways.push(...minValuesWays(edited, poolId));
     return { texts, ways };
+  }
+
+  /** The edits of a fix, with limits no higher than they must be. */
+  #leastRaised(state: State): readonly Edit[] {
+    let { edits } = state;
+    for (const [index, edit] of edits.entries()) {
+      if (edit.change !== "limit") continue;
+      const unit = UNITS[edit.resource] ?? 1;
+      let [low, high] = [Math.floor(edit.from / unit), Math.ceil(edit.to / unit)];
+      while (high - low > 1 && this.plans < this.#most) {
+        const middle = Math.floor((low + high) / 2);
+        const tried = edits.with(index, { ...edit, to: middle * unit });
+        const left = this.#left;
+        if (this.#planned({ ...state, edits: tried }) === undefined) {
+          [edits, high] = [tried, middle];
+        } else [this.#left, low] = [left, middle];
+      }
+    }
+    return edits;
   }
 
   /** Limits as high as the plan without them would need: with its cheapest types, or with any. */
@@ -267,30 +315,33 @@ class Search {
     ].filter((way) => way.length > 0);
   }
 
-  #look(poolId: string, obstacles: readonly Obstacle[]): void {
-    const { pod, template, space } = this.#seenFrom(poolId, []);
-    const [miss] = typeMisses(pod, template, space);
+  #look(state: State, obstacles: readonly Obstacle[]): void {
+    const { poolId } = state;
+    const { pod, wanted, template, space } = this.#seenFrom(state);
+    const [miss] = typeMisses(pod, wanted, template, space);
     const pooled = obstacles.flatMap(({ texts }) => texts);
     const typed = obstacles.length > 0 && miss !== undefined && pooled[0] === miss.texts[0];
-    const rejection =
-      pooled.length > 0
-        ? pooled
-        : [this.#one.pools.find((pool) => pool.poolId === poolId)?.message ?? this.#one.message];
-    const cost = obstacles.length === 0 ? 0 : pooled.length + (typed ? miss.shortage : 0);
+    const own = this.#one.pools.find((pool) => pool.poolId === poolId);
+    const missing = pooled.length > 0 ? pooled : [own?.why ?? own?.message ?? this.#one.message];
+    const cost =
+      obstacles.length === 0 ? 0 : pooled.length + (typed ? miss.shortage : 0) + dislike(obstacles);
     if (this.#nearest !== undefined && this.#nearest.cost <= cost) return;
     this.#nearest = {
       poolId,
       ...(typed ? { instanceType: miss.instanceType } : {}),
-      missing: rejection,
+      missing,
       cost,
     };
   }
 
-  #seenFrom(poolId: string, edits: readonly Edit[]) {
+  #seenFrom({ poolId, term, edits }: State) {
     const written = this.#one.pod;
     const pod = edits.filter((edit) => edit.on === "pod").reduce(editedPod, written);
+    const terms = requiredAlternatives(pod.spec);
+    const wanted = (terms[term] ?? terms[0]) as Requirements;
     const ofPool = edits.filter((edit) => edit.on === "pool");
-    return { pod, template: this.#templates.of(poolId, ofPool), space: this.#templates.space };
+    const template = this.#templates.of(poolId, ofPool);
+    return { pod, wanted, template, space: this.#templates.space };
   }
 
   #text(edits: readonly Edit[]): string {
@@ -304,6 +355,12 @@ class Search {
       })
       .join("; ");
   }
+}
+
+/** Of equally near places the one is nearer whose obstacles are taken away more gladly. */
+function dislike(obstacles: readonly Obstacle[]): number {
+  const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
+  return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
 }
 
 function ownerOf({ metadata }: Pod): string | undefined {
@@ -344,6 +401,8 @@ function minValuesWays({ pools }: SchedulingInput, poolId: string): Edit[][] {
 }
 
 function cheapestFirst(a: State, b: State): number {
-  const [left, right] = [a, b].map((one) => `${one.poolId} ${JSON.stringify(one.edits)}`);
+  const [left, right] = [a, b].map(
+    ({ poolId, term, edits }) => `${poolId} ${term} ${JSON.stringify(edits)}`,
+  );
   return costOf(a.edits) - costOf(b.edits) || ((left as string) < (right as string) ? -1 : 1);
 }

@@ -33,7 +33,9 @@ export interface PlannedClaim {
 export interface PoolRejection {
   readonly poolId: string;
   readonly message: string;
-  /** Reason → number of instance types (or 1 for the pool as a whole) that fell by it. */
+  /** The same in our words, where upstream's say little. */
+  readonly why?: string;
+  /** Reason → number of the pool's instance types that fell by it, each by its first. */
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
 }
 
