@@ -124,7 +124,7 @@ async function answer(
       if (review !== undefined) return review;
       return answerElsewhere(options, target, request);
     }
-    if (definition.warning !== undefined) warnings.push(definition.warning);
+    warnings.push(...warningsOf(definition, target, request.method));
     const call: Call = {
       engine,
       definition,
@@ -155,6 +155,16 @@ async function answer(
     };
     return withWarnings({ status: status.code ?? 500, headers, body: status }, warnings);
   }
+}
+
+/** What the kind does not allow at all is not warned of either. */
+function warningsOf(
+  { warning, verbs }: ResourceDefinition,
+  target: Target,
+  method: string,
+): readonly string[] {
+  if (warning === undefined) return [];
+  return verbs.includes(attributesOf(target, method).verb) ? [warning] : [];
 }
 
 /** Before anything else is looked at: who may not ask does not learn what there is. */

@@ -8,6 +8,7 @@ import { fromStorage, listFromStorage } from "./conversion.ts";
 import type { Call } from "./engine.ts";
 import { jsonProblem } from "./go-json.ts";
 import { type ListMetadata, showList, showObject, type View } from "./representation.ts";
+import type { ResourceDefinition } from "./resource-definition.ts";
 import { forbidden, notSupported } from "./schema/field-error.ts";
 import type { FieldError } from "./schema/schema.ts";
 import { selectionOf, selectsAll } from "./selectors.ts";
@@ -19,8 +20,21 @@ export async function getObject(call: Call): Promise<KubeObject> {
   const { engine, definition, path } = call;
   const name = path.name ?? "";
   const stored = engine.store.get(definition.storageKey, path.namespace, name);
-  if (stored === undefined) throw notFound(definition, name);
-  return fromStorage(engine, definition, stored);
+  const watched = isWatched(definition);
+  if (stored === undefined)
+    throw notFound(watched ? definition : { ...definition, plural: definition.singular }, name);
+  const object = await fromStorage(engine, definition, stored);
+  return watched ? object : unversioned(object);
+}
+
+/** Component statuses are not: a real server asks the components, so they have no version, and another name in errors. */
+function isWatched({ verbs }: ResourceDefinition): boolean {
+  return verbs.includes("watch");
+}
+
+function unversioned(object: KubeObject): KubeObject {
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }
 
 export async function get(call: Call, view: View): Promise<unknown> {
@@ -67,7 +81,8 @@ export async function list(call: Call, view: View): Promise<unknown> {
       : { continue: writeContinuation({ rv: revision, after: next }) }),
     ...(remaining === 0 || !selectsAll(query) ? {} : { remainingItemCount: remaining }),
   };
-  const shown = await listFromStorage(engine, definition, selected);
+  const read = await listFromStorage(engine, definition, selected);
+  const shown = isWatched(definition) ? read : read.map(unversioned);
   return showList(engine, definition, view, shown, metadata);
 }
 

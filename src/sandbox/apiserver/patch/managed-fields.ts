@@ -182,6 +182,8 @@ function takeOver(
   const result: ManagedEntry[] = [];
   let own: FieldSet = EMPTY;
   for (const entry of entries) {
+    // A writer by another group (an Event has two) cannot be compared with: its notes are dropped.
+    if (groupOf(entry.apiVersion) !== groupOf(identity.apiVersion)) continue;
     const fields = fromFieldsV1(entry.fieldsV1);
     if (isEntryOf(entry, identity)) own = difference(fields, removed);
     else result.push(...withFields(entry, difference(fields, lost)));
@@ -189,6 +191,10 @@ function takeOver(
   const mine = union(own, changed);
   if (!isEmpty(mine)) result.push(entryFor(identity, mine, time));
   return sorted(capped(result));
+}
+
+function groupOf(apiVersion: string): string {
+  return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
 export function isEntryOf(entry: ManagedEntry, identity: Identity): boolean {
