@@ -1,7 +1,7 @@
 /**
  * The types a class can launch, with offerings as of now. What changes seldom (labels, capacity) is kept
  * apart from what changes often (prices, availability), and while nothing changed callers get the very
- * same objects: the planner interns them. Lists are made in slices, once for all who ask. upstream: pkg/providers/instancetype
+ * same objects: the planner interns them. Lists are made in turns, once for all who ask. upstream: pkg/providers/instancetype
  */
 import {
   LABEL_CAPACITY_RESERVATION_ID,
@@ -14,6 +14,7 @@ import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpen
 import type { Resources } from "../../../apis/resources.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson, deepEqual } from "../../../base/json.ts";
+import { inTurns, mapInSteps } from "../../../base/steps.ts";
 import type { InstanceType, Offering } from "../../../core/cloudprovider/instance-type.ts";
 import { type Ami, amiFor } from "../ami/choose.ts";
 import { allPages, type Ec2Api, type InstanceTypeInfo, type Subnet } from "../api.ts";
@@ -29,12 +30,14 @@ import { type CapacitySettings, capacityOf, overheadOf, podCount } from "./capac
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { LearnedMemory } from "./learned-memory.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
-import { mapInSlices } from "./slices.ts";
 
 /** upstream: providers.instancetype controller */
 const REFRESH_MS = 12 * 3_600_000;
 /** Classes in use at once with settings that differ; more only cost time. */
 const KEPT_LISTS = 32;
+/** An answer to a health check must not wait for a thousand types. */
+const TURN_MS = 5;
+const TYPES_PER_STEP = 8;
 
 export interface InstanceTypesDeps {
   readonly ec2: Ec2Api;
@@ -160,9 +163,13 @@ export class InstanceTypes {
     amis: readonly Ami[],
   ): Promise<readonly InstanceType[]> {
     const before = new Map((await list).map((type) => [type.name, type]));
-    return mapInSlices(this.#deps.clock, await bare, (one) =>
+    return this.#inTurns(await bare, (one) =>
       this.#withOfferings(one, zones, amis, before.get(one.type.name)),
     );
+  }
+
+  #inTurns<T, R>(items: readonly T[], make: (item: T) => R): Promise<readonly R[]> {
+    return inTurns(this.#deps.clock, mapInSteps(items, TYPES_PER_STEP, make), TURN_MS);
   }
 
   /** The kubelet settings that nodes of this type get. */
@@ -232,7 +239,7 @@ export class InstanceTypes {
 
   #bare(made: MadeWith): Promise<readonly Bare[]> {
     const { region, zones, generation, placementGroup } = made;
-    return mapInSlices(this.#deps.clock, region.infos, (info) => {
+    return this.#inTurns(region.infos, (info) => {
       const settings = this.#resolved(info, made.settings);
       const row = this.#catalogue.types[info.InstanceType];
       const offeredZones = region.zones.get(info.InstanceType) ?? [];

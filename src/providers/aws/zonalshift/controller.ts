@@ -17,13 +17,17 @@ import type { Mirror } from "../../../kube/mirror.ts";
 import { AwsError, type Subnet } from "../api.ts";
 import { zonalShiftActive, zonalShiftCleared } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
+import type { ShiftChange } from "./zonal-shifts.ts";
 
 const POLL_MS = 30_000;
 const NAME = "zonalshift";
+const NOTHING: ShiftChange = { begun: [], ended: [] };
 
 export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller {
   const log = deps.log.with({ controller: NAME });
   const mirrors = POOL_KINDS.map((kind) => deps.mirrors.of(kind));
+  /** Pool id → what it could not be told yet. */
+  const owed = new Map<string, ShiftChange>();
 
   async function ask(): Promise<void> {
     const resourceIdentifier = await parts.facts.arn();
@@ -40,23 +44,37 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     }
   }
 
+  /** Tells every pool that it can; rejects when the subnets of one are not to be had: it is told later. */
   async function tell(): Promise<void> {
-    const { begun, ended } = parts.shifts.changes();
-    for (const zone_id of begun)
+    const change = parts.shifts.changes();
+    for (const zone_id of change.begun)
       log.warn("zonal shift active, launching nothing there", { zone_id });
-    for (const zone_id of ended) log.info("zonal shift cleared", { zone_id });
-    if (begun.length + ended.length === 0) return;
+    for (const zone_id of change.ended) log.info("zonal shift cleared", { zone_id });
+    const failures: unknown[] = [];
+    const before = new Map(owed);
+    owed.clear();
     for (const { native, pool } of pools(mirrors)) {
-      const found = parts.classes.ofPool(pool);
-      if (found === undefined) continue;
-      const subnets = await parts.subnets.list(found.nodeClass);
-      const reaches = (zoneId: string): boolean =>
-        subnets.some((one) => one.AvailabilityZoneId === zoneId && mayUse(pool, one));
-      for (const zoneId of begun.filter(reaches))
-        deps.events.publish(zonalShiftActive(native, zoneId));
-      for (const zoneId of ended.filter(reaches))
-        deps.events.publish(zonalShiftCleared(native, zoneId));
+      const due = joined(before.get(pool.id) ?? NOTHING, change);
+      try {
+        await tellPool(native, pool, due);
+      } catch (error) {
+        owed.set(pool.id, due);
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async function tellPool(native: KubeObject, pool: Pool, due: ShiftChange): Promise<void> {
+    const found = parts.classes.ofPool(pool);
+    if (due.begun.length + due.ended.length === 0 || found === undefined) return;
+    const subnets = await parts.subnets.list(found.nodeClass);
+    const reaches = (zoneId: string): boolean =>
+      subnets.some((one) => one.AvailabilityZoneId === zoneId && mayUse(pool, one));
+    for (const zoneId of due.begun.filter(reaches))
+      deps.events.publish(zonalShiftActive(native, zoneId));
+    for (const zoneId of due.ended.filter(reaches))
+      deps.events.publish(zonalShiftCleared(native, zoneId));
   }
 
   return {
@@ -71,6 +89,16 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
         .finally(tell);
       return requeueAfter(POLL_MS);
     },
+  };
+}
+
+/** Both, of a zone the later word only. */
+function joined(earlier: ShiftChange, later: ShiftChange): ShiftChange {
+  const isOld = (zoneId: string): boolean =>
+    !later.begun.includes(zoneId) && !later.ended.includes(zoneId);
+  return {
+    begun: [...earlier.begun.filter(isOld), ...later.begun].sort(),
+    ended: [...earlier.ended.filter(isOld), ...later.ended].sort(),
   };
 }
 

@@ -96,6 +96,23 @@ describe("a zonal shift", () => {
     ]);
   });
 
+  it("is told of a pool once its subnets are to be had, though they were not when it began", async () => {
+    await begin({ zonalShift: true, subnetRefreshMs: 1_000 });
+    await world.kube.create(
+      NODE_POOL,
+      nodePool({ name: "late", template: { nodeClassRef: CLASS_REF } }),
+    );
+    const undo = world.aws.faults.deny("DescribeSubnets");
+    await shift();
+    expect(eventsOf("ZonalShiftActive")).toEqual([]);
+    expect(world.said.join("\n")).toContain("DescribeSubnets");
+    undo();
+    await world.clock.advance(60_000);
+    expect(eventsOf("ZonalShiftActive").map((one) => one.split(":")[0])).toEqual(["late"]);
+    await world.clock.advance(120_000);
+    expect(eventsOf("ZonalShiftActive")).toHaveLength(1);
+  });
+
   it("keeps instances of its zone from being ended, tagged, or taken for gone", async () => {
     await begin();
     const claim = awsClaim([{ key: ZONE, operator: "In", values: ["us-east-1a"] }]);
