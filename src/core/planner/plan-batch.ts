@@ -4,16 +4,16 @@
  * and every plan is one that the engine itself allows.
  */
 
-import { keyOf } from "../../apis/meta.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { OpenClaims } from "../provisioning/open-claims.ts";
 import type { PodClass } from "../provisioning/pod-class.ts";
 import { PriceFloor } from "../provisioning/price-floor.ts";
-import { inOrderInSteps, type QueuedPod } from "../provisioning/queue.ts";
+import type { QueuedPod } from "../provisioning/queue.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import {
   type Batch,
+  leftByName,
   onExistingNode,
   type Pass,
   planOf,
@@ -37,7 +37,10 @@ export function* planBatchInSteps(
   input: SchedulingInput,
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
-  const batch = yield* prepare(input);
+  return yield* leftByName(yield* bestPlan(yield* prepare(input), options));
+}
+
+function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResult> {
   if (!mayBePacked(batch, options)) return yield* planOf(batch);
   const race = raceOf(batch, options);
   const byRules = yield* race === undefined ? planOf(batch) : planUntil(batch, race.isLost);
@@ -154,7 +157,7 @@ export function* packFirst(
   mostMicroUsd = Number.POSITIVE_INFINITY,
   ofAll?: Demand,
 ): Steps<readonly QueuedPod[] | undefined> {
-  const budget = { units: options.baseWork + options.workPerPod * queued.length };
+  const budget = { units: options.baseWork };
   let rest = queued;
   if (pass.nodes.length > 0) {
     const left: QueuedPod[] = [];
@@ -167,13 +170,16 @@ export function* packFirst(
     budget.units = Math.max(budget.units, options.baseWork / ROUNDS);
     const isKnown = rest === queued && ofAll !== undefined;
     const demand = isKnown ? ofAll : demandOf(pass, rest, options);
+    if (round === 0) budget.units += options.workPerPod * (rest.length - demand.others.length);
     const isCapped = round === 0 && mostMicroUsd < Number.POSITIVE_INFINITY;
     if (isCapped && leastCostOf(demand) > mostMicroUsd) return undefined;
     const uses = demand.rows.length === 0 ? undefined : yield* pack(demand, budget, options);
     if (uses === undefined) break;
-    const left = [...demand.others, ...(yield* carryOut(pass, demand, uses))];
-    const stuck = left.length === rest.length || left.length <= queued.length * TAIL_SHARE;
-    rest = yield* inOrderInSteps(left);
+    const left = new Set(demand.others);
+    for (const item of yield* carryOut(pass, demand, uses)) left.add(item);
+    const stuck = left.size === rest.length || left.size <= queued.length * TAIL_SHARE;
+    // In the order in which they came.
+    rest = rest.filter((item) => left.has(item));
     if (stuck) break;
   }
   return rest;
@@ -203,8 +209,9 @@ function isBetter(
   if (price >= knownPrice || price + nodeCost > knownPrice * (1 - minSaving)) return false;
   if (found.newClaims.filter(isRelaxed).length > known.newClaims.filter(isRelaxed).length)
     return false;
-  const leftBefore = new Set(known.unschedulable.map(({ pod }) => keyOf(pod)));
-  return found.unschedulable.every(({ pod }) => leftBefore.has(keyOf(pod)));
+  if (found.unschedulable.length > known.unschedulable.length) return false;
+  const leftBefore = new Set(known.unschedulable.map(({ pod }) => pod));
+  return found.unschedulable.every(({ pod }) => leftBefore.has(pod));
 }
 
 function isRelaxed(claim: SchedulingResult["newClaims"][number]): boolean {
