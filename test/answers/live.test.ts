@@ -107,6 +107,7 @@ async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise
   const queue: CommandQueue = {
     controller: disruption(world, undefined as never),
     nodeNames,
+    isRunning: () => false,
     backingOff: () => new Set(),
     start: async (command) => {
       started.push({ atMs: world.clock.now(), text: inWords(commandAnswer(command, "")) });
