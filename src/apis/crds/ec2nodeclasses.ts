@@ -85,7 +85,7 @@ function v1Spec(): JsonSchema {
       }),
       amiSelectorTerms: v1AmiTerms(),
       ...newFields(),
-      kubelet: kubeletSchema("cel", { expressions: true }),
+      kubelet: kubeletSchema("cel", { open: true }),
     },
     {
       required: ["amiSelectorTerms", "securityGroupSelectorTerms", "subnetSelectorTerms"],

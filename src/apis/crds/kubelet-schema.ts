@@ -22,12 +22,13 @@ const SIGNALS = [
 const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
 
 /**
- * `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. `expressions`: maxPods may be one,
- * as reserved amounts always can by their type.
+ * `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. `open`: any other setting of the
+ * kubelet may stand there too, for images that read it, and maxPods may be an expression, as reserved amounts always
+ * can by their type.
  */
 export function kubeletSchema(
   checks: "cel" | "webhook",
-  { expressions = false }: { readonly expressions?: boolean } = {},
+  { open = false }: { readonly open?: boolean } = {},
 ): JsonSchema {
   const cel = checks === "cel";
   const signals = (name: string) => (cel ? rules(keysRule(name, SIGNALS)) : {});
@@ -57,7 +58,7 @@ export function kubeletSchema(
     imageGCHighThresholdPercent: integer("Disk use that starts image collection.", percent),
     imageGCLowThresholdPercent: integer("Disk use that ends image collection.", percent),
     kubeReserved: reserved("kubeReserved"),
-    maxPods: expressions ? podsOrExpression() : integer("Most pods of a node.", count),
+    maxPods: open ? podsOrExpression() : integer("Most pods of a node.", count),
     podsPerCore: integer("Most pods of a node per core.", count),
     systemReserved: reserved("systemReserved"),
   };
@@ -65,7 +66,10 @@ export function kubeletSchema(
     properties["containerRuntime"] = text("dockerd or containerd.");
     return object("Kubelet settings of the nodes.", properties);
   }
-  return object("Kubelet settings of the nodes.", properties, rules(...PAIRS));
+  return object("Kubelet settings of the nodes.", properties, {
+    ...(open ? { "x-kubernetes-preserve-unknown-fields": true } : {}),
+    ...rules(...PAIRS),
+  });
 }
 
 function podsOrExpression(): JsonSchema {

@@ -47,6 +47,26 @@ describe("a class that is wrong by its own words", () => {
       "KubeletExpressionEvaluationFailed: spec.kubelet.maxPods: division by zero (c5.large)",
     ],
     [
+      "kubelet settings that no kubelet knows or would read, each told",
+      {
+        kubelet: { maxPod: 10, seccompDefault: "yes", shutdownGracePeriod: "-5s" },
+      },
+      {},
+      'InvalidKubeletConfiguration: spec.kubelet.maxPod: KubeletConfiguration v1beta1 has no such field; mind its spelling; spec.kubelet.seccompDefault: "yes" is not true or false; spec.kubelet.shutdownGracePeriod: "-5s" is not a duration such as 1m30s',
+    ],
+    [
+      "taints that only the pool may give",
+      { kubelet: { registerWithTaints: [{ key: "a", effect: "NoSchedule" }] } },
+      {},
+      "InvalidKubeletConfiguration: spec.kubelet.registerWithTaints: taints come from the NodePool",
+    ],
+    [
+      "kubelet settings that its images do not read",
+      { ...BOTTLEROCKET, kubelet: { seccompDefault: true } },
+      {},
+      "UnsupportedKubeletConfiguration: spec.kubelet.seccompDefault: Bottlerocket does not read it",
+    ],
+    [
       "a threshold and a grace that cannot be read",
       {
         kubelet: {
@@ -106,6 +126,18 @@ describe("a class that is wrong by its own words", () => {
     expect(conditionOf("ValidationSucceeded")).toMatch(
       /False ClusterCIDRResolutionFailed: .*No cl/,
     );
+  });
+});
+
+describe("settings of the kubelet beyond the typed ones", () => {
+  it("reach the nodes of an image that reads them, as written", async () => {
+    const memorySwap = { swapBehavior: "LimitedSwap" };
+    await begin({ kubelet: { seccompDefault: true, shutdownGracePeriod: "30s", memorySwap } });
+    await world.settle(world.cloud.create(awsClaim([])));
+    const text = Buffer.from(world.templates().at(-1)?.UserData ?? "", "base64").toString();
+    expect(text).toContain("      seccompDefault: true\n");
+    expect(text).toContain("      shutdownGracePeriod: 30s\n");
+    expect(text).toContain("      memorySwap:\n        swapBehavior: LimitedSwap\n");
   });
 });
 

@@ -1,0 +1,143 @@
+/**
+ * What is wrong with a class' kubelet settings beyond what the schema can see: settings that no kubelet knows or
+ * reads otherwise, thresholds and graces that are none, expressions, and settings that the images would drop.
+ * upstream: pkg/apis/v1/kubeletconfiguration_validation.go (spec: upstream-aws 2.6)
+ */
+import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
+import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
+import { parseDuration } from "../../../base/duration.ts";
+import { isObject } from "../../../base/json.ts";
+import { parseUnits } from "../../../base/quantity.ts";
+import { compileProblems, expressionsOf } from "./expressions.ts";
+import { EVERYWHERE, SETTINGS, type SettingKind } from "./settings.ts";
+
+/** Families whose nodes read all that the class says. */
+const READ_ALL: readonly AmiFamily[] = ["AL2023", "Custom"];
+
+export interface KubeletProblem {
+  /** Of the condition ValidationSucceeded. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The first kind of problem, with all its fields; undefined when there is none. */
+export function kubeletProblem(
+  kubelet: KubeletConfiguration | undefined,
+  family: AmiFamily,
+  { expressionsAllowed }: { readonly expressionsAllowed: boolean },
+): KubeletProblem | undefined {
+  const wrong = [...settingProblems(kubelet), ...thresholdProblems(kubelet)];
+  if (wrong.length > 0) return problem("InvalidKubeletConfiguration", wrong);
+  const expressions = expressionsOf(kubelet);
+  if (expressions.length > 0 && !expressionsAllowed) {
+    const fields = expressions.map((one) => `spec.kubelet.${one.field}`).join(", ");
+    const message = `${fields}: expressions need the gate NodeClassCEL (settings.awsFeatureGates.nodeClassCEL); open it, or give a number`;
+    return { reason: "KubeletExpressionsDisabled", message };
+  }
+  const broken = compileProblems(kubelet).map((one) => `spec.kubelet.${one}`);
+  if (broken.length > 0) return problem("KubeletExpressionInvalid", broken);
+  const unread = unreadProblems(kubelet ?? {}, family);
+  return unread.length > 0 ? problem("UnsupportedKubeletConfiguration", unread) : undefined;
+}
+
+function problem(reason: string, messages: readonly string[]): KubeletProblem {
+  return { reason, message: messages.join("; ") };
+}
+
+/** What the kubelet would refuse to start with. */
+function settingProblems(kubelet: KubeletConfiguration | undefined): readonly string[] {
+  return Object.entries(kubelet ?? {})
+    .sort()
+    .flatMap(([name, value]) => {
+      const field = `spec.kubelet.${name}`;
+      if (name === "registerWithTaints")
+        return [`${field}: taints come from the NodePool; set spec.template.spec.taints there`];
+      const kind = SETTINGS.get(name);
+      if (kind === undefined)
+        return [`${field}: KubeletConfiguration v1beta1 has no such field; mind its spelling`];
+      // Or an expression, which is looked at by itself.
+      if (name === "maxPods" && typeof value === "string") return [];
+      return LOOKS[kind].holds(value)
+        ? []
+        : [`${field}: ${JSON.stringify(value)} is not ${LOOKS[kind].name}`];
+    });
+}
+
+interface Look {
+  readonly name: string;
+  holds(value: unknown): boolean;
+}
+
+const LOOKS: Readonly<Record<SettingKind, Look>> = {
+  boolean: { name: "true or false", holds: (value) => typeof value === "boolean" },
+  duration: { name: "a duration such as 1m30s", holds: isDuration },
+  integer: { name: "a whole number", holds: Number.isInteger },
+  list: { name: "a list of objects", holds: (value) => isListOf(value, isObject) },
+  map: {
+    name: "a map of names to texts",
+    holds: (value) => isObject(value) && Object.values(value).every(isText),
+  },
+  number: { name: "a number", holds: (value) => typeof value === "number" },
+  object: { name: "an object", holds: isObject },
+  text: { name: "a text", holds: isText },
+  texts: { name: "a list of texts", holds: (value) => isListOf(value, isText) },
+};
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isListOf(value: unknown, holds: (item: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.every(holds);
+}
+
+function isDuration(value: unknown): boolean {
+  return isText(value) && !value.startsWith("-") && parseDuration(value) !== undefined;
+}
+
+function thresholdProblems(kubelet: KubeletConfiguration | undefined): readonly string[] {
+  const wrong: string[] = [];
+  for (const field of ["evictionHard", "evictionSoft", "evictionMinimumReclaim"]) {
+    for (const [signal, text] of entriesOf(kubelet?.[field]))
+      if (!isThreshold(text))
+        wrong.push(
+          `spec.kubelet.${field}[${signal}]: ${JSON.stringify(text)} is neither a share from 0% to 100% nor an amount such as 500Mi`,
+        );
+  }
+  for (const [signal, text] of entriesOf(kubelet?.evictionSoftGracePeriod))
+    if (!isDuration(text))
+      wrong.push(
+        `spec.kubelet.evictionSoftGracePeriod[${signal}]: ${JSON.stringify(text)} is no duration such as 1m30s`,
+      );
+  return wrong;
+}
+
+function entriesOf(map: unknown): readonly (readonly [string, unknown])[] {
+  return isObject(map) ? Object.entries(map).sort() : [];
+}
+
+function isThreshold(text: unknown): boolean {
+  // What is no text at all was told of as that.
+  if (!isText(text)) return true;
+  if (!text.endsWith("%")) return (parseUnits(text) ?? -1) >= 0;
+  const share = text.slice(0, -1);
+  return /^[0-9.]+$/.test(share) && Number(share) <= 100;
+}
+
+/** What nodes of this family would never hear of. */
+function unreadProblems(kubelet: KubeletConfiguration, family: AmiFamily): readonly string[] {
+  if (READ_ALL.includes(family)) return [];
+  const unread = Object.keys(kubelet)
+    .filter((name) => !EVERYWHERE.has(name))
+    .sort()
+    .map((name) => `spec.kubelet.${name}: ${family} does not read it; leave it out, or use AL2023`);
+  if (family === "Bottlerocket" && kubelet.podsPerCore !== undefined)
+    unread.push(
+      "spec.kubelet.podsPerCore: Bottlerocket does not read it; leave it out, or use spec.kubelet.maxPods",
+    );
+  if ((kubelet.clusterDNS?.length ?? 0) > 1)
+    unread.push(
+      `spec.kubelet.clusterDNS: ${family} reads one address only; name one, or use AL2023`,
+    );
+  return unread;
+}
