@@ -26,9 +26,12 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
   const objects: KubeObject[] = [];
   const pools = Array.from({ length: 1 + (random.uint32() % 3) }, (_, index) => `pool-${index}`);
   const beta = new Set(pools.filter(() => oneIn(4)));
+  const waits = new Map<string, string>();
   for (const name of pools) {
     const hour = random.uint32() % 24;
     const nodes = pick(["0", "1", "50%"]);
+    const consolidateAfter = pick(["0s", "0s", "10m", "Never"]);
+    waits.set(name, consolidateAfter);
     objects.push(
       snapshotPool({
         name,
@@ -45,7 +48,7 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
             "WhenEmpty",
             "Balanced",
           ]),
-          consolidateAfter: pick(["0s", "0s", "10m", "Never"]),
+          consolidateAfter,
           budgets: [
             { nodes: pick(["100%", "2", "10%"]) },
             ...(oneIn(3) ? [{ nodes, schedule: `0 ${hour} * * *`, duration: "9h" }] : []),
@@ -82,11 +85,12 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
     const name = `node-${index}`;
     const since = ago(60 + (random.uint32() % 3_000));
     const conditions: Record<string, string> = {};
-    if (!oneIn(5)) conditions["Consolidatable"] = since;
-    if (oneIn(6)) conditions["Drifted"] = ago(random.uint32() % 60);
     const pool = pick(pools);
+    // As the controller of claims marks them: nothing waits that has waited long enough.
+    const isRestless = waits.get(pool) === "10m" && oneIn(3);
+    if (!isRestless && waits.get(pool) !== "Never") conditions["Consolidatable"] = since;
+    if (oneIn(6)) conditions["Drifted"] = ago(random.uint32() % 60);
     const podsHere = oneIn(4) ? 0 : random.uint32() % 4;
-    // The controller of claims has marked it long since.
     if (beta.has(pool) && podsHere === 0) conditions["Empty"] = since;
     if (beta.has(pool) && oneIn(6)) conditions["Expired"] = ago(random.uint32() % 60);
     objects.push(
@@ -97,6 +101,7 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
         capacityType: pick(["on-demand", "spot"]),
         createdAt: since,
         conditions,
+        ...(isRestless ? { lastPodEventAt: ago(random.uint32() % 9) } : {}),
         ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
         claimAnnotations: {
           ...(oneIn(8) ? { "karpenter.sh/replacement-for-command": "old" } : {}),
