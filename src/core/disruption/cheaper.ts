@@ -31,6 +31,38 @@ export function cheaperPlan(
 ): Cheaper {
   // Nor is any type that it names: the cheapest stands first.
   if (plan.cheapest.priceMicroUsd >= priceMicroUsd) return { message: NOT_CHEAPER };
+  const [one] = candidates;
+  if (candidates.length > 1 || one === undefined)
+    return cheaperThan(plan, candidates, priceMicroUsd, spotToSpot);
+  // A sweep asks of thousands of nodes of the same price, and the answers are lists of types.
+  const { answers } = termsOf(plan);
+  const ofTypes = answers.get(plan.instanceTypes) ?? new Map<string, Answer>();
+  answers.set(plan.instanceTypes, ofTypes);
+  const key = `${priceMicroUsd} ${one.capacityType === "spot"} ${spotToSpot} ${plan.minValuesRelaxed}`;
+  let answer = ofTypes.get(key);
+  if (answer === undefined) {
+    const found = cheaperThan(plan, candidates, priceMicroUsd, spotToSpot);
+    answer = "message" in found ? found : { choice: choiceOf(found.plan) };
+    ofTypes.set(key, answer);
+  }
+  return "message" in answer ? answer : { plan: { ...plan, ...answer.choice } };
+}
+
+/** What a launch is cut down to. */
+type LaunchChoice = Pick<PlannedClaim, "requirements" | "instanceTypes" | "cheapest">;
+
+type Answer = { readonly choice: LaunchChoice } | { readonly message: string };
+
+function choiceOf({ requirements, instanceTypes, cheapest }: PlannedClaim): LaunchChoice {
+  return { requirements, instanceTypes, cheapest };
+}
+
+function cheaperThan(
+  plan: PlannedClaim,
+  candidates: readonly Candidate[],
+  priceMicroUsd: number,
+  spotToSpot: boolean,
+): Cheaper {
   const terms = termsOf(plan);
   const capacityType = terms.requirements.get(CAPACITY_TYPE_LABEL_KEY);
   const mayBeSpot = allows(capacityType, "spot") && isOffered(plan, terms.spot);
@@ -133,6 +165,8 @@ interface PricedTerms {
 interface LaunchTerms extends PricedTerms {
   readonly spot: PricedTerms;
   readonly onDemand: PricedTerms;
+  /** For one node: of plans with these types, by its price and what else counts. */
+  readonly answers: WeakMap<readonly InstanceType[], Map<string, Answer>>;
 }
 
 /** Plans of one kind have the very same list of requirements: a sweep makes thousands of them. */
@@ -144,7 +178,7 @@ function termsOf({ requirements: specs }: PlannedClaim): LaunchTerms {
     const requirements = Requirements.fromSpecs(specs);
     const spot = pricedTerms(requirements.and(SPOT_ONLY));
     const onDemand = pricedTerms(requirements.and(ON_DEMAND_ONLY));
-    terms = { ...pricedTerms(requirements), spot, onDemand };
+    terms = { ...pricedTerms(requirements), spot, onDemand, answers: new WeakMap() };
     termsBySpecs.set(specs, terms);
   }
   return terms;

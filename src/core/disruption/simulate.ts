@@ -14,7 +14,7 @@ import { packFirst } from "../planner/plan-batch.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { type Terms, WhatIf, type WorthTrying } from "../provisioning/what-if.ts";
+import { type Terms, WhatIf, type Without, type WorthTrying } from "../provisioning/what-if.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
@@ -86,7 +86,6 @@ const prepared = new WeakMap<Simulator, Prepared>();
  * the cluster as it was a while ago; what it made ready is taken over where it still holds.
  */
 export function createSimulator(input: SchedulingInput, last?: Simulator): Simulator {
-  const views = new Map(input.nodes.map((node) => [node.name, node]));
   function* makeReady(): Steps<WhatIf> {
     const known = prepared.get(simulator);
     if (known?.input === input) return known.whatIf;
@@ -110,12 +109,20 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     *ready() {
       yield* makeReady();
     },
-    without: (candidates, supposing = {}) =>
-      atOnce(simulator.withoutInSteps(candidates, supposing)),
-    *withoutInSteps(candidates, supposing) {
-      const simulation = yield* simulate(whatIf(), views, candidates, supposing);
-      const unsettled = simulation.targets.filter((name) => isUnsettled(views.get(name), waits));
-      return { ...simulation, unsettled };
+    without: (candidates, supposing = {}) => {
+      if (supposing.packed !== undefined)
+        return atOnce(simulator.withoutInSteps(candidates, supposing));
+      const { names, moving } = leavingOf(candidates);
+      return simulationOf(whatIf().without(names, moving, supposing), waits);
+    },
+    *withoutInSteps(candidates, { packed, ...terms }) {
+      const { names, moving } = leavingOf(candidates);
+      const opening: WorthTrying | undefined =
+        packed === undefined
+          ? undefined
+          : (pass, queued) => packFirst(pass, queued, packed.planner, packed.mostMicroUsd);
+      const steps = whatIf().withoutInSteps(names, moving, { ...terms, opening });
+      return simulationOf(yield* steps, waits);
     },
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
@@ -143,36 +150,35 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
   return simulator;
 }
 
-function* simulate(
-  whatIf: WhatIf,
-  views: ReadonlyMap<string, NodeView>,
-  candidates: readonly Candidate[],
-  { packed, ...terms }: Supposing,
-): Steps<Omit<Simulation, "unsettled">> {
-  const names = candidates.map(({ node }) => node.name);
+function leavingOf(candidates: readonly Candidate[]) {
   const [first, ...others] = candidates;
   // Of one node the very list that it is known by.
-  const moving =
-    first !== undefined && others.length === 0
-      ? first.reschedulablePods
-      : candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
-  const opening: WorthTrying | undefined =
-    packed === undefined
-      ? undefined
-      : (pass, queued) => packFirst(pass, queued, packed.planner, packed.mostMicroUsd);
-  const result = yield* whatIf.withoutInSteps(names, moving, { ...terms, opening });
-  const homeless = result.unschedulable.map(({ pod, message }) => `${keyOf(pod)} => ${message}`);
-  for (const { nodeName, pods } of result.existing) {
-    const view = views.get(nodeName);
-    if (view === undefined || isThere(view)) continue;
-    homeless.push(...pods.map((pod) => `${keyOf(pod)} => ${notThereYet(view)}`));
+  if (first !== undefined && others.length === 0)
+    return { names: [first.node.name], moving: first.reschedulablePods };
+  return {
+    names: candidates.map(({ node }) => node.name),
+    moving: candidates.flatMap(({ reschedulablePods }) => reschedulablePods),
+  };
+}
+
+/** `waits`: as {@link isUnsettled}. */
+function simulationOf(result: Without, waits: ReadonlySet<string>): Simulation {
+  const { newClaims, existing, unschedulable, gaveUp } = result;
+  const homeless: string[] = [];
+  for (const { pod, message } of unschedulable) homeless.push(`${keyOf(pod)} => ${message}`);
+  const unsettled: string[] = [];
+  for (const { nodeName, view, pods } of existing) {
+    if (isUnsettled(view, waits)) unsettled.push(nodeName);
+    if (!isThere(view))
+      for (const pod of pods) homeless.push(`${keyOf(pod)} => ${notThereYet(view)}`);
   }
   return {
-    replacements: result.newClaims,
-    targets: result.existing.map(({ nodeName }) => nodeName),
-    placements: result.existing,
+    replacements: newClaims,
+    targets: existing.map(({ nodeName }) => nodeName),
+    placements: existing,
+    unsettled,
     homeless: homeless.sort().slice(0, MAX_SHOWN),
-    gaveUp: result.gaveUp,
+    gaveUp,
   };
 }
 
@@ -181,9 +187,8 @@ function isThere({ managed, initialized }: NodeView): boolean {
 }
 
 /** `waits`: ids of pools whose nodes are not consolidated before some time without a change. */
-function isUnsettled(view: NodeView | undefined, waits: ReadonlySet<string>): boolean {
-  if (view?.claim === undefined || !waits.has(view.poolId ?? "")) return false;
-  return !isTrue(view.claim, "Consolidatable");
+function isUnsettled({ claim, poolId = "" }: NodeView, waits: ReadonlySet<string>): boolean {
+  return claim !== undefined && waits.has(poolId) && !isTrue(claim, "Consolidatable");
 }
 
 /** A node that is not ready may never be: nothing is taken down on its account. */

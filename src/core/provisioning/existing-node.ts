@@ -10,19 +10,19 @@ import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import {
   addResources,
-  fits,
   NO_RESOURCES,
   type Resources,
   subtractResources,
 } from "../../apis/resources.ts";
 import { type Steps, sortInSteps } from "../../base/steps.ts";
+import { type Amounts, amountOf, amountsOf, isWithin, without } from "../scheduling/amounts.ts";
 import { NodeLabels } from "../scheduling/node-labels.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
-import type { VolumeIndex } from "../scheduling/volumes.ts";
+import { claimName, type VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import type { Topology } from "./topology.ts";
@@ -87,15 +87,12 @@ export interface Saved {
   readonly node: ExistingNode;
   /** How many pods it had been given. */
   readonly pods: number;
-  readonly remaining: Resources;
+  readonly remaining: Amounts;
   readonly ports: number;
-  readonly attached: Attached | undefined;
+  readonly mounts: number;
   /** See {@link ExistingNode.trial}. */
   readonly trial: number;
 }
-
-/** Claims by driver. */
-type Attached = ReadonlyMap<string, ReadonlySet<string>>;
 
 export class ExistingNode implements Place {
   /** Position among the targets. */
@@ -110,10 +107,11 @@ export class ExistingNode implements Place {
   /** Number of the trial that last gave it a pod; 0: none has, or that was taken back. */
   trial = 0;
   /** What is left of it between questions. */
-  settled: Resources;
-  #remaining: Resources;
+  #settled: Amounts;
+  #remaining: Amounts;
   readonly #ports: HostPort[];
-  #attached: Attached | undefined;
+  /** Volumes that its pods have claimed, once somebody has asked: no more than these are attached. */
+  #mounts = UNCOUNTED;
 
   constructor(view: NodeView, daemons: readonly Daemon[], index = 0) {
     this.index = index;
@@ -122,8 +120,8 @@ export class ExistingNode implements Place {
     this.taints = view.taints;
     this.#labels = new NodeLabels(view.labels, this.hostname);
     const own = daemons.filter((daemon) => this.#runs(daemon));
-    this.settled = subtractResources(view.available, this.#daemonsToCome(own));
-    this.#remaining = this.settled;
+    this.#settled = amountsOf(subtractResources(view.available, this.#daemonsToCome(own)));
+    this.#remaining = this.#settled;
     this.#ports = own.flatMap(({ ports }) => ports);
     for (const pod of view.pods) for (const port of hostPorts(pod)) this.#ports.push(port);
   }
@@ -161,7 +159,7 @@ export class ExistingNode implements Place {
 
   /** Room, taints and labels: what stays as it is until something is placed. */
   hasWhatItTakes(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
-    if (!fits(podClass.requests, this.#remaining)) return false;
+    if (!isWithin(podClass.demand, this.#remaining)) return false;
     if (variant.metNodes.has(this.index)) return true;
     if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return false;
     if (!this.canMeet(variant.requirements)) return false;
@@ -182,34 +180,35 @@ export class ExistingNode implements Place {
       pods: this.pods.length,
       remaining: this.#remaining,
       ports: this.#ports.length,
-      attached: this.#attached,
+      mounts: this.#mounts,
       trial: this.trial,
     };
   }
 
   /** Takes everything back that came since. */
-  restore({ pods, remaining, ports, attached, trial }: Saved): void {
+  restore({ pods, remaining, ports, mounts, trial }: Saved): void {
     this.trial = trial;
     this.pods.length = pods;
     this.#remaining = remaining;
     this.#ports.length = ports;
-    this.#attached = attached;
+    this.#mounts = mounts;
   }
 
   /** What was done to it is there to stay, until further notice. */
   settle(): void {
-    this.settled = this.#remaining;
+    this.#settled = this.#remaining;
   }
 
-  add(pod: Pod, podClass: PodClass, volumes: VolumeIndex): void {
+  /** What is left of a resource between questions. */
+  left(name: string): number {
+    return amountOf(this.#settled, name);
+  }
+
+  add(pod: Pod, podClass: PodClass): void {
     this.pods.push(pod);
-    this.#remaining = subtractResources(this.#remaining, podClass.requests);
+    this.#remaining = without(this.#remaining, podClass.demand);
     for (const port of podClass.ports) this.#ports.push(port);
-    if (!podClass.hasVolumes) return;
-    const attached = new Map(this.#attachments(volumes));
-    for (const [driver, claims] of volumes.usage(pod))
-      attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
-    this.#attached = attached;
+    if (podClass.hasVolumes && this.#mounts !== UNCOUNTED) this.#mounts += mountsOf(pod);
   }
 
   /** Daemons that belong here and do not run yet keep their place. */
@@ -230,28 +229,39 @@ export class ExistingNode implements Place {
 
   #canAttach(pod: Pod, volumes: VolumeIndex): boolean {
     const limits = volumes.limits(this.view.name);
-    for (const [driver, claims] of volumes.usage(pod)) {
-      const limit = limits.get(driver);
-      if (limit === undefined) continue;
-      const attached = this.#attachments(volumes).get(driver);
-      let count = attached?.size ?? 0;
-      for (const claim of claims) if (attached?.has(claim) !== true) count++;
-      if (count > limit) return false;
+    if (limits.size === 0) return true;
+    if (this.#mounts === UNCOUNTED) {
+      this.#mounts = 0;
+      for (const own of this.view.pods) this.#mounts += mountsOf(own);
+      for (const own of this.pods) this.#mounts += mountsOf(own);
     }
+    const most = this.#mounts + mountsOf(pod);
+    for (const limit of limits.values())
+      if (most > limit) return this.#attachesAll(pod, limits, volumes);
     return true;
   }
 
-  #attachments(volumes: VolumeIndex): Attached {
-    if (this.#attached !== undefined) return this.#attached;
+  /** Which of them are of one driver, or the very same. */
+  #attachesAll(pod: Pod, limits: ReadonlyMap<string, number>, volumes: VolumeIndex): boolean {
+    const wanted = volumes.usage(pod);
     const attached = new Map<string, Set<string>>();
-    for (const pod of this.view.pods) {
-      for (const [driver, claims] of volumes.usage(pod)) {
+    for (const own of [...this.view.pods, ...this.pods, pod]) {
+      for (const [driver, claims] of volumes.usage(own)) {
+        if (!wanted.has(driver)) continue;
         attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
       }
     }
-    this.#attached = attached;
-    return attached;
+    return [...attached].every(([driver, { size }]) => size <= (limits.get(driver) ?? size));
   }
+}
+
+const UNCOUNTED = -1;
+
+/** Volumes that the pod claims. */
+function mountsOf(pod: Pod): number {
+  let count = 0;
+  for (const volume of pod.spec.volumes ?? []) if (claimName(pod, volume) !== undefined) count++;
+  return count;
 }
 
 /** Nodes that may take pods: initialized ones first, then by name. */

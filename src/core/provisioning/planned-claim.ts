@@ -7,7 +7,7 @@ import { addResources, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
-import { hasBit } from "../scheduling/bits.ts";
+import { type Bits, equalBits, hasBit, hashOfBits } from "../scheduling/bits.ts";
 import { allows, oneOf } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
@@ -35,11 +35,13 @@ export interface Kind {
   readonly specs: PlannedClaim["requirements"];
   /** By price. */
   readonly priced: readonly Candidate[];
-  /** Types still possible, as text → what such a node may be. */
-  readonly choices: Map<string, Choice>;
+  /** By hash of the types still possible. */
+  readonly choices: Map<number, Choice[]>;
 }
 
+/** What a node of the kind may be of which these types are still possible. */
 interface Choice {
+  readonly types: Bits;
   readonly chosen: Pick<PlannedClaim, "instanceTypes" | "cheapest">;
   readonly daemonRequests: Resources;
 }
@@ -74,12 +76,7 @@ export function* planClaimsInSteps(
       kind = kindOf(template, requirementsOf(claim, space.get(claim.set)));
       kinds.set(key, kind);
     }
-    const text = claim.types.join();
-    let choice = kind.choices.get(text);
-    if (choice === undefined) {
-      choice = choiceOf(claim, kind, options.maxInstanceTypes);
-      kind.choices.set(text, choice);
-    }
+    const choice = choiceFor(claim, kind, options.maxInstanceTypes);
     return {
       pool: template.pool,
       requirements: kind.specs,
@@ -115,12 +112,25 @@ function kindOf(template: Template, requirements: Requirements): Kind {
   return { requirements, specs, priced: priced.sort(cheapestFirst), choices: new Map() };
 }
 
+function choiceFor(claim: NewNodeClaim, kind: Kind, most: number): Choice {
+  const hash = hashOfBits(claim.types);
+  const choices = kind.choices.get(hash);
+  let choice = choices?.find(({ types }) => equalBits(types, claim.types));
+  if (choice === undefined) {
+    choice = choiceOf(claim, kind, most);
+    if (choices === undefined) kind.choices.set(hash, [choice]);
+    else choices.push(choice);
+  }
+  return choice;
+}
+
 function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
   const candidates = kind.priced.filter(({ index }) => hasBit(claim.types, index));
   const cheapest = candidates[0];
   assert(cheapest !== undefined, "a planned node has a type that can be launched");
   const { zone, capacityType, priceMicroUsd } = cheapest.offering;
   return {
+    types: claim.types,
     chosen: {
       instanceTypes: chosen(candidates, kind.requirements, most),
       cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },

@@ -9,6 +9,7 @@ import { isResized, podRequests } from "../../apis/core/pod-resources.ts";
 import { type PodTemplate, perTemplate, templateOf } from "../../apis/core/pod-template.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
+import { type Demand, demandOf } from "../scheduling/amounts.ts";
 import { Marks } from "../scheduling/bits.ts";
 import type { Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
@@ -54,6 +55,8 @@ export interface Variant {
 export interface PodClass {
   readonly sample: Pod;
   readonly requests: Resources;
+  /** The same, as nodes look at it. */
+  readonly demand: Demand;
   readonly ports: readonly HostPort[];
   /** Each is enough; empty = volumes ask nothing of the node. */
   readonly volumeSets: readonly SetId[];
@@ -207,6 +210,7 @@ export class PodClasses {
     const podClass: PodClass = {
       sample: draft.pod,
       requests: draft.requests,
+      demand: demandOf(draft.requests),
       ports: draft.ports,
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),

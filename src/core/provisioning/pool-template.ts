@@ -151,13 +151,13 @@ export function creditLimits(template: Template, capacities: readonly Resources[
   const { budget, usable } = template;
   const { remaining, within, exhausted } = budget;
   const names = Object.keys(remaining);
-  if (names.length > 0) {
-    budget.remaining = { ...remaining };
+  budget.remaining = { ...remaining };
+  if (names.length > 0 && capacities.length > 0) {
     for (const name of names) {
       for (const capacity of capacities)
         budget.remaining[name] = (budget.remaining[name] as number) + (capacity[name] ?? 0);
     }
-    budget.within = usable.slice();
+    budget.within = usable;
     budget.exhausted = false;
     applyLimits(template);
   }

@@ -33,7 +33,7 @@ export class Rooms {
   update(node: ExistingNode): void {
     this.#nodes[node.index] = node;
     for (const [name, { left, short }] of this.#columns) {
-      const amount = node.settled[name] ?? 0;
+      const amount = node.left(name);
       left[node.index] = amount;
       for (const [wanted, marks] of short) {
         if (amount < wanted) marks.add(node.index);
@@ -45,7 +45,7 @@ export class Rooms {
   #short(name: string, amount: number): Marks {
     let column = this.#columns.get(name);
     if (column === undefined) {
-      const left = Float64Array.from(this.#nodes, ({ settled }) => settled[name] ?? 0);
+      const left = Float64Array.from(this.#nodes, (node) => node.left(name));
       column = { left, short: new Map() };
       this.#columns.set(name, column);
     }

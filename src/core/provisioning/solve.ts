@@ -428,7 +428,7 @@ export function onExistingNode(
     if (verdict === "never") (isAsEver?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;
     pass.onTouch?.(node);
-    node.add(pod, podClass, volumes);
+    node.add(pod, podClass);
     for (const group of podClass.countedBy) pass.context.topology.count(group, node);
     return true;
   }

@@ -48,8 +48,12 @@ import { Trying } from "./trying.ts";
 export interface Without {
   /** New nodes that the pods would need. */
   readonly newClaims: readonly PlannedClaim[];
-  /** Nodes that would take pods of those that go. Which pods, by node name. */
-  readonly existing: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  /** Nodes that would take pods of those that go, and which pods. */
+  readonly existing: readonly {
+    readonly nodeName: string;
+    readonly view: NodeView;
+    readonly pods: readonly Pod[];
+  }[];
   /** Pods without a place, by key; at most `MAX_EXPLAINED` with their reasons worked out. */
   readonly unschedulable: readonly UnschedulablePod[];
   /** It was not worth while to the opening: nobody was placed. */
@@ -276,7 +280,10 @@ export class WhatIf {
     return {
       newClaims: planClaims(pass.claims.all, space, this.#input.options, this.#kinds),
       existing: placedOn(supposed.touched()),
-      unschedulable: [...refused, ...explained(failed, pass)].sort(byKey),
+      unschedulable:
+        refused.length + failed.length === 0
+          ? NOBODY
+          : [...refused, ...explained(failed, pass)].sort(byKey),
       gaveUp: false,
     };
   }
@@ -473,7 +480,7 @@ export class WhatIf {
       const groups: TopologyGroup[] = [];
       for (const pod of pods) {
         const podClass = this.#classOf(pod);
-        place.add(pod, podClass, this.#volumes);
+        place.add(pod, podClass);
         groups.push(...podClass.countedBy);
       }
       place.settle();
@@ -598,6 +605,7 @@ function isThere({ managed, initialized }: NodeView): boolean {
 function placedOn(touched: readonly Saved[]): Without["existing"] {
   return touched.map(({ node, pods }) => ({
     nodeName: node.view.name,
+    view: node.view,
     pods: node.pods.slice(pods),
   }));
 }
@@ -632,7 +640,6 @@ function placeNext(pass: Pass, queue: Queue, failed: QueuedPod[]): boolean {
 }
 
 function explained(failed: readonly QueuedPod[], pass: Pass): readonly UnschedulablePod[] {
-  if (failed.length === 0) return NOBODY;
   const sorted = failed.toSorted((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1));
   const rest = sorted.slice(MAX_EXPLAINED).map(({ pod }) => ({ pod, message: "", pools: [] }));
   return [...explain(sorted.slice(0, MAX_EXPLAINED), pass), ...rest];

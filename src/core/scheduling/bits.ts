@@ -55,6 +55,20 @@ export function uniteBits(target: Bits, other: Bits): void {
   }
 }
 
+/** Equal for equal sets. */
+export function hashOfBits(bits: Bits): number {
+  let hash = 0;
+  for (let word = 0; word < bits.length; word++) {
+    hash = (Math.imul(hash, 31) + (bits[word] as number)) | 0;
+  }
+  return hash;
+}
+
+export function equalBits(a: Bits, b: Bits): boolean {
+  for (let word = 0; word < a.length; word++) if (a[word] !== b[word]) return false;
+  return a.length === b.length;
+}
+
 export function isEmptyBits(bits: Bits): boolean {
   for (let word = 0; word < bits.length; word++) if (bits[word] !== 0) return false;
   return true;
