@@ -80,7 +80,7 @@ function readYaml(name: string, text: string): unknown[] {
     const [error] = document.errors;
     if (error !== undefined) {
       const [what] = error.message.split("\n");
-      throw new CliError(`${name}, document ${index + 1}: ${what}`);
+      throw new CliError(`${name}, document ${index + 1}: ${what?.replace(/:$/, "")}`);
     }
     const value: unknown = document.toJS({ maxAliasCount: 10_000 });
     return value === null || value === undefined ? [] : [value];

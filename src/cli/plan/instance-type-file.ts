@@ -64,6 +64,7 @@ function instanceType(path: string, index: number, value: unknown): InstanceType
     .field("offerings")
     .list(read["offerings"])
     .map((one, position) => offering(here.field(`offerings[${position}]`), one));
+  refuseTwins(here, offerings);
   const unique = (of: (one: Offering) => string) => [...new Set(offerings.map(of))].sort();
   return {
     name,
@@ -97,13 +98,30 @@ function offering(at: Place, value: unknown): Offering {
     capacityType: capacityType as CapacityType,
     priceMicroUsd: price,
     available,
-    ...reservation(at.field("reservation"), read["reservation"]),
+    ...reservation(at.field("reservation"), read["reservation"], capacityType === "reserved"),
   };
 }
 
+/** Two prices for one thing: which is meant? Reservations tell offerings apart. */
+function refuseTwins(at: Place, offerings: readonly Offering[]): void {
+  const seen = new Map<string, number>();
+  for (const [index, { zone, capacityType, labels: ids }] of offerings.entries()) {
+    const what = [zone, capacityType, ...Object.values(ids ?? {})].join(" ");
+    const before = seen.get(what);
+    if (before !== undefined) {
+      const there = `one that is not offerings[${before}] again`;
+      throw at.field(`offerings[${index}]`).wrong(what, there);
+    }
+    seen.set(what, index);
+  }
+}
+
 /** `{"id": "cr-1", "count": 3}`: so many instances that are paid for already. */
-function reservation(at: Place, value: unknown): Partial<Offering> {
-  if (value === undefined) return {};
+function reservation(at: Place, value: unknown, isReserved: boolean): Partial<Offering> {
+  if (!isReserved) {
+    if (value === undefined) return {};
+    throw at.wrong(value, "none, for the capacityType is not reserved");
+  }
   const read = at.object(value, ["id", "count"]);
   const count = read["count"];
   if (typeof count !== "number" || !Number.isSafeInteger(count) || count < 0) {

@@ -35,6 +35,7 @@ import {
   createRegistry,
   type MutableRegistry,
 } from "../../sandbox/apiserver/registry/create-registry.ts";
+import type { WrongValue } from "../../sandbox/apiserver/schema/decode.ts";
 import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
 import { CliError } from "../cli-error.ts";
 import type { Found } from "./documents.ts";
@@ -184,8 +185,10 @@ function readObject(
     ...object,
     metadata: { ...object.metadata, name, ...(definition.namespaced ? { namespace } : {}) },
   };
-  const { value, unknown, malformed } = definition.prune(named);
-  if (malformed !== undefined) throw refused(where, object, malformed);
+  const { value, unknown, malformed, wrong } = definition.prune(named);
+  if (malformed !== undefined) {
+    throw refused(where, object, wrong === undefined ? malformed : wrongText(wrong));
+  }
   const [field] = unknown;
   if (field !== undefined) throw refused(where, object, `${field}: unknown field`);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
@@ -233,7 +236,25 @@ function alphaProblems(object: KubeObject): string {
   ]);
 }
 
+/** `spec.replicas: wanted a whole number, got "three"`. */
+function wrongText({ path, value, wanted }: WrongValue): string {
+  const list = wanted.startsWith("[]") ? "a list" : undefined;
+  const number = /^(u?int|float)/.test(wanted) ? "a number" : undefined;
+  const words = WANTED[wanted] ?? list ?? number ?? "an object";
+  // What `name: on` or `disk: 1` was meant to be.
+  const unquoted = wanted === "string" && typeof value !== "object" ? "; put it in quotes" : "";
+  return `${path}: wanted ${words}, got ${JSON.stringify(value)}${unquoted}`;
+}
+
+const WANTED: Readonly<Record<string, string>> = {
+  string: "a string",
+  bool: "true or false",
+  quantity: 'a quantity such as "2", "500m" or "8Gi"',
+  time: "a time such as 2026-01-31T12:00:00Z",
+};
+
 function refused(where: string, object: KubeObject, what: string): CliError {
-  const name = object.metadata?.name ?? object.metadata?.generateName;
-  return new CliError(`${where}: ${object.kind}${name === undefined ? "" : ` ${name}`}: ${what}`);
+  const name: unknown = object.metadata?.name ?? object.metadata?.generateName;
+  const shown = typeof name === "string" ? ` ${name}` : "";
+  return new CliError(`${where}: ${object.kind}${shown}: ${what}`);
 }

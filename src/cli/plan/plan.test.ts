@@ -502,6 +502,18 @@ describe("bad input", () => {
     );
     expect(refused("kind: Pod\nmetadata: {}")).toThrow("app.yaml: apiVersion: missing");
     expect(refused("a: [1")).toThrow("app.yaml, document 1: ");
+    const pod = (rest: string) => `apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {${rest}}`;
+    expect(
+      refused(pod("containers: [{name: c, image: x, resources: {requests: {cpu: one}}}]")),
+    ).toThrow(
+      'Pod p: spec.containers[0].resources.requests.cpu: wanted a quantity such as "2", "500m" or "8Gi", got "one"',
+    );
+    expect(refused(pod("nodeSelector: {disk: 1}"))).toThrow(
+      "Pod p: spec.nodeSelector.disk: wanted a string, got 1; put it in quotes",
+    );
+    expect(refused(POOL.replace("name: default", "name: on"))).toThrow(
+      "app.yaml: NodePool: metadata.name: wanted a string, got true; put it in quotes",
+    );
     expect(refused(POOL.replace("karpenter.sh/v1", "karpenter.sh/v2"))).toThrow(
       'apiVersion: "karpenter.sh/v2" of NodePool is not served; use karpenter.sh/v1 or karpenter.sh/v1beta1',
     );
@@ -526,6 +538,18 @@ describe("bad input", () => {
       "types.json: [1].price: unknown field",
     );
     expect(broken((type) => Object.assign(type, { name: "m-2" }))).toThrow("m-2 is there twice");
+    const offered = (...offerings: object[]) =>
+      broken((type) =>
+        Object.assign(type, {
+          offerings: offerings.map((one) => ({ zone: "a", priceMicroUsdPerHour: 1, ...one })),
+        }),
+      );
+    const [spot, reserved] = [{ capacityType: "spot" }, { capacityType: "reserved" }];
+    const reservation = { id: "cr-1", count: 1 };
+    expect(offered(spot, spot)).toThrow("m-4.offerings[1]: wanted one that is not offerings[0]");
+    expect(offered(reserved)).toThrow("m-4.offerings[0].reservation: wanted an object");
+    expect(offered({ ...spot, reservation })).toThrow("wanted none, for the capacityType is not");
+    expect(offered({ ...reserved, reservation }, spot)).not.toThrow();
     expect(() => parseInstanceTypes("types.json", "{}")).toThrow("wanted a JSON array");
   });
 

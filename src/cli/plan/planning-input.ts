@@ -63,13 +63,15 @@ export async function planningInput(
   const notes: string[] = [];
   const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
   const pools = withOverlays(bare.pools, manifests, notes);
+  const batch = [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)];
+  if (batch.length === 0) notes.push("no pod in the input needs a place");
   notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
   return {
     notes,
     pools,
     input: {
       nowMs,
-      pods: [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)],
+      pods: batch,
       pools: pools.filter(({ pool }) => bare.usable.has(pool.id)),
       nodes: cluster.nodes(),
       daemonPods: cluster.daemonPods(),

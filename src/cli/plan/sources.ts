@@ -30,12 +30,17 @@ export async function liveObjects(
   }
 }
 
+const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/;
+
 export async function cloudOf(
   flags: { readonly instanceTypes?: string; readonly region?: string },
   manifests: Manifests,
 ): Promise<Cloud> {
   if (flags.instanceTypes === undefined) {
     const region = flags.region ?? regionOf(manifests) ?? "us-east-1";
+    if (!REGION.test(region)) {
+      throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${region}"`);
+    }
     return withKwok(await awsCatalogue(region, manifests));
   }
   const path = flags.instanceTypes;

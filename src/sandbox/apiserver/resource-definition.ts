@@ -3,6 +3,7 @@
  * schemas in data/, custom ones from CustomResourceDefinitions; no handler is written for a kind.
  */
 import type { KubeObject } from "../../apis/meta.ts";
+import type { WrongValue } from "./schema/decode.ts";
 import type { FieldError, Schema } from "./schema/schema.ts";
 
 export interface ResourceDefinition {
@@ -59,6 +60,8 @@ export interface Pruned {
    * (`json: cannot unmarshal …`). `value` is then the object as it came.
    */
   readonly malformed?: string;
+  /** Where that is. */
+  readonly wrong?: WrongValue;
 }
 
 export interface Subresource {

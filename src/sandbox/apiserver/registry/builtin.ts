@@ -98,9 +98,9 @@ function columnsOf(resource: BuiltinResource): readonly Column[] {
 }
 
 function decodeBuiltin(schema: Schema, object: KubeObject): Pruned {
-  const { value, unknown, problem } = decode(schema, object);
+  const { value, unknown, problem, wrong } = decode(schema, object);
   if (problem === undefined) return { value: withMetadata(value as KubeObject), unknown };
-  return { value: object, unknown, malformed: problem };
+  return { value: object, unknown, malformed: problem, ...(wrong === undefined ? {} : { wrong }) };
 }
 
 function withMetadata(object: KubeObject): KubeObject {

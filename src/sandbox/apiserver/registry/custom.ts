@@ -196,7 +196,9 @@ function readCustom(schema: Schema, prunes: boolean, object: KubeObject): Pruned
   const { metadata, ...body } = object;
   const decoded = decode(objectMetaSchema(), metadata ?? {});
   if (decoded.problem !== undefined) {
-    return { value: object, unknown: [], malformed: decoded.problem };
+    const { problem: malformed, wrong } = decoded;
+    const at = wrong === undefined ? {} : { wrong: { ...wrong, path: `metadata.${wrong.path}` } };
+    return { value: object, unknown: [], malformed, ...at };
   }
   const unknown = decoded.unknown.map((path) => `metadata.${path}`);
   const rest = prunes ? (prune(schema, body, "", unknown) as typeof body) : body;

@@ -19,13 +19,31 @@ export interface Decoded {
   readonly value: unknown;
   readonly unknown: readonly string[];
   readonly problem: string | undefined;
+  /** Where `problem` is, for those who do not speak Go. */
+  readonly wrong?: WrongValue;
+}
+
+/** A value that its field cannot hold. */
+export interface WrongValue {
+  /** With indexes. */
+  readonly path: string;
+  readonly value: unknown;
+  /** Go's type, or `quantity`, or `time`. */
+  readonly wanted: string;
 }
 
 interface Walk {
   readonly unknown: string[];
 }
 
-class DecodeProblem extends Error {}
+class DecodeProblem extends Error {
+  readonly wrong: WrongValue;
+
+  constructor(message: string, wrong: WrongValue) {
+    super(message);
+    this.wrong = wrong;
+  }
+}
 
 /** Reads `value` by `schema`. Never throws for bad input; the input is not changed. */
 export function decode(schema: Schema, value: unknown): Decoded {
@@ -39,7 +57,12 @@ export function decode(schema: Schema, value: unknown): Decoded {
     };
   } catch (error) {
     if (error instanceof DecodeProblem)
-      return { value: undefined, unknown: walk.unknown, problem: error.message };
+      return {
+        value: undefined,
+        unknown: walk.unknown,
+        problem: error.message,
+        wrong: error.wrong,
+      };
     throw error;
   }
 }
@@ -58,32 +81,33 @@ function read(
 ): unknown {
   if (value === null || value === undefined) return undefined;
   if (schema["x-kubernetes-int-or-string"] === true)
-    return readAmount(schema, value, goPath, struct);
+    return readAmount(schema, value, path, goPath, struct);
   switch (schema.type) {
     case "object":
       return readObject(walk, schema, value, path, goPath, struct);
     case "array":
-      if (!Array.isArray(value)) throw mismatch(schema, value, goPath, struct);
+      if (!Array.isArray(value)) throw mismatch(schema, value, path, goPath, struct);
       return readArray(walk, schema, value, path, goPath, struct);
     case "string":
-      if (typeof value !== "string") throw mismatch(schema, value, goPath, struct);
+      if (typeof value !== "string") throw mismatch(schema, value, path, goPath, struct);
       if (schema.format === "date-time" && value !== "" && !RFC3339.test(value)) {
         throw new DecodeProblem(
           `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": ` +
             `cannot parse ${JSON.stringify(value)} as "2006"`,
+          { path, value, wanted: "time" },
         );
       }
       return value;
     case "integer":
       if (typeof value !== "number" || !Number.isInteger(value) || !inRange(schema, value)) {
-        throw mismatch(schema, value, goPath, struct);
+        throw mismatch(schema, value, path, goPath, struct);
       }
       return value;
     case "number":
-      if (typeof value !== "number") throw mismatch(schema, value, goPath, struct);
+      if (typeof value !== "number") throw mismatch(schema, value, path, goPath, struct);
       return value;
     case "boolean":
-      if (typeof value !== "boolean") throw mismatch(schema, value, goPath, struct);
+      if (typeof value !== "boolean") throw mismatch(schema, value, path, goPath, struct);
       return value;
     default:
       return value;
@@ -98,7 +122,7 @@ function readObject(
   goPath: string,
   struct: string,
 ): unknown {
-  if (!isObject(value)) throw mismatch(schema, value, goPath, struct);
+  if (!isObject(value)) throw mismatch(schema, value, path, goPath, struct);
   if (schema["x-kubernetes-preserve-unknown-fields"] === true) return value;
   const result: Record<string, unknown> = {};
   const properties = schema.properties;
@@ -148,14 +172,21 @@ function readArray(
   );
 }
 
-function readAmount(schema: Schema, value: unknown, goPath: string, struct: string): unknown {
+function readAmount(
+  schema: Schema,
+  value: unknown,
+  path: string,
+  goPath: string,
+  struct: string,
+): unknown {
   const isAmount = typeof value === "string" || typeof value === "number";
   if (schema.format !== "quantity") {
     if (isAmount) return value;
-    throw mismatch({ type: "string" }, value, goPath, struct);
+    throw mismatch({ type: "string" }, value, path, goPath, struct);
   }
   const text = isAmount ? canonicalQuantity(value) : undefined;
-  if (text === undefined) throw new DecodeProblem(QUANTITY_TEXT);
+  if (text === undefined)
+    throw new DecodeProblem(QUANTITY_TEXT, { path, value, wanted: "quantity" });
   return text;
 }
 
@@ -170,7 +201,13 @@ function inRange(schema: Schema, value: number): boolean {
   return schema.format !== "int32" || (value >= -(2 ** 31) && value < 2 ** 31);
 }
 
-function mismatch(schema: Schema, value: unknown, goPath: string, struct: string): DecodeProblem {
+function mismatch(
+  schema: Schema,
+  value: unknown,
+  path: string,
+  goPath: string,
+  struct: string,
+): DecodeProblem {
   const number = schema.type === "integer" ? `number ${value}` : "number";
   const found = Array.isArray(value)
     ? "array"
@@ -179,8 +216,9 @@ function mismatch(schema: Schema, value: unknown, goPath: string, struct: string
       : typeof value === "number"
         ? number
         : typeof value;
+  const wanted = goTypeName(schema);
   return new DecodeProblem(
-    `json: cannot unmarshal ${found} into Go struct field ${struct}.${goPath} of type ` +
-      goTypeName(schema),
+    `json: cannot unmarshal ${found} into Go struct field ${struct}.${goPath} of type ${wanted}`,
+    { path, value, wanted },
   );
 }
