@@ -7,6 +7,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import type { Admission } from "./admission-request.ts";
 import { admitBuiltIn } from "./built-in-admission.ts";
 import type { Call } from "./engine.ts";
+import { checkLimits } from "./limit-ranger.ts";
 import { callMutatingWebhooks, callValidatingWebhooks } from "./webhook-admission.ts";
 
 /** The object as admission wants it, read and defaulted anew after each change by a webhook. */
@@ -15,7 +16,8 @@ export async function mutate(call: Call, admission: Admission<KubeObject>): Prom
   return callMutatingWebhooks(call, { ...admission, object });
 }
 
-/** Throws what a validating webhook denies. */
+/** Throws what limit ranges or a validating webhook deny. */
 export async function review(call: Call, admission: Admission): Promise<void> {
+  checkLimits(call, admission);
   await callValidatingWebhooks(call, admission);
 }

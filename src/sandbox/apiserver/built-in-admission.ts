@@ -1,11 +1,12 @@
 /**
  * The admission plugins of kube-apiserver that a cluster without options runs and that users notice:
- * Priority, DefaultTolerationSeconds, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition (the taint of new
- * nodes) and the protection of kube-system's namespaces and of the system priority classes.
+ * LimitRanger, Priority, DefaultTolerationSeconds, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition (the
+ * taint of new nodes) and the protection of kube-system's namespaces and of the system priority classes.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Admission } from "./admission-request.ts";
 import type { Call } from "./engine.ts";
+import { withLimitDefaults } from "./limit-ranger.ts";
 import { withServiceAccount } from "./service-account-admission.ts";
 import { forbidden } from "./status.ts";
 
@@ -54,7 +55,7 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
     if (pod.spec === undefined || pod.spec === null) return pod;
     const tolerating = withDefaultTolerations(pod);
     return admission.operation === "CREATE"
-      ? withServiceAccount(call, withPriority(call, tolerating))
+      ? withServiceAccount(call, withPriority(call, withLimitDefaults(call, tolerating)))
       : tolerating;
   }
   const protection = PROTECTED[definition.storageKey];

@@ -5,6 +5,7 @@ import type { Check } from "./check.ts";
 import { CUSTOM_CHECKS } from "./custom.ts";
 import { ENDING_CHECKS } from "./ending.ts";
 import { KIND_CHECKS } from "./kinds.ts";
+import { LIMIT_CHECKS } from "./limits.ts";
 import { LIST_CHECKS } from "./listing.ts";
 import { OBJECT_CHECKS } from "./objects.ts";
 import { WEBHOOK_CHECKS } from "./webhooks.ts";
@@ -20,4 +21,5 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   kinds: KIND_CHECKS,
   access: ACCESS_CHECKS,
   webhooks: WEBHOOK_CHECKS,
+  limits: LIMIT_CHECKS,
 };

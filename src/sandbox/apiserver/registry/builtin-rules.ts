@@ -17,6 +17,7 @@ import { CONFIG_MAP_RULES, SECRET_RULES } from "./config-rules.ts";
 import { CRD_RULES } from "./crd-rules.ts";
 import { EVENT_RULES, NEW_EVENT_RULES } from "./event-rules.ts";
 import type { KindRules } from "./kind-rules.ts";
+import { LIMIT_RANGE_RULES } from "./limit-rules.ts";
 import {
   ENDPOINT_SLICE_RULES,
   INGRESS_CLASS_RULES,
@@ -41,6 +42,7 @@ import {
 export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "/ConfigMap": CONFIG_MAP_RULES,
   "/Event": EVENT_RULES,
+  "/LimitRange": LIMIT_RANGE_RULES,
   "/Namespace": NAMESPACE_RULES,
   "/Node": NODE_RULES,
   "/PersistentVolume": VOLUME_RULES,
