@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
 import { Random } from "../../base/random.ts";
+import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
-import { solve } from "../provisioning/solve.ts";
+import { planAsUpstream, prepare, solve } from "../provisioning/solve.ts";
 import { planBatch, priceMicroUsd } from "./plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
 
@@ -111,6 +112,33 @@ describe("planBatch", () => {
     const planned = planBatch(one, EAGER);
     const turned = planBatch({ ...one, pods: one.pods.toReversed() }, EAGER);
     expect(JSON.stringify(turned)).toBe(JSON.stringify(planned));
+  });
+
+  it("costs no more than upstream's rules to the letter, which now and then undercut ours", () => {
+    const labels = { app: "a" };
+    const podAffinityTerm = {
+      topologyKey: "topology.kubernetes.io/zone",
+      labelSelector: { matchLabels: labels },
+    };
+    const wish = {
+      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm }],
+    };
+    const spec = { affinity: { podAntiAffinity: wish } };
+    const pods = ["a", "b"].map((name) => pod({ name, labels, cpu: "1", spec }));
+    const one = schedulingInput({ pods, pools: [poolInput({}, TYPES)] });
+    expect(solve(one).newClaims.length).toBe(2);
+    expect(planBatch(one, GREEDY_PLANNER).newClaims.length).toBe(2);
+    expect(planBatch(one, DEFAULT_PLANNER).newClaims.length).toBe(1);
+  });
+
+  it("to the letter: of nodes with as many pods the one that got there last comes first", () => {
+    const large = ["a", "b", "c", "d"].map((name) => pod({ name, cpu: "3500m" }));
+    const pods = [...large, pod({ name: "e", cpu: "100m" })];
+    const one = schedulingInput({ pods, pools: [poolInput({}, [instanceType({ cpu: 8 })])] });
+    const names = ({ newClaims }: ReturnType<typeof solve>) =>
+      newClaims.map((claim) => claim.pods.map(({ metadata }) => metadata.name).join(""));
+    expect(names(solve(one))).toEqual(["abe", "cd"]);
+    expect(names(atOnce(planAsUpstream(atOnce(prepare(one)))))).toEqual(["ab", "cde"]);
   });
 
   it("leaves small batches to the rules unless told otherwise", () => {

@@ -24,6 +24,7 @@ import { bitIndices, type Marks } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { seenSlots } from "./attach-slots.ts";
+import { ClaimsAsMoved } from "./claims-as-moved.ts";
 import { defaultSpreader } from "./default-spread.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, type Saved, targetNodes } from "./existing-node.ts";
@@ -163,11 +164,9 @@ function* sortOut(
 
 /** One plan for the batch; `opening` has its say first. What it leaves out is in no order. */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
-  const result = yield* planned(batch, opening, NEVER_STOPPED);
-  assert(result !== undefined, "a plan is made to its end");
+  const result = yield* plannedToItsEnd(batch, { opening });
   if (!lesserPodsHaveItsRoom(result)) return result;
-  const other = yield* planned(batch, undefined, NEVER_STOPPED, true);
-  assert(other !== undefined, "a plan is made to its end");
+  const other = yield* plannedToItsEnd(batch, { importantFirst: true });
   return placesMoreImportantPods(other, result) ? other : result;
 }
 
@@ -176,29 +175,39 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
  * `isEnough` says of the nodes planned so far that nobody wants to know the rest.
  */
 export function planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
-  return planned(batch, undefined, isEnough);
+  return planned(batch, { isEnough });
 }
 
 /**
  * The plan by upstream's rules to the letter where ours go a way of their own: of nodes with as many pods
- * the one that got there last comes first, and pods that keep apart leave a planned node all its domains.
- * Fewer pods may find a place than by {@link planOf}, and fewer wishes are met.
+ * the one that got there last comes first, pods that keep apart leave a planned node all its domains, and
+ * no price decides between domains. Fewer pods may find a place than by {@link planOf}, and fewer wishes
+ * are met; now and then it costs less.
  */
-export function planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
-  return planned(batch, undefined, NEVER_STOPPED, "asUpstream");
+export function planAsUpstream(batch: Batch): Steps<SchedulingResult> {
+  return plannedToItsEnd(batch, { asUpstream: true });
 }
 
 type Stop = (claims: OpenClaims) => boolean;
 
-const NEVER_STOPPED: Stop = () => false;
+interface Manner {
+  readonly opening?: Opening | undefined;
+  readonly isEnough?: Stop;
+  readonly importantFirst?: boolean;
+  readonly asUpstream?: boolean;
+}
+
+function* plannedToItsEnd(batch: Batch, manner: Manner): Steps<SchedulingResult> {
+  const result = yield* planned(batch, manner);
+  assert(result !== undefined, "a plan is made to its end");
+  return result;
+}
 
 function* planned(
   batch: Batch,
-  opening: Opening | undefined,
-  isEnough: Stop,
-  importantFirst = false,
+  { opening, isEnough, importantFirst = false, asUpstream = false }: Manner,
 ): Steps<SchedulingResult | undefined> {
-  const { pass, takeBack } = tryOut(batch);
+  const { pass, takeBack } = tryOut(batch, asUpstream);
   const { input, queued } = batch;
   const unschedulable = [...batch.refused];
   const rest = opening === undefined ? queued : yield* opening(pass, queued);
@@ -208,7 +217,7 @@ function* planned(
   let tries = 0;
   for (let item = queue.pop(stuck); item !== undefined; item = queue.pop(stuck)) {
     if (++tries % TRIES_PER_STEP === 0) {
-      if (isEnough(pass.claims)) {
+      if (isEnough?.(pass.claims) === true) {
         takeBack();
         return undefined;
       }
@@ -249,16 +258,19 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
 }
 
 /** A pass over the batch, and how to undo all that it does. */
-function tryOut({ base, classes }: Batch): { readonly pass: Pass; readonly takeBack: () => void } {
+function tryOut(
+  { base, classes }: Batch,
+  asUpstream: boolean,
+): { readonly pass: Pass; readonly takeBack: () => void } {
   const { context, templates } = base;
   const { topology, reservations } = context;
-  topology.begin();
+  topology.begin(asUpstream);
   const undo = templates.map((template) => creditLimits(template, []));
   const touched = new Map<ExistingNode, Saved>();
   const pass: Pass = {
     ...base,
     context: { ...context, reservations: reservations.copy() },
-    claims: new OpenClaims(),
+    claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
     onTouch: (node) => {
       if (!touched.has(node)) touched.set(node, node.save());
     },

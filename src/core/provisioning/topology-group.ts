@@ -50,16 +50,19 @@ export interface TopologyGroup {
 
 export type Shape = Omit<TopologyGroup, "index" | "counts" | "closed" | "hosts" | "revision">;
 
+export interface Pricing {
+  /** What a planned node costs at the least where the label has this value; absent: it does not matter. */
+  leastPrice?(key: string, value: string): number;
+}
+
 /** Where a pod would go: an existing node or a planned one. */
-export interface Place {
+export interface Place extends Pricing {
   readonly hostname: string;
   /** Of a planned node. */
   readonly id?: number;
   readonly taints: readonly Taint[];
   /** What the label can still be there; undefined = the node does not have it and never will. */
   domains(key: string): Requirement | undefined;
-  /** What a planned node costs at the least where the label has this value; nodes that are there: absent. */
-  leastPrice?(key: string, value: string): number;
   /** Whether the node is, or can become, one that meets the requirements. */
   canMeet(requirements: Requirements): boolean;
 }
@@ -110,7 +113,7 @@ export function spreadOptions(
   self: boolean,
   podDomains: Requirement,
   node: Requirement,
-  place: Place,
+  pricing: Pricing,
 ): readonly Narrowing[] {
   let least = Number.POSITIVE_INFINITY;
   let usable = 0;
@@ -127,16 +130,16 @@ export function spreadOptions(
   }
   if (domains.length > 1) {
     const count = (domain: string) => group.counts.get(domain) as number;
-    const ordered = cheapestFirst(group.key, domains.sort(), place);
+    const ordered = cheapestFirst(group.key, domains.sort(), pricing);
     return ordered.sort((a, b) => count(a) - count(b)).map((domain) => [domain]);
   }
   return domains.map((domain) => [domain]);
 }
 
 /** Domains that are as good as each other, those in which the planned node costs least first. */
-export function cheapestFirst(key: string, domains: string[], place: Place): string[] {
-  if (domains.length < 2 || place.leastPrice === undefined) return domains;
-  const prices = new Map(domains.map((one) => [one, place.leastPrice?.(key, one) as number]));
+export function cheapestFirst(key: string, domains: string[], pricing: Pricing): string[] {
+  if (domains.length < 2 || pricing.leastPrice === undefined) return domains;
+  const prices = new Map(domains.map((one) => [one, pricing.leastPrice?.(key, one) as number]));
   return domains.sort((a, b) => (prices.get(a) as number) - (prices.get(b) as number));
 }
 

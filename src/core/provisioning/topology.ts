@@ -27,6 +27,7 @@ import {
   type Narrowing,
   type NodeFilter,
   type Place,
+  type Pricing,
   reachable,
   type Shape,
   selects,
@@ -60,6 +61,8 @@ export class Topology {
   #revision = 0;
   /** What to take back, newest last; undefined: changes are for good. */
   #journal: Change[] | undefined;
+  /** As {@link begin} was told. */
+  #asUpstream = false;
 
   constructor(
     space: RequirementSpace,
@@ -251,9 +254,13 @@ export class Topology {
     this.#set(group, domain, undefined);
   }
 
-  /** From here on changes are for a while only: see {@link rollBack}. */
-  begin(): void {
+  /**
+   * From here on changes are for a while only: see {@link rollBack}. `asUpstream`: where pods keep apart
+   * a planned node keeps every domain that is empty, and shuts them all; and prices decide nothing.
+   */
+  begin(asUpstream = false): void {
     this.#journal = [];
+    this.#asUpstream = asUpstream;
   }
 
   /** How many changes there are to take back. */
@@ -279,6 +286,7 @@ export class Topology {
   end(): void {
     this.rollBack(0);
     this.#journal = undefined;
+    this.#asUpstream = false;
   }
 
   #set(group: TopologyGroup, domain: string, count: number | undefined): void {
@@ -303,16 +311,17 @@ export class Topology {
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
-    if (group.type === "spread") return spreadOptions(group, self, podDomains, node, place);
+    const pricing = this.#asUpstream ? UNPRICED : place;
+    if (group.type === "spread") return spreadOptions(group, self, podDomains, node, pricing);
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
       if (taken.length > 0) return [taken];
       const first = self && !anyCounted(group);
-      return first ? cheapestFirst(group.key, empty, place).map((domain) => [domain]) : [];
+      return first ? cheapestFirst(group.key, empty, pricing).map((domain) => [domain]) : [];
     }
     if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
-    if (group.inverse) return empty.length > 0 ? [empty] : [];
-    return cheapestFirst(group.key, empty, place).map((domain) => [domain]);
+    if (group.inverse || this.#asUpstream) return empty.length > 0 ? [empty] : [];
+    return cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
   }
 
   /** Upstream's sentence for a group that cannot be satisfied. */
@@ -421,6 +430,7 @@ export class Topology {
 }
 
 const NO_GROUPS: readonly TopologyGroup[] = [];
+const UNPRICED: Pricing = {};
 /** Pods of Jobs have labels of their own, and a picture that is followed lasts for days. */
 const MOST_SELECTED = 50_000;
 
