@@ -1,7 +1,8 @@
 /**
- * The disruption loop: every ten seconds it asks each method in turn what could go, and hands the first
- * answer to the command queue. A command that must wait for validation is kept with its time, and looked
- * at again on fresh facts; nothing sleeps. Sweeps go in turns, so that other work gets its own.
+ * The disruption loop: every ten seconds, and when an empty node may go, it asks each method in turn what
+ * could go, and hands the first answer to the command queue. A command that must wait for validation is kept
+ * with its time, and looked at again on fresh facts; nothing sleeps, and more empty nodes may join those that
+ * wait. Sweeps go in turns, so that other work gets its own.
  * Also takes up, or takes back, what a crash left half done.
  * upstream: pkg/controllers/disruption/controller.go
  */
@@ -22,13 +23,19 @@ import type {
 } from "../../core/disruption/methods/method.ts";
 import { stillGoing } from "../../core/disruption/second-look.ts";
 import { findUnfinished } from "../../core/disruption/unfinished.ts";
-import { type Controller, type Outcome, requeueAfter } from "../../kube/controller.ts";
+import {
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
 import { deleteClaim } from "../claims.ts";
 import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
 import { keepBorne } from "./account.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
+import { lookEarly } from "./early-look.ts";
 import { approved, blocked, proposed, rejected, unconsolidatable } from "./events.ts";
 import { policyLabel } from "./labels.ts";
 import {
@@ -49,6 +56,8 @@ const AGAIN_MS = 1;
 const TURN_MS = 20;
 const REMARKS_PER_STEP = 128;
 const UNSYNCED_RETRY_MS = 1_000;
+
+const SELF: Request = { kind: "", name: "disruption" };
 
 /** `now`: something was started. */
 type Again = "now" | "later";
@@ -90,7 +99,8 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     name: "disruption",
     watches: [],
     concurrency: 1,
-    initialRequests: [{ kind: "", name: "disruption" }],
+    initialRequests: [SELF],
+    listen: (ask) => lookEarly(world, () => ask(SELF)),
     reconcile: () => reconcile(world, queue, memory, log),
   };
 }
@@ -122,7 +132,7 @@ async function reconcile(
   return memory.pending.length > 0 ? untilDue(world, memory.pending) : requeueAfter(POLL_MS);
 }
 
-/** The first method with a command. One waiting command at a time; those that need no wait go on. */
+/** The first method with a command. While one waits, those that need no wait go on. */
 async function propose(
   world: World,
   queue: CommandQueue,
@@ -150,12 +160,25 @@ async function propose(
     await inTurns(world.clock, tell(world, proposal.remarks), TURN_MS);
     countMoves(world, proposal.refused ?? []);
     sweeps.note(method, proposal, facts);
-    const commands = proposal.commands.filter(
-      ({ validateAfterMs }) => !waiting || validateAfterMs === 0,
-    );
+    const commands = proposal.commands.flatMap((one) => besides(memory.pending, one));
     if (commands.length > 0) return take(world, queue, memory, log, around, method, commands);
   }
   return "later";
+}
+
+/**
+ * What of a command may begin while others wait: all when it needs no wait itself, and of empty nodes those that
+ * are not among the ones that wait, as long as nobody waits who counts on nodes to receive pods.
+ */
+function besides(pending: readonly Pending[], command: Command): readonly Command[] {
+  if (pending.length === 0 || command.validateAfterMs === 0) return [command];
+  const all = [command, ...pending.map((one) => one.command)];
+  if (!all.every(({ consolidationType }) => consolidationType === "empty")) return [];
+  const waiting = new Set(
+    pending.flatMap((one) => one.command.candidates.map(({ node }) => node.name)),
+  );
+  const candidates = command.candidates.filter(({ node }) => !waiting.has(node.name));
+  return candidates.length === 0 ? [] : [{ ...command, candidates }];
 }
 
 /** Every candidate on one picture of the cluster: events that come meanwhile count in the next round. */

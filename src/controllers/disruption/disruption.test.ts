@@ -117,6 +117,28 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
+  it("looks as soon as an empty node may go, also while another waits for its second look", async () => {
+    const world = await twoEmptyNodes();
+    const spec = { disruption: { consolidateAfter: "20s" } };
+    const seenNow = (name: string) => {
+      const status = { lastPodEventTime: toRfc3339(world.clock.now()) };
+      return world.kube.patch(NODE_CLAIM, { name }, { type: "merge", body: { status } }, "status");
+    };
+    await world.clock.advance(1_000);
+    await world.kube.patch(NODE_POOL, { name: "default" }, { type: "merge", body: { spec } });
+    await seenNow("a");
+    await world.clock.advance(4_000);
+    await seenNow("b");
+    // Quiet for 20 s at 21 s and at 25 s, looked at a second after that, and again 15 s later.
+    await world.clock.advance(31_900);
+    expect(left(world)).toEqual(["a", "b"]);
+    await world.clock.advance(400);
+    expect(left(world)).toEqual(["b"]);
+    await world.clock.advance(4_000);
+    expect(left(world)).toEqual([]);
+    await world.stop();
+  });
+
   it("leaves a drifted node alone that somebody protects while its move is worked out", async () => {
     let isProtected = false;
     const world = await twoEmptyNodes(
