@@ -26,6 +26,9 @@ export class LiveMirrors implements Mirrors, Freshness {
   #waiting: (() => void)[] = [];
   /** Vital mirrors that are behind: id → kind. */
   readonly #behind = new Map<string, string>();
+  /** Kinds that the server serves, and those that it does not: id → group. */
+  readonly #served = new Map<string, string>();
+  readonly #unserved = new Set<string>();
   /** Talks to the server and folds each answer into the mirrors. */
   readonly client: KubeClient;
 
@@ -49,8 +52,11 @@ export class LiveMirrors implements Mirrors, Freshness {
       labelSelector: options.labelSelector,
       namespace: options.namespace,
       optional: options.optional,
+      relaxed: options.vital !== true,
       readFrame: options.readFrame,
+      groupIsServed: () => [...this.#served.values()].includes(kind.group),
       onList: (list) => {
+        this.#notice(id, kind, list.resourceVersion !== "");
         informer.replace(list);
         this.#wake();
       },
@@ -85,6 +91,17 @@ export class LiveMirrors implements Mirrors, Freshness {
 
   close(): void {
     for (const loop of this.#loops.splice(0)) loop.close();
+  }
+
+  /** Kinds are installed together: when one comes, the others that are not there may be, too. */
+  #notice(id: string, { group }: Kind, isServed: boolean): void {
+    if (!isServed) {
+      this.#served.delete(id);
+      this.#unserved.add(id);
+      return;
+    }
+    this.#served.set(id, group);
+    if (this.#unserved.delete(id)) for (const loop of this.#loops) loop.lookAgain();
   }
 
   #allSynced(): boolean {

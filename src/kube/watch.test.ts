@@ -9,7 +9,7 @@ import { AWAIT_CHANGE, type Request, source } from "./controller.ts";
 import { ConnectionError, KubeError } from "./errors.ts";
 import { createManager } from "./manager.ts";
 import { LiveMirrors } from "./mirrors.ts";
-import { reflect, type WatchState } from "./watch.ts";
+import { type ReflectOptions, reflect, type WatchState } from "./watch.ts";
 
 type Script = readonly (WatchEvent<Node> | Error)[];
 
@@ -56,7 +56,7 @@ function play(script: Script | undefined): Watch<Node> {
   };
 }
 
-function follow(server: ReturnType<typeof scripted>, more: { optional?: boolean } = {}) {
+function follow(server: ReturnType<typeof scripted>, more: Partial<ReflectOptions<Node>> = {}) {
   const clock = new VirtualClock();
   const told: string[] = [];
   const tell = (message: string, fields?: object): void => {
@@ -75,7 +75,7 @@ function follow(server: ReturnType<typeof scripted>, more: { optional?: boolean 
     onEvent: ({ type, object }) => seen.push(`${type} ${object.metadata.name}`),
     onState: (state) => states.push(state),
   });
-  return { clock, seen, states, told, stop: () => loop.close() };
+  return { clock, loop, seen, states, told, stop: () => loop.close() };
 }
 
 const added = (name: string, version: number): WatchEvent<Node> => ({
@@ -157,6 +157,19 @@ describe("list and watch", () => {
     expect(seen).toEqual(["list of 0"]);
     await clock.advance(2_000);
     expect(seen).toEqual(["list of 0", "list of 1"]);
+    stop();
+  });
+
+  it("looks seldom for a kind whose group is there without it, and at once when another is installed", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    const server = scripted([unserved], []);
+    const { clock, loop, stop } = follow(server, { groupIsServed: () => true });
+    await clock.advance(1_000_000);
+    // At 0, 30, 90, 210, 450, 750 s.
+    expect(server.calls).toHaveLength(6);
+    loop.lookAgain();
+    await clock.advance(70_000);
+    expect(server.calls).toHaveLength(8);
     stop();
   });
 

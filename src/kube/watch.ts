@@ -21,8 +21,10 @@ import {
 /** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
 const BACKOFF_BASE_MS = 800;
 const BACKOFF_MAX_MS = 30_000;
-/** How often a kind that the server does not serve is looked for again. */
+/** How often a kind that the server does not serve is looked for again, */
 const UNSERVED_RETRY_MS = 30_000;
+/** and how seldom in the end where it serves others of the group: an older generation that is not installed. */
+const UNSERVED_RETRY_MAX_MS = 300_000;
 /** So many answers in a row, over half a minute, make a kind that was served unserved. */
 const MISSING_LIMIT = 5;
 /** How often a kind that we work without is tried again when reading it was forbidden. */
@@ -33,6 +35,8 @@ const SHORT_WATCH_MS = 1_000;
 const WATCH_TIMEOUT_SECONDS = 300;
 /** A server sends a bookmark each minute: a stream that is quiet for longer may be dead, whatever TCP says. */
 const QUIET_LIMIT_MS = 75_000;
+/** Where decisions do not hang on it: kube-apiserver sends no bookmarks of kinds that nobody writes. */
+const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /**
  * `current`: the watch is open, or there is nothing to watch; `behind`: it broke, and what the server knows
@@ -51,8 +55,12 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly namespace?: string | undefined;
   /** A kind that may not be read lists as empty, too. Default: it is waited for. */
   readonly optional?: boolean | undefined;
+  /** A stream may be silent for some minutes before it counts as dead. Default: little more than one. */
+  readonly relaxed?: boolean | undefined;
   readonly readFrame?: ReadFrame<T> | undefined;
-  /** The whole truth, after a list. An unserved kind lists as empty. */
+  /** Whether other kinds of its group are served: one that is not is asked for less and less often then. */
+  readonly groupIsServed?: () => boolean;
+  /** The whole truth, after a list. An unserved kind lists as empty, at no version. */
   readonly onList: (list: KubeList<T>) => void;
   readonly onEvent: (event: WatchEvent<T>) => void;
   /** Told of each change; a loop begins behind. */
@@ -63,6 +71,8 @@ export interface Reflection {
   close(): void;
   /** Somebody else has just got through to the server: whoever waits after a broken connection need not. */
   retryNow(): void;
+  /** A kind has been installed: this one, if it was not served, may be as well. */
+  lookAgain(): void;
 }
 
 /** Starts the loop. */
@@ -91,6 +101,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** It has been listed before, so that "not found" may be a server that is only starting. */
   #served = false;
   #missing = 0;
+  /** How often in a row it was found not to be served. */
+  #absent = 0;
   /** Given up for JSON when it cannot read what comes. */
   #readFrame: ReadFrame<T> | undefined;
 
@@ -109,6 +121,12 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     // It is back, and may need another moment for this kind: waits begin anew, short.
     if (this.#troubled) this.#failures = 0;
     if (this.#away) this.#wake();
+  }
+
+  lookAgain(): void {
+    if (this.#absent === 0) return;
+    this.#absent = 1;
+    this.#wake();
   }
 
   #wake(): void {
@@ -135,6 +153,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#failures = 0;
     this.#troubled = false;
     this.#missing = 0;
+    this.#absent = 0;
     this.#served = true;
     onList(list);
     this.#tell("current");
@@ -174,13 +193,14 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
 
   /** One timer a watch, set anew when it rings too early: events come by the thousand. */
   #endWhenQuiet(watch: Watch<T>): { cancel(): void } {
-    const { clock, kind, log } = this.#options;
+    const { clock, kind, log, relaxed } = this.#options;
+    const limitMs = relaxed === true ? RELAXED_QUIET_LIMIT_MS : QUIET_LIMIT_MS;
     this.#heardMs = clock.now();
     let timer: Timer;
     const ring = (): void => {
       const quietMs = clock.now() - this.#heardMs;
-      if (quietMs < QUIET_LIMIT_MS) {
-        timer = clock.after(QUIET_LIMIT_MS - quietMs, ring);
+      if (quietMs < limitMs) {
+        timer = clock.after(limitMs - quietMs, ring);
         return;
       }
       // Nothing to worry about where nobody writes that kind: kube-apiserver sends no bookmarks then.
@@ -188,7 +208,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       this.#tell("behind");
       watch.close();
     };
-    timer = clock.after(QUIET_LIMIT_MS, ring);
+    timer = clock.after(limitMs, ring);
     return { cancel: () => timer.cancel() };
   }
 
@@ -233,7 +253,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       this.#served = false;
       onList({ items: [], resourceVersion: "" });
       this.#tell("current");
-      return this.#sleep(UNSERVED_RETRY_MS);
+      return this.#sleep(this.#absenceMs());
     }
     if (isForbidden(error)) return this.#recoverForbidden(error);
     if (error instanceof UnreadableFrame) {
@@ -285,6 +305,13 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(namespace === undefined ? {} : { namespace }),
     };
+  }
+
+  #absenceMs(): number {
+    const waitMs = UNSERVED_RETRY_MS * 2 ** Math.min(this.#absent, 6);
+    this.#absent++;
+    const mayGrow = this.#options.groupIsServed?.() === true;
+    return mayGrow ? Math.min(waitMs, UNSERVED_RETRY_MAX_MS) : UNSERVED_RETRY_MS;
   }
 
   /** Longer with each failure in a row, and never in step with other replicas. */
