@@ -9,20 +9,21 @@ import {
   closeSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readFileSync,
   renameSync,
   rmSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { homedir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { imageFlags, imageNode } from "../image-node.ts";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PACKAGE = "sigs.k8s.io/karpenter/kwok";
 /** Runs its arguments in the background, tells their id, ends them with its standard input. */
 const TIED =
@@ -44,10 +45,16 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** With the image's Node and its flags. `nodeFlags`: more of them, for profiles and to try settings. */
+/** What the image runs: its Node, its flags, the bundle. `nodeFlags`: more, for profiles and to try settings. */
 function ours(nodeFlags: readonly string[], tell: (line: string) => void): Contestant {
+  const folder = mkdtempSync(join(tmpdir(), "bench-bundle-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const tsx = join(ROOT, "node_modules/tsx/dist/cli.mjs");
+  const bundle = join(ROOT, "scripts/bundle.ts");
+  execFileSync(process.execPath, [tsx, bundle, "--out", folder], { cwd: ROOT });
   const flags = [...imageFlags(), ...nodeFlags];
-  const command = [imageNode(tell).program, ...flags, MAIN, "controller", "--provider", "kwok"];
+  const program = join(folder, "karpenter.mjs");
+  const command = [imageNode(tell).program, ...flags, program, "controller", "--provider", "kwok"];
   return { name: "ours", command };
 }
 
