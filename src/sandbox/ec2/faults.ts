@@ -1,6 +1,7 @@
 /**
- * The world's ill will, set by scenarios and tests: pools without capacity, refused, throttled or
- * unreachable calls, machines that never join. A fault stays until it is taken back or used up.
+ * The world's ill will, set by scenarios and tests: pools without capacity, quotas, spot prices that move,
+ * refused, throttled or unreachable calls, news that come late, machines that join late or never. A fault
+ * stays until it is taken back or used up.
  */
 import { AwsError } from "../../providers/aws/api.ts";
 
@@ -17,6 +18,17 @@ export interface CapacityFault extends PoolMatch {
   /** Default `InsufficientInstanceCapacity`, for spot `UnfulfillableCapacity`. */
   readonly code?: string;
   readonly message?: string;
+}
+
+/** Spot prices of the matching pools are so many times what they were. */
+export interface PriceFault extends Omit<PoolMatch, "capacityType"> {
+  readonly factor: number;
+}
+
+/** The account may run so many vCPUs of the kind at once. */
+export interface QuotaFault {
+  readonly capacityType: "on-demand" | "spot";
+  readonly vcpus: number;
 }
 
 export interface CallFault {
@@ -46,6 +58,10 @@ export class Faults {
   readonly #capacity = new Set<Counted<CapacityFault>>();
   readonly #calls = new Set<Counted<CallFault>>();
   readonly #neverJoin = new Set<Counted<PoolMatch>>();
+  readonly #slowBoots = new Set<PoolMatch & { readonly byMs: number }>();
+  readonly #prices = new Set<PriceFault>();
+  readonly #quotas = new Set<QuotaFault>();
+  readonly #lags = new Set<{ readonly ms: number }>();
 
   /** Limits what the matching pools still have; without `remaining` they are empty. */
   limitCapacity(fault: CapacityFault): Undo {
@@ -96,11 +112,30 @@ export class Faults {
     return put(this.#neverJoin, { fault: match, left: match.times ?? Number.POSITIVE_INFINITY });
   }
 
+  /** Machines of the matching pools take so much longer until they run and join. */
+  slowBoot(fault: PoolMatch & { readonly byMs: number }): Undo {
+    return put(this.#slowBoots, fault);
+  }
+
+  /** Moves spot prices; several that match multiply. */
+  moveSpotPrices(fault: PriceFault): Undo {
+    return put(this.#prices, fault);
+  }
+
+  /** Launches beyond it are refused. */
+  limitQuota(fault: QuotaFault): Undo {
+    return put(this.#quotas, fault);
+  }
+
+  /** EC2 is eventually consistent: it knows of instances and launch templates so long after they are made. */
+  tellLate(ms: number): Undo {
+    return put(this.#lags, { ms });
+  }
+
   /** Takes every fault back. */
   clear(): void {
-    this.#capacity.clear();
-    this.#calls.clear();
-    this.#neverJoin.clear();
+    const all = [this.#capacity, this.#calls, this.#neverJoin, this.#slowBoots];
+    for (const set of [...all, this.#prices, this.#quotas, this.#lags]) set.clear();
   }
 
   /** Throws when a call is to fail now. */
@@ -126,6 +161,29 @@ export class Faults {
   /** Counts one launch from a pool. */
   launched(pool: Required<PoolMatch>): void {
     for (const entry of this.#capacity) if (matches(entry.fault, pool)) entry.left--;
+  }
+
+  bootDelayMs(pool: Required<PoolMatch>): number {
+    const delays = [...this.#slowBoots].filter((one) => matches(one, pool)).map((one) => one.byMs);
+    return Math.max(0, ...delays);
+  }
+
+  spotPriceFactor(pool: Required<Omit<PoolMatch, "capacityType">>): number {
+    let factor = 1;
+    for (const fault of this.#prices)
+      if (matches(fault, { ...pool, capacityType: "spot" })) factor *= fault.factor;
+    return factor;
+  }
+
+  /** vCPUs; infinite without a quota. */
+  quotaOf(capacityType: "on-demand" | "spot"): number {
+    const limits = [...this.#quotas].filter((one) => one.capacityType === capacityType);
+    return Math.min(...limits.map((one) => one.vcpus));
+  }
+
+  /** Whether EC2 knows yet of what was made then. */
+  isTold(madeMs: number, nowMs: number): boolean {
+    return [...this.#lags].every(({ ms }) => nowMs - madeMs >= ms);
   }
 
   /** Whether this machine never joins; counts it. */

@@ -77,12 +77,17 @@ export function instanceCalls(state: AwsState): InstanceCalls {
 }
 
 function pickInstances(state: AwsState, ids: readonly string[] | undefined): InstanceRecord[] {
-  if (ids === undefined || ids.length === 0) return [...state.instances.values()];
+  const nowMs = state.clock.now();
+  const isTold = (one: InstanceRecord): boolean => state.faults.isTold(one.launchedMs, nowMs);
+  if (ids === undefined || ids.length === 0) return [...state.instances.values()].filter(isTold);
   for (const id of ids) {
     if (/^i-([0-9a-f]{8}|[0-9a-f]{17})$/.test(id)) continue;
     throw new AwsError("InvalidInstanceID.Malformed", `Invalid id: "${id}"`);
   }
-  const missing = ids.filter((id) => !state.instances.has(id));
+  const missing = ids.filter((id) => {
+    const record = state.instances.get(id);
+    return record === undefined || !isTold(record);
+  });
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ["ID", "does"] : ["IDs", "do"];
     throw new AwsError(
@@ -313,7 +318,9 @@ export function liveIn(state: AwsState, groupId: string): readonly InstanceRecor
 function boot(state: AwsState, record: InstanceRecord, order: LaunchOrder): void {
   announce(state, record, "launched", `${order.type} ${record.zone} ${order.capacityType}`);
   state.notify(record, "pending");
-  state.clock.after(state.timings.pendingMs, () => {
+  const { type, zone, capacityType } = record;
+  const delayMs = state.faults.bootDelayMs({ instanceType: type, zone, capacityType });
+  state.clock.after(state.timings.pendingMs + delayMs, () => {
     if (record.state !== "pending") return;
     record.state = "running";
     announce(state, record, "running", record.privateDnsName);

@@ -137,7 +137,7 @@ export function findTemplate(state: AwsState, reference: TemplateReference): Lau
   }
   if (id !== undefined) {
     const record = state.launchTemplates.get(id);
-    if (record !== undefined) return record;
+    if (record !== undefined && isTold(state, record)) return record;
     throw new AwsError(
       "InvalidLaunchTemplateId.NotFound",
       `The specified launch template, with template ID ${id}, does not exist.`,
@@ -150,11 +150,15 @@ export function findTemplate(state: AwsState, reference: TemplateReference): Lau
     );
   }
   const found = state.launchTemplates.get(state.launchTemplateIdByName.get(name) ?? "");
-  if (found !== undefined) return found;
+  if (found !== undefined && isTold(state, found)) return found;
   throw new AwsError(
     "InvalidLaunchTemplateName.NotFoundException",
     `At least one of the launch templates specified in the request does not exist: ${name}`,
   );
+}
+
+function isTold({ faults, clock }: AwsState, { createdMs }: LaunchTemplateRecord): boolean {
+  return faults.isTold(createdMs, clock.now());
 }
 
 /** The data and number of a version: `$Latest`, `$Default` (version 1) or a number. */

@@ -1,6 +1,6 @@
 /**
  * Prices: on demand from the catalogue, spot a seeded 25 to 45 per cent of that for each type and
- * zone, stable for a seed. The depth of a spot pool comes from the same seed: fleets that care for
+ * zone, stable for a seed until a fault moves them. The depth of a spot pool comes from the same seed: fleets that care for
  * capacity prefer deep pools.
  */
 import { Random } from "../../base/random.ts";
@@ -44,12 +44,16 @@ export function spotPool(state: AwsState, type: string, zone: string): SpotPool 
   if (pool === undefined) {
     const random = new Random(`${state.spotSeed}/${key}`);
     const share = 0.25 + 0.2 * random.fraction();
-    // EC2 quotes spot prices in ten-thousandths of a dollar.
-    const price = Math.max(100, Math.round((facts.onDemandMicroUsd * share) / 100) * 100);
-    pool = { priceMicroUsd: price, depth: 1 + random.int(10) };
+    pool = { priceMicroUsd: quoted(facts.onDemandMicroUsd * share), depth: 1 + random.int(10) };
     known.set(key, pool);
   }
-  return pool;
+  const factor = state.faults.spotPriceFactor({ instanceType: type, zone });
+  return factor === 1 ? pool : { ...pool, priceMicroUsd: quoted(pool.priceMicroUsd * factor) };
+}
+
+/** EC2 quotes spot prices in ten-thousandths of a dollar. */
+function quoted(microUsd: number): number {
+  return Math.max(100, Math.round(microUsd / 100) * 100);
 }
 
 /** Whether a type can be had in a zone at all. */
@@ -61,10 +65,7 @@ export function isOffered(state: AwsState, type: string, zone: string): boolean 
   );
 }
 
-/**
- * DescribeSpotPriceHistory: the current price of each pool, as of the beginning of the
- * simulation.
- */
+/** DescribeSpotPriceHistory: the current price of each pool. */
 export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describeSpotPriceHistory"> {
   return {
     describeSpotPriceHistory(input) {

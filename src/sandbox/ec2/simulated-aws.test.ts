@@ -296,6 +296,57 @@ describe("CreateFleet", () => {
   });
 });
 
+describe("hardships", () => {
+  it("refuse what goes beyond a quota of vCPUs, and grant it once it is raised", async () => {
+    await template();
+    const taken = 2 * 2;
+    const raise = aws.faults.limitQuota({ capacityType: "on-demand", vcpus: taken + 4 });
+    const two = { TotalTargetCapacity: 2, DefaultTargetCapacityType: "on-demand" as const };
+    const fits = await fleet(overrides("m5.large"), { TargetCapacitySpecification: two });
+    expect(fits.Instances.flatMap((one) => one.InstanceIds)).toHaveLength(2);
+    const over = await fleet(overrides("m5.large"));
+    expect(over.Errors[0]?.ErrorCode).toBe("VcpuLimitExceeded");
+    raise();
+    expect((await fleet(overrides("m5.large"))).Instances).toHaveLength(1);
+  });
+
+  it("move spot prices, of which the history tells and fleets go by", async () => {
+    const priceOf = async (): Promise<number> => {
+      const input = { InstanceTypes: ["m5.large"], ProductDescriptions: ["Linux/UNIX"] };
+      const { SpotPriceHistory } = await aws.api.ec2.describeSpotPriceHistory(input);
+      const here = SpotPriceHistory.find((one) => one.AvailabilityZone === "us-west-2a");
+      return Number(here?.SpotPrice);
+    };
+    const before = await priceOf();
+    const undo = aws.faults.moveSpotPrices({ zone: "us-west-2a", factor: 10 });
+    expect(await priceOf()).toBeCloseTo(before * 10);
+    await template();
+    const spot = { TotalTargetCapacity: 1, DefaultTargetCapacityType: "spot" as const };
+    const options = { SpotOptions: { AllocationStrategy: "lowest-price" } };
+    const answer = await fleet(overrides("m5.large"), {
+      TargetCapacitySpecification: spot,
+      ...options,
+    });
+    const chosen = answer.Instances[0]?.LaunchTemplateAndOverrides?.Overrides;
+    expect(chosen?.AvailabilityZone).not.toBe("us-west-2a");
+    undo();
+    expect(await priceOf()).toBe(before);
+  });
+
+  it("tell late of what is new", async () => {
+    await template();
+    aws.faults.tellLate(5_000);
+    expect(await codeOf(fleet(overrides("m5.large")))).toBe(
+      "InvalidLaunchTemplateName.NotFoundException",
+    );
+    await clock.advance(5_000);
+    await fleet(overrides("m5.large"));
+    expect(await instances()).toHaveLength(0);
+    await clock.advance(5_000);
+    expect(await instances()).toHaveLength(1);
+  });
+});
+
 describe("an instance's life", () => {
   it("runs after the boot and reports the kubelet that its user data set up", async () => {
     await template();

@@ -1,4 +1,5 @@
 /** What a story does to the cloud, done to the simulated account. */
+import type { PoolMatch } from "../ec2/faults.ts";
 import type { SimulatedAws } from "../ec2/simulated-aws.ts";
 import type { CloudFault } from "./scenario.ts";
 
@@ -6,13 +7,21 @@ export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
   if (fault.heal === true) aws.faults.clear();
   if (fault.neverJoin === true) aws.faults.neverJoin({});
   if (fault.reclaimSpot !== undefined) reclaimSpot(aws, fault.reclaimSpot);
-  if (fault.outOfCapacity === undefined) return;
-  const { instanceType, zone, capacityType } = fault.outOfCapacity;
-  aws.faults.limitCapacity({
-    ...(instanceType === "*" ? {} : { instanceType }),
-    ...(zone === "*" ? {} : { zone }),
-    ...(capacityType === "*" ? {} : { capacityType: capacityType as "on-demand" | "spot" }),
-  });
+  if (fault.spotPrices !== undefined) {
+    const { instanceType, zone, factor } = fault.spotPrices;
+    aws.faults.moveSpotPrices({ ...named({ instanceType, zone }), factor });
+  }
+  if (fault.quota !== undefined) aws.faults.limitQuota(fault.quota);
+  if (fault.slowBootMs !== undefined) aws.faults.slowBoot({ byMs: fault.slowBootMs });
+  if (fault.tellLateMs !== undefined) aws.faults.tellLate(fault.tellLateMs);
+  if (fault.throttle !== undefined)
+    aws.faults.throttle(...(fault.throttle === "*" ? [] : [fault.throttle]));
+  if (fault.outOfCapacity !== undefined) aws.faults.limitCapacity(named(fault.outOfCapacity));
+}
+
+/** Without what may be anything. */
+function named(match: Readonly<Record<string, string>>): PoolMatch {
+  return Object.fromEntries(Object.entries(match).filter(([, value]) => value !== "*"));
 }
 
 /** Throws when nothing matches: the story would go on about something that never happened. */

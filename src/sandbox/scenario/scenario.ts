@@ -54,6 +54,20 @@ export interface CloudFault {
     /** At most so many; 0 means all. */
     readonly count: number;
   };
+  /** Spot prices of what matches (`*` anything) are so many times what they were. */
+  readonly spotPrices?: {
+    readonly instanceType: string;
+    readonly zone: string;
+    readonly factor: number;
+  };
+  /** The account may run so many vCPUs of the kind. */
+  readonly quota?: { readonly capacityType: "on-demand" | "spot"; readonly vcpus: number };
+  /** Instances launched from now on take so much longer to run and join. */
+  readonly slowBootMs?: number;
+  /** EC2 knows of new instances and launch templates only so much later. */
+  readonly tellLateMs?: number;
+  /** The call that is throttled; `*`: every one. */
+  readonly throttle?: string;
   /** True: instances launched from now on run but never join. */
   readonly neverJoin?: boolean;
   /** True: everything is as it should be again. */
@@ -205,21 +219,58 @@ function parseCount(value: unknown, at: string): Promised["count"] {
 }
 
 function parseFault(value: unknown, at: string): CloudFault {
-  const { outOfCapacity, reclaimSpot, ...flags } = fields(value, at, [
-    "outOfCapacity",
-    "reclaimSpot",
-    "neverJoin",
-    "heal",
-  ]);
+  const { outOfCapacity, reclaimSpot, spotPrices, quota, slowBoot, tellLate, throttle, ...flags } =
+    fields(value, at, [
+      "outOfCapacity",
+      "reclaimSpot",
+      "spotPrices",
+      "quota",
+      "slowBoot",
+      "tellLate",
+      "throttle",
+      "neverJoin",
+      "heal",
+    ]);
   return {
     ...(flags as CloudFault),
-    ...(outOfCapacity === undefined
-      ? {}
-      : { outOfCapacity: parseOutOfCapacity(outOfCapacity, `${at}.outOfCapacity`) }),
-    ...(reclaimSpot === undefined
-      ? {}
-      : { reclaimSpot: parseReclaimSpot(reclaimSpot, `${at}.reclaimSpot`) }),
+    ...given("outOfCapacity", outOfCapacity, at, parseOutOfCapacity),
+    ...given("reclaimSpot", reclaimSpot, at, parseReclaimSpot),
+    ...given("spotPrices", spotPrices, at, parseSpotPrices),
+    ...given("quota", quota, at, parseQuota),
+    ...(slowBoot === undefined ? {} : { slowBootMs: duration(slowBoot, `${at}.slowBoot`) }),
+    ...(tellLate === undefined ? {} : { tellLateMs: duration(tellLate, `${at}.tellLate`) }),
+    ...given("throttle", throttle, at, text),
   };
+}
+
+/** The field, where it was written. */
+function given<K extends keyof CloudFault>(
+  key: K,
+  value: unknown,
+  at: string,
+  parse: (value: unknown, at: string) => CloudFault[K],
+): Pick<CloudFault, K> | object {
+  return value === undefined ? {} : { [key]: parse(value, `${at}.${key}`) };
+}
+
+function parseSpotPrices(value: unknown, at: string): CloudFault["spotPrices"] & object {
+  const part = fields(value, at, ["instanceType", "zone", "factor"]);
+  const of = (key: string) => text(part[key] ?? "*", `${at}.${key}`);
+  const { factor } = part;
+  if (typeof factor !== "number" || !(factor > 0))
+    throw new ScenarioError(
+      `${at}.factor: must be a number above 0, got ${JSON.stringify(factor)}`,
+    );
+  return { instanceType: of("instanceType"), zone: of("zone"), factor };
+}
+
+function parseQuota(value: unknown, at: string): CloudFault["quota"] & object {
+  const { capacityType, vcpus } = fields(value, at, ["capacityType", "vcpus"]);
+  if (capacityType !== "on-demand" && capacityType !== "spot")
+    throw new ScenarioError(
+      `${at}.capacityType: must be on-demand or spot, got ${JSON.stringify(capacityType)}`,
+    );
+  return { capacityType, vcpus: wholeNumber(vcpus, `${at}.vcpus`) };
 }
 
 function parseOutOfCapacity(value: unknown, at: string): CloudFault["outOfCapacity"] & object {
