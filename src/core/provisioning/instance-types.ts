@@ -226,13 +226,28 @@ export class TypeTable {
 
   /** Ids of the reservations that types in `bits` could be launched into under the set, ascending. */
   reservations(bits: Bits, set: SetId): readonly string[] {
+    const byType = this.#reservedIn(set);
+    const ids = bitIndices(bits).flatMap((index) => byType[index] ?? []);
+    return [...new Set(ids)].sort();
+  }
+
+  /** The types in `bits` that could be launched into one of these reservations under the set. */
+  reservable(bits: Bits, set: SetId, ids: readonly string[]): Bits {
+    const byType = this.#reservedIn(set);
+    const left = noBits(this.size);
+    for (const index of bitIndices(bits)) {
+      if (byType[index]?.some((id) => ids.includes(id))) setBit(left, index);
+    }
+    return left;
+  }
+
+  #reservedIn(set: SetId): readonly (readonly string[])[] {
     let byType = this.#reserved.get(set);
     if (byType === undefined) {
       byType = this.offerings.reserved(this.#space.get(set));
       this.#reserved.set(set, byType);
     }
-    const ids = bitIndices(bits).flatMap((index) => byType[index] ?? []);
-    return [...new Set(ids)].sort();
+    return byType;
   }
 
   /**

@@ -264,48 +264,61 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * The last word on types that the set allows: when they no longer offer its minValues, they are
-   * not enough.
+   * The last word on types that the set allows. What is paid for comes first: a node that can be
+   * launched into a reservation keeps to it, and what would take that away goes elsewhere.
    */
   #finish(set: SetId, left: Bits): Fit | undefined {
-    const { space, minValuesPolicy } = this.#context;
-    const short = space
-      .get(set)
-      .withMinValues()
-      .filter((one) => this.template.table.distinctValues(left, one) < (one.minValues as number));
-    if (short.length === 0) return this.#reserving(set, left, false);
-    if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
-    const lowered = short.map((one) => ({
-      ...one,
-      minValues: this.template.table.distinctValues(left, one),
-    }));
-    const relaxed = space.get(set).replacing(Requirements.of(lowered));
-    return this.#reserving(space.intern(relaxed), left, true);
-  }
-
-  /**
-   * What is paid for comes first: a node that can be launched into a reservation keeps to it, and
-   * what would take that away goes elsewhere.
-   */
-  #reserving(set: SetId, left: Bits, minValuesRelaxed: boolean): Fit | undefined {
     const { table } = this.template;
-    if (!table.offerings.hasReserved)
-      return { set, types: left, minValuesRelaxed, reserved: NOTHING_RESERVED };
+    if (!table.offerings.hasReserved) return this.#withMinValues(set, left, NOTHING_RESERVED, left);
     const { reservations, strictReservations } = this.#context;
     const holds = this.reserved.length > 0;
     const isNew = this.pods.length === 0;
     const wanted = holds || isNew ? table.reservations(left, set) : NOTHING_RESERVED;
     const reserved = reservations.holdable(wanted, this.reserved);
-    if (reserved.length > 0) return { set, types: left, minValuesRelaxed, reserved };
-    if (holds || (strictReservations && wanted.length > 0)) {
-      this.#deferred = holds ? WOULD_LOSE : ALL_PROMISED;
+    const into = (ids: readonly string[]) =>
+      this.#withMinValues(set, left, ids, table.reservable(left, set, ids));
+    if (reserved.length > 0) {
+      const fit = into(reserved);
+      if (fit !== undefined || holds) return fit;
+    } else if (holds) {
+      this.#deferred = WOULD_LOSE;
       return undefined;
     }
+    // Reservations of too few kinds for minValues are no use, however long one waits.
+    const isWorthWaiting = reserved.length === 0 && wanted.length > 0 && into(wanted) !== undefined;
     const types = intersectionOf(left, table.open(set));
-    if (isEmptyBits(types)) {
+    if (isWorthWaiting && (strictReservations || isEmptyBits(types))) {
       this.#deferred = ALL_PROMISED;
       return undefined;
     }
-    return { set, types, minValuesRelaxed, reserved: NOTHING_RESERVED };
+    return isEmptyBits(types)
+      ? undefined
+      : this.#withMinValues(set, types, NOTHING_RESERVED, types);
+  }
+
+  /**
+   * When those types that can be launched no longer offer the set's minValues, they are not enough; by
+   * best effort a new node's minValues are lowered.
+   */
+  #withMinValues(
+    set: SetId,
+    types: Bits,
+    reserved: readonly string[],
+    launched: Bits,
+  ): Fit | undefined {
+    const { space, minValuesPolicy } = this.#context;
+    const { table } = this.template;
+    const short = space
+      .get(set)
+      .withMinValues()
+      .filter((one) => table.distinctValues(launched, one) < (one.minValues as number));
+    if (short.length === 0) return { set, types, minValuesRelaxed: false, reserved };
+    if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
+    const lowered = short.map((one) => ({
+      ...one,
+      minValues: table.distinctValues(launched, one),
+    }));
+    const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
+    return { set: relaxed, types, minValuesRelaxed: true, reserved };
   }
 }

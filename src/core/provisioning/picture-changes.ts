@@ -8,6 +8,7 @@ import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { someAreAvoided } from "../scheduling/taints.ts";
 import { claimName } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { hasDynamicResources } from "./eligibility.ts";
@@ -90,6 +91,7 @@ function different<T>(a: readonly T[], b: readonly T[]): readonly T[] {
 /** Whether all that a picture is made of once is the same in both: all but pods, nodes, usage and volumes. */
 export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
+    someAreAvoided(a.nodes) === someAreAvoided(b.nodes) &&
     a.defaultSpread === undefined &&
     b.defaultSpread === undefined &&
     deepEqual(a.options, b.options) &&

@@ -89,7 +89,7 @@ export class PodClasses {
     readonly topology: Topology;
     readonly volumes: VolumeIndex;
     readonly policy: "Respect" | "Ignore";
-    /** Some pool has a PreferNoSchedule taint. */
+    /** Some pool or node has a PreferNoSchedule taint. */
     readonly canTolerate: boolean;
     /** Gives a pod what it asks for without saying so. */
     readonly complete?: (pod: Pod) => Pod;

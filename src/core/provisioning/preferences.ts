@@ -65,7 +65,7 @@ export function wishesOf(spec: Pod["spec"], policy: "Respect" | "Ignore"): Wishe
 
 /**
  * The wishes with one thing given up; undefined when nothing is left to give up. `canTolerate`:
- * some pool has a PreferNoSchedule taint.
+ * some pool or node has a PreferNoSchedule taint; upstream looks at pools only.
  */
 export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined {
   const { required, givenUp } = wishes;

@@ -22,6 +22,7 @@ import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { bitIndices, type Marks } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
+import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { seenSlots } from "./attach-slots.ts";
 import { ClaimsAsMoved } from "./claims-as-moved.ts";
@@ -304,9 +305,7 @@ export function createPass(
         .toSorted(heaviestFirst)
         .map((pool, index) => createTemplate(pool, index, space, daemonPods, seen));
   const topology = new Topology(space, templates, input.namespaces);
-  const canTolerate = templates.some((template) =>
-    template.taints.some((taint) => taint.effect === "PreferNoSchedule"),
-  );
+  const canTolerate = someAreAvoided(templates) || someAreAvoided(input.nodes);
   const { preferencePolicy: policy, minValuesPolicy } = options;
   const complete = defaultSpreader(input.defaultSpread);
   return {
