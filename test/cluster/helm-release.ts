@@ -3,12 +3,19 @@
  * controller runs as a process with the container's own arguments and environment, and with a token of the
  * pod's own ServiceAccount, so it may do what the chart's roles say and nothing else.
  */
-import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import {
+  type ChildProcess,
+  execFile,
+  execFileSync,
+  type StdioOptions,
+  spawn,
+} from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../src/apis/meta.ts";
+import { imageCommand } from "./image-container.ts";
 import type { LiveCluster } from "./live-cluster.ts";
 import { END_WITH_STDIN } from "./tied.ts";
 
@@ -167,7 +174,10 @@ function readOnly(): readonly string[] {
   return [flag, "--allow-fs-read=*", ...(known.has("--allow-net") ? ["--allow-net"] : [])];
 }
 
-/** Starts the container's program; it ends with this process. */
+/**
+ * Starts the container's program, or where KARPENTER_IMAGE names one the image itself, by CONTAINER_ENGINE. It
+ * ends with this process.
+ */
 export function runContainer(
   program: string,
   kubeconfig: string,
@@ -175,16 +185,19 @@ export function runContainer(
   environment: Readonly<Record<string, string>>,
   logFile: string,
 ): ChildProcess {
+  const { CONTAINER_ENGINE: engine, KARPENTER_IMAGE: image } = process.env;
   const log = openSync(logFile, "a");
-  const child = spawn(
-    process.execPath,
-    [...readOnly(), "--import", END_WITH_STDIN, program, ...container.args],
-    {
-      stdio: ["pipe", log, log],
-      // Nothing of ours: a container has only what its manifest gives it.
-      env: { PATH: process.env["PATH"], KUBECONFIG: kubeconfig, ...environment },
-    },
-  );
+  const stdio: StdioOptions = ["pipe", log, log];
+  let child: ChildProcess;
+  if (engine !== undefined && image !== undefined) {
+    const command = imageCommand(engine, image, kubeconfig, container.args, environment);
+    child = spawn(command[0], command.slice(1), { stdio });
+  } else {
+    const args = [...readOnly(), "--import", END_WITH_STDIN, program, ...container.args];
+    // Nothing of ours: a container has only what its manifest gives it.
+    const env = { PATH: process.env["PATH"], KUBECONFIG: kubeconfig, ...environment };
+    child = spawn(process.execPath, args, { stdio, env });
+  }
   closeSync(log);
   return child;
 }

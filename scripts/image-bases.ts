@@ -1,0 +1,81 @@
+/**
+ * Stand-ins for the two bases of `deploy/image/Containerfile`, for machines that reach Debian's packages and
+ * npm's but no image registry: the same Debian, the same Node at the same places, nothing else of the real
+ * ones. They are good for a check of the recipe, not for a cluster. Needs debootstrap, and to be root.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { imageNode } from "../bench/image-node.ts";
+
+/** Where this machine keeps whom it trusts; the stand-ins trust the same. */
+const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
+const LIBRARIES =
+  /^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|nss_dns|nss_files|stdc\+\+|gcc_s))\.so\.\d+$/;
+const PASSWD =
+  "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532::/home/nonroot:/sbin/nologin\n";
+
+/** Makes both in `folder` and gives them to `engine`; resolves to the build's arguments. */
+export function localBases(
+  engine: string,
+  folder: string,
+  tell: (line: string) => void,
+): readonly string[] {
+  const npm = process.env["npm_execpath"];
+  if (npm === undefined) throw new Error("start this by npm, whose own files the stand-in gets");
+  const node = imageNode(tell).program;
+  const [build, run] = [join(folder, "build"), join(folder, "run")];
+  tell("Debian for the build (minutes)");
+  execFileSync("debootstrap", ["--variant=minbase", "bookworm", build], { stdio: "ignore" });
+  authorities(build);
+  copyFileSync(node, join(build, "usr/local/bin/node"));
+  const modules = join(build, "usr/local/lib/node_modules");
+  cpSync(dirname(dirname(npm)), join(modules, "npm"), { recursive: true, dereference: true });
+  execFileSync("ln", [
+    "-s",
+    "../lib/node_modules/npm/bin/npm-cli.js",
+    join(build, "usr/local/bin/npm"),
+  ]);
+
+  mkdirSync(join(run, "nodejs/bin"), { recursive: true });
+  copyFileSync(node, join(run, "nodejs/bin/node"));
+  for (const place of librariesOf(build)) {
+    const from = join(build, place);
+    mkdirSync(join(run, place), { recursive: true });
+    for (const name of readdirSync(from))
+      if (LIBRARIES.test(name)) copyFileSync(join(from, name), join(run, place, name));
+  }
+  authorities(run);
+  writeFileSync(join(run, "etc/passwd"), PASSWD);
+  mkdirSync(join(run, "tmp"));
+  chmodSync(join(run, "tmp"), 0o1777);
+  return [
+    ...base(engine, build, "BUILD_IMAGE", ["ENV", `NODE_EXTRA_CA_CERTS=${AUTHORITIES}`]),
+    ...base(engine, run, "RUN_IMAGE", ["USER", "65532"]),
+  ];
+}
+
+/** Of the machine's kind: the loader has a place of its own. */
+function librariesOf(root: string): readonly string[] {
+  const usr = readdirSync(join(root, "usr/lib")).find((name) => name.endsWith("-linux-gnu"));
+  if (usr === undefined) throw new Error("the Debian that was made has no libraries");
+  return [join("lib", usr), usr.startsWith("x86_64") ? "lib64" : "lib"];
+}
+
+function authorities(root: string): void {
+  mkdirSync(dirname(join(root, AUTHORITIES)), { recursive: true });
+  copyFileSync(AUTHORITIES, join(root, AUTHORITIES));
+}
+
+function base(engine: string, root: string, argument: string, [key, value]: [string, string]) {
+  const name = `localhost/karpenter-check/${argument.toLowerCase().replace("_", "-")}`;
+  const file = `${root}.tar`;
+  execFileSync("tar", ["-C", root, "-cf", file, "."]);
+  const path = "ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+  const change = ["--change", path, "--change", `${key} ${value}`];
+  const { status, stderr } = spawnSync(engine, ["import", ...change, file, name], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`${engine} import failed: ${stderr}`);
+  return ["--build-arg", `${argument}=${name}`];
+}

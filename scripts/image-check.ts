@@ -1,0 +1,72 @@
+/**
+ * `npm run image:check [-- --local-bases] [-- build flags]`: builds the image by `deploy/image/Containerfile` with
+ * docker or podman (CONTAINER_ENGINE names another), looks at what came out, and runs the release tests with it:
+ * the container as the chart asks for it, in a real control plane. `--local-bases` is for machines without a way to
+ * image registries: `image-bases.ts`. Other flags go to the build.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { localBases } from "./image-bases.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const RECIPE = "deploy/image/Containerfile";
+const IMAGE = "localhost/karpenter-check/karpenter:check";
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const flags = process.argv.slice(2);
+const engine = process.env["CONTAINER_ENGINE"] ?? ["docker", "podman"].find(works);
+if (engine === undefined) {
+  say("no image is built here: neither docker nor podman answers; install one of them");
+  process.exitCode = 1;
+} else {
+  const folder = mkdtempSync(join(tmpdir(), "karpenter-image-"));
+  try {
+    const bases = flags.includes("--local-bases") ? localBases(engine, folder, say) : [];
+    build(engine, [...bases, ...flags.filter((flag) => flag !== "--local-bases")]);
+    look(engine);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const env = { ...process.env, CONTAINER_ENGINE: engine, KARPENTER_IMAGE: IMAGE };
+  const release = ["run", "test:cluster", "--", "helm-install"];
+  process.exitCode = spawnSync("npm", release, { cwd: ROOT, env, stdio: "inherit" }).status ?? 1;
+}
+
+function works(program: string): boolean {
+  return spawnSync(program, ["info"], { stdio: "ignore" }).status === 0;
+}
+
+function build(program: string, more: readonly string[]): void {
+  const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: ROOT, encoding: "utf8" }).trim();
+  // docker finds the ignore file by its name, and keeps no copies of half-done images.
+  const isPodman = program.endsWith("podman");
+  const ignore = isPodman ? ["--layers=false", "--ignorefile", `${RECIPE}.dockerignore`] : [];
+  const args = ["build", "-f", RECIPE, ...ignore, "--build-arg", `COMMIT=${commit}`, "-t", IMAGE];
+  execFileSync(program, [...args, ...more, "."], { cwd: ROOT, stdio: "inherit" });
+}
+
+/** Throws where the image is not what the chart runs. */
+function look(program: string): void {
+  const inspect = (field: string): string =>
+    execFileSync(program, ["image", "inspect", "--format", `{{${field}}}`, IMAGE], {
+      encoding: "utf8",
+    }).trim();
+  const run = (...args: readonly string[]) =>
+    spawnSync(program, ["run", "--rm", "--read-only", "--network", "none", ...args], {
+      encoding: "utf8",
+    });
+  const must = (holds: boolean, what: string): void => {
+    if (!holds) throw new Error(`the image ${what}`);
+  };
+  must(inspect(".Config.User") === "65532:65532", `runs as ${inspect(".Config.User")}`);
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  const startedMs = performance.now();
+  const { stdout, stderr } = run(IMAGE, "--version");
+  const tookMs = performance.now() - startedMs;
+  must(stdout.trim() === version, `says version ${stdout.trim() || stderr.trim()}`);
+  must(run("--entrypoint", "/bin/sh", IMAGE, "-c", "true").status !== 0, "has a shell");
+  say(`${Math.round(Number(inspect(".Size")) / 1e6)} MB, --version after ${Math.round(tookMs)} ms`);
+}
