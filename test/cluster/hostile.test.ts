@@ -45,12 +45,19 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     await fault();
     proxy.heal();
     const healedMs = performance.now();
-    await story.until("the cluster answers", async () => (await story.scale(NODES)) === undefined);
-    const grown = async () => (await story.running()) === NODES;
-    await story.until(`all pods run after: ${what}`, grown, 180_000);
-    const seconds = ((performance.now() - healedMs) / 1_000).toFixed(1);
+    const took = async (word: string, done: () => Promise<boolean>) => {
+      await story.until(`${word} after: ${what}`, done, 180_000);
+      return `${word} ${((performance.now() - healedMs) / 1_000).toFixed(1)} s`;
+    };
+    // Whose share the seconds are: the server's, the workload controllers', ours, and the scheduler's with kwok's.
+    const steps = [
+      await took("server answers", async () => (await story.scale(NODES)) === undefined),
+      await took("pods are there", async () => (await story.pods()) === NODES),
+      await took("NodeClaims", async () => (await story.claims()).length === NODES),
+      await took("all pods run", async () => (await story.running()) === NODES),
+    ];
     const held = `RSS ${karpenter.rssMib()} MiB`;
-    report.push(`${what}: ${NODES} pods run ${seconds} s after; ${staleFor(known)}; ${held}`);
+    report.push(`${what}: ${steps.join(", ")} after it; ${staleFor(known)}; ${held}`);
     const whole = async () => {
       await story.expectWhole(NODES);
       return true;

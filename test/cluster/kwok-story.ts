@@ -25,6 +25,8 @@ export interface KwokStory {
   scale(replicas: number): Promise<void>;
   /** Makes every node of the pool differ from its template, so that all are replaced. */
   drift(mark: string): Promise<void>;
+  /** Those that are not on their way out. */
+  pods(): Promise<number>;
   running(): Promise<number>;
   nodes(): Promise<readonly Node[]>;
   claims(): Promise<readonly NodeClaim[]>;
@@ -43,6 +45,10 @@ export async function openKwokStory(): Promise<KwokStory> {
   const client = createKubeClient(plane.transport);
   const web = { namespace: "default", labelSelector: "app=web" };
   const ours = { labelSelector: "karpenter.sh/nodepool" };
+  const pods = async () =>
+    (await client.list<Pod>(POD, web)).items.filter(
+      ({ metadata }) => metadata.deletionTimestamp === undefined,
+    );
   const story: KwokStory = {
     plane,
     directory,
@@ -56,13 +62,8 @@ export async function openKwokStory(): Promise<KwokStory> {
       const body = { spec: { template: { metadata: { labels: { mark } } } } };
       await client.patch(kind, { name: "default" }, { type: "merge", body });
     },
-    running: async () => {
-      const { items } = await client.list<Pod>(POD, web);
-      return items.filter(
-        ({ status, metadata }) =>
-          status?.phase === "Running" && metadata.deletionTimestamp === undefined,
-      ).length;
-    },
+    pods: async () => (await pods()).length,
+    running: async () => (await pods()).filter(({ status }) => status?.phase === "Running").length,
     nodes: async () => (await client.list(NODE, ours)).items,
     claims: async () => (await client.list(NODE_CLAIM)).items,
     expectWhole: async (count) => {
