@@ -21,6 +21,7 @@ export interface Tried extends PodClass {
 export class Trying {
   readonly #classes: PodClasses;
   #rooms = new Rooms([]);
+  #count = 0;
   readonly #tried = new Map<PodClass, Tried>();
   /** Those that this question is about. */
   readonly #used: Tried[] = [];
@@ -34,6 +35,7 @@ export class Trying {
   /** The nodes that pods may go to from now on, by index. Nothing is known of them yet. */
   see(nodes: readonly ExistingNode[]): void {
     this.#rooms = new Rooms(nodes);
+    this.#count = nodes.length;
     this.#changes.length = 0;
     for (const tried of this.#tried.values()) {
       tried.variants.length = 0;
@@ -57,6 +59,18 @@ export class Trying {
     if (tried.isUsed) return;
     tried.isUsed = true;
     this.#used.push(tried);
+  }
+
+  /** No node that is there takes the class in any question, but for this one, which nobody has asked. */
+  hasNoRoom(tried: Tried, but: ExistingNode): boolean {
+    for (let step = 0; ; step++) {
+      const variant = this.variant(tried, step);
+      if (variant === undefined) return true;
+      const { deadNodes, ruledOut = deadNodes } = variant;
+      let free = ruledOut.firstMissing(0, ruledOut);
+      if (free === but.index) free = ruledOut.firstMissing(free + 1, ruledOut);
+      if (free < this.#count) return false;
+    }
   }
 
   variant(podClass: PodClass, step: number): Variant | undefined {

@@ -17,7 +17,7 @@ import { addResources, NO_RESOURCES } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { intersectionOf, Marks } from "../scheduling/bits.ts";
-import { VolumeIndex } from "../scheduling/volumes.ts";
+import { indexVolumes, VolumeIndex } from "../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { seenSlotsInSteps } from "./attach-slots.ts";
 import { Census, type Host, type Left, type LeftPod, stayingPods } from "./census.ts";
@@ -104,7 +104,7 @@ interface Trial {
 
 /** Who looks for a place, in order, and who does not. */
 interface Seeking {
-  readonly queued: readonly QueuedPod[];
+  readonly queued: readonly LeftPod[];
   readonly refused: readonly UnschedulablePod[];
 }
 
@@ -142,6 +142,7 @@ export class WhatIf {
 
   /** As {@link of}. */
   static *inSteps(input: SchedulingInput): Steps<WhatIf> {
+    yield* indexVolumes(input.volumes);
     const whatIf = new WhatIf(input);
     yield;
     yield* whatIf.#takeIn(input);
@@ -211,6 +212,7 @@ export class WhatIf {
     const left = yield* this.#leave([...names]);
     if (left === undefined) return false;
     this.#input = input;
+    yield* indexVolumes(input.volumes);
     this.#volumes.see(input.volumes);
     const seen = yield* seenSlotsInSteps(input.nodes, this.#volumes);
     const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
@@ -330,7 +332,7 @@ export class WhatIf {
         const before = supposed.now();
         const { changes } = topology;
         const { queued, refused } = this.#queued([host], one.pods);
-        if (refused.length === 0) {
+        if (refused.length === 0 && !this.#isHopeless(queued, host.place)) {
           this.#remove(trial, [host]);
           const failed = run(pass, new Queue(queued), "allOrNone");
           const taken = supposed.touched(before).every(({ node }) => isThere(node.view));
@@ -342,6 +344,11 @@ export class WhatIf {
     } finally {
       this.#end(trial);
     }
+  }
+
+  /** One of its pods has no room on any other node, whatever else is supposed. */
+  #isHopeless(queued: readonly LeftPod[], place: ExistingNode): boolean {
+    return queued.some(({ podClass }) => this.#trying.hasNoRoom(podClass, place));
   }
 
   /** In order: these pods of the hosts, and those that are supposed to be there. */

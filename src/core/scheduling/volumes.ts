@@ -8,6 +8,7 @@ import type { Pod, Volume } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { termRequirements } from "./pod-requirements.ts";
 import { oneOf } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
@@ -201,6 +202,20 @@ function className(claim: PersistentVolumeClaim | undefined, volume: Volume): st
 
 function agree(a: Requirements, b: Requirements): boolean {
   return a.accepts(b, new Set(b.keys()));
+}
+
+/** So many objects are indexed before others get a turn. */
+const OBJECTS_PER_STEP = 4_096;
+
+/** Makes the index of large lists beforehand, in steps: {@link VolumeIndex} would in one go. */
+export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Steps<void> {
+  for (const objects of [claims, volumes, csiNodes]) {
+    if (indexes.has(objects)) continue;
+    const index = new Map<string, KubeObject>();
+    yield* eachInSteps<KubeObject>(objects, OBJECTS_PER_STEP, (one) => index.set(keyOf(one), one));
+    indexes.set(objects, index);
+    yield;
+  }
 }
 
 /** Lists never change: a mirror gives the same one while nothing has. */
