@@ -4,10 +4,10 @@
  * tenth of the time of a comparator, for a hundred thousand pods by their UID.
  */
 
-/** Positions are 16 bits of a number, which leaves room for four letters. */
+/** Positions are 16 bits of a number, which leaves room for five letters of ASCII. */
 export const MOST_AT_ONCE = 65_536;
-const LETTERS = 4;
-const LETTER = 512;
+const LETTERS = 5;
+const LETTER = 128;
 
 /**
  * `items.toSorted`, at most {@link MOST_AT_ONCE} of them, by `texts` (parallel to the items), in the order

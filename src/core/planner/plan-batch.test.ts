@@ -54,6 +54,23 @@ const input = (seed: number, count: number) =>
   schedulingInput({ pods: batch(seed, count), pools: [poolInput({}, TYPES)] });
 
 describe("planBatch", () => {
+  it("plans for pods beside others that fit nowhere as if they were alone", () => {
+    const good = batch(3, 150);
+    const lost = Array.from({ length: 400 }, (_, index) =>
+      index % 2 === 0
+        ? pod({ name: `lost-${index}`, spec: { nodeSelector: { nowhere: "x" } } })
+        : pod({ name: `huge-${index}`, cpu: "400" }),
+    );
+    const plan = (pods: Pod[]) =>
+      planBatch(schedulingInput({ pods, pools: [poolInput({}, TYPES)] }), EAGER);
+    const [alone, beside] = [plan(good), plan([...lost, ...good])];
+    expect(JSON.stringify(beside.newClaims)).toBe(JSON.stringify(alone.newClaims));
+    expect(alone.unschedulable).toEqual([]);
+    const left = beside.unschedulable.map(({ pod: one }) => one.metadata.name);
+    expect(left).toEqual(lost.map(({ metadata }) => metadata.name).sort());
+    expect(beside.unschedulable[0]?.message).toContain("no instance type has enough resources");
+  });
+
   it("never costs more than the rules alone, and leaves nobody out", () => {
     for (let seed = 0; seed < 8; seed++) {
       const one = input(seed, 40);

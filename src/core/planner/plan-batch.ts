@@ -13,13 +13,13 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import {
   type Batch,
-  leftByName,
   onExistingNode,
   type Pass,
   planAsUpstream,
   planOf,
   planUntil,
   prepare,
+  wholePlan,
 } from "../provisioning/solve.ts";
 import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
@@ -38,7 +38,8 @@ export function* planBatchInSteps(
   input: SchedulingInput,
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
-  return yield* leftByName(yield* bestPlan(yield* prepare(input), options));
+  const batch = yield* prepare(input);
+  return yield* wholePlan(batch, yield* bestPlan(batch, options));
 }
 
 function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResult> {
@@ -72,8 +73,8 @@ function* orAsUpstream(
   return isBetter(other, best, { ...options, minSaving: 0 }) ? other : best;
 }
 
-function mayBePacked({ base, input }: Batch, { policy, minPods }: PlannerOptions): boolean {
-  if (policy === "greedy" || input.pods.length < minPods) return false;
+function mayBePacked({ base, queued }: Batch, { policy, minPods }: PlannerOptions): boolean {
+  if (policy === "greedy" || queued.length < minPods) return false;
   // Each unit of a reservation can be promised once: the rules keep that count.
   return !base.templates.some(({ table }) => table.offerings.hasReserved);
 }
@@ -115,7 +116,7 @@ function raceOf(
     isWonBy: (byPrice) =>
       beats(priceMicroUsd(byPrice), byPrice.newClaims.length) &&
       !byPrice.newClaims.some(isRelaxed) &&
-      byPrice.unschedulable.every(({ ignored }) => ignored === true),
+      byPrice.unschedulable.length === 0,
     demand,
   };
 }

@@ -287,6 +287,15 @@ export class TypeTable {
     return isAll ? bits : left.slice();
   }
 
+  /** Whether of each resource some type has as much, be it another for each. */
+  hasEach(requests: Resources): boolean {
+    for (const name in requests) {
+      const wanted = requests[name] as number;
+      if (wanted > 0 && wanted > (this.#resource(name).amounts.at(-1) ?? 0)) return false;
+    }
+    return true;
+  }
+
   /** The largest capacity among the types in `bits`: what a limit must leave room for. */
   mostCapacity(bits: Bits, name: string): number {
     const { order, amounts } = this.#capacity(name);

@@ -30,6 +30,7 @@ import { defaultSpreader } from "./default-spread.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
 import { Attempt, ExistingNode, type Saved, targetNodes } from "./existing-node.ts";
 import { explainInSteps } from "./explain.ts";
+import { fittingNowhere } from "./fits-nowhere.ts";
 import { Lookalikes } from "./lookalikes.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
@@ -80,12 +81,13 @@ export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readon
 
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
-  return atOnce(leftByName(atOnce(planOf(atOnce(prepare(input))))));
+  const batch = atOnce(prepare(input));
+  return atOnce(wholePlan(batch, atOnce(planOf(batch))));
 }
 
-/** The plan with what it leaves out in order: plans that are only compared need none. */
-export function* leftByName(plan: SchedulingResult): Steps<SchedulingResult> {
-  return { ...plan, unschedulable: yield* byKey(plan.unschedulable) };
+/** The plan with all pods that have no place, by name: plans that are only compared need no such list. */
+export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
+  return { ...plan, unschedulable: yield* byKey([...batch.leftOut, ...plan.unschedulable]) };
 }
 
 /** A batch made ready. Any number of plans can be made of it, each as if it were the only one. */
@@ -99,7 +101,8 @@ export interface Batch {
   readonly classes: ReadonlySet<PodClass>;
   /** No pod is more important than another. */
   readonly isOfOnePriority: boolean;
-  readonly refused: readonly UnschedulablePod[];
+  /** No plan looks at these: they were refused, or fit nowhere. */
+  readonly leftOut: readonly UnschedulablePod[];
   readonly excludedByLimits: SchedulingResult["excludedByLimits"];
   /** What plans found out about kinds of nodes. */
   readonly kinds: Map<string, Kind>;
@@ -111,18 +114,33 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   const { batch, refused } = yield* sortOut(input, volumes);
   const base = createPass(input, volumes, batch.length === 0);
   const classes = new Set<PodClass>();
-  const queued = yield* inOrderInSteps(yield* classify(base, input, batch, classes));
+  const classified = yield* classify(base, input, batch, classes);
+  const { some, lost } = yield* withoutLost(base, classified, classes);
+  const queued = yield* inOrderInSteps(some);
   return {
     input,
     base,
     queued,
     classes,
     isOfOnePriority: batch.every(({ alike }) => alike.priority === batch[0]?.alike.priority),
-    refused,
+    leftOut: [...refused, ...(yield* explainInSteps(lost, base))],
     // Of the limits as they are now: planned claims eat into them.
     excludedByLimits: excludedByLimits(base.templates),
     kinds: new Map(),
   };
+}
+
+/** Takes the classes that fit nowhere out of `classes`, and their pods from the others. */
+function* withoutLost(
+  base: Pass,
+  pods: readonly QueuedPod[],
+  classes: Set<PodClass>,
+): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
+  const nowhere = yield* fittingNowhere(base, classes);
+  if (nowhere.size === 0) return { some: pods, lost: [] };
+  for (const podClass of nowhere) classes.delete(podClass);
+  const isLost = ({ podClass }: QueuedPod) => nowhere.has(podClass);
+  return { some: pods.filter((item) => !isLost(item)), lost: pods.filter(isLost) };
 }
 
 /** Pods that only their names tell apart, and what is found out about them. */
@@ -163,7 +181,7 @@ function* sortOut(
   return { batch, refused };
 }
 
-/** One plan for the batch; `opening` has its say first. What it leaves out is in no order. */
+/** One plan for the batch; `opening` has its say first. Pods that {@link Batch.leftOut} names are not in it. */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
   const result = yield* plannedToItsEnd(batch, { opening });
   if (!lesserPodsHaveItsRoom(result)) return result;
@@ -210,7 +228,7 @@ function* planned(
 ): Steps<SchedulingResult | undefined> {
   const { pass, takeBack } = tryOut(batch, asUpstream);
   const { input, queued } = batch;
-  const unschedulable = [...batch.refused];
+  const unschedulable: UnschedulablePod[] = [];
   const rest = opening === undefined ? queued : yield* opening(pass, queued);
   const queue = new Queue(rest, importantFirst);
   const failed: QueuedPod[] = [];
@@ -250,7 +268,10 @@ function* planned(
 
 function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly UnschedulablePod[]> {
   if (pods.length <= MOST_AT_ONCE) {
-    const keys = pods.map(({ pod }) => keyOf(pod));
+    const namespace = pods[0]?.pod.metadata.namespace;
+    const isOne = pods.every(({ pod }) => pod.metadata.namespace === namespace);
+    // Texts that are there need not be made.
+    const keys = pods.map(({ pod }) => (isOne ? pod.metadata.name : keyOf(pod)));
     return sortedByText(pods, keys, () => 0);
   }
   const keyed = pods.map((one) => ({ one, key: keyOf(one.pod) }));
