@@ -7,10 +7,12 @@ import { type HostPort, hostPortsConflict } from "../../apis/core/host-ports.ts"
 import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import {
   type Bits,
+  bitIndices,
   commonBits,
   intersectBits,
   intersectionOf,
@@ -307,18 +309,26 @@ export class NewNodeClaim implements Place {
     launched: Bits,
   ): Fit | undefined {
     const { space, minValuesPolicy } = this.#context;
-    const { table } = this.template;
+    const isReserved = reserved.length > 0;
+    const values = (one: Requirement) => this.#distinctValues(launched, one, isReserved);
     const short = space
       .get(set)
       .withMinValues()
-      .filter((one) => table.distinctValues(launched, one) < (one.minValues as number));
+      .filter((one) => values(one) < (one.minValues as number));
     if (short.length === 0) return { set, types, minValuesRelaxed: false, reserved };
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
-    const lowered = short.map((one) => ({
-      ...one,
-      minValues: table.distinctValues(launched, one),
-    }));
+    const lowered = short.map((one) => ({ ...one, minValues: values(one) }));
     const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
     return { set: relaxed, types, minValuesRelaxed: true, reserved };
+  }
+  /** What is launched into a reservation has that capacity type only, and all else never has it. */
+  #distinctValues(launched: Bits, requirement: Requirement, isReserved: boolean): number {
+    const { table } = this.template;
+    const { key } = requirement;
+    if (key !== CAPACITY_TYPE_LABEL_KEY || !table.offerings.hasReserved)
+      return table.distinctValues(launched, requirement);
+    const types = bitIndices(launched).flatMap((index) => table.types[index]?.labels[key] ?? []);
+    const values = [...new Set(types)].filter((one) => allows(requirement, one));
+    return values.filter((one) => (one === "reserved") === isReserved).length;
   }
 }

@@ -249,9 +249,15 @@ describe("reserved capacity", () => {
     reservationCapacity: 5,
   };
   const kept = instanceType({ name: "kept", offerings: [reserved] });
+  const plain = instanceType().offerings;
   const others = ["x", "y"].map((name) => instanceType({ name }));
-  const claim = (minValues: number, types = [kept, ...others], options = SCHEDULING_OPTIONS) => {
-    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues }];
+  const claim = (
+    minValues: number,
+    types = [kept, ...others],
+    options = SCHEDULING_OPTIONS,
+    key = TYPE,
+  ) => {
+    const requirements = [{ key, operator: "Exists" as const, minValues }];
     const pools = [poolInput({ requirements }, types)];
     const [first] = solve(schedulingInput({ pods: [pod()], pools, options })).newClaims;
     const names = first?.instanceTypes.map(({ name }) => name).join(" ");
@@ -267,6 +273,11 @@ describe("reserved capacity", () => {
     expect(claim(2, [kept, ...others], strict)).toBe("x y spot false");
     const bestEffort = { ...SCHEDULING_OPTIONS, minValuesPolicy: "BestEffort" as const };
     expect(claim(2, [kept, ...others], bestEffort)).toBe("kept reserved true");
+    const key = "karpenter.sh/capacity-type";
+    const types = [instanceType({ name: "both", offerings: [reserved, ...plain] })];
+    expect(claim(1, types, SCHEDULING_OPTIONS, key)).toBe("both reserved false");
+    expect(claim(2, types, SCHEDULING_OPTIONS, key)).toBe("both spot false");
+    expect(claim(3, types, SCHEDULING_OPTIONS, key)).toBe("undefined undefined undefined");
   });
 });
 
