@@ -78,6 +78,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...Object.values(interruption.REACTIONS).flatMap((one) => interruption.happened(one, both)),
     ...interruption.terminating(both),
     aws.nodeClassNotFound(claim()),
+    aws.spotRoleMissing(claim()),
     aws.waitingOnNodeClaims(object("EC2NodeClass"), ["<name>"]),
     aws.zonalShiftActive(object("NodePool"), "<zone id>"),
     aws.zonalShiftCleared(object("NodePool"), "<zone id>"),

@@ -14,6 +14,18 @@ export function nodeClassNotFound(claim: NodeClaim): EventToPublish {
   };
 }
 
+/** On a claim that EC2 gave no spot machine, because the account cannot have any yet. */
+export function spotRoleMissing(claim: NodeClaim): EventToPublish {
+  return {
+    object: claim,
+    type: "Warning",
+    reason: "SpotSLRCreationFailed",
+    message:
+      "The account has no service-linked role for spot and the controller may not create it; no spot instance is asked for in the next minutes. Create it: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
+    dedupeValues: [claim.metadata.uid ?? claim.metadata.name],
+  };
+}
+
 /** On a class that is being deleted while claims name it. */
 export function waitingOnNodeClaims(
   nodeClass: KubeObject,

@@ -262,6 +262,32 @@ describe("launching", () => {
     expect(world.lines).toContain("removing offering from offerings");
   });
 
+  it("tells the claim how to get the role for spot, and asks for none while it is missing", async () => {
+    await begin();
+    const code = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
+    world.aws.faults.limitCapacity({ capacityType: "spot", code, message: "not permitted" });
+    const both: RequirementSpec = {
+      key: "karpenter.sh/capacity-type",
+      operator: "In",
+      values: ["spot", "on-demand"],
+    };
+    const claim = awsClaim([SMALL[0] as RequirementSpec, both]);
+    await expect(launch(claim)).rejects.toThrow(code);
+    const told = world.events.filter((one) => one.reason === "SpotSLRCreationFailed");
+    expect(told.map((one) => one.message).join()).toContain("create-service-linked-role");
+    const launched = await launch(claim);
+    expect(launched.metadata.labels?.["karpenter.sh/capacity-type"]).toBe("on-demand");
+  });
+
+  it("gives EC2 the class' context, but not for a claim whose minValues were relaxed", async () => {
+    await begin({ context: "agreed" });
+    await launch();
+    const annotations = { "karpenter.sh/nodeclaim-min-values-relaxed": "true" };
+    await launch(awsClaim(SMALL, { metadata: { annotations } }));
+    const asked = fleets().slice(-2);
+    expect(asked.map((one) => one.Context)).toEqual(["agreed", undefined]);
+  });
+
   it("makes a launch template anew when somebody deleted it", async () => {
     await begin();
     await launch();

@@ -69,7 +69,7 @@ interface Resolved {
 }
 
 function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
-  const { clock, log, metrics, settings } = deps;
+  const { clock, events, log, metrics, settings } = deps;
   const { reservedCapacity = true, region } = settings;
 
   async function typesOf(
@@ -120,7 +120,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
       const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
       const launched = await launch(
-        { ...parts, ...{ log, metrics }, settings: tagSettings, region, reservedCapacity },
+        { ...parts, ...{ events, log, metrics }, settings: tagSettings, region, reservedCapacity },
         { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile },
       );
       const result = launchedClaim(claim, launched, {

@@ -9,6 +9,7 @@ import { claimGeneration } from "../../../apis/hub/claim.ts";
 import type { ResolvedKubelet } from "../../../apis/karpenter/kubelet.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
+  NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY,
   PRICE_OVERLAY_APPLIED_ANNOTATION_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -22,6 +23,7 @@ import type {
   Offering,
 } from "../../../core/cloudprovider/instance-type.ts";
 import { allows } from "../../../core/scheduling/requirement.ts";
+import type { EventRecorder } from "../../../kube/events.ts";
 import { type Ami, amiFor } from "../ami/choose.ts";
 import {
   AwsError,
@@ -36,8 +38,10 @@ import {
   isInsufficientCapacity,
   isLaunchTemplateNotFound,
   launchFailure,
+  SPOT_ROLE_ERROR,
   UserDataError,
 } from "../errors.ts";
+import { spotRoleMissing } from "../events.ts";
 import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
 import type { TemplateInput } from "../launchtemplate/template-data.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
@@ -64,6 +68,7 @@ export interface LaunchDeps {
   readonly templates: LaunchTemplates;
   readonly unavailable: UnavailableOfferings;
   readonly metrics: Pick<Metrics, "count" | "set">;
+  readonly events: EventRecorder;
   readonly facts: ClusterFacts;
   readonly log: Logger;
   readonly settings: TagSettings;
@@ -140,9 +145,11 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
     groups,
     subnets,
     tags,
-    context: nodeClass.context,
-    pricesAreOverlaid:
-      claim.metadata.annotations?.[PRICE_OVERLAY_APPLIED_ANNOTATION_KEY] === "true",
+    // What a context stands for was agreed on for all the types that the pool asks for.
+    context: isTrue(claim, NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY)
+      ? undefined
+      : nodeClass.context,
+    pricesAreOverlaid: isTrue(claim, PRICE_OVERLAY_APPLIED_ANNOTATION_KEY),
   };
   const reserved = reserveAddresses(deps.subnets, found, subnets);
   const answer = await askFleet(deps, request, claim.metadata.uid ?? "");
@@ -150,6 +157,8 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
   const used = override?.SubnetId;
   for (const [id, addresses] of reserved) if (id !== used) deps.subnets.reserve(id, -addresses);
   learn(deps, answer.errors, { ...where, ...found, subnets: input.subnets, groups });
+  if (answer.errors.some((error) => error.ErrorCode === SPOT_ROLE_ERROR))
+    deps.events.publish(spotRoleMissing(claim));
   if (answer.instance === undefined) throw toLaunchError(answer.errors, groups);
   const { instance } = answer;
   const type = input.types.find((one) => one.name === instance.InstanceType);
@@ -173,6 +182,10 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
     imageId: override?.ImageId ?? imageOf(groups, type.name),
     efaCount: efaCount(claim, type),
   };
+}
+
+function isTrue({ metadata }: NodeClaim, annotation: string): boolean {
+  return metadata.annotations?.[annotation] === "true";
 }
 
 interface Where {
