@@ -71,6 +71,7 @@ globalThis.gc?.();
 console.log(`held: heap ${mb(process.memoryUsage().heapUsed)} MB, RSS ${mb(process.memoryUsage().rss)} MB`);
 
 function* look() {
+  yield* state.catchUp();
   const input = { ...base, nodes: state.nodes(), daemonPods: state.daemonPods(), pools: base.pools.map((one) => ({ ...one, usage: state.poolUsage(one.pool.id) })) };
   yield;
   const found = yield* findCandidatesInSteps({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs, queued: new Set(), disruptionClass: "graceful" });

@@ -15,6 +15,9 @@ export function atOnce<T>(steps: Steps<T>): T {
   }
 }
 
+/** How long a controller works at the most before others get their turn. */
+export const TURN_MS = 20;
+
 /** Runs the work in turns of about so long. On a clock that stands still meanwhile it is one turn. */
 export async function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
   let startedMs = clock.now();

@@ -5,7 +5,7 @@
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Logger } from "../../base/log.ts";
-import { eachInSteps, inTurns } from "../../base/steps.ts";
+import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
 import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import {
@@ -23,7 +23,6 @@ import type { Running } from "./running.ts";
 
 /** Each may bear a hundred kilobytes to be read. */
 const NODES_PER_STEP = 64;
-const TURN_MS = 20;
 
 /** Without new claims one of those that take the pods bears the mark: the first that stays. */
 export async function writeOnTarget(

@@ -9,7 +9,7 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Logger } from "../../base/log.ts";
-import { eachInSteps, inTurns, type Steps } from "../../base/steps.ts";
+import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
@@ -52,8 +52,6 @@ import { factsOf, Sweeps } from "./sweeps.ts";
 const POLL_MS = 10_000;
 /** After a command was started: at once, with a turn for others in between. */
 const AGAIN_MS = 1;
-/** Others get their turn after so much of a sweep. */
-const TURN_MS = 20;
 const REMARKS_PER_STEP = 128;
 const UNSYNCED_RETRY_MS = 1_000;
 

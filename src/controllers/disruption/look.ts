@@ -9,7 +9,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { type Logger, SILENT } from "../../base/log.ts";
-import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { nextAllowed } from "../../core/disruption/calendar.ts";
 import type {
@@ -58,6 +58,9 @@ export async function surroundings(
   log: Logger,
   last?: Surroundings,
 ): Promise<Surroundings> {
+  // Of a small cluster, or a large one that has changed little, in this very turn.
+  const looking = world.cluster.catchUp();
+  if (looking.next().done !== true) await inTurns(world.clock, looking, TURN_MS);
   const pools = await poolsInUse(world, log);
   // Provisioning's own pass says what is wrong with a pool.
   const usable = await usablePools(world, SILENT);

@@ -11,7 +11,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
-import { inTurns } from "../../base/steps.ts";
+import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { zonesOfPods } from "../../core/provisioning/effective-zone.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
@@ -39,8 +39,6 @@ import { type Pass, report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
-/** A large batch lets others have their turn after so long. */
-const TURN_MS = 20;
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
@@ -79,6 +77,9 @@ async function reconcile(
   const { waitMs } = batcher;
   if (waitMs === undefined) return AWAIT_CHANGE;
   if (waitMs > 0) return requeueAfter(waitMs);
+  // Of a small cluster, or a large one that has changed little, in this very turn.
+  const looking = world.cluster.catchUp();
+  if (looking.next().done !== true) await inTurns(world.clock, looking, TURN_MS);
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const startMs = world.clock.now();
   const batchedMs = startMs - (batcher.openedAtMs ?? startMs);

@@ -255,4 +255,27 @@ describe("what if nodes went", () => {
     const hopeless = ask([pod({ name: "hopeless", cpu: "500" })]);
     expect([hopeless.newClaims, hopeless.unschedulable]).toEqual([[], []]);
   });
+
+  it("takes back what a node tried in vain beside others that go", () => {
+    const view = (name: string, cpu: number, pods: readonly Pod[]) =>
+      viewOf({ name, zone: "zone-a", arch: "amd64", cpu, pool: 0, tainted: false, pods });
+    const ports = [{ containerPort: 80, hostPort: 80 }];
+    const runs = (name: string, node: string, cpu: string, spec: Partial<Pod["spec"]> = {}) =>
+      pod({ name, nodeName: node, cpu, spec, status: { phase: "Running" } });
+    const listens = (name: string, node: string) => {
+      const one = runs(name, node, "1");
+      const containers = one.spec.containers.map((each) => ({ ...each, ports }));
+      return { ...one, spec: { ...one.spec, containers } };
+    };
+    // The second finds room for its larger pod, and then the port taken by the first one's.
+    const leaving = [
+      view("a", 1, [listens("a-1", "a")]),
+      view("b", 3, [runs("b-1", "b", "2"), listens("b-2", "b")]),
+      view("c", 2, [runs("c-1", "c", "2")]),
+    ];
+    const whatIf = WhatIf.of(schedulingInput({ nodes: [...leaving, view("target", 4, [])] }));
+    const asked = leaving.map((one) => ({ nodeName: one.name, pods: one.pods }));
+    const going = whatIf.together(asked, () => true);
+    expect(going.map(({ nodeName }) => nodeName)).toEqual(["a", "c"]);
+  });
 });

@@ -9,6 +9,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Resources } from "../../apis/resources.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
 export interface ClusterState {
@@ -44,6 +45,11 @@ export interface ClusterState {
   hasPromise(claimName: string): boolean;
   /** A claim that is not launched yet was planned for this pod: it needs no other place. */
   isPromised(podUid: string): boolean;
+  /**
+   * Looks at the nodes that have changed, in steps, so that {@link nodes} has little left to do: when a
+   * process starts, all have.
+   */
+  catchUp(): Steps<void>;
   /** All nodes by ascending name. The same array until something changes. */
   nodes(): readonly NodeView[];
   /** Pods bound nowhere that are not terminal, by key. */

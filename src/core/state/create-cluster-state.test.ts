@@ -189,4 +189,26 @@ describe("createClusterState", () => {
     expect(state.daemonPods()[0]?.spec.affinity).toBe(undefined);
     expect(state.daemonPods()[0]?.spec.nodeName).toBe(undefined);
   });
+
+  it("looks at what has changed in steps, and then shows the same as in one go", () => {
+    const [slow, quick] = [createClusterState(), createClusterState()];
+    for (const state of [slow, quick])
+      for (let at = 0; at < 200; at++) state.updateNode(node({ name: `n-${at}` }));
+    let steps = 0;
+    for (const _ of slow.catchUp()) steps++;
+    expect(steps).toBe(3);
+    expect(slow.nodes()).toEqual(quick.nodes());
+    expect([...slow.catchUp()]).toEqual([]);
+  });
+
+  it("knows the same size of a pool whoever runs there, until a node changes", () => {
+    const state = createClusterState();
+    state.updateClaim(nodeClaim({ name: "a", status: { providerID: "test://a" } }));
+    state.updateNode(node({ name: "a", labels: INITIALIZED }));
+    const usage = state.poolUsage("nodepool/default");
+    state.updatePod(pod({ name: "p", nodeName: "a" }));
+    expect(state.poolUsage("nodepool/default")).toBe(usage);
+    state.deleteNode("a");
+    expect(state.poolUsage("nodepool/default")).not.toBe(usage);
+  });
 });

@@ -12,6 +12,7 @@ import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod } from "./daemon-pod.ts";
 import { type NodeView, nodeView } from "./node-view.ts";
@@ -21,6 +22,9 @@ import { ViewList } from "./view-list.ts";
 export function createClusterState(): ClusterState {
   return new Cluster();
 }
+
+/** Each is a few microseconds' work. */
+const NODES_PER_STEP = 64;
 
 class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
@@ -123,7 +127,7 @@ class Cluster implements ClusterState {
     if (bound !== nodeName) this.#revision++;
     this.#bindings.set(key, nodeName);
     pods.set(key, pod);
-    this.#touchNode(nodeName);
+    this.#touchPods(nodeName);
   }
 
   deletePod(key: string): void {
@@ -192,6 +196,14 @@ class Cluster implements ClusterState {
   isPromised(podUid: string): boolean {
     for (const uids of this.#promises.values()) if (uids.has(podUid)) return true;
     return false;
+  }
+
+  *catchUp(): Steps<void> {
+    let looked = 0;
+    for (const key of this.#list.touched) {
+      this.#shownFor(key);
+      if (++looked % NODES_PER_STEP === 0) yield;
+    }
   }
 
   nodes(): readonly NodeView[] {
@@ -294,7 +306,7 @@ class Cluster implements ClusterState {
     pods?.delete(key);
     if (pods?.size === 0) this.#podsByNode.delete(nodeName);
     this.#revision++;
-    this.#touchNode(nodeName);
+    this.#touchPods(nodeName);
   }
 
   #noteDaemonPod(key: string, pod: Pod): void {
@@ -340,6 +352,12 @@ class Cluster implements ClusterState {
     const providerId = this.#nodes.get(name)?.spec?.providerID;
     const claim = providerId ? this.#claimByProviderId.get(providerId) : undefined;
     if (claim !== undefined) this.#list.touch(claim);
+  }
+
+  /** Other pods run there: the node is as large as it was. */
+  #touchPods(nodeName: string): void {
+    this.#views.delete(nodeName);
+    this.#list.touch(nodeName);
   }
 
   #touchNamed(name: string): void {

@@ -15,6 +15,11 @@ export class ViewList {
     this.#changed.add(key);
   }
 
+  /** Keys whose view may be another since the last snapshot. */
+  get touched(): Iterable<string> {
+    return this.#changed;
+  }
+
   /** `viewOf`: what is to be shown for a key now. The same array until something changes. */
   snapshot(viewOf: (key: string) => NodeView | undefined): readonly NodeView[] {
     const replaced = new Map<NodeView, NodeView>();
