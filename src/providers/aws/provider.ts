@@ -15,7 +15,6 @@ import {
 } from "../../apis/aws/labels.ts";
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import { claimKubelet } from "../../apis/hub/claim.ts";
-import { condition } from "../../apis/karpenter/conditions.ts";
 import {
   INSTANCE_TYPE_LABEL_KEY,
   NODEPOOL_LABEL_KEY,
@@ -24,29 +23,21 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
-import {
-  CreateError,
-  InsufficientCapacityError,
-  NodeClaimNotFoundError,
-  NodeClassNotReadyError,
-} from "../../core/cloudprovider/errors.ts";
+import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Controller } from "../../kube/controller.ts";
-import type { Ami } from "./ami/choose.ts";
-import type { Instance, SecurityGroup, Subnet } from "./api.ts";
+import type { Instance } from "./api.ts";
 import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
 import { describeError, isNotFound, ResolutionError } from "./errors.ts";
-import { nodeClassNotFound } from "./events.ts";
 import { listInstances } from "./instance/ec2-batches.ts";
 import { launch } from "./instance/launch.ts";
 import { instanceClaim, instanceIdOf, launchedClaim } from "./instance/to-claim.ts";
 import type { InstanceTypes } from "./instancetype/instance-types.ts";
 import { namedCalls } from "./named-calls.ts";
-import { type FoundClass, notFoundText } from "./nodeclass/class-source.ts";
+import { notFoundText } from "./nodeclass/class-source.ts";
+import { type Resolved, readyClass, resolutionFailed, resolve } from "./nodeclass/resolve.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
-import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
-import type { Reservation } from "./reservation/reservations.ts";
 import { clusterTag } from "./tags/tags.ts";
 import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
@@ -59,111 +50,16 @@ export function createAwsProvider(given: AwsDeps): {
   return { cloud: createCloud(deps, parts), controllers: awsControllers(deps, parts) };
 }
 
-/** What a class selects, as of now. */
-interface Resolved {
-  readonly subnets: readonly Subnet[];
-  readonly securityGroups: readonly SecurityGroup[];
-  readonly amis: readonly Ami[];
-  readonly reservations: readonly Reservation[];
-  readonly placementGroup: FoundPlacementGroup | undefined;
-}
-
 function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
-  const { clock, events, log, metrics, settings } = deps;
-  const { reservedCapacity = true, region } = settings;
-
-  async function typesOf(
-    nodeClass: AwsClass,
-    kubelet: Parameters<InstanceTypes["list"]>[1],
-  ): Promise<{ resolved: Resolved; types: readonly InstanceType[] }> {
-    const resolved = await resolve(parts, nodeClass, reservedCapacity);
-    const types = await parts.instanceTypes.list(nodeClass, kubelet ?? nodeClass.kubelet, resolved);
-    return { resolved, types };
-  }
-
-  async function instanceOf(providerId: string): Promise<Instance> {
-    const id = instanceIdOf(providerId);
-    const instance = id === undefined ? undefined : await parts.batches.instance(id);
-    if (instance === undefined || instance.State.Name === "terminated") {
-      // What EC2 does not know of an impaired zone may be there all the same.
-      checkNotShifted(deps, parts, zoneOf(providerId), `instance ${providerId} is not to be seen`);
-      throw new NodeClaimNotFoundError(`instance not found: ${providerId}`);
-    }
-    return instance;
-  }
-
-  /** Undefined when EC2 does not tell: what was launched stays launched. */
-  async function hostname(instanceId: string): Promise<string | undefined> {
-    try {
-      return (await parts.batches.instance(instanceId))?.PrivateDnsName;
-    } catch (error) {
-      deps.log.debug("hostname is not known yet", { id: instanceId, error: describeError(error) });
-      return undefined;
-    }
-  }
-
+  const { clock, settings } = deps;
   return {
     name: "aws",
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE],
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
-    create: async (claim, overlay = (types) => types) => {
-      const found = readyClass(deps, parts.classes.ofClaim(claim), claim);
-      const { nodeClass } = found;
-      const kubelet = claimKubelet(claim) ?? nodeClass.kubelet;
-      const { resolved, types } = await typesOf(nodeClass, kubelet).catch((error) => {
-        throw resolutionFailed(error);
-      });
-      const instanceProfile =
-        nodeClass.launchTemplateName === undefined
-          ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
-          : "";
-      const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
-      const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
-      const launched = await launch(
-        { ...parts, ...{ events, log, metrics }, settings: tagSettings, region, reservedCapacity },
-        { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile },
-      );
-      const result = launchedClaim(claim, launched, {
-        ...hashAnnotations(nodeClass),
-        ...(nodeClass.generation === "v1" && instanceProfile !== ""
-          ? { [ANNOTATION_INSTANCE_PROFILE]: instanceProfile }
-          : {}),
-      });
-      // v0.5 named the host when it told of the launch.
-      const isInline = nodeClass.id.startsWith("provisioner/");
-      return isInline ? withHostname(result, await hostname(launched.instanceId)) : result;
-    },
-    delete: async (claim) => {
-      const instance = await instanceOf(claim.status?.providerID ?? "").catch((error) => {
-        // The place it had is free again; EC2's own count follows within a minute.
-        const reservation = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];
-        if (error instanceof NodeClaimNotFoundError && reservation !== undefined) {
-          parts.reservations.endedIn(reservation);
-        }
-        throw error;
-      });
-      if (instance.State.Name === "shutting-down") return;
-      const { InstanceId, Placement } = instance;
-      checkNotShifted(
-        deps,
-        parts,
-        Placement.AvailabilityZone,
-        `instance ${InstanceId} is not ended`,
-      );
-      try {
-        await parts.batches.terminate(InstanceId);
-      } catch (error) {
-        const zone = Placement.AvailabilityZone;
-        const zone_id = claim.metadata.labels?.[LABEL_TOPOLOGY_ZONE_ID] ?? "";
-        deps.metrics.count("cloudprovider_instance_termination_failures_total", { zone, zone_id });
-        if (isNotFound(error)) {
-          throw new NodeClaimNotFoundError("instance already terminated", { cause: error });
-        }
-        throw error;
-      }
-    },
+    create: (claim, overlay = (types) => types) => create(deps, parts, claim, overlay),
+    delete: (claim) => end(deps, parts, claim),
     get: async (providerId) => {
-      const instance = await instanceOf(providerId);
+      const instance = await instanceOf(deps, parts, providerId);
       return instanceClaim(instance, toRfc3339(clock.now()));
     },
     list: async () => {
@@ -179,7 +75,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       if (found === undefined) {
         throw new ResolutionError(`resolving node class, ${notFoundText(pool.classRef)}`);
       }
-      const { types } = await typesOf(found.nodeClass, pool.kubelet);
+      const { types } = await typesOf(deps, parts, found.nodeClass, pool.kubelet);
       parts.seen.note(pool.id, types);
       return types;
     },
@@ -191,7 +87,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       const found = parts.classes.ofClaim(claim);
       const group = found && (await parts.placementGroups.find(found.nodeClass));
       if (group?.id !== groupId || group.strategy !== "partition") return {};
-      const { Placement } = await instanceOf(status?.providerID ?? "");
+      const { Placement } = await instanceOf(deps, parts, status?.providerID ?? "");
       if (Placement.PartitionNumber === undefined) return undefined;
       return { [LABEL_PLACEMENT_GROUP_PARTITION]: String(Placement.PartitionNumber) };
     },
@@ -202,7 +98,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       const reason = staticDrift(claim, nodeClass);
       if (reason !== undefined) return reason;
       if (nodeClass.launchTemplateName !== undefined) return undefined;
-      const { resolved, types } = await typesOf(nodeClass, claimKubelet(claim));
+      const { resolved, types } = await typesOf(deps, parts, nodeClass, claimKubelet(claim));
       const name = claim.metadata.labels?.[INSTANCE_TYPE_LABEL_KEY];
       const type = types.find((one) => one.name === name);
       const instance = await parts.batches.instance(
@@ -222,89 +118,102 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
   };
 }
 
-/** An unmanaged launch template brings its own image, about which we know nothing. */
-const TEMPLATE_IMAGE: Ami = {
-  id: "",
-  name: "",
-  creationDate: "",
-  deprecated: false,
-  requirements: [],
-};
-const TEMPLATE_IMAGES: readonly Ami[] = [TEMPLATE_IMAGE];
+/** Launches what the claim asks for; rejects with an error whose reason the claim's condition shows. */
+async function create(
+  deps: AwsDeps,
+  parts: AwsParts,
+  claim: NodeClaim,
+  overlay: (types: readonly InstanceType[]) => readonly InstanceType[],
+): Promise<NodeClaim> {
+  const { events, log, metrics, settings } = deps;
+  const { reservedCapacity = true, region } = settings;
+  const found = readyClass(deps, parts.classes.ofClaim(claim), claim);
+  const { nodeClass } = found;
+  const kubelet = claimKubelet(claim) ?? nodeClass.kubelet;
+  const { resolved, types } = await typesOf(deps, parts, nodeClass, kubelet).catch((error) => {
+    throw resolutionFailed(error);
+  });
+  const instanceProfile =
+    nodeClass.launchTemplateName === undefined
+      ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
+      : "";
+  const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
+  const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
+  const launched = await launch(
+    { ...parts, ...{ events, log, metrics }, settings: tagSettings, region, reservedCapacity },
+    { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile },
+  );
+  const result = launchedClaim(claim, launched, {
+    ...hashAnnotations(nodeClass),
+    ...(nodeClass.generation === "v1" && instanceProfile !== ""
+      ? { [ANNOTATION_INSTANCE_PROFILE]: instanceProfile }
+      : {}),
+  });
+  // v0.5 named the host when it told of the launch.
+  const isInline = nodeClass.id.startsWith("provisioner/");
+  return isInline ? withHostname(result, await hostname(deps, parts, launched.instanceId)) : result;
+}
 
-/** Rejects with upstream's words when something the class selects is not there. */
-async function resolve(
+/** Ends the claim's instance; rejects with NodeClaimNotFoundError once it is gone. */
+async function end(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<void> {
+  const instance = await instanceOf(deps, parts, claim.status?.providerID ?? "").catch((error) => {
+    // The place it had is free again; EC2's own count follows within a minute.
+    const reservation = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];
+    if (error instanceof NodeClaimNotFoundError && reservation !== undefined) {
+      parts.reservations.endedIn(reservation);
+    }
+    throw error;
+  });
+  if (instance.State.Name === "shutting-down") return;
+  const { InstanceId, Placement } = instance;
+  checkNotShifted(deps, parts, Placement.AvailabilityZone, `instance ${InstanceId} is not ended`);
+  try {
+    await parts.batches.terminate(InstanceId);
+  } catch (error) {
+    const zone = Placement.AvailabilityZone;
+    const zone_id = claim.metadata.labels?.[LABEL_TOPOLOGY_ZONE_ID] ?? "";
+    deps.metrics.count("cloudprovider_instance_termination_failures_total", { zone, zone_id });
+    if (isNotFound(error)) {
+      throw new NodeClaimNotFoundError("instance already terminated", { cause: error });
+    }
+    throw error;
+  }
+}
+
+async function typesOf(
+  { settings }: AwsDeps,
   parts: AwsParts,
   nodeClass: AwsClass,
-  reservedCapacity: boolean,
-): Promise<Resolved> {
-  const unmanaged = nodeClass.launchTemplateName !== undefined;
-  const [subnets, securityGroups, amis, reservations, placementGroup] = await Promise.all([
-    parts.subnets.list(nodeClass),
-    unmanaged ? [] : parts.securityGroups.list(nodeClass),
-    unmanaged ? TEMPLATE_IMAGES : parts.amis.list(nodeClass),
-    reservedCapacity ? parts.reservations.list(nodeClass) : [],
-    parts.placementGroups.find(nodeClass),
-  ]);
-  const terms = (list: readonly unknown[]): string => JSON.stringify(list);
-  if (subnets.length === 0) {
-    throw new ResolutionError(`no subnets exist given constraints ${terms(nodeClass.subnetTerms)}`);
-  }
-  if (securityGroups.length === 0 && !unmanaged) {
-    throw new ResolutionError(
-      `no security groups exist given constraints ${terms(nodeClass.securityGroupTerms)}`,
-    );
-  }
-  if (amis.length === 0) {
-    const asked = nodeClass.amiTerms.length === 0 ? [nodeClass.amiFamily] : nodeClass.amiTerms;
-    throw new ResolutionError(`no amis exist given constraints ${terms(asked)}`);
-  }
-  if (placementGroup === undefined && nodeClass.placementGroup !== undefined) {
-    throw new ResolutionError(
-      `no placement group exists given constraints ${JSON.stringify(nodeClass.placementGroup)}`,
-    );
-  }
-  return { subnets, securityGroups, amis, reservations, placementGroup };
+  kubelet: Parameters<InstanceTypes["list"]>[1],
+): Promise<{ resolved: Resolved; types: readonly InstanceType[] }> {
+  const resolved = await resolve(parts, nodeClass, settings.reservedCapacity ?? true);
+  const types = await parts.instanceTypes.list(nodeClass, kubelet ?? nodeClass.kubelet, resolved);
+  return { resolved, types };
 }
 
-/** The class a launch may use, or the error that says why not. */
-function readyClass(
-  { events }: AwsDeps,
-  found: FoundClass | undefined,
-  claim: NodeClaim,
-): FoundClass {
-  if (found === undefined || found.nodeClass.deleting) {
-    const why =
-      found === undefined
-        ? notFoundText(claim.spec.nodeClassRef)
-        : `${found.nodeClass.id} is being deleted`;
-    events.publish(nodeClassNotFound(claim));
-    throw new InsufficientCapacityError(`resolving node class, ${why}`);
+async function instanceOf(deps: AwsDeps, parts: AwsParts, providerId: string): Promise<Instance> {
+  const id = instanceIdOf(providerId);
+  const instance = id === undefined ? undefined : await parts.batches.instance(id);
+  if (instance === undefined || instance.State.Name === "terminated") {
+    // What EC2 does not know of an impaired zone may be there all the same.
+    checkNotShifted(deps, parts, zoneOf(providerId), `instance ${providerId} is not to be seen`);
+    throw new NodeClaimNotFoundError(`instance not found: ${providerId}`);
   }
-  const ready = condition(found.native, "Ready");
-  if (!found.nodeClass.id.startsWith("ec2nodeclass/")) return found;
-  const current = ready?.observedGeneration === found.nodeClass.observedGeneration;
-  if (ready?.status === "False" || (ready !== undefined && !current)) {
-    const why = current ? ready.message : "its status is older than its spec";
-    throw new NodeClassNotReadyError(`NodeClass ${found.nodeClass.name} is not ready: ${why}`);
-  }
-  if (ready?.status !== "True") {
-    const message = "NodeClass is in Ready=Unknown";
-    throw new CreateError("resolving NodeClass readiness, NodeClass is in Ready=Unknown", {
-      reason: "NodeClassReadinessUnknown",
-      message: ready?.message === undefined ? message : `${message}, ${ready.message}`,
-    });
-  }
-  return found;
+  return instance;
 }
 
-function resolutionFailed(error: unknown): Error {
-  const text = describeError(error);
-  return new CreateError(
-    `resolving instance types: ${text}`,
-    { reason: "InstanceTypeResolutionFailed", message: `Error resolving instance types: ${text}` },
-    error,
-  );
+/** Undefined when EC2 does not tell: what was launched stays launched. */
+async function hostname(
+  { log }: AwsDeps,
+  { batches }: AwsParts,
+  id: string,
+): Promise<string | undefined> {
+  try {
+    return (await batches.instance(id))?.PrivateDnsName;
+  } catch (error) {
+    log.debug("hostname is not known yet", { id, error: describeError(error) });
+    return undefined;
+  }
 }
 
 function repair(

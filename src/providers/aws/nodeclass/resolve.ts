@@ -1,0 +1,113 @@
+/**
+ * A class made ready for use: whether launches may use it at all, and what it selects as of now.
+ */
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import { condition } from "../../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import {
+  CreateError,
+  InsufficientCapacityError,
+  NodeClassNotReadyError,
+} from "../../../core/cloudprovider/errors.ts";
+import type { Ami } from "../ami/choose.ts";
+import type { SecurityGroup, Subnet } from "../api.ts";
+import { describeError, ResolutionError } from "../errors.ts";
+import { nodeClassNotFound } from "../events.ts";
+import type { AwsDeps, AwsParts } from "../parts.ts";
+import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
+import type { Reservation } from "../reservation/reservations.ts";
+import { type FoundClass, notFoundText } from "./class-source.ts";
+
+/** What a class selects, as of now. */
+export interface Resolved {
+  readonly subnets: readonly Subnet[];
+  readonly securityGroups: readonly SecurityGroup[];
+  readonly amis: readonly Ami[];
+  readonly reservations: readonly Reservation[];
+  readonly placementGroup: FoundPlacementGroup | undefined;
+}
+
+/** An unmanaged launch template brings its own image, about which we know nothing. */
+const TEMPLATE_IMAGE: Ami = {
+  id: "",
+  name: "",
+  creationDate: "",
+  deprecated: false,
+  requirements: [],
+};
+const TEMPLATE_IMAGES: readonly Ami[] = [TEMPLATE_IMAGE];
+
+/** Rejects with upstream's words when something the class selects is not there. */
+export async function resolve(
+  parts: AwsParts,
+  nodeClass: AwsClass,
+  reservedCapacity: boolean,
+): Promise<Resolved> {
+  const unmanaged = nodeClass.launchTemplateName !== undefined;
+  const [subnets, securityGroups, amis, reservations, placementGroup] = await Promise.all([
+    parts.subnets.list(nodeClass),
+    unmanaged ? [] : parts.securityGroups.list(nodeClass),
+    unmanaged ? TEMPLATE_IMAGES : parts.amis.list(nodeClass),
+    reservedCapacity ? parts.reservations.list(nodeClass) : [],
+    parts.placementGroups.find(nodeClass),
+  ]);
+  const terms = (list: readonly unknown[]): string => JSON.stringify(list);
+  if (subnets.length === 0) {
+    throw new ResolutionError(`no subnets exist given constraints ${terms(nodeClass.subnetTerms)}`);
+  }
+  if (securityGroups.length === 0 && !unmanaged) {
+    throw new ResolutionError(
+      `no security groups exist given constraints ${terms(nodeClass.securityGroupTerms)}`,
+    );
+  }
+  if (amis.length === 0) {
+    const asked = nodeClass.amiTerms.length === 0 ? [nodeClass.amiFamily] : nodeClass.amiTerms;
+    throw new ResolutionError(`no amis exist given constraints ${terms(asked)}`);
+  }
+  if (placementGroup === undefined && nodeClass.placementGroup !== undefined) {
+    throw new ResolutionError(
+      `no placement group exists given constraints ${JSON.stringify(nodeClass.placementGroup)}`,
+    );
+  }
+  return { subnets, securityGroups, amis, reservations, placementGroup };
+}
+
+/** The class a launch may use, or the error that says why not. */
+export function readyClass(
+  { events }: AwsDeps,
+  found: FoundClass | undefined,
+  claim: NodeClaim,
+): FoundClass {
+  if (found === undefined || found.nodeClass.deleting) {
+    const why =
+      found === undefined
+        ? notFoundText(claim.spec.nodeClassRef)
+        : `${found.nodeClass.id} is being deleted`;
+    events.publish(nodeClassNotFound(claim));
+    throw new InsufficientCapacityError(`resolving node class, ${why}`);
+  }
+  const ready = condition(found.native, "Ready");
+  if (!found.nodeClass.id.startsWith("ec2nodeclass/")) return found;
+  const current = ready?.observedGeneration === found.nodeClass.observedGeneration;
+  if (ready?.status === "False" || (ready !== undefined && !current)) {
+    const why = current ? ready.message : "its status is older than its spec";
+    throw new NodeClassNotReadyError(`NodeClass ${found.nodeClass.name} is not ready: ${why}`);
+  }
+  if (ready?.status !== "True") {
+    const message = "NodeClass is in Ready=Unknown";
+    throw new CreateError("resolving NodeClass readiness, NodeClass is in Ready=Unknown", {
+      reason: "NodeClassReadinessUnknown",
+      message: ready?.message === undefined ? message : `${message}, ${ready.message}`,
+    });
+  }
+  return found;
+}
+
+export function resolutionFailed(error: unknown): Error {
+  const text = describeError(error);
+  return new CreateError(
+    `resolving instance types: ${text}`,
+    { reason: "InstanceTypeResolutionFailed", message: `Error resolving instance types: ${text}` },
+    error,
+  );
+}
