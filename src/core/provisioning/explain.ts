@@ -240,8 +240,10 @@ function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: Topol
       minDomains > 1 ? `maxSkew ${maxSkew}, minDomains ${minDomains}` : `maxSkew ${maxSkew}`;
     return `its topology spread over ${key} (${rule}) allows no further pod; ${there}`;
   }
+  if (type === "affinity" && [...counts.values()].every((pods) => pods === 0))
+    return `no pod that its affinity over ${key} looks for runs or is planned anywhere`;
   if (type === "affinity")
-    return `its affinity over ${key} wants to be where certain pods are, and it can go to none of them; ${there}`;
+    return `its affinity over ${key} looks for pods that are where it cannot go itself; ${there}`;
   return inverse
     ? `pods that are there keep it away by their anti-affinity over ${key}; ${there}`
     : `its anti-affinity over ${key} keeps it from pods that are everywhere it could go; ${there}`;

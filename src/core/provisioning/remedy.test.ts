@@ -252,6 +252,10 @@ describe("the nearest miss", () => {
       `its anti-affinity over ${ZONE} keeps it from pods that are everywhere it could go; ` +
         "pods there: zone-a 1, zone-b 1, zone-c 1",
     ]);
+    const near = { podAffinity: apart.podAntiAffinity };
+    expect(missing({ pods: [pod({ spec: { affinity: near } })] })).toEqual([
+      `no pod that its affinity over ${ZONE} looks for runs or is planned anywhere`,
+    ]);
     expect(missing({ pods: pods(2), pools: [poolInput({ limits: { cpu: 1_000 } })] })).toEqual([
       "its limits leave no room for a node: 1 of cpu is left, the smallest type that would do has 2",
     ]);
