@@ -64,7 +64,8 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
   const settings = { ...flags, poolNames, defaultSpread };
   const planning = await planningInput(manifests, cloud, settings, clock.now());
   const { input } = planning;
-  const notes = [...live.notes, ...planning.notes];
+  const idle = input.pods.length === 0 ? ["no pod in the input needs a place"] : [];
+  const notes = [...live.notes, ...idle, ...planning.notes];
   const parsedMs = performance.now();
   const options = plannerOptions({
     policy: flags.planner,

@@ -64,7 +64,6 @@ export async function planningInput(
   const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
   const pools = withOverlays(bare.pools, manifests, notes);
   const batch = [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)];
-  if (batch.length === 0) notes.push("no pod in the input needs a place");
   notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
   return {
     notes,
