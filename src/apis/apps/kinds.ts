@@ -41,7 +41,11 @@ export interface ReplicaSet extends KubeObject {
     readonly template: PodTemplateSpec;
     readonly minReadySeconds?: number;
   };
-  readonly status?: { readonly replicas?: number; readonly [f: string]: unknown };
+  readonly status?: {
+    readonly replicas?: number;
+    readonly conditions?: readonly Condition[];
+    readonly [f: string]: unknown;
+  };
 }
 
 export interface StatefulSet extends KubeObject {

@@ -17,7 +17,7 @@ import {
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import type { Request } from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { isNotFound, KubeError } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import { controllerOf, type PartDeps, PODS_BY_OWNER, podMirror, subject } from "../parts.ts";
 
@@ -148,10 +148,16 @@ export async function createPod<T extends KubeObject>(
     });
     return created;
   } catch (error) {
-    const message = `Error creating: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `Error creating: ${answerOf(error)}`;
     recorder.publish({ object, type: "Warning", reason: "FailedCreate", message });
     throw error;
   }
+}
+
+/** What the server said, as client-go's errors tell it: without what was asked. */
+export function answerOf(error: unknown): string {
+  if (error instanceof KubeError && error.body?.message !== undefined) return error.body.message;
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Deletes a pod and says so on its owner. */
@@ -208,6 +214,9 @@ export function scaledValue(
   const exact = (Number(match[1]) * total) / 100;
   return rounding === "up" ? Math.ceil(exact) : Math.floor(exact);
 }
+
+/** Of a ReplicaSet whose pods cannot be made, and of its Deployment. */
+export const REPLICA_FAILURE = "ReplicaFailure";
 
 /** Sets a workload condition; the times move as Deployment's do. */
 export function withWorkloadCondition(

@@ -18,7 +18,7 @@ import {
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { controllerOf, createPartRecorder, type PartDeps, subject } from "../parts.ts";
-import { ownerReference, requestsToOwner } from "./controls.ts";
+import { answerOf, ownerReference, requestsToOwner } from "./controls.ts";
 
 const SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 const MINUTE_MS = 60_000;
@@ -158,7 +158,7 @@ export function cronJobController(deps: PartDeps): Controller {
       return job;
     } catch (error) {
       if (isAlreadyExists(error)) return undefined;
-      say(cronJob, "Warning", "FailedCreate", `Error creating job: ${String(error)}`);
+      say(cronJob, "Warning", "FailedCreate", `Error creating job: ${answerOf(error)}`);
       throw error;
     }
   }

@@ -10,6 +10,7 @@ import {
   type ReplicaSet,
 } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
+import type { Condition } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import {
@@ -23,7 +24,13 @@ import {
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { controllerOf, createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
-import { ownerReference, podsOwnedBy, requestsToOwner, withWorkloadCondition } from "./controls.ts";
+import {
+  ownerReference,
+  podsOwnedBy,
+  REPLICA_FAILURE,
+  requestsToOwner,
+  withWorkloadCondition,
+} from "./controls.ts";
 import {
   deploymentCounts,
   firstReplicas,
@@ -248,6 +255,7 @@ export function deploymentController(deps: PartDeps): Controller {
     conditions = withWorkloadCondition(conditions, counts.available, now);
     const progress = progressing(deployment, current, owned, now);
     if (progress !== undefined) conditions = withWorkloadCondition(conditions, progress, now);
+    conditions = withReplicaFailure(conditions, current, owned);
     const status = { ...deployment.status, ...counts.status, conditions };
     await patchObject(kube, DEPLOYMENT, deployment, { ...deployment, status } as Deployment);
     return untilDeadline(deployment, conditions, now);
@@ -277,6 +285,24 @@ function byAge(a: ReplicaSet, b: ReplicaSet): number {
   const aMs = fromRfc3339(a.metadata.creationTimestamp) ?? 0;
   const bMs = fromRfc3339(b.metadata.creationTimestamp) ?? 0;
   return aMs - bMs || (a.metadata.name < b.metadata.name ? -1 : 1);
+}
+
+/** What the newest set cannot do, or else another one. upstream: pkg/controller/deployment getReplicaFailures */
+function withReplicaFailure(
+  conditions: readonly Condition[],
+  current: ReplicaSet | undefined,
+  owned: readonly ReplicaSet[],
+): readonly Condition[] {
+  const sets = current === undefined ? owned : [current, ...owned];
+  const failure = sets
+    .flatMap(({ status }) => status?.conditions ?? [])
+    .find(({ type }) => type === REPLICA_FAILURE);
+  const known = conditions.find(({ type }) => type === REPLICA_FAILURE);
+  if (known?.status === failure?.status && known?.reason === failure?.reason) return conditions;
+  const others = conditions.filter((one) => one !== known);
+  if (failure === undefined) return others;
+  const noted = { ...failure, lastUpdateTime: failure.lastTransitionTime };
+  return [...others, noted];
 }
 
 function olderThan(

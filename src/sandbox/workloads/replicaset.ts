@@ -7,7 +7,8 @@ import { REPLICA_SET, type ReplicaSet } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
+import type { Condition } from "../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -20,6 +21,7 @@ import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, PODS_BY_OWNER, podMirror } from "../parts.ts";
 import {
   activePods,
+  answerOf,
   availableAtMs,
   createPod,
   generatedName,
@@ -28,6 +30,7 @@ import {
   Pacer,
   podOf,
   podsOwnedBy,
+  REPLICA_FAILURE,
   removePod,
   requestsToOwner,
   slowStart,
@@ -69,7 +72,7 @@ export function replicaSetController(deps: PartDeps): Controller {
         failure = error;
       }
     }
-    const outcome = await report(set);
+    const outcome = await report(set, failureOf(failure, active.length < wanted));
     if (failure !== undefined) throw failure;
     return more ? requeueAfter(0) : outcome;
   }
@@ -124,15 +127,19 @@ export function replicaSetController(deps: PartDeps): Controller {
     }
   }
 
-  async function report(before: ReplicaSet): Promise<Outcome> {
+  /** `failure`: why the number of pods could not be made right. */
+  async function report(before: ReplicaSet, failure: Failure | undefined): Promise<Outcome> {
     const set = sets.get(`${before.metadata.namespace}/${before.metadata.name}`) ?? before;
     const active = activePods(podsOwnedBy(deps, set));
     const now = clock.now();
     const { minReadySeconds } = set.spec;
     const labels = set.spec.template.metadata?.labels ?? {};
     const count = (predicate: (pod: Pod) => boolean): number => active.filter(predicate).length;
+    const { conditions: _, ...known } = set.status ?? {};
+    const conditions = conditionsAfter(set, failure, now);
     const status = {
-      ...set.status,
+      ...known,
+      ...(conditions.length === 0 ? {} : { conditions }),
       replicas: active.length,
       fullyLabeledReplicas:
         count((pod) => matchesLabelSelector({ matchLabels: labels }, pod.metadata.labels)) ||
@@ -164,6 +171,32 @@ export function replicaSetController(deps: PartDeps): Controller {
       )
       .map(({ metadata: { namespace, name } }) => ({ kind: "ReplicaSet", namespace, name }));
   }
+}
+
+interface Failure {
+  readonly reason: "FailedCreate" | "FailedDelete";
+  readonly message: string;
+}
+
+function failureOf(error: unknown, creating: boolean): Failure | undefined {
+  if (error === undefined) return undefined;
+  return { reason: creating ? "FailedCreate" : "FailedDelete", message: answerOf(error) };
+}
+
+/**
+ * A failure is noted when there is none yet, and stands as it is until all went well.
+ * upstream: kubernetes pkg/controller/replicaset/replica_set_utils.go calculateStatus
+ */
+function conditionsAfter(
+  set: ReplicaSet,
+  failure: Failure | undefined,
+  nowMs: number,
+): readonly Condition[] {
+  const conditions = set.status?.conditions ?? [];
+  if (failure === undefined) return conditions.filter(({ type }) => type !== REPLICA_FAILURE);
+  if (conditions.some(({ type }) => type === REPLICA_FAILURE)) return conditions;
+  const lastTransitionTime = toRfc3339(nowMs);
+  return [...conditions, { type: REPLICA_FAILURE, status: "True", lastTransitionTime, ...failure }];
 }
 
 /** Looks again when the next ready pod becomes available by time alone. */

@@ -9,7 +9,34 @@ function deployment(name: string, deploymentSpec: object, ...steps: Step[]): Sto
   return { name: `deployment-${name}`, steps: [created, ALL, ...steps] };
 }
 
+/** A pod asks for more than the namespace's limit range allows, and then for less. */
+const REFUSED: Story = {
+  name: "deployment-refused",
+  steps: [
+    {
+      create: {
+        apiVersion: "v1",
+        kind: "LimitRange",
+        metadata: { name: "web" },
+        spec: { limits: [{ type: "Container", max: { cpu: "1" } }] },
+      },
+    },
+    workload("Deployment", {
+      replicas: 2,
+      template: {
+        metadata: { labels: LABELS },
+        spec: {
+          containers: [{ name: "main", image: "app:1", resources: { limits: { cpu: "2" } } }],
+        },
+      },
+    }),
+    update("deployments", "app:2"),
+    ...rounds(2),
+  ],
+};
+
 const DEPLOYMENTS: readonly Story[] = [
+  REFUSED,
   deployment("defaults", {}, update("deployments", "app:2"), ...rounds(4)),
   deployment("one-at-a-time", rolling(1, 0), update("deployments", "app:2"), ...rounds(5)),
   deployment("no-surge", rolling(0, 1), update("deployments", "app:2"), ...rounds(5)),

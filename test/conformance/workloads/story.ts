@@ -70,6 +70,8 @@ export async function tell(stage: Stage, { name, steps }: Story): Promise<readon
 const TIMED_NAME = /\bweb-\d{8}\b/g;
 /** A generated pod name; those of StatefulSets are not. And a set that is gone, of which no image is known. */
 const RANDOM_NAME = /\bweb-(?:\d{8}-)?[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
+/** A pod that was never let in, after its set. */
+const REFUSED_POD = /(@app:\d+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
 const GONE_SET = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g;
 
 const APPS = ["deployments", "replicasets", "statefulsets", "daemonsets", "controllerrevisions"];
@@ -158,7 +160,10 @@ class Teller {
     const plain = (text: string): string => {
       let result = text;
       for (const [from, to] of names) result = result.replaceAll(from, to);
-      return result.replace(TIMED_NAME, "web-MINUTE").replace(GONE_SET, "web@gone");
+      return result
+        .replace(TIMED_NAME, "web-MINUTE")
+        .replace(GONE_SET, "web@gone")
+        .replace(REFUSED_POD, "$1-POD");
     };
     const lines = [
       ...objects.flat().map((one) => plain(lineOf(one))),
