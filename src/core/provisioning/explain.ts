@@ -144,7 +144,7 @@ function byTypes(
   context: PlanningContext,
   set: SetId,
 ): Refusal {
-  const { space, topology } = context;
+  const { space } = context;
   const { within } = template.budget;
   const filtered = filterTypes(template, podClass.requests, set, template.usable);
   if (filtered.text !== undefined) {
@@ -193,22 +193,34 @@ function byTypes(
       rejected: { volumes: count(within) },
     };
   }
-  const place = new NewNodeClaim(0, template, within, context);
+  return byRules(template, variant, context, set, attaching);
+}
+
+/** These types would do: which rule about other pods, or about the choice of types, falls? */
+function byRules(
+  template: Template,
+  variant: Variant,
+  context: PlanningContext,
+  set: SetId,
+  types: Bits,
+): Refusal {
+  const { space, topology } = context;
+  const place = new NewNodeClaim(0, template, template.budget.within, context);
   place.set = set;
   for (const { group, self } of variant.rules) {
     const podDomains = variant.strict.get(group.key);
     if (topology.options(group, place, self, podDomains).length > 0) continue;
     const text = topology.explain(group, place, podDomains);
-    return { text, why: topologyText(group), rejected: { topology: count(attaching) } };
+    return { text, why: topologyText(group), rejected: { topology: count(types) } };
   }
   const minimum = [...space.get(set).all()].find((one) => one.minValues !== undefined);
   if (minimum !== undefined) {
     const text = `minValues requirement is not met for label(s) (label(s)=[${minimum.key}])`;
     const why = `fewer than ${minimum.minValues} values of ${minimum.key} are left (minValues)`;
-    return { text, why, rejected: { minValues: count(attaching) } };
+    return { text, why, rejected: { minValues: count(types) } };
   }
   const text = "no combination of topology domains has an instance type left";
-  return { text, why: text, rejected: { topology: count(attaching) } };
+  return { text, why: text, rejected: { topology: count(types) } };
 }
 
 /** What is left of each limit that no type of these would stay within. */
