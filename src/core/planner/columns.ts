@@ -8,6 +8,7 @@ import {
   type Bin,
   type Budget,
   fill,
+  largestKeyFirst,
   mostOf,
   type Packing,
   type Pattern,
@@ -115,8 +116,8 @@ class Orders {
   by(worth: Float64Array): number[][] {
     const useful = this.#rows.filter((row) => (worth[row] as number) > EPSILON);
     return this.#weights.map((weights) => {
-      const density = (row: number) => (worth[row] as number) / (weights[row] as number);
-      return [...useful].sort((a, b) => density(b) - density(a) || a - b);
+      const density = weights.map((weight, row) => (worth[row] as number) / weight);
+      return largestKeyFirst([...useful], density);
     });
   }
 }

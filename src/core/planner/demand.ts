@@ -54,6 +54,8 @@ export interface DemandOptions {
 
 /** Sets of requirements beyond this many are left to the engine, those of the fewest pods first. */
 const MAX_SETS = 48;
+/** No space holds as many sets. */
+const MOST_INTERNED = 2 ** 32;
 const MAX_SLOTS = 2;
 /** A rule about hosts shapes the packing when it concerns this share of the pods. */
 const SLOT_SHARE = 0.02;
@@ -150,10 +152,11 @@ function resourceNames(homes: readonly Home[]): string[] {
 }
 
 function largestSets(homes: readonly Home[], others: QueuedPod[]): readonly Home[] {
-  const pods = new Map<string, number>();
-  const keyOf = ({ template, set }: Home) => `${template.index} ${set}`;
+  const pods = new Map<number, number>();
+  const keyOf = ({ template, set }: Home) => template.index * MOST_INTERNED + set;
   for (const home of homes) {
-    pods.set(keyOf(home), (pods.get(keyOf(home)) ?? 0) + home.waiting.items.length);
+    const key = keyOf(home);
+    pods.set(key, (pods.get(key) ?? 0) + home.waiting.items.length);
   }
   if (pods.size <= MAX_SETS) return homes;
   const kept = new Set(

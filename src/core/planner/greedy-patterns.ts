@@ -2,7 +2,7 @@
  * Patterns by greed: of all bins, filled in some fixed order, the one that holds most worth for its
  * price, as often as the items last; then anew with what is left.
  */
-import { type Bin, type Budget, fill, type Packing, type Row, type Use } from "./packing.ts";
+import { type Bin, type Budget, fill, largestKeyFirst, type Packing, type Use } from "./packing.ts";
 
 /** Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. */
 export function packByGreed(
@@ -58,13 +58,15 @@ export function packByGreed(
 
 /** Orders worth a try: by worth, by each of the first two dimensions, by their ratio. */
 export function fillingOrders(packing: Packing, worth: Float64Array): number[][] {
-  const amount = (row: number, d: number) => (packing.rows[row] as Row).amounts[d] as number;
-  const keys: ((row: number) => number)[] = [
-    (row) => worth[row] as number,
-    (row) => amount(row, 0),
-    (row) => amount(row, 1),
-    (row) => amount(row, 0) / (amount(row, 1) + 1),
-    (row) => amount(row, 1) / (amount(row, 0) + 1),
+  const by = (key: (amounts: Float64Array, row: number) => number) => {
+    const keys = Float64Array.from(packing.rows, ({ amounts }, row) => key(amounts, row));
+    return largestKeyFirst([...packing.rows.keys()], keys);
+  };
+  return [
+    by((_, row) => worth[row] as number),
+    by((amounts) => amounts[0] as number),
+    by((amounts) => amounts[1] as number),
+    by((amounts) => (amounts[0] as number) / ((amounts[1] as number) + 1)),
+    by((amounts) => (amounts[1] as number) / ((amounts[0] as number) + 1)),
   ];
-  return keys.map((key) => [...packing.rows.keys()].sort((a, b) => key(b) - key(a) || a - b));
 }

@@ -9,6 +9,7 @@ import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
 import {
   type Bin,
   type Budget,
+  holds,
   type Packing,
   type Pattern,
   priceOf,
@@ -100,10 +101,12 @@ function bestBuys(packing: Packing, prices: Float64Array, most: number): number[
 
 function cheapestAlone({ bins }: Packing, { amounts }: Row, index: number): number | undefined {
   let best: number | undefined;
-  bins.forEach((bin, at) => {
-    if (best !== undefined && bin.price >= (bins[best] as Bin).price) return;
-    if (!bin.rows.includes(index)) return;
-    if (amounts.every((amount, d) => amount <= (bin.amounts[d] as number))) best = at;
-  });
+  let least = Number.POSITIVE_INFINITY;
+  for (let at = 0; at < bins.length; at++) {
+    const bin = bins[at] as Bin;
+    if (bin.price >= least || !holds(bin.amounts, amounts) || !bin.rows.includes(index)) continue;
+    least = bin.price;
+    best = at;
+  }
   return best;
 }

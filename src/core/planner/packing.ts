@@ -92,6 +92,11 @@ export function fill(
   return { rows, times };
 }
 
+/** Sorts rows by keys that are worked out already; equals by number. */
+export function largestKeyFirst(rows: number[], keys: Float64Array): number[] {
+  return rows.sort((a, b) => (keys[b] as number) - (keys[a] as number) || a - b);
+}
+
 export function priceOf(packing: Packing, uses: readonly Use[]): number {
   return uses.reduce(
     (sum, use) => sum + (packing.bins[use.pattern.bin] as Bin).price * use.bins,
