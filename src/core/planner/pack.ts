@@ -1,11 +1,12 @@
 /**
  * The cheapest packing that the budget allows: patterns by greed first, which take no time, then
  * column generation on top of them while there is work left, then greed again by what the columns
- * taught. Of all of them the cheapest.
+ * taught. Of all of them the cheapest; and of its bins two are made one where that costs no more.
  */
 import type { Steps } from "../../base/steps.ts";
 import { packByColumns } from "./columns.ts";
 import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
+import { merge } from "./merge.ts";
 import {
   type Bin,
   type Budget,
@@ -60,7 +61,8 @@ export function* pack(
       }
     }
   }
-  return bestOf(packing, found);
+  const best = bestOf(packing, found);
+  return best === undefined ? undefined : merge(packing, best);
 }
 
 /** The cheapest; of those that cost about as much the one with fewest nodes. */

@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { merge } from "./merge.ts";
+import type { Packing } from "./packing.ts";
+
+/** Items of one resource, of 2 and of 3; bins of 4, 6 and 8. */
+function packing(prices: readonly [number, number, number]): Packing {
+  const amounts = (amount: number) => Float64Array.of(amount);
+  const [small, middle, large] = prices;
+  return {
+    rows: [
+      { amounts: amounts(2), count: 9 },
+      { amounts: amounts(3), count: 9 },
+    ],
+    bins: [
+      { amounts: amounts(4), price: small, rows: [0, 1] },
+      { amounts: amounts(6), price: middle, rows: [0, 1] },
+      { amounts: amounts(8), price: large, rows: [0] },
+    ],
+    dimensions: 1,
+  };
+}
+
+const twos = { pattern: { bin: 0, rows: [0], times: [1] }, bins: 1 };
+const threes = { pattern: { bin: 0, rows: [1], times: [1] }, bins: 3 };
+
+describe("merge", () => {
+  it("makes one bin of two where that costs no more, and keeps what they hold", () => {
+    expect(merge(packing([10, 20, 30]), [twos, threes])).toEqual([
+      { pattern: { bin: 1, rows: [0, 1], times: [1, 1] }, bins: 1 },
+      { ...threes, bins: 2 },
+    ]);
+  });
+
+  it("keeps two where one would cost more, or may not hold both", () => {
+    for (const prices of [
+      [10, 21, 30],
+      [10, 21, 15],
+    ] as const)
+      expect(merge(packing(prices), [twos, threes])).toEqual([twos, threes]);
+  });
+});
