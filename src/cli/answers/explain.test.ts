@@ -359,6 +359,15 @@ describe("karpenter explain nodepool while nodes leave", () => {
   });
 });
 
+describe("karpenter explain nodepool between windows", () => {
+  it("tells of no more nodes than there are", async () => {
+    const day = { nodes: "0", schedule: "0 19 * * *", duration: "1h" };
+    const pool = snapshotPool({ disruption: { budgets: [day] } });
+    const text = await ask("nodepool default", [pool, ...movable()]);
+    expect(text).toContain("Empty: 2 of 2 node(s) may be disrupted now");
+  });
+});
+
 describe("karpenter explain nodepool without nodes", () => {
   it("says so, and when its first node could be disrupted", async () => {
     const day = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };

@@ -62,7 +62,9 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const { nowMs, nodes, clusterBudgets } = picture;
   const pools = [pool];
   const allowance = allowances({ pools, nodes, reason, nowMs, clusterBudgets }).get(pool.id);
-  const { allowed = 0, disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
+  const { disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
+  // Where no budget is active any number may go, but not more than there are.
+  const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);
   if (pause !== undefined) return { ...head, allowed: 0, says: pause.message };
