@@ -23,7 +23,9 @@ export async function cluster(args: readonly string[]): Promise<void> {
     options: {
       pods: { type: "string" },
       runs: { type: "string", default: "1" },
-      settle: { type: "string", default: "90" },
+      // Longer than the suite's pool can be silent between two steps: 30 s of consolidateAfter, 10 s to the
+      // next round, 15 s to the second look, 5 s of draining.
+      settle: { type: "string", default: "70" },
       only: { type: "string" },
       logs: { type: "string" },
       results: { type: "string" },
