@@ -8,6 +8,7 @@ import type { Logger } from "../../base/log.ts";
 import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
 import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
+import type { Ledger } from "../../core/disruption/ledger.ts";
 import {
   type Move,
   movesOn,
@@ -18,7 +19,6 @@ import {
 import { changeClaim, claimRequest, readClaim } from "../claims.ts";
 import { poolById } from "../pools.ts";
 import type { World } from "../world.ts";
-import type { CommandQueue } from "./command-queue.ts";
 import type { Running } from "./running.ts";
 
 /** Each may bear a hundred kilobytes to be read. */
@@ -65,7 +65,7 @@ async function writeOn(
 export async function keepBorne(
   world: World,
   log: Logger,
-  { ledger, isRunning }: Pick<CommandQueue, "ledger" | "isRunning">,
+  { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
 ): Promise<void> {
   const moves = ledger.recent(world.clock.now()).filter(({ pods }) => Object.keys(pods).length > 0);
   // What the others move stands on claims that may not be known of yet.
