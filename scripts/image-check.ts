@@ -67,6 +67,13 @@ function look(program: string): void {
   const { stdout, stderr } = run(IMAGE, "--version");
   const tookMs = performance.now() - startedMs;
   must(stdout.trim() === version, `says version ${stdout.trim() || stderr.trim()}`);
+  const writes = "require('node:fs').accessSync('/app', 2)";
+  const writable = spawnSync(
+    program,
+    ["run", "--rm", "--network", "none", "--entrypoint", "/nodejs/bin/node", IMAGE, "-e", writes],
+    { encoding: "utf8" },
+  );
+  must(writable.stderr.includes("EACCES"), `lets its user write to /app ${writable.stderr}`);
   must(run("--entrypoint", "/bin/sh", IMAGE, "-c", "true").status !== 0, "has a shell");
   say(`${Math.round(Number(inspect(".Size")) / 1e6)} MB, --version after ${Math.round(tookMs)} ms`);
 }
