@@ -9,6 +9,7 @@ import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { ExistingNode } from "./existing-node.ts";
 import type { PodClass, PodClasses, Variant } from "./pod-class.ts";
 import type { Template } from "./pool-template.ts";
+import type { QueuedPod } from "./queue.ts";
 
 interface Places {
   readonly context: { readonly space: RequirementSpace };
@@ -20,16 +21,20 @@ interface Places {
 /** A class that fits nowhere is held against every node. */
 const CLASSES_PER_STEP = 16;
 
-/** Those of the classes. Nothing may have been placed yet. */
-export function* fittingNowhere(
+/** Takes the classes that fit nowhere out of `classes`, and their pods from the others. Nothing may have been placed yet. */
+export function* withoutLost(
   places: Places,
-  classes: ReadonlySet<PodClass>,
-): Steps<ReadonlySet<PodClass>> {
-  const found = new Set<PodClass>();
+  pods: readonly QueuedPod[],
+  classes: Set<PodClass>,
+): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
+  const nowhere = new Set<PodClass>();
   yield* eachInSteps([...classes], CLASSES_PER_STEP, (podClass) => {
-    if (fitsNowhere(places, podClass)) found.add(podClass);
+    if (fitsNowhere(places, podClass)) nowhere.add(podClass);
   });
-  return found;
+  if (nowhere.size === 0) return { some: pods, lost: [] };
+  for (const podClass of nowhere) classes.delete(podClass);
+  const isLost = ({ podClass }: QueuedPod) => nowhere.has(podClass);
+  return { some: pods.filter((item) => !isLost(item)), lost: pods.filter(isLost) };
 }
 
 function fitsNowhere(

@@ -13,7 +13,6 @@
 
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTerminating } from "../../apis/core/pod.ts";
-import { vocabulary } from "../../apis/hub/generation.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
@@ -27,11 +26,10 @@ import { VolumeIndex } from "../scheduling/volumes.ts";
 import { seenSlots } from "./attach-slots.ts";
 import { ClaimsAsMoved } from "./claims-as-moved.ts";
 import { defaultSpreader } from "./default-spread.ts";
-import { hasDynamicResources, refusal } from "./eligibility.ts";
+import { hasDynamicResources } from "./eligibility.ts";
 import { Attempt, ExistingNode, type Saved, targetNodes } from "./existing-node.ts";
 import { explainInSteps } from "./explain.ts";
-import { fittingNowhere } from "./fits-nowhere.ts";
-import { Lookalikes } from "./lookalikes.ts";
+import { withoutLost } from "./fits-nowhere.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./planned-claim.ts";
@@ -43,11 +41,12 @@ import {
   type Template,
   withinLimits,
 } from "./pool-template.ts";
-import { inOrderInSteps, priorityOf, Queue, type QueuedPod } from "./queue.ts";
+import { inOrderInSteps, Queue, type QueuedPod } from "./queue.ts";
 import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./scarcity.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
+import { type BatchPod, PODS_PER_STEP, sortOut } from "./sort-out.ts";
 import { Topology } from "./topology.ts";
 
 /** What one pass works on. */
@@ -70,7 +69,6 @@ export interface Pass {
 const HOPELESS = Number.POSITIVE_INFINITY;
 
 /** Each a few milliseconds at most. */
-const PODS_PER_STEP = 1_024;
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
 
@@ -128,57 +126,6 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     excludedByLimits: excludedByLimits(base.templates),
     kinds: new Map(),
   };
-}
-
-/** Takes the classes that fit nowhere out of `classes`, and their pods from the others. */
-function* withoutLost(
-  base: Pass,
-  pods: readonly QueuedPod[],
-  classes: Set<PodClass>,
-): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
-  const nowhere = yield* fittingNowhere(base, classes);
-  if (nowhere.size === 0) return { some: pods, lost: [] };
-  for (const podClass of nowhere) classes.delete(podClass);
-  const isLost = ({ podClass }: QueuedPod) => nowhere.has(podClass);
-  return { some: pods.filter((item) => !isLost(item)), lost: pods.filter(isLost) };
-}
-
-/** Pods that only their names tell apart, and what is found out about them. */
-interface Alike {
-  readonly sample: Pod;
-  /** Why planning does not look at them. */
-  readonly refusal: string | undefined;
-  readonly priority: number;
-  draft?: Draft;
-  podClass?: PodClass;
-}
-
-interface BatchPod {
-  readonly pod: Pod;
-  readonly alike: Alike;
-}
-
-function* sortOut(
-  input: SchedulingInput,
-  volumes: VolumeIndex,
-): Steps<{ batch: readonly BatchPod[]; refused: readonly UnschedulablePod[] }> {
-  const { pods, pools, options, defaultSpread } = input;
-  const ownerLabels = pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
-  const find = (sample: Pod): Alike => ({
-    sample,
-    refusal: refusal(sample, volumes, options.wellKnownLabels, ownerLabels),
-    priority: priorityOf(sample),
-  });
-  const lookalikes = new Lookalikes(find);
-  const batch: BatchPod[] = [];
-  const refused: UnschedulablePod[] = [];
-  yield* eachInSteps(pods, PODS_PER_STEP, (pod) => {
-    // A default spread goes by the pod's owner.
-    const alike = defaultSpread === undefined ? lookalikes.of(pod) : find(pod);
-    if (alike.refusal === undefined) batch.push({ pod, alike });
-    else refused.push({ pod, message: alike.refusal, pools: [], ignored: true });
-  });
-  return { batch, refused };
 }
 
 /** One plan for the batch; `opening` has its say first. Pods that {@link Batch.leftOut} names are not in it. */
