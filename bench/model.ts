@@ -3,12 +3,13 @@
  * date, and to look at it once a second, more often than the disruption loop does. N nodes with ten pods
  * each, of all topology kinds; each second brings 1,000 pod events (a pod ends, its like starts elsewhere), 33
  * nodes that join and 33 that leave, and a look: nodes in order, candidates, budgets, and one question to
- * the prepared picture. The share is of cpu time of all threads, garbage collection included; a block is the longest stretch
- * without a turn for others, in cpu time too: other work on the machine stretches wall time.
+ * the prepared picture, in turns as the controller makes it. The share is of cpu time of all threads, garbage collection
+ * included; a block is the longest stretch without a turn for others, in cpu time too: other work stretches wall time.
  */
 import { spawnSync } from "node:child_process";
 import type { Pod } from "../src/apis/core/pod.ts";
 import { Random } from "../src/base/random.ts";
+import { type Steps, TURN_MS } from "../src/base/steps.ts";
 import type * as Budgets from "../src/core/disruption/budgets.ts";
 import type * as Candidates from "../src/core/disruption/candidates.ts";
 import type * as Simulate from "../src/core/disruption/simulate.ts";
@@ -33,7 +34,7 @@ export async function model(args: readonly string[]): Promise<void> {
 
 async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<readonly string[]> {
   const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
-  const { findCandidates } = await built<typeof Candidates>("core/disruption/candidates.js");
+  const { findCandidatesInSteps } = await built<typeof Candidates>("core/disruption/candidates.js");
   const { allowances } = await built<typeof Budgets>("core/disruption/budgets.js");
   const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
   const state = createClusterState();
@@ -48,17 +49,23 @@ async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<rea
   const random = new Random("model");
   const running = drawn.views.slice(0, count).map(({ pods }) => [...pods]);
   let last: Simulate.Simulator | undefined;
-  const look = () => {
+  const look = function* (): Steps<void> {
+    yield* state.catchUp();
     const input = { ...drawn.input, nodes: state.nodes() };
-    const { candidates } = findCandidates({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs: [], queued: new Set(), disruptionClass: "graceful" });
+    yield;
+    const { candidates } = yield* findCandidatesInSteps({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs: [], queued: new Set(), disruptionClass: "graceful" });
+    yield;
     allowances({ pools: input.pools.map(({ pool }) => pool), nodes: input.nodes, reason: "Underutilized", nowMs: 0, clusterBudgets: [] });
+    yield;
     last = createSimulator(input, last);
+    yield* last.ready();
+    yield;
     const one = candidates[random.int(candidates.length)];
     if (one !== undefined) last.without([one]);
   };
-  look();
+  inTurns(look());
   const events: number[] = [];
-  const looks: number[] = [];
+  const looks: (readonly number[])[] = [];
   let before = process.cpuUsage();
   let oldest = 0;
   for (let second = 0; second < WARM_UP + seconds; second++) {
@@ -83,17 +90,18 @@ async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<rea
           }
         }),
       );
-      looks.push(timed(look));
+      looks.push(inTurns(look()));
     }
   }
   const { user, system } = process.cpuUsage(before);
   const cpuMs = (user + system) / 1_000;
-  const median = looks.toSorted((a, b) => a - b)[Math.floor(looks.length / 2)] as number;
+  const sums = looks.map((turns) => turns.reduce((sum, ms) => sum + ms, 0));
+  const median = sums.toSorted((a, b) => a - b)[Math.floor(looks.length / 2)] as number;
   return [
     String(count).padEnd(7),
     (events.reduce((sum, ms) => sum + ms, 0) / seconds).toFixed(0).padStart(9),
     median.toFixed(1).padStart(16),
-    Math.max(...looks, ...events).toFixed(0).padStart(16),
+    Math.max(...looks.flat(), ...events).toFixed(0).padStart(16),
     `${((100 * cpuMs) / (seconds * 1_000)).toFixed(1)} %`.padStart(15),
     (process.memoryUsage().rss / 2 ** 20).toFixed(0).padStart(15),
   ];
@@ -119,6 +127,22 @@ function timed(act: () => void): number {
   act();
   const { user, system } = process.cpuUsage(before);
   return (user + system) / 1_000;
+}
+
+/** As a controller does it; what each turn took. */
+function inTurns(steps: Steps<void>): readonly number[] {
+  const turns: number[] = [];
+  let done: boolean | undefined;
+  while (done !== true) {
+    const endMs = performance.now() + TURN_MS;
+    turns.push(
+      timed(() => {
+        do done = steps.next().done;
+        while (done !== true && performance.now() < endMs);
+      }),
+    );
+  }
+  return turns;
 }
 
 function numberAfter(args: readonly string[], flag: string): number | undefined {

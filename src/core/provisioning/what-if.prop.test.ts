@@ -19,9 +19,10 @@ import {
 } from "../../testing/builders.ts";
 import { deployment, podsOf } from "../../testing/deployments.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { SchedulingResult } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { solve } from "./solve.ts";
-import { WhatIf, type Without } from "./what-if.ts";
+import { WhatIf } from "./what-if.ts";
 
 const TAINT = { key: "dedicated", effect: "NoSchedule" as const };
 const TYPES = [1, 2, 4, 8, 16].flatMap((cpu) =>
@@ -133,10 +134,12 @@ function viewOf({ name, zone, arch, cpu, pool, tainted, pods }: Bare): NodeView 
   });
 }
 
+type Answer = Pick<SchedulingResult, "newClaims" | "existing" | "unschedulable">;
+
 /** The engine, asked about a cluster that never had the nodes. */
-function afresh(input: SchedulingInput, gone: readonly NodeView[]): Without {
+function afresh(input: SchedulingInput, gone: readonly NodeView[]): Answer {
   const names = new Set(gone.map(({ name }) => name));
-  const result = solve({
+  return solve({
     ...input,
     pods: gone.flatMap(({ pods }) => pods.filter(isReschedulable)),
     nodes: input.nodes.filter(({ name }) => !names.has(name)),
@@ -150,16 +153,10 @@ function afresh(input: SchedulingInput, gone: readonly NodeView[]): Without {
         ),
     })),
   });
-  return {
-    newClaims: result.newClaims,
-    existing: result.existing,
-    unschedulable: result.unschedulable,
-    gaveUp: false,
-  };
 }
 
 /** What people would see of it. */
-function shown({ newClaims, existing, unschedulable }: Without): unknown {
+function shown({ newClaims, existing, unschedulable }: Answer): unknown {
   const keys = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
   return {
     newClaims: newClaims.map(({ pool, pods, cheapest, requirements, instanceTypes, requests }) => [
