@@ -73,6 +73,24 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
+  it("writes down together what has come to an end together", async () => {
+    const world = await joined();
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(4_000);
+    const { patch } = world.kube;
+    const told: string[][] = [];
+    const listen: typeof patch = (kind, ref, change, subresource) => {
+      const { status } = change.body as { status?: NodeClaim["status"] };
+      if (subresource === "status") told.push((status?.conditions ?? []).map(({ type }) => type));
+      return patch(kind, ref, change, subresource);
+    };
+    Object.assign(world.kube, { patch: listen });
+    await world.clock.advance(2_000);
+    const ends = ["Drained", "VolumesDetached", "InstanceTerminating"];
+    expect(told).toEqual([expect.arrayContaining(ends)]);
+    await world.stop();
+  });
+
   it("lets go at once of a node whose instance is gone already", async () => {
     const world = await joined();
     await world.api.create(POD, onNode("stuck"));

@@ -8,7 +8,11 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
+import {
+  type ConditionChange,
+  condition,
+  withConditionChanges,
+} from "../../apis/karpenter/conditions.ts";
 import {
   EXCLUDE_BALANCERS_LABEL_KEY,
   NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY,
@@ -65,6 +69,8 @@ interface Leaving {
   readonly claim: NodeClaim | undefined;
   readonly deadlineMs: number | undefined;
   readonly log: Logger;
+  /** What is to be said on the claim: steps that end in the same moment are written down together. */
+  readonly marks: ConditionChange[];
 }
 
 export function termination(world: World, queue: EvictionQueue): Controller {
@@ -111,12 +117,16 @@ async function reconcile(world: World, queue: EvictionQueue, request: Request): 
   const node = await close(world, leaving);
   if (node === undefined) return AWAIT_CHANGE;
   const closed = { ...leaving, node };
-  return (
-    (await drained(world, queue, closed)) ??
-    (await detached(world, closed)) ??
-    (await ended(world, closed)) ??
-    release(world, closed)
-  );
+  let outcome: Outcome | undefined;
+  try {
+    outcome =
+      (await drained(world, queue, closed)) ??
+      detached(world, closed) ??
+      (await ended(world, closed));
+  } finally {
+    await writeMarks(world, closed);
+  }
+  return outcome ?? release(world, closed);
 }
 
 function leavingNode(world: World, node: Node, claim: NodeClaim | undefined): Leaving {
@@ -127,7 +137,7 @@ function leavingNode(world: World, node: Node, claim: NodeClaim | undefined): Le
     ...(claim === undefined || generation !== "v1" ? {} : claimFields(claim)),
   });
   const at = claim?.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
-  return { node, claim, deadlineMs: fromRfc3339(at), log };
+  return { node, claim, deadlineMs: fromRfc3339(at), log, marks: [] };
 }
 
 /** A node that is not Ready and whose instance the cloud does not know: nothing is left to drain. */
@@ -161,12 +171,15 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
 async function drained(
   world: World,
   queue: EvictionQueue,
-  { node, claim, deadlineMs }: Leaving,
+  leaving: Leaving,
 ): Promise<Outcome | undefined> {
+  const { node, claim, deadlineMs, marks } = leaving;
   if (claim !== undefined && condition(claim, "Drained")?.status === "True") return undefined;
   const nowMs = world.clock.now();
   const plan = drain({ nowMs, deadlineMs, pods: pods(world).byIndex("node", node.metadata.name) });
-  const marked = await mark(world, claim, "Drained", "Unknown", "Draining");
+  marks.push({ type: "Drained", status: "Unknown", reason: "Draining" });
+  // Since when it has been drained is known only then.
+  const marked = await writeMarks(world, leaving);
   if (plan.waiting > 0) {
     const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
     const evict = await surgeFirst(world, node, plan.evict, deadlineMs);
@@ -179,16 +192,13 @@ async function drained(
     const since = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
     const leftMs = since + (isV1(marked) ? MIN_DRAIN_MS : 0) - nowMs;
     if (leftMs > 0) return requeueAfter(leftMs);
-    await mark(world, marked, "Drained", "True");
+    marks.push({ type: "Drained", status: "True" });
     world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
   }
   return undefined;
 }
 
-async function detached(
-  world: World,
-  { node, claim, deadlineMs }: Leaving,
-): Promise<Outcome | undefined> {
+function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome | undefined {
   const nowMs = world.clock.now();
   const nodeName = node.metadata.name;
   const blocking = blockingAttachments({
@@ -199,24 +209,26 @@ async function detached(
     claims: volumeClaims(world).list(),
   });
   if (blocking.length === 0) {
-    await mark(world, claim, "VolumesDetached", "True");
+    marks.push({ type: "VolumesDetached", status: "True" });
     return undefined;
   }
   if (deadlineMs !== undefined && nowMs >= deadlineMs) {
-    await mark(world, claim, "VolumesDetached", "False", "TerminationGracePeriodElapsed");
+    const reason = "TerminationGracePeriodElapsed";
+    marks.push({ type: "VolumesDetached", status: "False", reason });
     return undefined;
   }
-  await mark(world, claim, "VolumesDetached", "Unknown", "AwaitingVolumeDetachment");
+  const reason = "AwaitingVolumeDetachment";
+  marks.push({ type: "VolumesDetached", status: "Unknown", reason });
   const names = blocking.map(({ metadata }) => metadata.name);
   world.events.publish(awaitingVolumeDetachment(node, names));
   return requeueAfter(WAIT_MS);
 }
 
-async function ended(world: World, { node, claim }: Leaving): Promise<Outcome | undefined> {
+async function ended(world: World, { node, claim, marks }: Leaving): Promise<Outcome | undefined> {
   const instance = claim ?? standIn(node);
   if (instance === undefined) return undefined;
   const gone = await endInstance(world, instance);
-  await mark(world, claim, "InstanceTerminating", "True");
+  marks.push({ type: "InstanceTerminating", status: "True" });
   // Older generations let go of the node as soon as the cloud has taken the request.
   return gone || !isV1(instance) ? undefined : requeueAfter(INSTANCE_POLL_MS);
 }
@@ -237,20 +249,13 @@ function standIn(node: Node): NodeClaim | undefined {
 }
 
 /** Nothing for nodes without a claim. Resolves the claim as it is now. */
-async function mark(
-  world: World,
-  claim: NodeClaim | undefined,
-  type: string,
-  status: "True" | "False" | "Unknown",
-  reason?: string,
-): Promise<NodeClaim | undefined> {
+async function writeMarks(world: World, { claim, marks }: Leaving): Promise<NodeClaim | undefined> {
+  const all = marks.splice(0);
   if (claim === undefined) return undefined;
   const nowMs = world.clock.now();
   // `claim` may be older than what an earlier step stored: always change the newest.
   const latest = readClaim(world, claimRequest(claim)) ?? claim;
-  return changeClaim(world, latest, (one) =>
-    withCondition(one, { type, status, ...(reason === undefined ? {} : { reason }) }, nowMs),
-  );
+  return changeClaim(world, latest, (one) => withConditionChanges(one, all, nowMs));
 }
 
 async function release(world: World, { node, claim, log }: Leaving): Promise<Outcome> {
