@@ -23,10 +23,20 @@ export interface Difference {
   readonly theirFacts: Facts;
   /** Whether ours places it when these pods are not there. */
   readonly oursWithout: (pods: ReadonlySet<string>) => boolean;
-  /** Whether ours places it when lots are drawn anew among pods that are equally large. */
-  readonly oursByOtherLots: () => boolean;
+  /** In how many of some drawings of UIDs, the same for both, each side places it. */
+  readonly byOtherLots: () => Lots;
+  /** Whether ours places it when no affinity term has label keys. */
+  readonly oursWithoutLabelKeys: () => boolean;
+  /** Whether ours places it when the planner is on. */
+  readonly oursByPlanner: () => boolean;
   /** As `oursWithout`, of upstream, in every run. */
   readonly theirsWithout: (pods: ReadonlySet<string>) => boolean;
+}
+
+export interface Lots {
+  readonly drawings: number;
+  readonly ours: number;
+  readonly theirs: number;
 }
 
 interface DifferenceClass {
@@ -60,7 +70,10 @@ function leftByThem({ theirs, refused }: Difference): ReadonlySet<string> {
 }
 
 /** Claims beyond what a NodePool may have; of each those with the fewest pods. */
-function beyondLimits({ scenario, theirs }: Difference): ReadonlySet<object> {
+export function beyondLimits({
+  scenario,
+  theirs,
+}: Pick<Difference, "scenario" | "theirs">): ReadonlySet<object> {
   const beyond = of(scenario, "NodePool").flatMap(({ metadata, spec }) =>
     (theirs.newNodeClaims ?? [])
       .filter(({ nodePool }) => nodePool === metadata.name)
@@ -164,9 +177,22 @@ const CLASSES: readonly DifferenceClass[] = [
     applies: (one) => one.oursWithout(leftByThem(one)),
   },
   {
+    // Upstream does not read them.
+    name: "label keys of affinity terms: without them ours places it",
+    applies: (one) => podsOf(one).some(byKeys) && one.oursWithoutLabelKeys(),
+  },
+  {
     // Pods that are equally large come in the order of their UIDs.
-    name: "ours places it too when lots fall otherwise among equally large pods",
-    applies: (one) => one.oursByOtherLots(),
+    name: "by other UIDs ours places it, and upstream leaves it",
+    applies: (one) => {
+      const { drawings, ours, theirs } = one.byOtherLots();
+      return ours > 0 && theirs < drawings;
+    },
+  },
+  {
+    // One of its plans is by upstream's rules to the letter.
+    name: "the planner places it",
+    applies: (one) => one.oursByPlanner(),
   },
   {
     name: "upstream leaves it too where pods that the scheduler refuses are not there",

@@ -1,7 +1,8 @@
 /**
  * The same scenarios through sigs.k8s.io/karpenter (bench/upstream) and through our rules: ours must
- * place every pod that upstream places. Each pod of which they differ is put to a class of
- * differences.ts; one of no class, or a class that is not a reason, fails the run. Needs Go.
+ * place every pod that upstream places, and where both place all cost no more. Each pod of which they
+ * differ is put to a class of differences.ts, each plan of ours that is dearer to one of dearer.ts; what
+ * is of no class fails the run. Needs Go.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +14,8 @@ import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { outcomesOf } from "../validator/places.ts";
 import { factsOf, keyOf, type Scenario } from "../validator/validate.ts";
-import { classify } from "./differences.ts";
+import { classifyDearer, withoutLabelKeys } from "./dearer.ts";
+import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned } from "./ours.ts";
 import { type Promised, refusals } from "./scheduler.ts";
@@ -39,10 +41,16 @@ export interface Outcome {
 interface Tally {
   pods: number;
   same: number;
-  cheaper: number;
-  dearer: number;
+  /** Where both place all: what ours costs over what upstream's does. */
+  readonly ratios: Ratio[];
   readonly classes: Map<string, number[]>;
   readonly unexplained: string[];
+}
+
+interface Ratio {
+  readonly seed: number;
+  readonly ours: number;
+  readonly theirs: number;
 }
 
 const EAGER = {
@@ -64,24 +72,21 @@ export function againstUpstream(first: number, count: number): number {
     run("go", ["build", "-o", program, "."], home);
     const scenarios = Array.from({ length: count }, (_, at) => drawScenario(first + at));
     const file = join(folder, "scenarios.ndjson");
-    writeFileSync(file, scenarios.map((one) => `${JSON.stringify(one)}\n`).join(""));
-    const answers = run(program, ["-scenarios", file]).trimEnd().split("\n");
-    /** What upstream makes of a scenario when it is asked again: it draws lots among equals. */
-    const askAgain = (scenario: Scenario): Outcome[] => {
-      writeFileSync(file, `${JSON.stringify(scenario)}\n`.repeat(OTHER_RUNS));
+    const askAll = (some: readonly Scenario[]): Outcome[] => {
+      writeFileSync(file, some.map((one) => `${JSON.stringify(one)}\n`).join(""));
       const lines = run(program, ["-scenarios", file]).trimEnd().split("\n");
       return lines.map((line) => JSON.parse(line) as Outcome);
     };
     const tally: Tally = {
       pods: 0,
       same: 0,
-      cheaper: 0,
-      dearer: 0,
+      ratios: [],
       classes: new Map(),
       unexplained: [],
     };
+    const answers = askAll(scenarios);
     scenarios.forEach((scenario, at) => {
-      compare(scenario, JSON.parse(answers[at] as string) as Outcome, first + at, tally, askAgain);
+      compare(scenario, answers[at] as Outcome, first + at, tally, askAll);
     });
     print(count, tally);
     return tally.unexplained.length === 0 ? 0 : 1;
@@ -95,8 +100,10 @@ function compare(
   theirs: Outcome,
   seed: number,
   tally: Tally,
-  askAgain: (scenario: Scenario) => readonly Outcome[],
+  askAll: (scenarios: readonly Scenario[]) => readonly Outcome[],
 ): void {
+  /** It draws lots among equals. */
+  const askAgain = (one: Scenario) => askAll(Array<Scenario>(OTHER_RUNS).fill(one));
   if (theirs.error !== undefined) {
     note(tally, `upstream fails: ${theirs.error.slice(0, 60)}`, seed);
     return;
@@ -131,7 +138,13 @@ function compare(
           planned(without(scenario, pods), GREEDY_PLANNER).unschedulable.every(
             (one) => one.pod !== name,
           ),
-        oursByOtherLots: () => byOtherLots(scenario, name),
+        byOtherLots: () => byOtherLots(scenario, name, askAll),
+        oursWithoutLabelKeys: () =>
+          planned(withoutLabelKeys(scenario), GREEDY_PLANNER).unschedulable.every(
+            ({ pod }) => pod !== name,
+          ),
+        oursByPlanner: () =>
+          planned(scenario, DEFAULT_PLANNER).unschedulable.every(({ pod }) => pod !== name),
         theirsWithout: (pods) =>
           askAgain(without(scenario, pods)).every(({ unschedulable }) => !(name in unschedulable)),
       });
@@ -143,16 +156,34 @@ function compare(
     }
   }
   if (left.size > 0 || Object.keys(theirs.unschedulable).length > 0) return;
-  const cost = planned(scenario, EAGER).totals.priceMicroUsdPerHour;
-  const theirCost = (theirs.newNodeClaims ?? []).reduce(
-    (sum, one) => sum + one.priceMicroUsdPerHour,
-    0,
-  );
-  if (cost < theirCost) tally.cheaper++;
-  if (cost > theirCost) {
-    tally.dearer++;
-    note(tally, "all placed by both, upstream's plan is cheaper", seed);
-  }
+  const ratio = { seed, ours: ourPrice(scenario), theirs: theirPrice(theirs) };
+  tally.ratios.push(ratio);
+  if (ratio.ours <= ratio.theirs) return;
+  const found = classifyDearer({
+    scenario,
+    theirs,
+    refused,
+    theirFacts,
+    ourPrice,
+    theirPrice: (one) => median(askAgain(one).map(theirPrice)),
+  });
+  if (found === undefined)
+    tally.unexplained.push(`seed ${seed}: costs ${ratio.ours}, upstream's plan ${ratio.theirs}`);
+  else note(tally, `dearer: ${found}`, seed);
+}
+
+function ourPrice(scenario: Scenario): number {
+  const { unschedulable, totals } = planned(scenario, EAGER);
+  return unschedulable.length > 0 ? Number.POSITIVE_INFINITY : totals.priceMicroUsdPerHour;
+}
+
+function theirPrice({ newNodeClaims, unschedulable }: Outcome): number {
+  if (Object.keys(unschedulable).length > 0) return Number.POSITIVE_INFINITY;
+  return (newNodeClaims ?? []).reduce((sum, one) => sum + one.priceMicroUsdPerHour, 0);
+}
+
+function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] as number;
 }
 
 function without(scenario: Scenario, pods: ReadonlySet<string>): Scenario {
@@ -162,18 +193,26 @@ function without(scenario: Scenario, pods: ReadonlySet<string>): Scenario {
   return { ...scenario, manifests };
 }
 
-/** Whether ours places the pod in some drawing of UIDs. */
-function byOtherLots(scenario: Scenario, name: string): boolean {
+/** How each side fares with the pod by other UIDs. */
+function byOtherLots(
+  scenario: Scenario,
+  name: string,
+  askAll: (scenarios: readonly Scenario[]) => readonly Outcome[],
+): Lots {
   const random = new Random(1);
-  return Array.from({ length: OTHER_RUNS }).some(() => {
+  const drawn = Array.from({ length: OTHER_RUNS }, () => {
     const manifests = scenario.manifests.map((one) =>
       one.kind === "Pod"
         ? { ...one, metadata: { ...one.metadata, uid: `uid-${random.int(1 << 30)}` } }
         : one,
     );
-    const { unschedulable } = planned({ ...scenario, manifests }, GREEDY_PLANNER);
-    return unschedulable.every(({ pod }) => pod !== name);
+    return { ...scenario, manifests };
   });
+  const ours = drawn.filter((one) =>
+    planned(one, GREEDY_PLANNER).unschedulable.every(({ pod }) => pod !== name),
+  );
+  const theirs = askAll(drawn).filter(({ unschedulable }) => !(name in unschedulable));
+  return { drawings: drawn.length, ours: ours.length, theirs: theirs.length };
 }
 
 /** Upstream's plan, each node launched as its cheapest offering. */
@@ -223,19 +262,37 @@ function note(tally: Tally, what: string, seed: number): void {
 function print(count: number, tally: Tally): void {
   const lines = [
     `${count} scenarios, ${tally.pods} pods; both agree on ${tally.same}`,
-    `where both place all: our plan is cheaper ${tally.cheaper} times, dearer ${tally.dearer} times`,
+    ...ratioLines(tally.ratios),
     ...[...tally.classes]
       .sort(([, a], [, b]) => b.length - a.length)
       .map(
         ([what, seeds]) =>
           `${String(seeds.length).padStart(6)}  ${what} (seeds ${[...new Set(seeds)].slice(0, 5).join(", ")})`,
       ),
-    ...tally.unexplained
-      .slice(0, 20)
-      .map((one) => `only upstream places it, no reason known: ${one}`),
-    `${tally.unexplained.length} pods that only upstream places are not explained`,
+    ...tally.unexplained.slice(0, 20).map((one) => `no reason known: ${one}`),
+    `${tally.unexplained.length} differences are not explained`,
   ];
   process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+function ratioLines(ratios: readonly Ratio[]): string[] {
+  if (ratios.length === 0) return [];
+  const [cheaper, dearer] = [
+    ratios.filter(({ ours, theirs }) => ours < theirs),
+    ratios.filter(({ ours, theirs }) => ours > theirs),
+  ];
+  const sum = (side: "ours" | "theirs") => ratios.reduce((total, one) => total + one[side], 0);
+  const sorted = ratios
+    .filter(({ theirs }) => theirs > 0)
+    .map(({ seed, ours, theirs }) => ({ seed, ratio: ours / theirs }))
+    .sort((a, b) => a.ratio - b.ratio);
+  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))];
+  const shown = [0.05, 0.25, 0.5, 0.75, 0.95].map((share) => at(share)?.ratio.toFixed(3));
+  const worst = at(1);
+  return [
+    `where both place all: our plan is cheaper ${cheaper.length} times, as dear ${ratios.length - cheaper.length - dearer.length} times, dearer ${dearer.length} times; all together ${(sum("ours") / sum("theirs")).toFixed(3)} of upstream's`,
+    `ours over upstream's: at 5, 25, 50, 75, 95 % ${shown.join(", ")}; worst ${worst?.ratio.toFixed(3)} (seed ${worst?.seed})`,
+  ];
 }
 
 function run(command: string, args: readonly string[], cwd?: string): string {
