@@ -1,16 +1,18 @@
 /**
  * What no plan for a workload can undercut, proven with HiGHS: prices for pods are valid when no
  * machine holds more worth than it costs, and then the worth of all pods is a lower bound. Where the
- * prices come from does not matter; HiGHS proves of each machine how much worth it can hold (a
- * knapsack). The machines and pods are read from the workload by the validator's code, not by the
- * engine's. Zones, neighbours and labels are left out: that can only lower the bound.
+ * prices come from does not matter: they are bettered round by round by what the planner's own search
+ * finds against them, and of the best HiGHS proves how much worth each machine can hold (a knapsack).
+ * The machines and pods are read from the workload by the validator's code, not by the engine's.
+ * Zones, neighbours and labels are left out: that can only lower the bound.
  */
 import { createRequire } from "node:module";
 import { atOnce } from "../src/base/steps.ts";
 import { bestMix } from "../src/core/planner/columns.ts";
 import { fillingOrders, packByGreed } from "../src/core/planner/greedy-patterns.ts";
-import type { Bin, Packing, Pattern, Row } from "../src/core/planner/packing.ts";
+import { type Bin, mostOf, type Packing, type Pattern, type Row } from "../src/core/planner/packing.ts";
 import { resourcePrices } from "../src/core/planner/resource-prices.ts";
+import { Search } from "../src/core/planner/search.ts";
 import { podAmounts } from "../test/validator/kubernetes.ts";
 import { outcomesOf } from "../test/validator/places.ts";
 import type { Workload } from "./workload.ts";
@@ -24,11 +26,16 @@ interface Solution {
 
 type Highs = { solve(model: string, options?: Record<string, unknown>): Solution };
 
-/** How often the prices are bettered by what the proof found against them; sooner when little is left to win. */
-const ROUNDS = 150;
+/** How often the prices are bettered by what was found against them; sooner when little is left to win. */
+const ROUNDS = 400;
 const CLOSE_ENOUGH = 0.001;
-/** Machines that are filled by proof in a round, those first that a relaxed filling has most worth for. */
+/** Machines that are filled in a round, those first that a relaxed filling has most worth for. */
 const FILLED_PER_ROUND = 10;
+/** Steps of the search for one machine; cut short it says what no filling exceeds. */
+const SEARCH_STEPS = 300_000;
+/** How near HiGHS comes to the most that a machine can hold, and how long it may take; if longer, the bound is lower. */
+const PROOF_GAP = 1e-3;
+const PROOF_SECONDS = 60;
 /** Steps of our own search for good prices; they prove nothing. */
 const SEARCH_UNITS = 40_000_000;
 
@@ -70,22 +77,26 @@ async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   let last = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {
     const best = cheapestMix(highs, packing, patterns);
-    // Not far from the prices that were proven best, for the newest swing; unless that leads nowhere.
+    // Not far from the best prices so far, for the newest swing; unless that leads nowhere.
     const weight = best.price < last * (1 - 1e-6) ? 0.5 : 1;
     last = best.price;
     const worth = best.worth.map((one, row) => Math.max(0, weight * one + (1 - weight) * (centre[row] as number)));
-    const proof = mostWorth(highs, packing, worth);
-    const total = packing.rows.reduce((sum, { count }, row) => sum + count * (worth[row] as number), 0);
-    const proven = total / Math.max(1, proof.ratio);
-    if (proven > bound) {
-      bound = proven;
+    const found = mostWorth(highs, packing, worth);
+    const reached = worthOfAll(packing, worth) / Math.max(1, found.ratio);
+    if (reached > bound) {
+      bound = reached;
       centre = worth;
     }
     if (best.price - bound <= best.price * CLOSE_ENOUGH) break;
-    patterns.push(...proof.patterns);
-    if (proof.patterns.length === 0 && weight === 1) break;
+    patterns.push(...found.patterns);
+    if (found.patterns.length === 0 && weight === 1) break;
   }
-  return Math.floor(bound);
+  const proven = worthOfAll(packing, centre) / Math.max(1, provenRatio(highs, packing, centre));
+  return Math.floor(Math.max(leastCost, proven));
+}
+
+function worthOfAll({ rows }: Packing, worth: Float64Array): number {
+  return rows.reduce((sum, { count }, row) => sum + count * (worth[row] as number), 0);
 }
 
 /** What all pods cost when machines can be had in parts, filled by these patterns, and each pod's share of it. */
@@ -116,55 +127,95 @@ function mostWorth(
   packing: Packing,
   worth: Float64Array,
 ): { readonly ratio: number; readonly patterns: Pattern[] } {
-  const relaxed = packing.bins
-    .map((bin, index) => ({ index, bin, ratio: fillMost(highs, packing, bin, worth, false).value / bin.price }))
-    .sort((a, b) => b.ratio - a.ratio);
-  let ratio = 0;
+  const counts = packing.rows.map(({ count }) => count);
+  const relaxed = byRelaxedRatio(highs, packing, worth);
+  let ratio = Math.min(1, relaxed[0]?.ratio ?? 1);
   const patterns: Pattern[] = [];
-  for (const [at, { index, bin, ratio: atMost }] of relaxed.entries()) {
+  for (const [at, { index, bin, prices, ratio: atMost }] of relaxed.entries()) {
     if (atMost <= 1 || (at >= FILLED_PER_ROUND && atMost <= ratio)) break;
-    const { value, times } = fillMost(highs, packing, bin, worth, true);
-    ratio = Math.max(ratio, value / bin.price);
-    if (value <= bin.price * 1.0001) continue;
-    const rows = [...times.keys()].filter((row) => (times[row] as number) > 0);
-    patterns.push({ bin: index, rows, times: rows.map((row) => times[row] as number) });
+    const search = new Search(packing, bin, counts, worth, prices);
+    const filling = search.best(bin.price * 1.0001, SEARCH_STEPS);
+    if (filling !== undefined) patterns.push({ bin: index, ...filling });
+    let most = Math.min(atMost, search.bound / bin.price);
+    // Cut short: HiGHS, which is slower, sees further.
+    if (most > ratio && search.bound > search.value) {
+      const proof = fillWhole(highs, packing, bin, worth);
+      most = Math.min(most, proof.value / bin.price);
+      if (proof.value > bin.price * (1 + 2 * PROOF_GAP)) patterns.push({ bin: index, ...proof.filling });
+    }
+    ratio = Math.max(ratio, most);
   }
-  return { ratio: Math.max(ratio, Math.min(1, relaxed[0]?.ratio ?? 1)), patterns };
+  return { ratio, patterns };
 }
 
-/** The most worth one machine can hold; `whole`: with pods uncut. Never less than the truth. */
-function fillMost(
+/** The same ratio by HiGHS alone. */
+function provenRatio(highs: Highs, packing: Packing, worth: Float64Array): number {
+  let ratio = 0;
+  for (const { bin, ratio: atMost } of byRelaxedRatio(highs, packing, worth)) {
+    if (atMost <= Math.max(1, ratio)) break;
+    ratio = Math.max(ratio, Math.min(atMost, fillWhole(highs, packing, bin, worth).value / bin.price));
+  }
+  return ratio;
+}
+
+/** The machines by the worth they hold for their price when pods may be cut, most first. */
+function byRelaxedRatio(highs: Highs, packing: Packing, worth: Float64Array) {
+  return packing.bins
+    .map((bin, index) => {
+      const { value, prices } = fillRelaxed(highs, packing, bin, worth);
+      return { index, bin, prices, ratio: value / bin.price };
+    })
+    .sort((a, b) => b.ratio - a.ratio);
+}
+
+/** Never less than the most worth one machine can hold with pods cut; and what each of its resources is worth. */
+function fillRelaxed(
   highs: Highs,
   packing: Packing,
   bin: Bin,
   worth: Float64Array,
-  whole: boolean,
-): { readonly value: number; readonly times: readonly number[] } {
+): { readonly value: number; readonly prices: Float64Array } {
+  const { names, model } = knapsack(packing, bin, worth);
+  const prices = new Float64Array(packing.dimensions);
+  if (names.length === 0) return { value: 0, prices };
+  const { ObjectiveValue, Rows } = highs.solve(`${model}End\n`, { output_flag: false });
+  for (const { Name, Dual } of Rows) {
+    const d = Number(Name.slice(1));
+    // What is not scarce has a price too, a small one: the search orders pods by it.
+    prices[d] = (Math.max(1e-4, Math.abs(Dual)) * bin.price) / (bin.amounts[d] as number);
+  }
+  return { value: ObjectiveValue * bin.price * (1 + 1e-9), prices };
+}
+
+/** Never less than the most worth one machine can hold with pods uncut; and what it holds about then. */
+function fillWhole(highs: Highs, packing: Packing, bin: Bin, worth: Float64Array) {
+  const { names, model } = knapsack(packing, bin, worth);
+  const options = { mip_rel_gap: PROOF_GAP, time_limit: PROOF_SECONDS, output_flag: false };
+  const { Status, ObjectiveValue, Columns } = highs.solve(`${model}General\n ${names.join(" ")}\nEnd\n`, options);
+  const times = packing.rows.map((_, row) => Math.round(Columns[`x${row}`]?.Primal ?? 0));
+  const rows = [...times.keys()].filter((row) => (times[row] as number) > 0);
+  const filling = { rows, times: rows.map((row) => times[row] as number) };
+  const value = Status === "Optimal" ? ObjectiveValue * bin.price * (1 + PROOF_GAP) : Number.POSITIVE_INFINITY;
+  return { value, filling };
+}
+
+/** What HiGHS is asked, in shares of the machine and of its price: numbers of one size keep the solver exact. */
+function knapsack(packing: Packing, bin: Bin, worth: Float64Array): { readonly names: readonly string[]; readonly model: string } {
   const names: string[] = [];
   const limits: string[][] = Array.from({ length: packing.dimensions }, () => []);
   const bounds: string[] = [];
-  packing.rows.forEach(({ amounts, count }, row) => {
-    const most = Math.min(
-      count,
-      ...[...amounts].map((amount, d) => (amount > 0 ? Math.floor((bin.amounts[d] as number) / amount) : count)),
-    );
-    if (most <= 0 || (worth[row] as number) <= 0) return;
-    names.push(`x${row}`);
-    amounts.forEach((amount, d) => {
-      // In shares of the machine: numbers of one size keep the solver exact.
-      if (amount > 0) limits[d]?.push(`${(amount / (bin.amounts[d] as number)).toPrecision(15)} x${row}`);
+  packing.rows.forEach((row, index) => {
+    const most = mostOf(packing, bin, row, row.count);
+    if (most <= 0 || (worth[index] as number) <= 0) return;
+    names.push(`x${index}`);
+    row.amounts.forEach((amount, d) => {
+      if (amount > 0) limits[d]?.push(`${(amount / (bin.amounts[d] as number)).toPrecision(15)} x${index}`);
     });
-    bounds.push(` 0 <= x${row} <= ${most}`);
+    bounds.push(` 0 <= x${index} <= ${most}`);
   });
-  if (names.length === 0) return { value: 0, times: [] };
   const goal = names.map((name) => `${((worth[Number(name.slice(1))] as number) / bin.price).toPrecision(15)} ${name}`);
   const rules = limits.map((terms, d) => (terms.length > 0 ? ` d${d}: ${terms.join(" + ")} <= 1\n` : "")).join("");
-  const model = `Maximize\n obj: ${goal.join(" + ")}\nSubject To\n${rules}Bounds\n${bounds.join("\n")}\n${whole ? `General\n ${names.join(" ")}\n` : ""}End\n`;
-  const gap = 5e-4;
-  const found = highs.solve(model, whole ? { mip_rel_gap: gap, time_limit: 5, output_flag: false } : { output_flag: false });
-  const times = packing.rows.map((_, row) => Math.round(found.Columns[`x${row}`]?.Primal ?? 0));
-  if (whole && found.Status !== "Optimal") return { value: fillMost(highs, packing, bin, worth, false).value, times };
-  return { value: found.ObjectiveValue * bin.price * (whole ? 1 + gap : 1 + 1e-9), times };
+  return { names, model: `Maximize\n obj: ${goal.join(" + ")}\nSubject To\n${rules}Bounds\n${bounds.join("\n")}\n` };
 }
 
 const SLOT = "kubernetes.io/hostname";
