@@ -7,9 +7,9 @@ import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
 import { parseDuration } from "../../../base/duration.ts";
 import { isObject } from "../../../base/json.ts";
-import { parseUnits } from "../../../base/quantity.ts";
+import { parseNano, parseUnits } from "../../../base/quantity.ts";
 import { compileProblems, expressionsOf } from "./expressions.ts";
-import { EVERYWHERE, SETTINGS, type SettingKind } from "./settings.ts";
+import { EVERYWHERE, type Leaf, SETTINGS, type Shape } from "./settings.ts";
 
 /** Families whose nodes read all that the class says. */
 const READ_ALL: readonly AmiFamily[] = ["AL2023", "Custom"];
@@ -47,20 +47,37 @@ function problem(reason: string, messages: readonly string[]): KubeletProblem {
 /** What the kubelet would refuse to start with. */
 function settingProblems(kubelet: KubeletConfiguration | undefined): readonly string[] {
   return Object.entries(kubelet ?? {})
-    .sort()
+    .sort(byKey)
     .flatMap(([name, value]) => {
       const field = `spec.kubelet.${name}`;
       if (name === "registerWithTaints")
         return [`${field}: taints come from the NodePool; set spec.template.spec.taints there`];
-      const kind = SETTINGS.get(name);
-      if (kind === undefined)
-        return [`${field}: KubeletConfiguration v1beta1 has no such field; mind its spelling`];
-      // Or an expression, which is looked at by itself.
-      if (name === "maxPods" && typeof value === "string") return [];
-      return LOOKS[kind].holds(value)
-        ? []
-        : [`${field}: ${JSON.stringify(value)} is not ${LOOKS[kind].name}`];
+      // An expression is looked at by itself.
+      if (name === "maxPods" && isText(value)) return [];
+      return fieldProblems(field, value, SETTINGS.get(name));
     });
+}
+
+/** `shape` undefined: there is no such field. */
+function fieldProblems(field: string, value: unknown, shape: Shape | undefined): readonly string[] {
+  if (shape === undefined)
+    return [`${field}: KubeletConfiguration v1beta1 has no such field; mind its spelling`];
+  const isNot = (what: string): readonly string[] => [
+    `${field}: ${JSON.stringify(value)} is not ${what}`,
+  ];
+  if (typeof shape === "string") return LOOKS[shape].holds(value) ? [] : isNot(LOOKS[shape].name);
+  if ("list" in shape) {
+    if (!Array.isArray(value)) return isNot("a list");
+    return value.flatMap((item, at) => fieldProblems(`${field}[${at}]`, item, shape.list));
+  }
+  if (!isObject(value)) return isNot("map" in shape ? "a map" : "an object");
+  return Object.entries(value)
+    .sort(byKey)
+    .flatMap(([key, item]) =>
+      "map" in shape
+        ? fieldProblems(`${field}[${key}]`, item, shape.map)
+        : fieldProblems(`${field}.${key}`, item, shape.object.get(key)),
+    );
 }
 
 interface Look {
@@ -68,41 +85,61 @@ interface Look {
   holds(value: unknown): boolean;
 }
 
-const LOOKS: Readonly<Record<SettingKind, Look>> = {
+const LOOKS: Readonly<Record<Leaf, Look>> = {
   boolean: { name: "true or false", holds: (value) => typeof value === "boolean" },
   duration: { name: "a duration such as 1m30s", holds: isDuration },
-  integer: { name: "a whole number", holds: Number.isInteger },
-  list: { name: "a list of objects", holds: (value) => isListOf(value, isObject) },
-  map: {
-    name: "a map of names to texts",
-    holds: (value) => isObject(value) && Object.values(value).every(isText),
+  "duration or nanoseconds": {
+    name: "a duration such as 5s",
+    holds: (value) => isDuration(value) || Number.isInteger(value),
   },
+  integer: { name: "a whole number", holds: Number.isInteger },
   number: { name: "a number", holds: (value) => typeof value === "number" },
-  object: { name: "an object", holds: isObject },
+  quantity: {
+    name: "an amount such as 500Mi",
+    holds: (value) =>
+      (isText(value) || typeof value === "number") && parseNano(value) !== undefined,
+  },
+  "signed duration": {
+    name: "a duration such as 1m30s",
+    holds: (value) => isText(value) && parseDuration(value) !== undefined,
+  },
   text: { name: "a text", holds: isText },
-  texts: { name: "a list of texts", holds: (value) => isListOf(value, isText) },
 };
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-function isListOf(value: unknown, holds: (item: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.every(holds);
-}
-
 function isDuration(value: unknown): boolean {
   return isText(value) && !value.startsWith("-") && parseDuration(value) !== undefined;
 }
 
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+const SIGNALS: readonly string[] = [
+  "imagefs.available",
+  "imagefs.inodesFree",
+  "memory.available",
+  "nodefs.available",
+  "nodefs.inodesFree",
+  "pid.available",
+];
+
 function thresholdProblems(kubelet: KubeletConfiguration | undefined): readonly string[] {
   const wrong: string[] = [];
   for (const field of ["evictionHard", "evictionSoft", "evictionMinimumReclaim"]) {
-    for (const [signal, text] of entriesOf(kubelet?.[field]))
+    for (const [signal, text] of entriesOf(kubelet?.[field])) {
+      if (!SIGNALS.includes(signal))
+        wrong.push(
+          `spec.kubelet.${field}[${signal}]: no such signal; it is one of ${SIGNALS.join(", ")}`,
+        );
       if (!isThreshold(text))
         wrong.push(
           `spec.kubelet.${field}[${signal}]: ${JSON.stringify(text)} is neither a share from 0% to 100% nor an amount such as 500Mi`,
         );
+    }
   }
   for (const [signal, text] of entriesOf(kubelet?.evictionSoftGracePeriod))
     if (!isDuration(text))
@@ -113,7 +150,7 @@ function thresholdProblems(kubelet: KubeletConfiguration | undefined): readonly 
 }
 
 function entriesOf(map: unknown): readonly (readonly [string, unknown])[] {
-  return isObject(map) ? Object.entries(map).sort() : [];
+  return isObject(map) ? Object.entries(map).sort(byKey) : [];
 }
 
 function isThreshold(text: unknown): boolean {

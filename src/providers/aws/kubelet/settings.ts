@@ -1,19 +1,28 @@
 /**
  * The kubelet's settings: those that every image family passes on, and all that its KubeletConfiguration v1beta1
- * knows, which AL2023 hands to the kubelet as written. upstream: k8s.io/kubelet/config/v1beta1
+ * knows (as of Kubernetes 1.37), which AL2023 hands to the kubelet as written.
+ * upstream: k8s.io/kubelet/config/v1beta1, k8s.io/component-base/{logs,tracing}/api/v1
  */
 
-/** What a value must look like. A duration is text such as 1m30s. */
-export type SettingKind =
+/** What a value must look like. */
+export type Shape =
+  | Leaf
+  | { readonly list: Shape }
+  | { readonly map: Shape }
+  | { readonly object: Fields };
+
+export type Fields = ReadonlyMap<string, Shape>;
+
+/** A duration is text such as 1m30s; signed ones may be negative. */
+export type Leaf =
   | "boolean"
   | "duration"
+  | "duration or nanoseconds"
   | "integer"
-  | "list"
-  | "map"
   | "number"
-  | "object"
-  | "text"
-  | "texts";
+  | "quantity"
+  | "signed duration"
+  | "text";
 
 /** upstream: the typed block of v1.14, all of which each family words in its own way */
 export const EVERYWHERE: ReadonlySet<string> = new Set([
@@ -31,39 +40,96 @@ export const EVERYWHERE: ReadonlySet<string> = new Set([
   "systemReserved",
 ]);
 
-const OF_KIND: Readonly<Record<SettingKind, string>> = {
-  boolean: `cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
+/** Fields named in one text, all of the same shape. */
+type Row = readonly [names: string, shape: Shape];
+
+function fields(...rows: readonly Row[]): Fields {
+  return new Map(rows.flatMap(([names, shape]) => names.split(/\s+/).map((name) => [name, shape])));
+}
+
+function object(...rows: readonly Row[]): Shape {
+  return { object: fields(...rows) };
+}
+
+const AUTHENTICATION = object(
+  ["x509", object(["clientCAFile", "text"])],
+  ["webhook", object(["enabled", "boolean"], ["cacheTTL", "duration"])],
+  ["anonymous", object(["enabled", "boolean"])],
+);
+
+const AUTHORIZATION = object(
+  ["mode", "text"],
+  ["webhook", object(["cacheAuthorizedTTL cacheUnauthorizedTTL", "duration"])],
+);
+
+const LOG_OUTPUT = object(["splitStream", "boolean"], ["infoBufferSize", "quantity"]);
+
+const LOGGING = object(
+  ["format", "text"],
+  ["flushFrequency", "duration or nanoseconds"],
+  ["verbosity", "integer"],
+  ["vmodule", { list: object(["filePattern", "text"], ["verbosity", "integer"]) }],
+  ["options", object(["text json", LOG_OUTPUT])],
+);
+
+/** By the setting's name; all but registerWithTaints, which Karpenter writes. */
+export const SETTINGS: Fields = fields(
+  [
+    `cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
     enableDebuggingHandlers enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery failCgroupV1
     failSwapOn kernelMemcgNotification localStorageCapacityIsolation makeIPTablesUtilChains mergeDefaultEvictionSettings
     protectKernelDefaults registerNode rotateCertificates runOnce seccompDefault serializeImagePulls serverTLSBootstrap
     singleProcessOOMKill`,
-  duration: `containerLogMonitorInterval cpuCFSQuotaPeriod
-    cpuManagerReconcilePeriod evictionPressureTransitionPeriod fileCheckFrequency httpCheckFrequency imageMaximumGCAge
-    imageMinimumGCAge nodeStatusReportFrequency nodeStatusUpdateFrequency runtimeRequestTimeout shutdownGracePeriod
-    shutdownGracePeriodCriticalPods streamingConnectionIdleTimeout syncFrequency volumeStatsAggPeriod`,
-  integer: `containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS evictionMaxPodGracePeriod healthzPort
+    "boolean",
+  ],
+  [
+    `containerLogMonitorInterval cpuCFSQuotaPeriod cpuManagerReconcilePeriod evictionPressureTransitionPeriod
+    fileCheckFrequency httpCheckFrequency imageMaximumGCAge imageMinimumGCAge nodeStatusReportFrequency
+    nodeStatusUpdateFrequency runtimeRequestTimeout shutdownGracePeriod shutdownGracePeriodCriticalPods
+    streamingConnectionIdleTimeout syncFrequency`,
+    "duration",
+  ],
+  // Negative: nothing is calculated.
+  ["volumeStatsAggPeriod", "signed duration"],
+  [
+    `containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS evictionMaxPodGracePeriod healthzPort
     imageGCHighThresholdPercent imageGCLowThresholdPercent iptablesDropBit iptablesMasqueradeBit kubeAPIBurst kubeAPIQPS
     maxOpenFiles maxParallelImagePulls maxPods nodeLeaseDurationSeconds nodeStatusMaxImages oomScoreAdj podPidsLimit
     podsPerCore port readOnlyPort registryBurst registryPullQPS`,
-  list: "reservedMemory shutdownGracePeriodByPodPriority",
-  map: `cpuManagerPolicyOptions evictionHard evictionMinimumReclaim evictionSoft evictionSoftGracePeriod kubeReserved
-    qosReserved systemReserved topologyManagerPolicyOptions`,
-  number: "memoryThrottlingFactor",
-  object: `authentication authorization crashLoopBackOff featureGates logging memorySwap staticPodURLHeader tracing
-    userNamespaces`,
-  text: `address apiVersion cgroupDriver cgroupRoot clusterDomain configMapAndSecretChangeDetectionStrategy
+    "integer",
+  ],
+  ["memoryThrottlingFactor", "number"],
+  [
+    `address apiVersion cgroupDriver cgroupRoot clusterDomain configMapAndSecretChangeDetectionStrategy
     containerLogMaxSize containerRuntimeEndpoint contentType cpuManagerPolicy hairpinMode healthzBindAddress
     imagePullCredentialsVerificationPolicy imageServiceEndpoint kind kubeReservedCgroup kubeletCgroups
-    memoryManagerPolicy podCIDR podLogsDir providerID reservedSystemCPUs resolvConf showHiddenMetricsForVersion
-    staticPodPath staticPodURL systemCgroups systemReservedCgroup tlsCertFile tlsMinVersion tlsPrivateKeyFile
-    topologyManagerPolicy topologyManagerScope volumePluginDir`,
-  texts:
+    memoryManagerPolicy memoryReservationPolicy podCIDR podLogsDir providerID reservedSystemCPUs resolvConf
+    showHiddenMetricsForVersion staticPodPath staticPodURL systemCgroups systemReservedCgroup tlsCertFile tlsMinVersion
+    tlsPrivateKeyFile topologyManagerPolicy topologyManagerScope volumePluginDir`,
+    "text",
+  ],
+  [
     "allowedUnsafeSysctls clusterDNS enforceNodeAllocatable preloadedImagesVerificationAllowlist tlsCipherSuites",
-};
-
-/** By the setting's name. */
-export const SETTINGS: ReadonlyMap<string, SettingKind> = new Map(
-  Object.entries(OF_KIND).flatMap(([kind, names]) =>
-    names.split(/\s+/).map((name) => [name, kind as SettingKind] as const),
-  ),
+    { list: "text" },
+  ],
+  ["tlsCurvePreferences", { list: "integer" }],
+  [
+    `cpuManagerPolicyOptions defaultPodSysctls evictionHard evictionMinimumReclaim evictionSoft evictionSoftGracePeriod
+    kubeReserved qosReserved systemReserved topologyManagerPolicyOptions`,
+    { map: "text" },
+  ],
+  ["featureGates", { map: "boolean" }],
+  ["staticPodURLHeader", { map: { list: "text" } }],
+  ["authentication", AUTHENTICATION],
+  ["authorization", AUTHORIZATION],
+  ["crashLoopBackOff", object(["maxContainerRestartPeriod", "duration"])],
+  ["logging", LOGGING],
+  ["memorySwap", object(["swapBehavior", "text"])],
+  ["reservedMemory", { list: object(["numaNode", "integer"], ["limits", { map: "quantity" }]) }],
+  [
+    "shutdownGracePeriodByPodPriority",
+    { list: object(["priority shutdownGracePeriodSeconds", "integer"]) },
+  ],
+  ["tracing", object(["endpoint", "text"], ["samplingRatePerMillion", "integer"])],
+  ["userNamespaces", object(["idsPerPod", "integer"])],
 );

@@ -55,6 +55,29 @@ describe("a class that is wrong by its own words", () => {
       'InvalidKubeletConfiguration: spec.kubelet.maxPod: KubeletConfiguration v1beta1 has no such field; mind its spelling; spec.kubelet.seccompDefault: "yes" is not true or false; spec.kubelet.shutdownGracePeriod: "-5s" is not a duration such as 1m30s',
     ],
     [
+      "kubelet settings that are wrong further in",
+      {
+        kubelet: {
+          authentication: { webhook: { enabeld: true } },
+          evictionMinimumReclaim: { "memory.free": "1Gi" },
+          featureGates: { UserNamespacesSupport: "true" },
+          logging: { flushFrequency: 5, verbosity: "high" },
+          reservedMemory: [{ numaNode: 0, limits: { memory: "1GiB" } }],
+          staticPodURLHeader: { Accept: "text/plain" },
+          volumeStatsAggPeriod: "-1s",
+        },
+      },
+      {},
+      [
+        "InvalidKubeletConfiguration: spec.kubelet.authentication.webhook.enabeld: KubeletConfiguration v1beta1 has no such field; mind its spelling",
+        'spec.kubelet.featureGates[UserNamespacesSupport]: "true" is not true or false',
+        'spec.kubelet.logging.verbosity: "high" is not a whole number',
+        'spec.kubelet.reservedMemory[0].limits[memory]: "1GiB" is not an amount such as 500Mi',
+        'spec.kubelet.staticPodURLHeader[Accept]: "text/plain" is not a list',
+        "spec.kubelet.evictionMinimumReclaim[memory.free]: no such signal; it is one of imagefs.available",
+      ].join("; "),
+    ],
+    [
       "taints that only the pool may give",
       { kubelet: { registerWithTaints: [{ key: "a", effect: "NoSchedule" }] } },
       {},
