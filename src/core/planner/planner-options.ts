@@ -20,7 +20,7 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   nodeMicroUsdPerHour: 20_000,
   minPods: 100,
   minSaving: 0.02,
-  baseWork: 300_000,
+  baseWork: 500_000,
   workPerPod: 100,
   maxBins: 16,
 };
