@@ -23,7 +23,7 @@ export function isMime(text: string): boolean {
   return start.startsWith("MIME-Version:") || start.startsWith("Content-Type:");
 }
 
-/** The parts of a multipart document. Throws with what is wrong when there is no boundary. */
+/** The parts of a multipart document, one at least. Throws with what is wrong when there is none. */
 export function parseMime(text: string): readonly MimePart[] {
   const source = text.trimStart().replaceAll("\r\n", "\n");
   const { headers } = splitHead(source);
@@ -41,6 +41,12 @@ export function parseMime(text: string): readonly MimePart[] {
     if (section.startsWith("--")) break;
     const { headers: own, rest } = splitHead(section.replace(/^[^\n]*\n/, ""));
     parts.push({ headers: own, content: rest });
+  }
+  if (parts.length === 0) {
+    throw new UserDataError(
+      `parsing custom user data: spec.userData names the boundary ${JSON.stringify(boundary)} and has no part that begins with a line --${boundary}; ` +
+        "begin each part with that line, or mend the name",
+    );
   }
   return parts;
 }

@@ -88,6 +88,11 @@ describe("user data of AL2", () => {
     expect(() => userData("AL2", { ...BASE, custom })).toThrow("spec.userData");
   });
 
+  it("refuses MIME whose parts do not begin with its boundary: they would be lost", () => {
+    const custom = "Content-Type: multipart/mixed; boundary=A\n\n--B\n\necho\n--B--\n";
+    expect(() => userData("AL2", { ...BASE, custom })).toThrow("a line --A");
+  });
+
   it("words every kubelet setting as a flag", () => {
     const kubelet = {
       clusterDNS: ["fd00::a"],
