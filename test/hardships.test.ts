@@ -44,8 +44,8 @@ describe("an AWS with a quota of spot, that knows late of what is new and boots 
     world = await openWorld();
     const { faults } = world.box.sandbox.aws;
     const raise = faults.limitQuota({ capacityType: "spot", vcpus: 0 });
-    faults.tellLate(20 * SECOND);
-    faults.slowBoot({ byMs: 3 * MINUTE });
+    faults.tellLate(10 * SECOND);
+    faults.slowBoot({ byMs: 90 * SECOND });
     await world.applySeed("s4-01-spot.yaml");
     await world.applySeed("s4-02-spot-deploy.yaml");
     // Launch templates are known late, too: the first fleets are refused for that.

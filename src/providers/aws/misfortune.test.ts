@@ -154,6 +154,7 @@ describe("an image that vanishes", () => {
     expect(failed.conditionReason).toBe("AMINotFound");
     await world.clock.advance(20 * MINUTE);
     expect(shown("AMIsReady")).toMatchObject({ status: "False", reason: "AMINotFound" });
+    expect(shown("AMIsReady")?.message).toContain('spec.amiSelectorTerms is [{"id":"ami-gone"}]');
     await expect(launch()).rejects.toThrow(NodeClassNotReadyError);
     expect(world.aws.state.instances.size).toBe(before);
     await expect(launch("other")).resolves.toBeDefined();

@@ -112,27 +112,45 @@ export function conditionChanges(
     else if (found.length > 0) changes.push({ type, status: "True" });
     else changes.push({ type, status: "False", reason, message });
   };
+  const { spec } = nodeClass;
   const { noImages } = findings;
-  const byAlias =
-    nodeClass.spec.amiSelectorTerms?.some((term) => term.alias !== undefined) === true;
+  const byAlias = spec.amiSelectorTerms?.some((term) => term.alias !== undefined) === true;
   if (noImages !== undefined && byAlias)
     list("AMIsReady", findings.amis, "UnsupportedAlias", noImages);
-  else list("AMIsReady", findings.amis, "AMINotFound", "AMISelector did not match any AMIs");
+  else
+    list(
+      "AMIsReady",
+      findings.amis,
+      "AMINotFound",
+      `AMISelector did not match any AMIs: ${termsOf(spec, "amiSelectorTerms", "are there images as these terms say, for this Kubernetes version?")}`,
+    );
   list(
     "SubnetsReady",
     findings.subnets,
     "SubnetsNotFound",
-    "SubnetSelector did not match any Subnets",
+    `SubnetSelector did not match any Subnets: ${termsOf(spec, "subnetSelectorTerms", "mend the terms, or tag subnets so")}`,
   );
   list(
     "SecurityGroupsReady",
     findings.securityGroups,
     "SecurityGroupsNotFound",
-    "SecurityGroupSelector did not match any SecurityGroups",
+    `SecurityGroupSelector did not match any SecurityGroups: ${termsOf(spec, "securityGroupSelectorTerms", "mend the terms, or tag security groups so")}`,
   );
   changes.push(...profile(nodeClass, findings.instanceProfile));
   changes.push(...setAside(nodeClass, findings));
   return [...changes, validation(nodeClass, changes)];
+}
+
+/** Upstream's words do not say what was looked for, nor what to do. */
+function termsOf(
+  spec: EC2NodeClass["spec"],
+  field: "amiSelectorTerms" | "subnetSelectorTerms" | "securityGroupSelectorTerms",
+  remedy: string,
+): string {
+  const terms = spec[field] ?? [];
+  // v1beta1 may leave its images to the family.
+  const asked = terms.length === 0 && field === "amiSelectorTerms" ? "amiFamily" : field;
+  return `spec.${asked} is ${JSON.stringify(spec[asked] ?? terms)}; ${remedy}`;
 }
 
 /** A role that is gone is no matter of trying again: nodes with such a profile could never join. */
