@@ -4,6 +4,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { pod } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
@@ -88,6 +89,26 @@ describe("the end of a node", () => {
     await world.clock.advance(2_000);
     const ends = ["Drained", "VolumesDetached", "InstanceTerminating"];
     expect(told).toEqual([expect.arrayContaining(ends)]);
+    await world.stop();
+  });
+
+  it("counts a node as drained once, also where that could not be written down at first", async () => {
+    const world = await joined();
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(4_000);
+    const { patch } = world.kube;
+    let refused = 0;
+    const refuseOnce: typeof patch = (kind, ref, change, subresource) => {
+      if (subresource !== "status" || refused > 0) return patch(kind, ref, change, subresource);
+      refused++;
+      return Promise.reject(new KubeError(503, undefined, "writing"));
+    };
+    Object.assign(world.kube, { patch: refuseOnce });
+    await world.clock.advance(20_000);
+    expect(refused).toBe(1);
+    expect(world.api.all(NODE)).toEqual([]);
+    const drained = [...world.measured].filter(([name]) => name.startsWith("nodes_drained_total"));
+    expect(drained.map(([, count]) => count)).toEqual([1]);
     await world.stop();
   });
 

@@ -193,7 +193,6 @@ async function drained(
     const leftMs = since + (isV1(marked) ? MIN_DRAIN_MS : 0) - nowMs;
     if (leftMs > 0) return requeueAfter(leftMs);
     marks.push({ type: "Drained", status: "True" });
-    world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
   }
   return undefined;
 }
@@ -249,13 +248,20 @@ function standIn(node: Node): NodeClaim | undefined {
 }
 
 /** Nothing for nodes without a claim. Resolves the claim as it is now. */
-async function writeMarks(world: World, { claim, marks }: Leaving): Promise<NodeClaim | undefined> {
+async function writeMarks(
+  world: World,
+  { node, claim, marks }: Leaving,
+): Promise<NodeClaim | undefined> {
   const all = marks.splice(0);
   if (claim === undefined) return undefined;
   const nowMs = world.clock.now();
   // `claim` may be older than what an earlier step stored: always change the newest.
   const latest = readClaim(world, claimRequest(claim)) ?? claim;
-  return changeClaim(world, latest, (one) => withConditionChanges(one, all, nowMs));
+  const written = await changeClaim(world, latest, (one) => withConditionChanges(one, all, nowMs));
+  // Not before it is written: whoever cannot write it comes by here again.
+  if (all.some(({ type, status }) => type === "Drained" && status === "True"))
+    world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
+  return written;
 }
 
 async function release(world: World, { node, claim, log }: Leaving): Promise<Outcome> {
