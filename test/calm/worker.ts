@@ -1,4 +1,7 @@
-/** Plays the seeds that its parent (run.ts) sends, one after the other, and sends back what came of each. */
+/**
+ * Plays the seeds that its parent (run.ts) sends, one after the other, and sends back what came of each. Ends
+ * with its parent: what nobody waits for any more is not told, and not played on.
+ */
 import { play } from "./play.ts";
 import { drawStory } from "./story.ts";
 
@@ -23,5 +26,8 @@ process.on("message", async (seed: number) => {
     kills,
     cpuMs: Math.round((user + system) / 1_000),
   };
-  process.send?.(played);
+  process.send?.(played, undefined, undefined, (lost) => {
+    if (lost !== null) process.exit(1);
+  });
 });
+process.on("disconnect", () => process.exit(1));
