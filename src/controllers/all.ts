@@ -3,7 +3,7 @@
  * picture and must stay first: others read it in the same turn. What two of them share is made here.
  */
 import type { Controller } from "../kube/controller.ts";
-import { createCommandQueue } from "./disruption/command-queue.ts";
+import { type CreateReplacements, createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
 import { type LastTypes, meteredCloud } from "./metered-cloud.ts";
 import { nodeMetrics } from "./metrics/nodes.ts";
@@ -14,6 +14,7 @@ import { openMirrors } from "./mirrors.ts";
 import { createEvictionQueue } from "./node/eviction-queue.ts";
 import { nodeHealth } from "./node/health.ts";
 import { termination } from "./node/termination.ts";
+import { consistency } from "./nodeclaim/consistency.ts";
 import { nodeClaimDisruption } from "./nodeclaim/disruption.ts";
 import { expiration } from "./nodeclaim/expiration.ts";
 import {
@@ -58,14 +59,7 @@ export function allControllers(given: World): readonly Controller[] {
   const tracker = createRegistrationTracker();
   const batcher = createBatcher(world);
   const evictions = createEvictionQueue(world);
-  const commands = createCommandQueue(world, async (log, { replacements, reason }, annotations) => {
-    const why = reason.toLowerCase();
-    const created = await createClaims(world, log, replacements, why, annotations);
-    // Their pods are still where they are: nobody plans for them.
-    for (const claim of created)
-      if (!(claim instanceof Error)) world.cluster.promise(claim.metadata.name, []);
-    return created;
-  });
+  const commands = createCommandQueue(world, replacements(world));
   return [
     /** The picture: Nodes, claims, pods, DaemonSets. */
     stateNode(world),
@@ -97,6 +91,7 @@ export function allControllers(given: World): readonly Controller[] {
     podEvents(world),
     nodeClaimDisruption(as("nodeclaim.disruption")),
     expiration(world),
+    consistency(world),
     claimGarbageCollection(as("nodeclaim.garbagecollection")),
     instanceGarbageCollection(as("instance.garbagecollection")),
     /** Is a node worth it? */
@@ -115,4 +110,14 @@ export function allControllers(given: World): readonly Controller[] {
       statusEvents(world, kind),
     ),
   ];
+}
+
+/** How a command's replacements are made. Their pods are still where they are: nobody plans for them. */
+function replacements(world: World): CreateReplacements {
+  return async (log, { replacements: plans, reason }, annotations) => {
+    const created = await createClaims(world, log, plans, reason.toLowerCase(), annotations);
+    for (const claim of created)
+      if (!(claim instanceof Error)) world.cluster.promise(claim.metadata.name, []);
+    return created;
+  };
 }

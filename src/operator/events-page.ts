@@ -46,6 +46,12 @@ export function eventsPage(): string {
 
 const BUDGETS = [{ when: "never" }, { when: "busy" }, { when: "at", atMs: SOME_TIME_MS }] as const;
 
+/** As core/nodeclaim/consistent.ts words them: each comes with its numbers and names. */
+const CONSISTENCY = [
+  "expected <amount> of resource <resource>, but found <amount> (<percent>% of expected)",
+  'can\'t drain node, PDB "<namespace>/<name>" is blocking evictions',
+] as const;
+
 /** One of each. A builder that is missing here fails a test. */
 export function sampleEvents(): readonly EventToPublish[] {
   const v1: Generation = "v1";
@@ -55,6 +61,11 @@ export function sampleEvents(): readonly EventToPublish[] {
     planning.failedScheduling(pod(), "<why>"),
     claims.insufficientCapacity(claim(), "<why>"),
     claims.unregisteredTaintMissing(claim()),
+    ...CONSISTENCY.flatMap((issue) =>
+      [claim(), object("Machine") as NodeClaim].flatMap((one) =>
+        claims.failedConsistencyCheck(one, object("Node"), issue),
+      ),
+    ),
     ...both.map((one) => claims.terminationGracePeriodExpiring(one, "<time>")),
     ...disruption.blocked(both, v1, "<why>"),
     ...BUDGETS.map((next) => disruption.blockedByBudget(object("NodePool"), v1, "<reason>", next)),

@@ -28,6 +28,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
   const {
     origin,
     type,
+    inconsistencies = [],
     marks = [],
     expires,
     holds = [],
@@ -51,6 +52,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
         : []),
     ]),
     ...(type === undefined ? [] : section("Why this type", typeLines(type))),
+    ...(inconsistencies.length === 0 ? [] : section("Not as promised", inconsistencies)),
     ...(answer.managed
       ? section("Why it is not removed", [
           ...holds.map(holdLine),

@@ -235,6 +235,17 @@ describe("karpenter explain node", () => {
     ]);
   });
 
+  it("names what a node has less of than its claim was promised", async () => {
+    const [claim, node] = snapshotNode("a") as [KubeObject, KubeObject & { status: object }];
+    const small = { ...node, status: { ...node.status, capacity: { cpu: "3", pods: "110" } } };
+    const issue = "expected 4 of resource cpu, but found 3 (75.0% of expected)";
+    const text = await ask("nodeclaim a", [snapshotPool(), claim, small]);
+    expect(text).toContain(`Not as promised\n  ${issue}\n`);
+    const { inconsistencies } = await nodeAnswer("a", [snapshotPool(), claim, small]);
+    expect(inconsistencies).toEqual([issue]);
+    await keepsTo("node a", [snapshotPool(), claim, small]);
+  });
+
   it("tells a node of somebody else's, and lists what there is when there is no such node", async () => {
     const [, node] = snapshotNode("own");
     const objects = [snapshotPool(), node as KubeObject];

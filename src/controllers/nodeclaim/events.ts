@@ -1,4 +1,6 @@
-/** Events about claims. upstream: pkg/controllers/nodeclaim/lifecycle/events.go */
+/** Events about claims. upstream: pkg/controllers/nodeclaim/{lifecycle,consistency}/events.go */
+import type { Node } from "../../apis/core/node.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events.ts";
@@ -32,4 +34,21 @@ export function terminationGracePeriodExpiring(object: KubeObject, at: string): 
     message: `All pods will be deleted by ${at}`,
     dedupeValues: [object.metadata.name],
   };
+}
+
+/** On the claim; alpha told of it on the Node too. */
+export function failedConsistencyCheck(
+  claim: NodeClaim,
+  node: Node,
+  issue: string,
+): readonly EventToPublish[] {
+  const objects: readonly KubeObject[] =
+    claimGeneration(claim) === "alpha" ? [node, claim] : [claim];
+  return objects.map((object) => ({
+    object,
+    type: "Warning",
+    reason: "FailedConsistencyCheck",
+    message: issue,
+    dedupeValues: [object.metadata.uid ?? object.metadata.name, issue],
+  }));
 }

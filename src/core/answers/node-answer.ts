@@ -12,6 +12,7 @@ import { savingsMicroUsd } from "../disruption/command.ts";
 import { madeFor } from "../disruption/record.ts";
 import type { Found } from "../disruption/round.ts";
 import type { Picture } from "../disruption/survey.ts";
+import { shapeIssues } from "../nodeclaim/consistent.ts";
 import { expiry } from "../nodeclaim/expired.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type CommandAnswer, commandAnswer, usd } from "./command-answer.ts";
@@ -33,6 +34,8 @@ export interface NodeAnswer {
   readonly nodePool?: string;
   readonly origin?: Origin;
   readonly type?: LaunchChoice;
+  /** Of what the claim asked for, where the node has less than was promised; absent: nowhere. */
+  readonly inconsistencies?: readonly string[];
   /** Pods that would want another place; daemons and mirror pods are not named. */
   readonly pods?: readonly string[];
   /** Conditions that mark it for disruption. */
@@ -86,6 +89,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
   const end = expiry(claim, pool, picture.expirationSpreadPercent);
   const type = candidate === undefined ? undefined : launchChoice(candidate, types);
+  const issues = node.node === undefined ? [] : shapeIssues(claim, node.node);
   return {
     kind: "Node",
     name: node.name,
@@ -96,6 +100,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
     ...(pool === undefined ? {} : { nodePool: pool.name }),
     origin: originOf(node, claim, owned),
     ...(type === undefined ? {} : { type }),
+    ...(issues.length === 0 ? {} : { inconsistencies: issues }),
     pods: node.pods.filter(isReschedulable).map(keyOf),
     marks: marksOf(claim),
     ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),

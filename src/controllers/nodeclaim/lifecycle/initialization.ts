@@ -1,6 +1,7 @@
 /**
- * Step 3: once the registered Node is usable, labels it and sets Initialized. What it is waiting for is
- * the condition's reason; changes of the Node bring the claim back here.
+ * Step 3: once the registered Node is usable, labels it and sets Initialized; with it ConsistentStateFound, if
+ * the Node is as promised. What it is waiting for is the condition's reason; changes of the Node bring the
+ * claim back here.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -9,6 +10,7 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
 import { NODE_INITIALIZED_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { shapeIssues, withConsistency } from "../../../core/nodeclaim/consistent.ts";
 import { initialization } from "../../../core/nodeclaim/initialized.ts";
 import { registration } from "../../../core/nodeclaim/registered.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
@@ -47,8 +49,11 @@ export async function initialize(world: World, claim: NodeClaim): Promise<StepRe
   });
   if (node === undefined) return done(claim);
   const generation = claimGeneration(claim);
+  const initialized = withCondition(claim, { type: "Initialized", status: "True" }, nowMs);
+  // What is as promised is said in the same request; nodeclaim.consistency tells of what is not.
+  const consistent = shapeIssues(initialized, node).length === 0;
   return {
-    ...done(withCondition(claim, { type: "Initialized", status: "True" }, nowMs)),
+    ...done(consistent ? withConsistency(initialized, [], nowMs) : initialized),
     stored: () => {
       const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
       const message = `initialized ${vocabulary(generation).claimNoun}`;

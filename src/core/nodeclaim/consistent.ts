@@ -1,0 +1,70 @@
+/**
+ * Whether a node is what its claim was promised, and what holds up one that ends. Both are found by looking
+ * now and then; nothing is decided by them, people are told.
+ * upstream: pkg/controllers/nodeclaim/consistency/nodeshape.go; in earlier versions termination.go
+ */
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isWaitingEviction } from "../../apis/core/pod-predicates.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import { isTrue, withCondition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { pdbBlock } from "../../apis/policy/pdb.ts";
+import { parseResources } from "../../apis/resources.ts";
+
+/** A node with less than this of what its claim was promised is another one than planned with. */
+const LEAST_SHARE = 0.9;
+
+/**
+ * A sentence for each resource that the claim asks for and of which its initialized node has too little, by
+ * name. What was not asked for may be missing: nobody planned with it.
+ */
+export function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
+  if (!isTrue(claim, "Initialized")) return [];
+  const requested = parseResources(claim.spec.resources?.requests);
+  const promised = parseResources(claim.status?.capacity);
+  const present = parseResources(node.status?.capacity);
+  return Object.keys(requested)
+    .sort()
+    .flatMap((name) => {
+      const wanted = promised[name] ?? 0;
+      if (requested[name] === 0 || wanted === 0) return [];
+      const share = (present[name] ?? 0) / wanted;
+      if (share >= LEAST_SHARE) return [];
+      const expected = claim.status?.capacity?.[name];
+      const found = node.status?.capacity?.[name] ?? "0";
+      const percent = (share * 100).toFixed(1);
+      return `expected ${expected} of resource ${name}, but found ${found} (${percent}% of expected)`;
+    });
+}
+
+/** A sentence for each set of budgets that lets none of these pods go. `pods`: all of a node that ends. */
+export function drainIssues(
+  pods: readonly Pod[],
+  pdbs: readonly PodDisruptionBudget[],
+  nowMs: number,
+): readonly string[] {
+  const blocking = pods
+    .filter((pod) => isWaitingEviction(pod, nowMs))
+    .flatMap((pod) => pdbBlock(pod, pdbs) ?? [])
+    .map((block) => block.pdbs.map((name) => `"${name}"`).join(", "));
+  return [...new Set(blocking)]
+    .sort()
+    .map((names) => `can't drain node, PDB ${names} is blocking evictions`);
+}
+
+/** With `ConsistentStateFound` as the shape of its node has it. Generations before v1 have no such condition. */
+export function withConsistency(
+  claim: NodeClaim,
+  issues: readonly string[],
+  nowMs: number,
+): NodeClaim {
+  if (claimGeneration(claim) !== "v1") return claim;
+  const type = "ConsistentStateFound";
+  if (issues.length === 0)
+    return isTrue(claim, type) ? claim : withCondition(claim, { type, status: "True" }, nowMs);
+  const reason = "ConsistencyCheckFailed";
+  const message = "Consistency Check Failed";
+  return withCondition(claim, { type, status: "False", reason, message }, nowMs);
+}
