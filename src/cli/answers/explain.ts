@@ -13,6 +13,7 @@ import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { nextCommands } from "../../core/disruption/round.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/remedy.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { CliError } from "../cli-error.ts";
 import { type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
@@ -141,7 +142,7 @@ function planFor(
   key: string,
 ): Pick<WaitingPodAnswer, "says" | "plan"> {
   const result = planBatch(input, settings.planner);
-  const known = remedies(input, result);
+  const known = remedies(input, onlyAbout(key, result));
   const timings = { parseMs: 0, solveMs: 0 };
   const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known });
   const host = plan.existingNodes.find(({ pods }) => pods.includes(key));
@@ -160,4 +161,13 @@ function planFor(
   const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
   const says = `${key} has no place: ${unplaced.reason}${fix}`;
   return { says, plan: { to: "nowhere", ...unplaced } };
+}
+
+/** A search for fixes takes long where many kinds of pods have no place: nobody asked about the others. */
+function onlyAbout(key: string, result: SchedulingResult): SchedulingResult {
+  const own = result.unschedulable.find(({ pod }) => keyOf(pod) === key);
+  return {
+    ...result,
+    unschedulable: result.unschedulable.filter(({ pools }) => pools === own?.pools),
+  };
 }

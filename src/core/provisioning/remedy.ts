@@ -80,16 +80,16 @@ export function remedies(
   plan: (input: SchedulingInput) => SchedulingResult = solve,
 ): ReadonlyMap<string, Remedy> {
   const found = new Map<string, Remedy>();
-  let left = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
+  const allowed = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
+  const plans = new Plans(input, plan);
   const templates = new Templates(input);
   const classes = classesOf(result.unschedulable);
   /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
   const shared = new Map<UnschedulablePod[], Fix>();
   for (const alike of classes) {
-    const most = Math.min(left, PLANS_PER_CLASS);
-    const search = new Search(input, alike, plan, most, templates);
+    plans.allow(Math.min(allowed - plans.made, PLANS_PER_CLASS));
+    const search = new Search(input, alike, plans, templates);
     const own = search.run();
-    left -= search.plans;
     const fix = own.fix ?? shared.get(alike);
     const remedy = fix === undefined ? own : { ...own, fix };
     for (const { pod } of alike) found.set(keyOf(pod), remedy);
@@ -151,8 +151,46 @@ class Templates {
   }
 }
 
+/** Plans with edits made. Those that change pools only are the same for every kind of pod. */
+class Plans {
+  made = 0;
+  #most = 0;
+  readonly #input: SchedulingInput;
+  readonly #plan: (input: SchedulingInput) => SchedulingResult;
+  readonly #known = new Map<string, SchedulingResult>();
+
+  constructor(input: SchedulingInput, plan: (input: SchedulingInput) => SchedulingResult) {
+    this.#input = input;
+    this.#plan = plan;
+  }
+
+  /** So many more may be made from here on. */
+  allow(count: number): void {
+    this.#most = this.made + count;
+  }
+
+  get areUsedUp(): boolean {
+    return this.made >= this.#most;
+  }
+
+  /** `pods`: keys of those that edits of pods are for; `unlimited`: the pool whose limits are put aside. */
+  of(pods: ReadonlySet<string>, edits: readonly Edit[], unlimited?: string): SchedulingResult {
+    const isShared = edits.every(({ on }) => on === "pool");
+    const text = `${unlimited} ${JSON.stringify(edits)}`;
+    const known = isShared ? this.#known.get(text) : undefined;
+    if (known !== undefined) return known;
+    this.made++;
+    const edited = applyEdits(this.#input, pods, edits);
+    const pools = edited.pools.map((one) =>
+      one.pool.id === unlimited ? { ...one, pool: { ...one.pool, limits: {} } } : one,
+    );
+    const result = this.#plan({ ...edited, pools });
+    if (isShared) this.#known.set(text, result);
+    return result;
+  }
+}
+
 class Search {
-  plans = 0;
   readonly #input: SchedulingInput;
   /** To be placed. */
   readonly #keys: ReadonlySet<string>;
@@ -160,8 +198,7 @@ class Search {
   readonly #siblings: ReadonlySet<string>;
   /** One for all: they are alike. */
   readonly #one: UnschedulablePod;
-  readonly #plan: (input: SchedulingInput) => SchedulingResult;
-  readonly #most: number;
+  readonly #plans: Plans;
   readonly #templates: Templates;
   /** Keys of the pods that the last plan left. */
   #left: ReadonlySet<string> | undefined;
@@ -170,8 +207,7 @@ class Search {
   constructor(
     input: SchedulingInput,
     alike: readonly UnschedulablePod[],
-    plan: (input: SchedulingInput) => SchedulingResult,
-    most: number,
+    plans: Plans,
     templates: Templates,
   ) {
     this.#templates = templates;
@@ -181,8 +217,7 @@ class Search {
     const siblings = input.pods.filter((pod) => ownerOf(pod) && owners.has(ownerOf(pod)));
     this.#siblings = new Set([...this.#keys, ...siblings.map(keyOf)]);
     this.#one = alike[0] as UnschedulablePod;
-    this.#plan = plan;
-    this.#most = most;
+    this.#plans = plans;
   }
 
   /** Whether the plan that showed the fix places these pods as well. */
@@ -199,7 +234,7 @@ class Search {
     const seen = new Set<string>();
     let fix: Fix | undefined;
     for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
-      if (fix !== undefined || open.length === 0 || this.plans >= this.#most) break;
+      if (fix !== undefined || open.length === 0 || this.#plans.areUsedUp) break;
       open.sort(cheapestFirst);
       const state = open.shift() as State;
       const obstacles = this.#standing(state);
@@ -239,9 +274,7 @@ class Search {
   /** Plans with the edits made. What keeps pods of the class out then; undefined = all are placed. */
   #planned(state: State): Obstacle | undefined {
     const { poolId, edits } = state;
-    this.plans++;
-    const edited = applyEdits(this.#input, this.#siblings, edits);
-    const result = this.#plan(edited);
+    const result = this.#plans.of(this.#siblings, edits);
     this.#left = new Set(result.unschedulable.map(({ pod }) => keyOf(pod)));
     const out = result.unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
     const [one] = out;
@@ -254,13 +287,14 @@ class Search {
       const { pod, template, space } = this.#seenFrom(state);
       ways.push(...volumeWays(this.#templates.volumes.alternatives(pod), template, space));
     }
-    if (rejected.limits !== undefined) ways.push(...this.#limitWays(edited, poolId));
+    if (rejected.limits !== undefined) ways.push(...this.#limitWays(state));
     if (rejected.topology !== undefined) ways.push(...ruleWays(one.pod));
     if (rejected.hostPorts !== undefined) {
       for (const { port } of hostPorts(one.pod))
         ways.push([{ on: "pod", change: "dropHostPort", port }]);
     }
-    if (rejected.minValues !== undefined) ways.push(...minValuesWays(edited, poolId));
+    if (rejected.minValues !== undefined)
+      ways.push(...minValuesWays(this.#seenFrom(state).template.pool));
     return { texts, ways };
   }
 
@@ -271,7 +305,7 @@ class Search {
       if (edit.change !== "limit") continue;
       const unit = UNITS[edit.resource] ?? 1;
       let [low, high] = [Math.floor(edit.from / unit), Math.ceil(edit.to / unit)];
-      while (high - low > 1 && this.plans < this.#most) {
+      while (high - low > 1 && !this.#plans.areUsedUp) {
         const middle = Math.floor((low + high) / 2);
         const tried = edits.with(index, { ...edit, to: middle * unit });
         const left = this.#left;
@@ -284,27 +318,22 @@ class Search {
   }
 
   /** Limits as high as the plan without them would need: with its cheapest types, or with any. */
-  #limitWays(edited: SchedulingInput, poolId: string): Edit[][] {
-    this.plans++;
-    const free = this.#plan({
-      ...edited,
-      pools: edited.pools.map((one) =>
-        one.pool.id === poolId ? { ...one, pool: { ...one.pool, limits: {} } } : one,
-      ),
-    });
-    const own = edited.pools.find(({ pool }) => pool.id === poolId);
-    if (own === undefined) return [];
+  #limitWays(state: State): Edit[][] {
+    const { poolId, edits } = state;
+    const free = this.#plans.of(this.#siblings, edits, poolId);
+    const { limits } = this.#seenFrom(state).template.pool;
+    const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
     const claims = free.newClaims.filter(({ pool }) => pool.id === poolId);
     const of = (pick: (capacities: readonly Resources[], name: string) => number) =>
-      Object.keys(own.pool.limits)
+      Object.keys(limits)
         .sort()
         .flatMap((resource): Edit[] => {
-          const from = own.pool.limits[resource] as number;
+          const from = limits[resource] as number;
           const added = claims.reduce((sum, { instanceTypes }) => {
             const capacities = instanceTypes.map(({ capacity }) => ({ ...capacity, nodes: 1 }));
             return sum + pick(capacities, resource);
           }, 0);
-          const to = (own.usage[resource] ?? 0) + added;
+          const to = (usage[resource] ?? 0) + added;
           return to > from ? [{ on: "pool", poolId, change: "limit", resource, from, to }] : [];
         });
     const amounts = (capacities: readonly Resources[], name: string) =>
@@ -389,9 +418,8 @@ function ruleWays({ spec }: Pod): Edit[][] {
   ];
 }
 
-function minValuesWays({ pools }: SchedulingInput, poolId: string): Edit[][] {
-  const pool = pools.find((one) => one.pool.id === poolId)?.pool;
-  return (pool?.requirements ?? [])
+function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
+  return requirements
     .filter(({ minValues }) => (minValues ?? 0) > 1)
     .flatMap(({ key, minValues: from = 1 }) =>
       [...new Set([from - 1, Math.ceil(from / 2), 1])].map((to): Edit[] => [
