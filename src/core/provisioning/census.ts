@@ -130,13 +130,15 @@ export class Census {
     this.#hosts.delete(name);
     const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
     if (others > 0) this.#perHostname.set(place.hostname, others);
-    else this.#perHostname.delete(place.hostname);
     if (isTarget) {
       this.#topology.leave(place);
       for (const { group, domain } of stands) this.#standIn(group, domain, -1);
       for (const { group } of stands) this.#tidy(group, place);
     }
     this.uncount(counted, place);
+    if (others > 0) return;
+    this.#perHostname.delete(place.hostname);
+    this.#topology.forgetHost(place.hostname);
   }
 
   /** Takes back, for good, that pods were counted there. */
@@ -208,11 +210,9 @@ export class Census {
 
   /** What nobody counts and nothing makes is no domain. */
   #tidy(group: TopologyGroup, place: ExistingNode): void {
-    const onHosts = group.key === HOSTNAME_LABEL_KEY;
-    const domain = onHosts ? place.hostname : place.domain(group.key);
+    const domain = place.domain(group.key);
     if (domain === undefined || group.counts.get(domain) !== 0) return;
-    const isMade =
-      !onHosts && (this.#possible.get(group)?.has(domain) || this.#nodesIn.get(group)?.has(domain));
+    const isMade = this.#possible.get(group)?.has(domain) || this.#nodesIn.get(group)?.has(domain);
     if (isMade !== true) this.#topology.forgetDomain(group, domain);
   }
 }

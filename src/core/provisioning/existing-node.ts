@@ -24,6 +24,7 @@ import type { Requirements } from "../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
 import { claimName, type VolumeIndex } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
+import { UNNUMBERED } from "./host-numbers.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import type { Topology } from "./topology.ts";
 import { isPermanent, type Place } from "./topology-group.ts";
@@ -99,6 +100,7 @@ export class ExistingNode implements Place {
   index: number;
   readonly view: NodeView;
   readonly hostname: string;
+  host = UNNUMBERED;
   readonly taints: readonly Taint[];
   readonly #labels: NodeLabels;
   readonly pods: Pod[] = [];

@@ -24,6 +24,7 @@ import { Requirements } from "../scheduling/requirements.ts";
 import type { VolumeIndex, VolumeUsage } from "../scheduling/volumes.ts";
 import { attachedTogether } from "./attach-slots.ts";
 import type { Verdict } from "./existing-node.ts";
+import { UNNUMBERED } from "./host-numbers.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import { dropPortConflicts, type Template } from "./pool-template.ts";
 import type { Reservations } from "./reservations.ts";
@@ -74,6 +75,7 @@ export class NewNodeClaim implements Place {
   readonly id: number;
   readonly template: Template;
   readonly hostname: string;
+  host = UNNUMBERED;
   readonly pods: Pod[] = [];
   set: SetId;
   /** Instance types still possible. */
@@ -321,6 +323,7 @@ export class NewNodeClaim implements Place {
     const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
     return { set: relaxed, types, minValuesRelaxed: true, reserved };
   }
+
   /** What is launched into a reservation has that capacity type only, and all else never has it. */
   #distinctValues(launched: Bits, requirement: Requirement, isReserved: boolean): number {
     const { table } = this.template;

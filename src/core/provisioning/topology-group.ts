@@ -8,10 +8,12 @@ import type { Toleration } from "../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import type { LabelSelector } from "../../apis/meta.ts";
+import type { LabelSelector, LabelSelectorRequirement } from "../../apis/meta.ts";
+import { canonicalJson } from "../../base/json.ts";
 import type { Marks } from "../scheduling/bits.ts";
 import { allows, type Requirement } from "../scheduling/requirement.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
+import type { Numbered } from "./host-numbers.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -35,8 +37,10 @@ export interface TopologyGroup {
   readonly maxSkew: number;
   readonly minDomains: number;
   readonly filter: NodeFilter;
-  /** Pods by domain; a domain without pods is there with 0. */
+  /** Pods by domain; a domain without pods is there with 0. Empty in a rule about hosts. */
   readonly counts: Map<string, number>;
+  /** Of a rule about hosts: pods by number of the host; one without pods is not there. */
+  readonly perHost: Map<number, number>;
   /** Planned nodes that an anti-affinity between hosts closes to whoever it concerns: their ids. */
   readonly closed: Marks;
   /**
@@ -48,7 +52,10 @@ export interface TopologyGroup {
   revision: number;
 }
 
-export type Shape = Omit<TopologyGroup, "index" | "counts" | "closed" | "hosts" | "revision">;
+export type Shape = Omit<
+  TopologyGroup,
+  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision"
+>;
 
 export interface Pricing {
   /** What a planned node costs at the least where the label has this value; absent: it does not matter. */
@@ -56,8 +63,7 @@ export interface Pricing {
 }
 
 /** Where a pod would go: an existing node or a planned one. */
-export interface Place extends Pricing {
-  readonly hostname: string;
+export interface Place extends Pricing, Numbered {
   /** Of a planned node. */
   readonly id?: number;
   readonly taints: readonly Taint[];
@@ -148,6 +154,7 @@ export function cheapestFirst(key: string, domains: string[], pricing: Pricing):
  * only where the pod may go, and launches nodes on which such a pod stays pending.
  */
 export function anyCounted(group: TopologyGroup): boolean {
+  if (group.perHost.size > 0) return true;
   for (const count of group.counts.values()) if (count > 0) return true;
   return false;
 }
@@ -173,4 +180,21 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
   return (
     requirements === undefined || requirements.some((one) => one.size === 0 || place.canMeet(one))
   );
+}
+
+/** matchLabelKeys: the pod's own values of these labels become part of the selector. */
+export function withLabelKeys(
+  selector: LabelSelector | undefined,
+  labels: Labels,
+  keys: readonly string[] | undefined,
+  operator: "In" | "NotIn" = "In",
+): LabelSelector | undefined {
+  if (selector === undefined || keys === undefined) return selector;
+  const added: LabelSelectorRequirement[] = keys
+    .filter((key) => labels[key] !== undefined)
+    .map((key) => ({ key, operator, values: [labels[key] as string] }));
+  if (added.length === 0) return selector;
+  const known = new Set(selector.matchExpressions?.map((one) => canonicalJson(one)));
+  const fresh = added.filter((one) => !known.has(canonicalJson(one)));
+  return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
 }

@@ -8,12 +8,12 @@ import type { Namespace } from "../../apis/core/kinds.ts";
 import type { PodAffinityTerm, Toleration, TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
-import type { LabelSelector, LabelSelectorRequirement } from "../../apis/meta.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { Marks } from "../scheduling/bits.ts";
 import { allows, formatRequirement, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
+import { HostNumbers } from "./host-numbers.ts";
 import type { Template } from "./pool-template.ts";
 import {
   ANY_NODE,
@@ -33,12 +33,14 @@ import {
   selects,
   spreadOptions,
   type TopologyGroup,
+  withLabelKeys,
 } from "./topology-group.ts";
 
 /** A count as it was before, a planned node that was closed, or a host that came or left. */
 interface Change {
   readonly group: TopologyGroup;
   readonly domain?: string;
+  readonly host?: number;
   readonly before?: number | undefined;
   readonly closed?: number | undefined;
   readonly came?: readonly [domain: string, hostname: string];
@@ -58,6 +60,7 @@ export class Topology {
   readonly #namespaces: readonly Namespace[];
   readonly #templates: readonly Template[];
   readonly #space: RequirementSpace;
+  readonly #hosts = new HostNumbers();
   #revision = 0;
   /** What to take back, newest last; undefined: changes are for good. */
   #journal: Change[] | undefined;
@@ -232,12 +235,11 @@ export class Topology {
    */
   count(group: TopologyGroup, place: Place): boolean {
     if (!eligible(group.filter, place)) return true;
-    const domains = this.#possible(group, place);
-    if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
-    for (const domain of domains) this.#set(group, domain, (group.counts.get(domain) ?? 0) + 1);
-    if (place.id !== undefined && closesHosts(group)) {
-      group.closed.add(place.id);
-      this.#journal?.push({ group, closed: place.id });
+    if (group.key === HOSTNAME_LABEL_KEY) this.#countOnHost(group, place);
+    else {
+      const domains = this.#possible(group, place);
+      if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
+      for (const domain of domains) this.#set(group, domain, (group.counts.get(domain) ?? 0) + 1);
     }
     return true;
   }
@@ -245,8 +247,35 @@ export class Topology {
   /** Takes back what `count` did for a pod on a node that exists. */
   uncount(group: TopologyGroup, place: Place): void {
     if (!eligible(group.filter, place)) return;
-    for (const domain of this.#possible(group, place))
-      this.#set(group, domain, (group.counts.get(domain) ?? 0) - 1);
+    if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
+    else {
+      for (const domain of this.#possible(group, place))
+        this.#set(group, domain, (group.counts.get(domain) ?? 0) - 1);
+    }
+  }
+
+  #countOnHost(group: TopologyGroup, place: Place): void {
+    this.#addOnHost(group, this.#hosts.of(place), 1);
+    if (place.id === undefined || !closesHosts(group)) return;
+    group.closed.add(place.id);
+    this.#journal?.push({ group, closed: place.id });
+  }
+
+  #addOnHost(group: TopologyGroup, host: number, change: number): void {
+    const before = group.perHost.get(host) ?? 0;
+    this.#journal?.push({ group, host, before });
+    this.#setOnHost(group, host, before + change);
+  }
+
+  #setOnHost(group: TopologyGroup, host: number, count: number): void {
+    if (count === 0) group.perHost.delete(host);
+    else group.perHost.set(host, count);
+    this.#changed(group);
+  }
+
+  /** The last node of that host name has gone, and all who were counted there. */
+  forgetHost(hostname: string): void {
+    this.#hosts.forget(hostname);
   }
 
   /** The domain is no more: its last node has gone, and no pool can make another. */
@@ -273,11 +302,12 @@ export class Topology {
     const journal = this.#journal ?? [];
     this.#journal = undefined;
     while (journal.length > changes) {
-      const { group, domain, before, closed, came, left } = journal.pop() as Change;
+      const { group, domain, host, before, closed, came, left } = journal.pop() as Change;
       if (came !== undefined) this.#go(group, ...came);
       if (left !== undefined) this.#come(group, ...left);
       if (closed !== undefined) group.closed.delete(closed);
       if (domain !== undefined) this.#set(group, domain, before);
+      if (host !== undefined) this.#setOnHost(group, host, before ?? 0);
     }
     this.#journal = journal;
   }
@@ -307,7 +337,7 @@ export class Topology {
     podDomains: Requirement,
   ): readonly Narrowing[] {
     if (group.key === HOSTNAME_LABEL_KEY) {
-      return this.#hostAllows(group, place.hostname, self) ? [undefined] : [];
+      return this.#hostAllows(group, this.#hosts.of(place), self) ? [undefined] : [];
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
@@ -331,7 +361,7 @@ export class Topology {
       affinity: "pod affinity",
       antiAffinity: "pod anti-affinity",
     };
-    const counts = [...group.counts].sort(([a], [b]) => (a < b ? -1 : 1));
+    const counts = this.#named(group).sort(([a], [b]) => (a < b ? -1 : 1));
     const shown = counts.slice(0, 10).map(([domain, count]) => `${domain}:${count}`);
     const node = place.domains(group.key);
     const nodeDomains = node === undefined ? "none" : formatRequirement(node);
@@ -342,15 +372,22 @@ export class Topology {
     );
   }
 
-  #hostAllows(group: TopologyGroup, hostname: string, self: boolean): boolean {
-    const here = group.counts.get(hostname) ?? 0;
+  #named({ counts, perHost }: TopologyGroup): [domain: string, count: number][] {
+    const onHosts = [...perHost].map(([host, count]): [string, number] => [
+      this.#hosts.name(host),
+      count,
+    ]);
+    return [...counts, ...onHosts];
+  }
+
+  #hostAllows(group: TopologyGroup, host: number, self: boolean): boolean {
+    const here = group.perHost.get(host) ?? 0;
     if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
     if (group.type === "antiAffinity") return here === 0;
     return here > 0 || (self && !anyCounted(group));
   }
 
   #possible(group: TopologyGroup, place: Place): readonly string[] {
-    if (group.key === HOSTNAME_LABEL_KEY) return [place.hostname];
     const node = place.domains(group.key);
     if (node === undefined) return [];
     if (!node.complement) return node.values;
@@ -381,6 +418,7 @@ export class Topology {
         ...shape,
         index: this.#groups.length,
         counts: this.#universe(shape.key, shape.filter),
+        perHost: new Map(),
         closed: new Marks(),
         hosts: looksBeyond(shape) ? new Map() : undefined,
         revision: 0,
@@ -444,21 +482,4 @@ function textOf(labels: Labels): string {
     labelTexts.set(labels, text);
   }
   return text;
-}
-
-/** matchLabelKeys: the pod's own values of these labels become part of the selector. */
-function withLabelKeys(
-  selector: LabelSelector | undefined,
-  labels: Labels,
-  keys: readonly string[] | undefined,
-  operator: "In" | "NotIn" = "In",
-): LabelSelector | undefined {
-  if (selector === undefined || keys === undefined) return selector;
-  const added: LabelSelectorRequirement[] = keys
-    .filter((key) => labels[key] !== undefined)
-    .map((key) => ({ key, operator, values: [labels[key] as string] }));
-  if (added.length === 0) return selector;
-  const known = new Set(selector.matchExpressions?.map((one) => canonicalJson(one)));
-  const fresh = added.filter((one) => !known.has(canonicalJson(one)));
-  return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
 }
