@@ -238,9 +238,8 @@ function alphaProblems(object: KubeObject): string {
 
 /** `spec.replicas: wanted a whole number, got "three"`. */
 function wrongText({ path, value, wanted }: WrongValue): string {
-  const list = wanted.startsWith("[]") ? "a list" : undefined;
-  const number = /^(u?int|float)/.test(wanted) ? "a number" : undefined;
-  const words = WANTED[wanted] ?? list ?? number ?? "an object";
+  const kind = /^(\[\]|u?int|float)/.exec(wanted)?.[1] ?? "";
+  const words = WANTED[wanted] ?? WANTED[kind] ?? "an object";
   // What `name: on` or `disk: 1` was meant to be.
   const unquoted = wanted === "string" && typeof value !== "object" ? "; put it in quotes" : "";
   return `${path}: wanted ${words}, got ${JSON.stringify(value)}${unquoted}`;
@@ -251,6 +250,10 @@ const WANTED: Readonly<Record<string, string>> = {
   bool: "true or false",
   quantity: 'a quantity such as "2", "500m" or "8Gi"',
   time: "a time such as 2026-01-31T12:00:00Z",
+  "[]": "a list",
+  int: "a whole number",
+  uint: "a whole number",
+  float: "a number",
 };
 
 function refused(where: string, object: KubeObject, what: string): CliError {

@@ -22,6 +22,7 @@ import { type Plan, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput, regionOf } from "./planning-input.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
+import { cloudOf } from "./sources.ts";
 
 const TYPES = JSON.stringify(
   [2, 4, 8].map((cpu) => ({
@@ -511,6 +512,8 @@ describe("bad input", () => {
     expect(refused(pod("nodeSelector: {disk: 1}"))).toThrow(
       "Pod p: spec.nodeSelector.disk: wanted a string, got 1; put it in quotes",
     );
+    expect(refused(pod("containers: none"))).toThrow('wanted a list, got "none"');
+    expect(refused(pod("priority: high"))).toThrow('wanted a whole number, got "high"');
     expect(refused(POOL.replace("name: default", "name: on"))).toThrow(
       "app.yaml: NodePool: metadata.name: wanted a string, got true; put it in quotes",
     );
@@ -608,5 +611,27 @@ describe("without a file of instance types", () => {
     expect(plan.totals.priceMicroUsdPerHour).toBeGreaterThan(10_000);
     expect(notes.join("\n")).toContain("spot prices are estimates");
     expect(notes.join("\n")).toContain("EC2NodeClass default is not in the input");
+  });
+
+  it.each([
+    ["us-gov-west-1b", "us-gov-west-1"],
+    ["eusc-de-east-1a", "eusc-de-east-1"],
+    ["zone-a", undefined],
+  ])("a zone %s is in region %s", (zone, region) => {
+    const pool = POOL.replace(
+      "operator: Exists}",
+      `operator: Exists}, {key: topology.kubernetes.io/zone, operator: In, values: [${zone}]}`,
+    );
+    expect(regionOf(sortManifests(objectsOf("app.yaml", pool)))).toBe(region);
+  });
+
+  it.each([
+    ["eusc-de-east-1", true],
+    ["frankfurt", false],
+    ["eu-west-1a", false],
+  ])("--region %s is one: %s", async (region, isOne) => {
+    const asked = cloudOf({ region }, sortManifests([]));
+    if (isOne) await expect(asked).resolves.toBeDefined();
+    else await expect(asked).rejects.toThrow("--region: wanted a region of AWS such as eu-west-1");
   });
 });

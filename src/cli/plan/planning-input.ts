@@ -103,7 +103,7 @@ export function regionOf({ nodes, pools }: Manifests): string | undefined {
     ),
   ];
   for (const zone of zones) {
-    const match = /^([a-z]{2}(?:-[a-z]+)+-\d)[a-z]$/.exec(zone);
+    const match = /^([a-z]{2,}(?:-[a-z]+)+-\d)[a-z]$/.exec(zone);
     if (match !== null) return match[1];
   }
   return undefined;

@@ -30,7 +30,8 @@ export async function liveObjects(
   }
 }
 
-const REGION = /^[a-z]{2}(-[a-z]+)+-\d+$/;
+/** `eu-west-1`, `us-gov-east-1`, `eusc-de-east-1`. */
+const REGION = /^[a-z]{2,}(-[a-z]+)+-\d+$/;
 
 export async function cloudOf(
   flags: { readonly instanceTypes?: string; readonly region?: string },
