@@ -226,4 +226,20 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(code).not.toBe(0);
     expect(stderr).toContain("(InvalidInstanceID.NotFound)");
   });
+
+  // Last: what others look at is gone then.
+  it("takes an image away, and a role once no profile holds it", async () => {
+    const images = "ec2 describe-images --query length(Images)";
+    const [id] = (await text("ec2 describe-images --query Images[].ImageId")).split(/\s+/);
+    const before = Number(await text(images));
+    await json(`ec2 deregister-image --image-id ${id}`);
+    expect(await text(images)).toBe(String(before - 1));
+    const role = `--role-name KarpenterNodeRole-${CLUSTER}`;
+    const profile = `--instance-profile-name KarpenterNodeInstanceProfile-${CLUSTER}`;
+    const refused = await awsCli(endpoint.url, `iam delete-role ${role}`.split(" "));
+    expect(refused.stderr).toContain("DeleteConflict");
+    await text(`iam remove-role-from-instance-profile ${profile} ${role}`);
+    await text(`iam delete-role ${role}`);
+    expect(await text("iam list-roles --query length(Roles)")).toBe("0");
+  });
 });

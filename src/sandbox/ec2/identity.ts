@@ -9,6 +9,7 @@ import { awsTime, tagList } from "./state.ts";
 /** For people with the CLI. */
 interface MoreIamCalls {
   getRole(input: { readonly RoleName: string }): { readonly Role: Role };
+  deleteRole(input: { readonly RoleName: string }): void;
   listRoles(input: Below): { readonly Roles: readonly Role[] };
   listInstanceProfilesForRole(input: { readonly RoleName: string }): Profiles;
 }
@@ -73,16 +74,15 @@ export function iamCalls(state: AwsState): Answers<IamApi> & MoreIamCalls {
     },
     deleteInstanceProfile(input) {
       const record = profileNamed(state, input.InstanceProfileName);
-      if (record.role !== undefined) {
-        throw new AwsError(
-          "DeleteConflict",
-          "Cannot delete entity, must remove roles from instance profile first.",
-          409,
-        );
-      }
+      if (record.role !== undefined) throw stillInProfile();
       state.profiles.delete(record.name);
     },
     getRole: (input) => ({ Role: toRole(state, roleNamed(state, input.RoleName)) }),
+    deleteRole({ RoleName }) {
+      roleNamed(state, RoleName);
+      if ([...state.profiles.values()].some((one) => one.role === RoleName)) throw stillInProfile();
+      state.roles.delete(RoleName);
+    },
     ...listingCalls(state),
   };
 }
@@ -125,6 +125,11 @@ function roleNamed(state: AwsState, name: string): RoleRecord {
   const record = state.roles.get(name);
   if (record === undefined) throw noRole(name);
   return record;
+}
+
+function stillInProfile(): AwsError {
+  const message = "Cannot delete entity, must remove roles from instance profile first.";
+  return new AwsError("DeleteConflict", message, 409);
 }
 
 function noRole(name: string): AwsError {

@@ -1,6 +1,6 @@
 /**
  * What people do with an account beside Karpenter, by the AWS CLI: look around, set capacity aside, stop a machine,
- * put an event on the bus. The provider makes none of these calls.
+ * take an image away, put an event on the bus. The provider makes none of these calls.
  */
 import { isObject } from "../../base/json.ts";
 import type { Filter, PlacementGroup, Tag, TagSpecification } from "../../providers/aws/api.ts";
@@ -37,7 +37,7 @@ export function peoplesCalls(
   state: AwsState,
 ): Readonly<Record<"ec2" | "ssm" | "events", Readonly<Record<string, (input: never) => unknown>>>> {
   return {
-    ec2: { ...lookingAround(state), ...settingAside(state), stopInstances: stopInstances(state) },
+    ec2: { ...lookingAround(state), ...settingAside(state), ...taking(state) },
     ssm: {
       getParameters: ({ Names }: { readonly Names: readonly string[] }) => ({
         Parameters: Names.filter((one) => state.parameters.has(one)).map((one) =>
@@ -134,16 +134,25 @@ function settingAside(state: AwsState) {
   };
 }
 
-function stopInstances(state: AwsState) {
-  return ({ InstanceIds }: { readonly InstanceIds: readonly string[] }) => {
-    const records = pick(state.instances, InstanceIds, "InvalidInstanceID.NotFound", "instance ID");
-    return {
-      StoppingInstances: records.map((record) => {
-        const PreviousState = { Name: record.state };
-        stop(state, record);
-        return { InstanceId: record.id, CurrentState: { Name: record.state }, PreviousState };
-      }),
-    };
+function taking(state: AwsState) {
+  return {
+    stopInstances: ({ InstanceIds }: { readonly InstanceIds: readonly string[] }) => {
+      const code = "InvalidInstanceID.NotFound";
+      const records = pick(state.instances, InstanceIds, code, "instance ID");
+      return {
+        StoppingInstances: records.map((record) => {
+          const PreviousState = { Name: record.state };
+          stop(state, record);
+          return { InstanceId: record.id, CurrentState: { Name: record.state }, PreviousState };
+        }),
+      };
+    },
+    // Whoever owns it: AWS takes its own images back, too, and what names them goes on naming them.
+    deregisterImage: ({ ImageId }: { readonly ImageId: string }) => {
+      pick(state.images, [ImageId], "InvalidAMIID.NotFound", "image id");
+      state.images.delete(ImageId);
+      return { Return: true };
+    },
   };
 }
 

@@ -58,13 +58,15 @@ function settingProblems(kubelet: KubeletConfiguration | undefined): readonly st
     });
 }
 
+/** Headers authorise: what is told of them reaches conditions and events. */
+const HOLDS_SECRETS = "spec.kubelet.staticPodURLHeader";
+
 /** `shape` undefined: there is no such field. */
 function fieldProblems(field: string, value: unknown, shape: Shape | undefined): readonly string[] {
   if (shape === undefined)
     return [`${field}: KubeletConfiguration v1beta1 has no such field; mind its spelling`];
-  const isNot = (what: string): readonly string[] => [
-    `${field}: ${JSON.stringify(value)} is not ${what}`,
-  ];
+  const shown = field.startsWith(HOLDS_SECRETS) ? "what it holds" : JSON.stringify(value);
+  const isNot = (what: string): readonly string[] => [`${field}: ${shown} is not ${what}`];
   if (typeof shape === "string") return LOOKS[shape].holds(value) ? [] : isNot(LOOKS[shape].name);
   if ("list" in shape) {
     if (!Array.isArray(value)) return isNot("a list");

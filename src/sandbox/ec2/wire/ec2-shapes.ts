@@ -83,6 +83,7 @@ CreatePlacementGroupRequest: DryRun:b GroupName Strategy PartitionCount:n
 CreateCapacityReservationRequest: DryRun:b ClientToken InstanceType InstancePlatform AvailabilityZone
     InstanceCount:n InstanceMatchCriteria TagSpecifications:[TagSpecification]
 StopInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b
+DeregisterImageRequest: ImageId DryRun:b
 DescribeCapacityReservationsRequest: CapacityReservationIds=CapacityReservationId:[s] DryRun:b
     Filters=Filter:[Filter] MaxResults:n NextToken
 DescribePlacementGroupsRequest: DryRun:b Filters=Filter:[Filter] GroupNames=GroupName:[s]
@@ -237,6 +238,7 @@ SpotRequest: SpotInstanceRequestId InstanceId State Type CreateTime:t LaunchedAv
 CreatePlacementGroupResult: PlacementGroup:PlacementGroup
 CreateCapacityReservationResult: CapacityReservation:CapacityReservation
 StopInstancesResult: StoppingInstances=instancesSet:[InstanceStateChange]
+DeregisterImageResult: Return=return:b
 CreateTagsResult:
 DeleteTagsResult:
 `,

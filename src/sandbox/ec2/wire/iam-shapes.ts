@@ -14,6 +14,7 @@ AddRoleToInstanceProfileRequest: InstanceProfileName RoleName
 RemoveRoleFromInstanceProfileRequest: InstanceProfileName RoleName
 DeleteInstanceProfileRequest: InstanceProfileName
 GetRoleRequest: RoleName
+DeleteRoleRequest: RoleName
 ListRolesRequest: PathPrefix MaxItems:n
 ListInstanceProfilesRequest: PathPrefix Marker MaxItems:n
 ListInstanceProfilesForRoleRequest: RoleName MaxItems:n
@@ -34,6 +35,7 @@ AddRoleToInstanceProfileResult:
 RemoveRoleFromInstanceProfileResult:
 DeleteInstanceProfileResult:
 GetRoleResult: Role:Role
+DeleteRoleResult:
 ListRolesResult: Roles:[Role] IsTruncated:b
 ListInstanceProfilesResult: InstanceProfiles:[InstanceProfile] IsTruncated:b
 ListInstanceProfilesForRoleResult: InstanceProfiles:[InstanceProfile] IsTruncated:b

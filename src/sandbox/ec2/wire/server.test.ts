@@ -402,6 +402,8 @@ const EXTRA: ReadonlySet<string> = new Set([
   "createPlacementGroup",
   "createCapacityReservation",
   "stopInstances",
+  "deregisterImage",
+  "deleteRole",
   "getParameters",
   "getParametersByPath",
   "listRoles",
