@@ -129,6 +129,8 @@ export interface MethodInputOptions
       | "spotToSpot"
       | "repack"
       | "rests"
+      | "poolRests"
+      | "wantedShare"
       | "alphaBusy"
       | "backingOff"
     >
@@ -160,6 +162,8 @@ export function methodInput(
     spotToSpot: false,
     repack: undefined,
     rests: () => false,
+    poolRests: () => false,
+    wantedShare: () => (options.repack?.minSavingsPercent ?? 0) / 100,
     alphaBusy: false,
     backingOff: new Set(),
     simulator: createSimulator(

@@ -67,6 +67,8 @@ export const ZERO_DOWNTIME_ANNOTATION_KEY = "karpenter.sh/zero-downtime";
 export const SURGED_AT_ANNOTATION_KEY = "karpenter.sh/surged-at";
 /** Our own, on a claim: JSON of the moves of pods that were made in favour of its node. */
 export const MOVES_ANNOTATION_KEY = "karpenter.sh/disruption-moves";
+/** Our own, on a NodePool: JSON of what the last moves of several of its nodes at once came to. */
+export const REPACK_OUTCOME_ANNOTATION_KEY = "karpenter.sh/repack-outcome";
 
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 

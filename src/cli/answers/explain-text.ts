@@ -143,13 +143,13 @@ function poolLines(answer: PoolAnswer): readonly string[] {
           "Moved of late",
           answer.moves.map(({ says }) => says),
         )),
-    ...section(
-      "What keeps its nodes",
-      answer.held.map(
+    ...section("What keeps its nodes", [
+      ...answer.held.map(
         ({ block, count, nodes: names }) =>
           `${count} by ${block}: ${names.join(", ")}${count > names.length ? ", …" : ""}`,
       ),
-    ),
+      ...(answer.repack === undefined ? [] : [`repack: ${answer.repack}`]),
+    ]),
     ...section(
       "Next of this pool",
       answer.next.length === 0

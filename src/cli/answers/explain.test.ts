@@ -291,6 +291,27 @@ describe("karpenter explain nodepool", () => {
     expect(text).toContain("by repack, looked at again after 15 s");
   });
 
+  it("leaves a pool alone whose last repack did not save what it was to, and says until when", async () => {
+    const outcome = {
+      at: "2026-01-05T11:30:00Z",
+      until: "2026-01-05T11:15:00Z",
+      predictedMicroUsd: 400_000,
+      realisedMicroUsd: -100_000,
+      overrun: 0.25,
+      failures: 1,
+    };
+    const annotations = { "karpenter.sh/repack-outcome": JSON.stringify(outcome) };
+    const objects = [snapshotPool({ annotations }), ...snapshotSparse("abcdef")];
+    const text = await ask("nodepool default", objects);
+    expect(text).toContain(
+      "repack: the last moves of several nodes saved $-0.1000 of $0.4000 an hour; not repacked until 2026-01-05T12:30:00Z; the next must save enough even if what comes costs 25.0 % more than planned",
+    );
+    expect(text).not.toContain("by repack");
+    await keepsTo("nodepool default", objects);
+    const at = "2026-01-05T12:31:00Z";
+    expect(await ask("nodepool default", objects, { at })).toContain("by repack");
+  });
+
   it("tells use, budgets, when a disruption is next allowed, and the next command", async () => {
     const night = {
       nodes: "0",

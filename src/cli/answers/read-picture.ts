@@ -11,6 +11,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
+import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
@@ -146,6 +147,10 @@ export function pictureOf(
   );
   const ledger = new Ledger(settings.restraint);
   ledger.learn(claims, input.nowMs);
+  for (const [id, native] of stored) {
+    const outcome = outcomeOn(native);
+    if (outcome !== undefined) ledger.judge(id, outcome);
+  }
   const known = workloadsFrom(workloads, volumeClaims);
   const owners = new Set(input.nodes.map(({ poolId }) => poolId));
   return {

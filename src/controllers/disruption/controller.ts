@@ -47,6 +47,7 @@ import {
   type Surroundings,
   surroundings,
 } from "./look.ts";
+import { judgeMoves, learnOutcomes } from "./outcomes.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
@@ -114,6 +115,7 @@ async function reconcile(
   if (!memory.hasLearned) {
     const claims = world.cluster.nodes().flatMap(({ claim }) => claim ?? []);
     queue.ledger.learn(claims, nowMs);
+    learnOutcomes(world, queue.ledger);
     memory.hasLearned = true;
   }
   let again: Again;
@@ -140,6 +142,7 @@ async function propose(
   const { sweeps } = memory;
   const around = await surroundings(world, log, memory.around);
   memory.around = around;
+  await judgeMoves(world, log, queue, around.pools);
   const waiting = memory.pending.length > 0;
   await inTurns(world.clock, reportRound(world, around, log), TURN_MS);
   for (const method of METHODS) {

@@ -5,8 +5,10 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import type { KubeObject } from "../../apis/meta.ts";
 import { type Clock, toRfc3339 } from "../../base/clock.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
+import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -185,6 +187,40 @@ describe("the disruption loop", () => {
     await world.kube.delete(NODE_CLAIM, { name: "a" });
     await world.clock.advance(30_000);
     expect(borne()).toEqual([move]);
+    await world.stop();
+  });
+
+  it("writes on the NodePool what moves came to that stand on claims, once it can be told", async () => {
+    const startedMs = fakeWorld().clock.now() - 8 * 60_000;
+    const move = {
+      command: "c",
+      reason: "Underutilized",
+      at: toRfc3339(startedMs),
+      nodes: ["gone"],
+      priceMicroUsd: 300_000,
+      savesMicroUsd: 100_000,
+      replacements: 1,
+      pods: { owner: 2 },
+      pools: ["nodepool/default"],
+    } as const;
+    const world = await twoEmptyNodes("0", undefined, {
+      "karpenter.sh/disruption-moves": JSON.stringify([move]),
+      "karpenter.sh/replacement-for-command": "c",
+    });
+    const told = () => outcomeOn(world.api.find(NODE_POOL, "default") as KubeObject);
+    await world.clock.advance(60_000);
+    expect(told()).toBeUndefined();
+    await world.clock.advance(90_000);
+    // Of the type that came, 0.4 an hour.
+    expect(told()).toEqual({
+      at: toRfc3339(startedMs + 10 * 60_000),
+      until: move.at,
+      predictedMicroUsd: 100_000,
+      realisedMicroUsd: -100_000,
+      overrun: 1,
+      failures: 1,
+    });
+    expect(world.lines.filter((line) => line.includes("no-repack-until"))).toHaveLength(1);
     await world.stop();
   });
 

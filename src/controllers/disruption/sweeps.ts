@@ -42,7 +42,7 @@ export class Sweeps {
 /** `counting`: commands whose moves count against the next ones. */
 export function factsOf(
   method: Method,
-  { nowMs, candidates, allowances, alphaBusy, backingOff, rests }: MethodInput,
+  { nowMs, candidates, allowances, alphaBusy, backingOff, rests, poolRests }: MethodInput,
   { pools, scheduling, revision }: Pick<Surroundings, "pools" | "scheduling" | "revision">,
   counting: readonly string[],
 ): Facts {
@@ -54,7 +54,7 @@ export function factsOf(
     scheduling.pods.map(keyOf),
     eligible.map(({ node }) => node.name),
     // What the ledger held back may go once these end.
-    eligible.filter(rests).map(({ node }) => node.name),
+    eligible.filter((one) => rests(one) || poolRests(one)).map(({ node }) => node.name),
     counting,
     pools.map(({ pool }) => [pool.id, pool.observedGeneration, allowances.get(pool.id)?.allowed]),
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),

@@ -50,6 +50,8 @@ export interface PoolAnswer {
   }[];
   /** Moves of pods of late that its nodes took. */
   readonly moves: readonly MoveAnswer[];
+  /** What the last moves of several of its nodes at once came to; absent: there were none of late. */
+  readonly repack?: string;
   /** What the loop would do next with nodes of this pool, by method and budget; else in the cluster. */
   readonly next: readonly CommandAnswer[];
 }
@@ -104,8 +106,23 @@ export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined
     ...(soonest === undefined ? {} : { nextAllowedDisruption: soonest }),
     held: heldBy(picture, owned),
     moves: moveAnswers(picture, own),
+    ...repackSays(picture, pool),
     next: nextOf(picture, pool, next),
   };
+}
+
+function repackSays({ ledger, nowMs }: Picture, { id }: Pool): Pick<PoolAnswer, "repack"> {
+  const outcome = ledger.outcome(id, nowMs);
+  if (outcome === undefined) return {};
+  const { predictedMicroUsd, realisedMicroUsd, overrun } = outcome;
+  const untilMs = ledger.repackRestEndsMs(id, nowMs);
+  const rests = untilMs === undefined ? "" : `; not repacked until ${toRfc3339(untilMs)}`;
+  const hurdle =
+    overrun === 0
+      ? ""
+      : `; the next must save enough even if what comes costs ${(overrun * 100).toFixed(1)} % more than planned`;
+  const says = `the last moves of several nodes saved ${usd(realisedMicroUsd)} of ${usd(predictedMicroUsd)} an hour${rests}${hurdle}`;
+  return { repack: says };
 }
 
 function heldBy(

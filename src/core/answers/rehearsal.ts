@@ -232,7 +232,7 @@ function stepOf(
 }
 
 /** The first moment at which something that keeps a node ends. */
-function nextChange({ picture }: Model): number | undefined {
+function nextChange({ picture, pools }: Model): number | undefined {
   const { nowMs, ledger, nodes } = picture;
   const ends = nodes.flatMap((node) => {
     const owned = ownedNode(picture, node);
@@ -241,8 +241,10 @@ function nextChange({ picture }: Model): number | undefined {
   });
   const forgotten = ledger.forgetsAtMs(nowMs);
   const rests = nodes.flatMap(({ claim }) => (claim && ledger.restEndsMs(claim)) ?? []);
+  const poolRests = pools.flatMap(({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) ?? []);
   const all = [
     ...ends,
+    ...poolRests,
     ...rests.filter((ms) => ms > nowMs),
     ...(forgotten === undefined ? [] : [forgotten]),
   ];

@@ -7,7 +7,7 @@ import { atOnce } from "../../base/steps.ts";
 import type { Candidate } from "../disruption/candidates.ts";
 import { isConsolidatable } from "../disruption/consolidation.ts";
 import type { MethodInput } from "../disruption/methods/method.ts";
-import { repack } from "../disruption/methods/repack.ts";
+import { openToRepack, repack } from "../disruption/methods/repack.ts";
 import { type Choice, chooseFrom } from "../disruption/repack/choice.ts";
 import { groupsOf } from "../disruption/repack/groups.ts";
 import { countsOf, shareOf, worthTrying } from "../disruption/repack/search.ts";
@@ -31,31 +31,30 @@ export function repackAnswer(
     const until = toRfc3339(picture.ledger.restEndsMs(candidate.claim) ?? picture.nowMs);
     return `repack leaves it until ${until}: it came in place of others`;
   }
-  const wanted = input.repack.minSavingsPercent;
-  const choice = choiceWith(candidate, input, wanted / 100);
+  const poolRestsMs = picture.ledger.repackRestEndsMs(candidate.pool.id, picture.nowMs);
+  if (poolRestsMs !== undefined)
+    return `repack leaves its NodePool until ${toRfc3339(poolRestsMs)}: the last moves did not save what they were to`;
+  const choice = choiceWith(candidate, input);
   if (choice === undefined) return undefined;
   const others = choice.candidates.filter((one) => one !== candidate).length;
   const most = Math.max(0, ...countsOf(choice).map((count) => shareOf(choice, count)));
+  const wanted = input.wantedShare(choice.candidates);
+  const percent = `${Number((wanted * 100).toFixed(1))} %`;
   const whom = others === 0 ? "by itself it" : `with ${others} other node(s) all`;
   const could = `repack: anew ${whom} could save ${(most * 100).toFixed(1)} % at the most`;
-  if (worthTrying(choice, wanted / 100).length === 0) return `${could}, ${wanted} % is wanted`;
-  if (next === undefined) return `${could}, but no plan saves ${wanted} %`;
+  if (worthTrying(choice, wanted).length === 0) return `${could}, ${percent} is wanted`;
+  if (next === undefined) return `${could}, but no plan saves ${percent}`;
   const first = next.method.name === repack.name ? "others go first" : "other methods come first";
   return `${could}; ${first}`;
 }
 
 /** What it would be packed anew with: those before it, dearest first, have been tried in vain. */
-function choiceWith(
-  candidate: Candidate,
-  input: MethodInput,
-  minShare: number,
-): Choice | undefined {
-  const open = input.candidates.filter(
-    (one) => repack.isEligible(one, input.nowMs) && !input.rests(one),
-  );
+function choiceWith(candidate: Candidate, input: MethodInput): Choice | undefined {
+  const open = openToRepack(input);
   const group = groupsOf(open, input.simulator.openTo()).find(({ candidates }) =>
     candidates.includes(candidate),
   );
+  const minShare = input.wantedShare(group?.candidates ?? []);
   for (let left = group?.candidates ?? []; left.length > 0 && group !== undefined; ) {
     const choice = atOnce(chooseFrom({ ...group, candidates: left }, input));
     if (choice.candidates.length === 0) return undefined;

@@ -9,6 +9,7 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { type Cron, nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
 
@@ -40,27 +41,41 @@ export interface AllowancesInput {
 
 const DAY_MS = 24 * 60 * 60_000;
 const UNLIMITED = 2 ** 31 - 1;
+const NODES_PER_STEP = 1_024;
+const NO_NODES = { nodes: 0, disrupting: 0 };
 
 /** By pool id. */
-export function allowances({
+export function allowances(input: AllowancesInput): ReadonlyMap<string, PoolAllowance> {
+  return atOnce(allowancesInSteps(input));
+}
+
+/** As {@link allowances}. */
+export function* allowancesInSteps({
   pools,
   nodes,
   reason,
   nowMs,
   clusterBudgets,
-}: AllowancesInput): ReadonlyMap<string, PoolAllowance> {
-  const counted = nodes.filter(counts);
-  const share = (budgets: readonly Budget[], own: readonly NodeView[]): Share => {
-    const disrupting = own.filter((node) => node.deleting || !isReady(node)).length;
-    const allowed = allowedDisruptions(budgets, reason, own.length, nowMs) ?? 0;
-    return { nodes: own.length, disrupting, allowed: Math.max(0, allowed - disrupting) };
+}: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
+  const all = { nodes: 0, disrupting: 0 };
+  const byPool = new Map(pools.map(({ id }) => [id, { nodes: 0, disrupting: 0 }]));
+  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
+    if (!counts(node)) return;
+    const isDisrupted = node.deleting || !isReady(node);
+    for (const sum of [all, byPool.get(node.poolId ?? "")]) {
+      if (sum === undefined) continue;
+      sum.nodes++;
+      if (isDisrupted) sum.disrupting++;
+    }
+  });
+  const share = (budgets: readonly Budget[], own: Omit<Share, "allowed">): Share => {
+    const allowed = allowedDisruptions(budgets, reason, own.nodes, nowMs) ?? 0;
+    return { ...own, allowed: Math.max(0, allowed - own.disrupting) };
   };
-  const everywhere = share(clusterBudgets, counted);
-  const byPool = new Map<string, NodeView[]>(pools.map(({ id }) => [id, []]));
-  for (const node of counted) byPool.get(node.poolId ?? "")?.push(node);
+  const everywhere = share(clusterBudgets, all);
   return new Map(
     pools.map((pool) => {
-      const own = share(pool.disruption.budgets, byPool.get(pool.id) ?? []);
+      const own = share(pool.disruption.budgets, byPool.get(pool.id) ?? NO_NODES);
       const allowed = Math.min(own.allowed, everywhere.allowed);
       return [pool.id, { ...own, pool, allowed, everywhere }];
     }),

@@ -19,6 +19,7 @@ import {
   ownerOf,
   podsByOwner,
 } from "./moves.ts";
+import { known, type Outcome, restEndsMs } from "./outcome.ts";
 import { paybackOf } from "./payback.ts";
 import { madeFor } from "./record.ts";
 
@@ -37,6 +38,8 @@ export class Ledger {
   readonly #restraint: Restraint;
   /** By the command's id; those that still count. */
   readonly #moves = new Map<string, Move>();
+  /** By pool id. */
+  readonly #outcomes = new Map<string, Outcome>();
 
   constructor(restraint: Restraint) {
     this.#restraint = restraint;
@@ -61,6 +64,27 @@ export class Ledger {
   /** Moves that still count, oldest first. */
   recent(nowMs: number): readonly Move[] {
     return [...this.#moves.values()].filter((one) => counts(one, nowMs)).sort(oldestFirst);
+  }
+
+  /** What the last moves of several nodes of a pool came to. */
+  judge(poolId: string, outcome: Outcome): void {
+    this.#outcomes.set(poolId, outcome);
+  }
+
+  /** However long ago that was. */
+  lastOutcome(poolId: string): Outcome | undefined {
+    return this.#outcomes.get(poolId);
+  }
+
+  /** Undefined: nothing was judged, or a long time ago. */
+  outcome(poolId: string, nowMs: number): Outcome | undefined {
+    return known(this.#outcomes.get(poolId), nowMs);
+  }
+
+  /** Until when a pool is not repacked, for the last time did not save what it was to; undefined: it may be. */
+  repackRestEndsMs(poolId: string, nowMs: number): number | undefined {
+    const endsMs = restEndsMs(this.#outcomes.get(poolId));
+    return endsMs !== undefined && endsMs > nowMs ? endsMs : undefined;
   }
 
   /** Why a command is left for later; undefined when nothing speaks against it. */

@@ -33,6 +33,8 @@ export interface Move {
   readonly replacements: number;
   /** UID of the pods' owner → how many of its pods. */
   readonly pods: Readonly<Record<string, number>>;
+  /** Ids of the pools that are judged by what it comes to (outcome.ts); absent: none is. */
+  readonly pools?: readonly string[];
 }
 
 export function moveOf(
@@ -51,7 +53,18 @@ export function moveOf(
     savesMicroUsd: savingsMicroUsd(command),
     replacements: command.replacements.length,
     pods: Object.fromEntries(counts.slice(0, MOST_OWNERS)),
+    ...(isJudged(command) ? { pools: poolsOf(command) } : {}),
   };
+}
+
+/** Several nodes for others, or one packed anew: what one node gives way to, upstream judges by itself. */
+function isJudged({ consolidationType, replacements, supposing }: Command): boolean {
+  if (replacements.length === 0) return false;
+  return consolidationType === "multi" || supposing?.packed !== undefined;
+}
+
+function poolsOf({ candidates }: Command): readonly string[] {
+  return [...new Set(candidates.map(({ pool }) => pool.id))].sort();
 }
 
 /** The annotation for a new claim: those of the moves that still count, the last ones if that is too much. */
@@ -129,6 +142,8 @@ function isMove(value: unknown): value is Move {
     Number.isSafeInteger(one.replacements) &&
     typeof one.pods === "object" &&
     one.pods !== null &&
-    Object.values(one.pods).every(Number.isSafeInteger)
+    Object.values(one.pods).every(Number.isSafeInteger) &&
+    (one.pools === undefined ||
+      (Array.isArray(one.pools) && one.pools.every((id) => typeof id === "string")))
   );
 }

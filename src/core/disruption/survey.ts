@@ -14,7 +14,7 @@ import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-inpu
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { balancedTotals } from "./balanced.ts";
-import { allowances } from "./budgets.ts";
+import { allowancesInSteps } from "./budgets.ts";
 import {
   type Block,
   type Blocked,
@@ -24,6 +24,7 @@ import {
 } from "./candidates.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
+import { wantedShare } from "./outcome.ts";
 import type { Simulator } from "./simulate.ts";
 
 export interface Picture {
@@ -89,7 +90,7 @@ export function* surveyInSteps(
       const own = picture.staticPools.find(({ pool }) => pool.id === id);
       return own === undefined ? undefined : planStaticNodes(picture.scheduling, own, count);
     },
-    allowances: allowances({
+    allowances: yield* allowancesInSteps({
       pools: pools.map(({ pool }) => pool),
       nodes,
       reason,
@@ -103,6 +104,13 @@ export function* surveyInSteps(
     spotToSpot: picture.spotToSpot,
     repack: picture.repack,
     rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
+    poolRests: ({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) !== undefined,
+    wantedShare: (candidates) =>
+      wantedShare(
+        candidates,
+        picture.repack?.minSavingsPercent ?? 0,
+        (poolId) => ledger.outcome(poolId, nowMs)?.overrun ?? 0,
+      ),
     alphaBusy: nodes.some((node) => isAlphaReplacement(node, picture.queued)),
     backingOff: picture.backingOff,
   };

@@ -41,6 +41,10 @@ export interface MethodInput {
   readonly repack: Repack | undefined;
   /** It came in place of others so short a time ago that it is not replaced itself. */
   readonly rests: (candidate: Candidate) => boolean;
+  /** The last repack of its pool did not save what it was to: no other one for a while. */
+  readonly poolRests: (candidate: Candidate) => boolean;
+  /** What several nodes packed anew must save of their price, as a share. */
+  readonly wantedShare: (candidates: readonly Candidate[]) => number;
   /** A used node of an alpha pool is being replaced: alpha does one at a time. */
   readonly alphaBusy: boolean;
   /** Pools whose replacements failed a moment ago: no new ones of theirs for a while. */

@@ -101,6 +101,8 @@ describe("repack", () => {
   it.each([
     ["it is off", { repack: undefined }],
     ["they came in place of others a moment ago", { rests: () => true }],
+    ["the last repack of their pool was in vain", { poolRests: () => true }],
+    ["it would save too little should it overrun as the last one", { wantedShare: () => 0.6 }],
     ["it would save too little", { repack: { ...REPACK, minSavingsPercent: 60 } }],
     ["new nodes of their pool have just failed", { backingOff: new Set(["nodepool/default"]) }],
   ])("leaves nodes when %s", (_, options) => {

@@ -31,13 +31,20 @@ function mayBeRepacked(candidate: Candidate): boolean {
   return candidate.generation === "v1" && isConsolidatable(candidate);
 }
 
+/** Those that neither came in place of others a moment ago nor are of a pool whose last repack was in vain. */
+export function openToRepack(input: MethodInput): readonly Candidate[] {
+  return input.candidates.filter(
+    (one) => mayBeRepacked(one) && !input.rests(one) && !input.poolRests(one),
+  );
+}
+
 /** One choice after the other of one group after the other; what was tried in vain is not chosen again. */
 function* propose(input: MethodInput): Steps<Proposal> {
   const refused: Verdict[] = [];
   if (input.repack === undefined) return { commands: [], remarks: [] };
-  const minShare = input.repack.minSavingsPercent / 100;
-  const candidates = input.candidates.filter((one) => mayBeRepacked(one) && !input.rests(one));
+  const candidates = openToRepack(input);
   for (const { poolIds, candidates: all } of groupsOf(candidates, input.simulator.openTo())) {
+    const minShare = input.wantedShare(all);
     for (let left = all; left.length > 0; ) {
       const choice = yield* chooseFrom({ poolIds, candidates: left }, input);
       const counts = worthTrying(choice, minShare);

@@ -67,11 +67,10 @@ export function* repacked(
   input: MethodInput,
 ): Steps<Command | undefined> {
   if (input.repack === undefined) return undefined;
-  const { minSavingsPercent } = input.repack;
   const planner = thorough(input.repack.planner);
   const nodeCost = planner.nodeMicroUsdPerHour;
   const before = priceOf(candidates) + nodeCost * candidates.length;
-  const mostMicroUsd = before * (1 - minSavingsPercent / 100);
+  const mostMicroUsd = before * (1 - input.wantedShare(candidates));
   const supposing: Supposing = {
     packed: { planner, mostMicroUsd },
     closed: input.simulator.restless(),

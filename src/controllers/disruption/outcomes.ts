@@ -1,0 +1,84 @@
+/**
+ * Holds what moves of several nodes came to against what they were to save, some minutes after the last of a
+ * pool's, and writes it on the NodePool: the process that takes over is held back as this one is, and
+ * `kubectl describe` and `karpenter explain nodepool` show it. What is judged how: core/disruption/outcome.ts.
+ */
+import { toRfc3339 } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { priceOf } from "../../core/disruption/candidates.ts";
+import type { Ledger } from "../../core/disruption/ledger.ts";
+import {
+  type Outcome,
+  outcomeOf,
+  outcomeOn,
+  type PricedNode,
+  unjudged,
+  withOutcome,
+} from "../../core/disruption/outcome.ts";
+import { changePool, listPools, poolById } from "../pools.ts";
+import { poolFields } from "../words.ts";
+import type { World } from "../world.ts";
+import type { Surroundings } from "./look.ts";
+
+/** Takes in what another process judged. */
+export function learnOutcomes(world: World, ledger: Ledger): void {
+  for (const { id } of listPools(world)) {
+    const native = poolById(world, id)?.native;
+    const outcome = native === undefined ? undefined : outcomeOn(native);
+    if (outcome !== undefined) ledger.judge(id, outcome);
+  }
+}
+
+/** `isRunning`: commands whose nodes have not all been asked to go yet. */
+export async function judgeMoves(
+  world: World,
+  log: Logger,
+  { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
+  pools: Surroundings["pools"],
+): Promise<void> {
+  const nowMs = world.clock.now();
+  const recent = ledger.recent(nowMs).filter((one) => one.pools !== undefined);
+  if (recent.length === 0) return;
+  for (const { pool } of pools) {
+    const last = ledger.lastOutcome(pool.id);
+    const moves = unjudged(recent, pool.id, last);
+    if (moves.length === 0 || moves.some(({ command }) => isRunning(command))) continue;
+    const outcome = outcomeOf(moves, () => pricedNodes(world, pools), last, nowMs);
+    if (outcome === undefined) continue;
+    ledger.judge(pool.id, outcome);
+    const restsMs = ledger.repackRestEndsMs(pool.id, nowMs);
+    log.info("held what moves of nodes saved against what they were to save", {
+      ...poolFields(pool),
+      "predicted-savings": dollars(outcome.predictedMicroUsd),
+      "realised-savings": dollars(outcome.realisedMicroUsd),
+      ...(restsMs === undefined ? {} : { "no-repack-until": toRfc3339(restsMs) }),
+    });
+    await write(world, log, pool.id, outcome);
+  }
+}
+
+function pricedNodes(world: World, pools: Surroundings["pools"]): readonly PricedNode[] {
+  const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
+  return world.cluster.nodes().flatMap((node) => {
+    const offered = types.get(node.poolId ?? "");
+    return offered === undefined ? [] : [{ node, priceMicroUsd: priceOf(node.labels, offered) }];
+  });
+}
+
+async function write(world: World, log: Logger, id: string, outcome: Outcome): Promise<void> {
+  const stored = poolById(world, id);
+  if (stored === undefined) return;
+  try {
+    await changePool(world, stored, (native) => withOutcome(native, outcome));
+  } catch (error) {
+    // A restart would forget it; that is no reason not to go on.
+    log.debug("failed writing down what moves came to", {
+      ...poolFields(stored.pool),
+      error: error instanceof Error ? error.message : String(error),
+    });
+  }
+}
+
+function dollars(microUsd: number): string {
+  return `$${(microUsd / 1_000_000).toFixed(3)}`;
+}

@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { toRfc3339 } from "../../base/clock.ts";
+import { pod } from "../../testing/builders.ts";
+import { candidate, NOW } from "../../testing/disruption.ts";
+import type { Move } from "./moves.ts";
+import {
+  known,
+  type Outcome,
+  outcomeOf,
+  outcomeOn,
+  type PricedNode,
+  restEndsMs,
+  unjudged,
+  wantedShare,
+  withOutcome,
+} from "./outcome.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const POOL = "nodepool/default";
+
+/** Two nodes for 1.00 gave way to one for 0.60, begun NOW. */
+const move: Move = {
+  command: "first",
+  reason: "Underutilized",
+  at: toRfc3339(NOW),
+  nodes: ["old-1", "old-2"],
+  priceMicroUsd: 1_000_000,
+  savesMicroUsd: 400_000,
+  replacements: 1,
+  pods: { "uid-web": 5 },
+  pools: [POOL],
+};
+
+interface Made {
+  readonly for?: string;
+  readonly runs?: string;
+  readonly bornMs?: number;
+}
+
+function node(name: string, priceMicroUsd: number, made: Made = {}): PricedNode {
+  const { claim, node: view } = candidate(name);
+  const owner = { kind: "ReplicaSet", name: made.runs ?? "other" };
+  const metadata = {
+    ...claim.metadata,
+    creationTimestamp: toRfc3339(made.bornMs ?? NOW + MINUTE_MS),
+    annotations: made.for === undefined ? {} : { "karpenter.sh/replacement-for-command": made.for },
+  };
+  const running = pod({ nodeName: name, owner });
+  return { node: { ...view, claim: { ...claim, metadata }, pods: [running] }, priceMicroUsd };
+}
+
+const planned = node("new", 600_000, { for: "first", runs: "web" });
+const judged = (nodes: readonly PricedNode[], last?: Outcome, atMs = NOW + 10 * MINUTE_MS) =>
+  outcomeOf([move], () => nodes, last, atMs);
+
+describe("what moves of several nodes came to", () => {
+  it("is told ten minutes after the last began, and not before its nodes are gone", () => {
+    expect(judged([planned], undefined, NOW + 9 * MINUTE_MS)).toBeUndefined();
+    expect(judged([planned, node("old-2", 500_000)])).toBeUndefined();
+    expect(
+      judged([planned, node("old-2", 500_000)], undefined, NOW + 50 * MINUTE_MS),
+    ).toBeDefined();
+    expect(judged([planned])).toMatchObject({ realisedMicroUsd: 400_000, failures: 0, overrun: 0 });
+    expect(outcomeOf([], () => [], undefined, NOW + HOUR_MS)).toBeUndefined();
+  });
+
+  it("counts what came beside for pods that were moved, and nothing else", () => {
+    const beside = node("beside", 120_000, { runs: "web" });
+    expect(judged([planned, beside])).toMatchObject({ realisedMicroUsd: 280_000, failures: 0 });
+    expect(judged([planned, beside])?.overrun).toBeCloseTo(0.2);
+    const others = [
+      node("stranger", 900_000),
+      node("older", 900_000, { runs: "web", bornMs: NOW - MINUTE_MS }),
+      node("for-another", 900_000, { runs: "web", for: "second" }),
+    ];
+    expect(judged([planned, ...others])).toMatchObject({ realisedMicroUsd: 400_000 });
+  });
+
+  it("is a failure when less than half came true; each further one rests the pool twice as long", () => {
+    const beside = node("beside", 210_000, { runs: "web" });
+    let last: Outcome | undefined;
+    const rests = Array.from({ length: 7 }, () => {
+      last = judged([planned, beside], last) as Outcome;
+      return ((restEndsMs(last) ?? 0) - (NOW + 10 * MINUTE_MS)) / HOUR_MS;
+    });
+    expect(rests).toEqual([1, 2, 4, 8, 16, 24, 24]);
+    const came = judged([planned], last) as Outcome;
+    expect([came.failures, restEndsMs(came)]).toEqual([0, undefined]);
+    // After its rest and a day without another move the pool may try as if for the first time.
+    const again = judged([planned, beside], last, NOW + 49 * HOUR_MS);
+    expect(again?.failures).toBe(1);
+    expect(known(last, NOW + 48 * HOUR_MS)).toBe(last);
+    expect(known(last, NOW + 49 * HOUR_MS)).toBeUndefined();
+  });
+
+  it("is told once of each move, and only of pools that it is about", () => {
+    const last = judged([planned]);
+    const later = { ...move, command: "second", at: toRfc3339(NOW + MINUTE_MS) };
+    expect(unjudged([move, later], POOL, undefined)).toEqual([move, later]);
+    expect(unjudged([move, later], POOL, last)).toEqual([later]);
+    expect(unjudged([move, later], "nodepool/other", undefined)).toEqual([]);
+    const { pools: _, ...single } = move;
+    expect(unjudged([single], POOL, undefined)).toEqual([]);
+  });
+
+  it("raises what the next must save by what the last overran", () => {
+    const share = (overrun: number) => wantedShare([candidate("a")], 5, () => overrun);
+    expect(share(0)).toBeCloseTo(0.05);
+    // 0.76 planned comes to 0.95.
+    expect(share(0.25)).toBeCloseTo(0.24);
+  });
+
+  it("stands on the NodePool, whatever another hand makes of it", () => {
+    const bare = { metadata: { name: "default", annotations: { kept: "yes" } } };
+    const outcome = judged([planned]) as Outcome;
+    const bears = withOutcome(bare, outcome);
+    expect(outcomeOn(bears)).toEqual(outcome);
+    expect(bears.metadata.annotations?.["kept"]).toBe("yes");
+    expect(outcomeOn(bare)).toBeUndefined();
+    for (const text of ["nonsense", "null", '{"failures": -1}']) {
+      const spoiled = { "karpenter.sh/repack-outcome": text };
+      expect(outcomeOn({ metadata: { name: "default", annotations: spoiled } })).toBeUndefined();
+    }
+  });
+});
