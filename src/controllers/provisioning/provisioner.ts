@@ -169,7 +169,7 @@ async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
 
 /** `nodeclaim/x, node/y` of a node that is there or on its way. */
 function targetsOf(world: World, name: string): readonly string[] {
-  const view = world.cluster.nodes().find((one) => one.name === name);
+  const view = world.cluster.node(name);
   const claim: NodeClaim | undefined = view?.claim;
   const claimed =
     claim === undefined

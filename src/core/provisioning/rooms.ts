@@ -4,8 +4,11 @@
  * that could take it.
  */
 import type { Resources } from "../../apis/resources.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import { Marks } from "../scheduling/bits.ts";
 import type { ExistingNode } from "./existing-node.ts";
+
+const NODES_PER_STEP = 4_096;
 
 /** What is left of one resource, by node index; and for each amount that was asked for, who has less. */
 interface Column {
@@ -19,6 +22,19 @@ export class Rooms {
 
   constructor(nodes: readonly ExistingNode[]) {
     this.#nodes = [...nodes];
+  }
+
+  /** What all nodes have left of these, in steps: the first question need not look at all of them. */
+  *read(names: Iterable<string>): Steps<void> {
+    for (const name of names) {
+      if (this.#columns.has(name)) continue;
+      const left = new Float64Array(this.#nodes.length);
+      yield* eachInSteps(this.#nodes, NODES_PER_STEP, (node, index) => {
+        left[index] = node.left(name);
+      });
+      this.#columns.set(name, { left, short: new Map() });
+      yield;
+    }
   }
 
   /** Adds the nodes that cannot take this much, as they stand between questions. */
@@ -45,9 +61,8 @@ export class Rooms {
   #short(name: string, amount: number): Marks {
     let column = this.#columns.get(name);
     if (column === undefined) {
-      const left = Float64Array.from(this.#nodes, (node) => node.left(name));
-      column = { left, short: new Map() };
-      this.#columns.set(name, column);
+      atOnce(this.read([name]));
+      column = this.#columns.get(name) as Column;
     }
     let marks = column.short.get(amount);
     if (marks === undefined) {

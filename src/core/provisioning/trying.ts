@@ -2,6 +2,7 @@
  * The classes of a batch as questions use them, one after the other: what one question tried, the next has
  * forgotten. Only what holds in every question is kept: nodes as they are that refuse a class.
  */
+import type { Steps } from "../../base/steps.ts";
 import type { ExistingNode } from "./existing-node.ts";
 import { forgetTries, type PodClass, type PodClasses, untried, type Variant } from "./pod-class.ts";
 import { Rooms } from "./rooms.ts";
@@ -41,6 +42,13 @@ export class Trying {
       tried.variants.length = 0;
       tried.knows = 0;
     }
+  }
+
+  /** Looks at all nodes for what the classes so far ask of them. */
+  *makeReady(): Steps<void> {
+    const names = new Set<string>();
+    for (const { requests } of this.#tried.keys()) for (const name in requests) names.add(name);
+    yield* this.#rooms.read(names);
   }
 
   of(original: PodClass): Tried {

@@ -181,7 +181,7 @@ export class WhatIf {
     });
     this.#nodes = yield* inTargetOrder(targets);
     this.#trying.see(this.#nodes);
-    yield;
+    yield* this.#trying.makeReady();
     yield* this.#house(waiting);
   }
 
@@ -468,6 +468,7 @@ export class WhatIf {
       fresh,
     );
     this.#trying.see(this.#nodes);
+    yield* this.#trying.makeReady();
   }
 
   /** Waiting pods that find room as it is have it from now on. */

@@ -52,6 +52,8 @@ export interface ClusterState {
   catchUp(): Steps<void>;
   /** All nodes by ascending name. The same array until something changes. */
   nodes(): readonly NodeView[];
+  /** The one of this name. */
+  node(name: string): NodeView | undefined;
   /** Pods bound nowhere that are not terminal, by key. */
   unboundPods(): readonly Pod[];
   /** One pod per DaemonSet as it would run on a new node. */

@@ -28,6 +28,8 @@ describe("createClusterState", () => {
       expect(views.map((view) => [view.name, view.poolId, view.initialized])).toEqual([
         ["n", "nodepool/default", true],
       ]);
+      expect(state.node("n")).toBe(views[0]);
+      expect(state.node("c")).toBeUndefined();
     }
   });
 
@@ -37,6 +39,7 @@ describe("createClusterState", () => {
     state.updateClaim(nodeClaim({ name: "c", labels: { zone: "a" }, status }));
     const [view] = state.nodes();
     expect(view).toMatchObject({ name: "c", registered: false, initialized: false });
+    expect(state.node("c")).toBe(view);
     expect(view?.labels["zone"]).toBe("a");
     expect(view?.available).toEqual({ cpu: 3_900 });
   });
@@ -210,5 +213,19 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).toBe(usage);
     state.deleteNode("a");
     expect(state.poolUsage("nodepool/default")).not.toBe(usage);
+  });
+
+  it("sums anew what has changed while a large cluster was being summed", () => {
+    const state = createClusterState();
+    state.updateClaim(nodeClaim({ name: "a", status: { providerID: "test://a" } }));
+    state.updateNode(node({ name: "a", labels: INITIALIZED }));
+    for (let at = 0; at < 4_200; at++) state.updateNode(node({ name: `n-${at}` }));
+    let isMarked = false;
+    for (const _ of state.catchUp()) {
+      isMarked = !isMarked;
+      if (isMarked) state.markForDeletion("a");
+      else state.unmarkForDeletion("a");
+    }
+    expect("nodes" in state.poolUsage("nodepool/default")).toBe(!isMarked);
   });
 });

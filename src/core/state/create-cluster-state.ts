@@ -12,7 +12,7 @@ import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
-import type { Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod } from "./daemon-pod.ts";
 import { type NodeView, nodeView } from "./node-view.ts";
@@ -23,8 +23,10 @@ export function createClusterState(): ClusterState {
   return new Cluster();
 }
 
-/** Each is a few microseconds' work. */
-const NODES_PER_STEP = 64;
+/** Looked at, no more. */
+const NODES_PER_STEP = 4_096;
+/** Of claims, of all generations. */
+const KINDS = ["NodeClaim", "Machine"] as const;
 
 class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
@@ -45,7 +47,9 @@ class Cluster implements ClusterState {
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
   readonly #list = new ViewList();
-  #usageCache: Map<string, Resources> | undefined;
+  #usageCache: ReadonlyMap<string, Resources> | undefined;
+  /** Grows whenever the usage may be another. */
+  #sizeChanges = 0;
   #unboundCache: readonly Pod[] | undefined;
   #daemonCache: readonly Pod[] | undefined;
   #unlaunched = 0;
@@ -199,15 +203,20 @@ class Cluster implements ClusterState {
   }
 
   *catchUp(): Steps<void> {
-    let looked = 0;
-    for (const key of this.#list.touched) {
-      this.#shownFor(key);
-      if (++looked % NODES_PER_STEP === 0) yield;
-    }
+    yield* this.#list.catchUp((key) => this.#shownFor(key));
+    if (this.#usageCache !== undefined) return;
+    const changes = this.#sizeChanges;
+    const usage = yield* usageByPool(this.nodes());
+    if (changes === this.#sizeChanges) this.#usageCache = usage;
   }
 
   nodes(): readonly NodeView[] {
     return this.#list.snapshot((key) => this.#shownFor(key));
+  }
+
+  node(name: string): NodeView | undefined {
+    const claimed = () => KINDS.map((kind) => this.#shownFor(claimKey(kind, name)));
+    return this.#shownFor(name) ?? claimed().find((view) => view !== undefined);
   }
 
   /** Of a claim: nothing once its Node is there. */
@@ -236,16 +245,7 @@ class Cluster implements ClusterState {
   }
 
   poolUsage(poolId: string): Resources {
-    if (this.#usageCache === undefined) {
-      const usage = new Map<string, Record<string, number>>();
-      for (const { poolId, deleting, capacity } of this.nodes()) {
-        if (poolId === undefined || deleting) continue;
-        const used = usage.get(poolId) ?? {};
-        usage.set(poolId, used);
-        for (const name in capacity) used[name] = (used[name] ?? 0) + (capacity[name] as number);
-      }
-      this.#usageCache = usage;
-    }
+    this.#usageCache ??= atOnce(usageByPool(this.nodes()));
     return this.#usageCache.get(poolId) ?? NO_RESOURCES;
   }
 
@@ -364,7 +364,7 @@ class Cluster implements ClusterState {
     this.#touch(name);
     const node = this.#nodeByProviderId.get(name);
     if (node !== undefined) this.#touch(node);
-    for (const kind of ["NodeClaim", "Machine"]) {
+    for (const kind of KINDS) {
       const key = claimKey(kind, name);
       const claim = this.#claims.get(key);
       if (claim !== undefined) this.#touchClaim(key, claim);
@@ -378,7 +378,19 @@ class Cluster implements ClusterState {
     this.#views.delete(key);
     this.#list.touch(key);
     this.#usageCache = undefined;
+    this.#sizeChanges++;
   }
+}
+
+function* usageByPool(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, Resources>> {
+  const usage = new Map<string, Record<string, number>>();
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ poolId, deleting, capacity }) => {
+    if (poolId === undefined || deleting) return;
+    const used = usage.get(poolId) ?? {};
+    usage.set(poolId, used);
+    for (const name in capacity) used[name] = (used[name] ?? 0) + (capacity[name] as number);
+  });
+  return usage;
 }
 
 function claimKey(kind: string, name: string): string {

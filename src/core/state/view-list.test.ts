@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
 import { nodeView } from "../../testing/builders.ts";
 import type { NodeView } from "./node-view.ts";
 import { ViewList } from "./view-list.ts";
@@ -9,9 +10,11 @@ describe("the list of views", () => {
     const change = fc.record({ key: fc.integer({ min: 0, max: 9 }), isGone: fc.boolean() });
     fc.assert(
       fc.property(fc.array(fc.array(change), { maxLength: 6 }), (rounds) => {
-        const list = new ViewList();
+        const list = new ViewList(2);
         const now = new Map<string, NodeView>();
-        for (const changes of rounds) {
+        for (const [round, changes] of rounds.entries()) {
+          // Changes come while it catches up with those before.
+          const catchingUp = list.catchUp((key) => now.get(key));
           const before = list.snapshot((key) => now.get(key));
           const copy = [...before];
           for (const { key, isGone } of changes) {
@@ -20,7 +23,9 @@ describe("the list of views", () => {
             if (isGone) now.delete(String(key));
             else now.set(String(key), nodeView({ node: { name } }));
             list.touch(String(key));
+            if (round % 2 === 1) catchingUp.next();
           }
+          if (round % 3 === 1) atOnce(catchingUp);
           const after = list.snapshot((key) => now.get(key));
           const wanted = [...now.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
           for (const [at, view] of after.entries()) expect(view).toBe(wanted[at]);

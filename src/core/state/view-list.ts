@@ -1,31 +1,69 @@
 /**
  * The views of all nodes by name, as snapshots: what has changed since the last one is put in its place, the
- * rest is taken over. A snapshot costs little more than its changes, however large the cluster is.
+ * rest is taken over. A snapshot costs little more than its changes, however large the cluster is; very many
+ * changes can be taken in beforehand, in steps.
  */
+import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
+
+/** Changes that are taken in at once; each time the whole list is gone through. */
+const KEYS_PER_STEP = 4_096;
+/** Each is a few microseconds' work. */
+const VIEWS_PER_STEP = 64;
+
+/** What is to be shown for a key now. */
+type ViewOf = (key: string) => NodeView | undefined;
 
 export class ViewList {
   #views: readonly NodeView[] = [];
   /** Key → what the last snapshot shows for it. */
   readonly #shown = new Map<string, NodeView>();
   readonly #changed = new Set<string>();
+  readonly #keysPerStep: number;
+
+  constructor(keysPerStep = KEYS_PER_STEP) {
+    this.#keysPerStep = keysPerStep;
+  }
 
   /** Another view may have to be shown for the key, or none. */
   touch(key: string): void {
     this.#changed.add(key);
   }
 
-  /** Keys whose view may be another since the last snapshot. */
-  get touched(): Iterable<string> {
-    return this.#changed;
+  /** Takes changes in until a snapshot has little left to do. Others may come meanwhile. */
+  *catchUp(viewOf: ViewOf): Steps<void> {
+    while (this.#changed.size > this.#keysPerStep) {
+      const keys: string[] = [];
+      for (const key of this.#changed) {
+        if (keys.push(key) === this.#keysPerStep) break;
+      }
+      // Making a view is most of the work.
+      for (const [index, key] of keys.entries()) {
+        viewOf(key);
+        if (index % VIEWS_PER_STEP === VIEWS_PER_STEP - 1) yield;
+      }
+      this.#takeIn(keys, viewOf);
+      yield;
+    }
+    let looked = 0;
+    for (const key of this.#changed) {
+      viewOf(key);
+      if (++looked % VIEWS_PER_STEP === 0) yield;
+    }
   }
 
-  /** `viewOf`: what is to be shown for a key now. The same array until something changes. */
-  snapshot(viewOf: (key: string) => NodeView | undefined): readonly NodeView[] {
+  /** The same array until something changes. */
+  snapshot(viewOf: ViewOf): readonly NodeView[] {
+    this.#takeIn([...this.#changed], viewOf);
+    return this.#views;
+  }
+
+  #takeIn(keys: readonly string[], viewOf: ViewOf): void {
     const replaced = new Map<NodeView, NodeView>();
     const gone = new Set<NodeView>();
     const fresh: NodeView[] = [];
-    for (const key of this.#changed) {
+    for (const key of keys) {
+      this.#changed.delete(key);
       const before = this.#shown.get(key);
       const now = viewOf(key);
       if (before === now) continue;
@@ -37,10 +75,8 @@ export class ViewList {
         if (now !== undefined) fresh.push(now);
       }
     }
-    this.#changed.clear();
     if (gone.size > 0 || fresh.length > 0) this.#views = this.#merged(replaced, gone, fresh);
     else if (replaced.size > 0) this.#views = this.#withReplaced(replaced);
-    return this.#views;
   }
 
   #withReplaced(replaced: ReadonlyMap<NodeView, NodeView>): readonly NodeView[] {
