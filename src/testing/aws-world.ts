@@ -47,17 +47,23 @@ export interface AwsWorld {
   stop(): Promise<void>;
 }
 
-/**
- * The region sells some families, so that a world costs little; `everyType` makes it a whole region.
- * `prepare` changes the account before the provider first looks at it.
- */
+interface Region {
+  /** Without it the region sells some families only, so that a world costs little. */
+  readonly everyType?: boolean;
+  /** The cluster's minor of Kubernetes 1; 34 when left out. */
+  readonly minor?: number;
+  /** Changes the account before the provider first looks at it. */
+  readonly prepare?: (aws: SimulatedAws) => void;
+}
+
 export async function awsWorld(
   settings: Partial<AwsSettings> = {},
-  region: { readonly everyType?: boolean; readonly prepare?: (aws: SimulatedAws) => void } = {},
+  region: Region = {},
 ): Promise<AwsWorld> {
   const clock = new VirtualClock();
   const kube = fakeKube(clock);
-  const version = { status: 200, headers: {}, body: { major: "1", minor: "34" } };
+  const { minor = 34 } = region;
+  const version = { status: 200, headers: {}, body: { major: "1", minor: String(minor) } };
   const client = { ...kube, raw: async () => version };
   const random = new Random("aws");
   const lines: string[] = [];
@@ -75,7 +81,7 @@ export async function awsWorld(
     random,
     region: REGION,
     clusterName: CLUSTER,
-    kubernetesVersion: "1.34",
+    kubernetesVersion: `1.${minor}`,
     onInstance: (event) => instances.push(event),
     ...(region.everyType === true ? {} : { sells: (type: string) => FEW.test(type) }),
   });

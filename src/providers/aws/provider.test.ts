@@ -592,20 +592,23 @@ describe("AMI families", () => {
     },
   );
 
-  it.each(["al2@latest", "al2023@latest", "bottlerocket@latest", "windows2022@latest"])(
-    "%s nodes hold as many resources as was promised",
-    async (alias) => {
-      await begin({ amiSelectorTerms: [{ alias }] });
-      const claim = await launch();
-      await world.clock.advance(10_000);
-      const { kubelet } = world.instances.find((event) => event.type === "running") ?? {};
-      const promised = claim.status?.allocatable ?? {};
-      expect(kubelet?.allocatable).toMatchObject({ cpu: promised["cpu"], pods: promised["pods"] });
-      expect(claim.metadata.labels?.["kubernetes.io/os"]).toBe(
-        alias.startsWith("windows") ? "windows" : "linux",
-      );
-    },
-  );
+  it.each([
+    ["al2@latest", 32],
+    ["al2023@latest", 34],
+    ["bottlerocket@latest", 34],
+    ["windows2022@latest", 34],
+    ["windows2025@latest", 35],
+  ])("%s nodes of Kubernetes 1.%i hold as many resources as was promised", async (alias, minor) => {
+    await begin({ amiSelectorTerms: [{ alias }] }, {}, { minor });
+    const claim = await launch();
+    await world.clock.advance(10_000);
+    const { kubelet } = world.instances.find((event) => event.type === "running") ?? {};
+    const promised = claim.status?.allocatable ?? {};
+    expect(kubelet?.allocatable).toMatchObject({ cpu: promised["cpu"], pods: promised["pods"] });
+    expect(claim.metadata.labels?.["kubernetes.io/os"]).toBe(
+      alias.startsWith("windows") ? "windows" : "linux",
+    );
+  });
 
   it("give types with GPUs the image with drivers", async () => {
     await begin();
