@@ -126,6 +126,8 @@ export function typeMisses(
   const { table, pool } = template;
   const requests = podRequests(pod);
   const own = space.get(template.set);
+  const joined = own.and(wanted);
+  const lowered = new LoweredTo(pod);
   const misses: TypeMiss[] = [];
   for (const [index, type] of table.types.entries()) {
     const edits: Edit[] = [];
@@ -141,7 +143,6 @@ export function typeMisses(
       else if (value === undefined) stuck = true;
       else edits.push({ on: "pool", poolId: pool.id, change: "allow", key, value });
     };
-    const joined = own.and(wanted);
     for (const requirement of joined.all()) {
       const values = type.labels[requirement.key];
       if (values === undefined || isOffered(requirement.key)) continue;
@@ -156,9 +157,9 @@ export function typeMisses(
     for (const [resource, from, to] of short) {
       const [needs, has] = [from, to].map((amount) => formatResource(resource, amount));
       texts.push(`${resource}: ${needs} asked for, ${has} there`);
-      const lowered = requestEdits(pod, resource, to);
-      if (lowered === undefined) stuck = true;
-      else edits.push(...lowered);
+      const lower = lowered.edits(resource, to);
+      if (lower === undefined) stuck = true;
+      else edits.push(...lower);
     }
     if (texts.length === 0) return [];
     const blocked = stuck || offering === undefined;
@@ -238,11 +239,27 @@ function asked(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
 }
 
-/** A pod without any cpu or memory is no pod; one without a device may be. */
-function requestEdits(pod: Pod, resource: string, most: number): Edit[] | undefined {
-  if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;
-  const lowered = lowerRequests(pod, resource, most);
-  return lowered?.map((one) => ({ on: "pod", change: "request", ...one }));
+/** What a pod's requests would have to be for each amount that there is: many types have the same. */
+class LoweredTo {
+  readonly #pod: Pod;
+  readonly #known = new Map<string, readonly Edit[] | undefined>();
+
+  constructor(pod: Pod) {
+    this.#pod = pod;
+  }
+
+  /** Undefined: so low they cannot be. */
+  edits(resource: string, most: number): readonly Edit[] | undefined {
+    // A pod without any cpu or memory is no pod; one without a device may be.
+    if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;
+    const key = `${resource} ${most}`;
+    if (!this.#known.has(key)) {
+      const lowered = lowerRequests(this.#pod, resource, most);
+      const edits = lowered?.map((one): Edit => ({ on: "pod", change: "request", ...one }));
+      this.#known.set(key, edits);
+    }
+    return this.#known.get(key);
+  }
 }
 
 function shortages(requests: Resources, there: Resources) {

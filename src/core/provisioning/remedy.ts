@@ -22,6 +22,7 @@ import {
   costOf,
   labelObstacles,
   type Obstacle,
+  type TypeMiss,
   taintObstacles,
   typeMisses,
   typeObstacle,
@@ -202,6 +203,7 @@ class Search {
   readonly #templates: Templates;
   /** Keys of the pods that the last plan left. */
   #left: ReadonlySet<string> | undefined;
+  readonly #misses = new WeakMap<State, readonly TypeMiss[]>();
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
 
   constructor(
@@ -267,7 +269,7 @@ class Search {
       ...labelObstacles(wanted, template, space),
     ];
     if (whole.length > 0) return whole;
-    const typed = typeObstacle(typeMisses(pod, wanted, template, space));
+    const typed = typeObstacle(this.#missesOf(state));
     return typed === undefined ? [] : [typed];
   }
 
@@ -346,8 +348,7 @@ class Search {
 
   #look(state: State, obstacles: readonly Obstacle[]): void {
     const { poolId } = state;
-    const { pod, wanted, template, space } = this.#seenFrom(state);
-    const [miss] = typeMisses(pod, wanted, template, space);
+    const [miss] = this.#missesOf(state);
     const pooled = obstacles.flatMap(({ texts }) => texts);
     const typed = obstacles.length > 0 && miss !== undefined && pooled[0] === miss.texts[0];
     const own = this.#one.pools.find((pool) => pool.poolId === poolId);
@@ -361,6 +362,17 @@ class Search {
       missing,
       cost,
     };
+  }
+
+  /** Asked about a state several times, and of every type. */
+  #missesOf(state: State): readonly TypeMiss[] {
+    let misses = this.#misses.get(state);
+    if (misses === undefined) {
+      const { pod, wanted, template, space } = this.#seenFrom(state);
+      misses = typeMisses(pod, wanted, template, space);
+      this.#misses.set(state, misses);
+    }
+    return misses;
   }
 
   #seenFrom({ poolId, term, edits }: State) {
