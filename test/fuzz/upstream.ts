@@ -14,7 +14,7 @@ import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { outcomesOf } from "../validator/places.ts";
 import { factsOf, keyOf, type Scenario } from "../validator/validate.ts";
-import { classifyDearer, withoutLabelKeys } from "./dearer.ts";
+import { classifyDearer, type Dearer, withoutLabelKeys } from "./dearer.ts";
 import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned } from "./ours.ts";
@@ -156,16 +156,24 @@ function compare(
     }
   }
   if (left.size > 0 || Object.keys(theirs.unschedulable).length > 0) return;
-  const ratio = { seed, ours: ourPrice(scenario), theirs: theirPrice(theirs) };
+  const theirPrices = (one: Scenario) => askAgain(one).map(theirPrice);
+  comparePrices({ scenario, theirs, refused, theirFacts }, seed, tally, theirPrices);
+}
+
+/** Of a scenario of which both place everything. */
+function comparePrices(
+  one: Omit<Dearer, "ourPrice" | "theirPrice">,
+  seed: number,
+  tally: Tally,
+  theirPrices: (scenario: Scenario) => readonly number[],
+): void {
+  const ratio = { seed, ours: ourPrice(one.scenario), theirs: theirPrice(one.theirs) };
   tally.ratios.push(ratio);
   if (ratio.ours <= ratio.theirs) return;
   const found = classifyDearer({
-    scenario,
-    theirs,
-    refused,
-    theirFacts,
+    ...one,
     ourPrice,
-    theirPrice: (one) => median(askAgain(one).map(theirPrice)),
+    theirPrice: (scenario) => median(theirPrices(scenario)),
   });
   if (found === undefined)
     tally.unexplained.push(`seed ${seed}: costs ${ratio.ours}, upstream's plan ${ratio.theirs}`);
