@@ -127,6 +127,7 @@ describe("karpenter simulate", () => {
     const late = snapshotNode("late", { conditions: {} }).slice(0, 1);
     const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });
     const { text } = await run([snapshotPool(), ...old, ...late], { consolidate: true });
+    expect(text).toContain("\nsettled: nothing more would be done");
     expect(text).toContain("note: 1 node(s) expire by the end and would go at once: not played");
     expect(text).toContain("note: 1 node(s) are not ready yet and are taken to stay so");
   });

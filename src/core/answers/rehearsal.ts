@@ -231,7 +231,7 @@ function stepOf(
   };
 }
 
-/** The first moment at which something that keeps a node ends. */
+/** The first moment to come at which something that keeps a node ends. What keeps it beyond its own end stays. */
 function nextChange({ picture, pools }: Model): number | undefined {
   const { nowMs, ledger, nodes } = picture;
   const ends = nodes.flatMap((node) => {
@@ -243,9 +243,7 @@ function nextChange({ picture, pools }: Model): number | undefined {
   const rests = nodes.flatMap(({ claim }) => (claim && ledger.restEndsMs(claim)) ?? []);
   const poolRests = pools.flatMap(({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) ?? []);
   const all = [
-    ...ends,
-    ...poolRests,
-    ...rests.filter((ms) => ms > nowMs),
+    ...[...ends, ...poolRests, ...rests].filter((ms) => ms > nowMs),
     ...(forgotten === undefined ? [] : [forgotten]),
   ];
   return all.length === 0 ? undefined : Math.max(Math.min(...all), nowMs + POLL_MS);
