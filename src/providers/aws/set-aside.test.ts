@@ -74,9 +74,12 @@ const TWO = { InstanceType: "m5.large", AvailabilityZone: "us-east-1a", TotalIns
 const OF_CR = [{ tags: { team: "a" } }];
 const tags = [{ Key: "team", Value: "a" }];
 
-async function withReservation(seed: object = {}): Promise<string> {
+async function withReservation(
+  seed: object = {},
+  settings: Partial<AwsSettings> = {},
+): Promise<string> {
   let id = "";
-  await begin({ capacityReservationSelectorTerms: OF_CR }, {}, () => {
+  await begin({ capacityReservationSelectorTerms: OF_CR }, settings, () => {
     id = world.aws.controls.addReservation({ ...TWO, ...seed, tags });
   });
   return id;
@@ -128,6 +131,27 @@ describe("capacity reservations", () => {
     await world.clock.advance(30_000);
     await expect(world.settle(world.cloud.delete(launched))).rejects.toThrow("not found");
     await expect(launch(claim)).resolves.toBeDefined();
+  });
+
+  it("count as full once an instance in them was interrupted", async () => {
+    const id = await withReservation({}, { interruptionQueue: CLUSTER });
+    const launched = await launch(asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] }));
+    await world.kube.create(NODE_CLAIM, launched);
+    world.kube.change(NODE_CLAIM, launched.metadata.name, { status: launched.status });
+    const queue = { QueueName: CLUSTER };
+    const { QueueUrl } = (await world.aws.call("sqs", "GetQueueUrl", queue)) as {
+      QueueUrl: string;
+    };
+    const MessageBody = JSON.stringify({
+      version: "0",
+      source: "aws.ec2",
+      "detail-type": "EC2 Capacity Reservation Instance Interruption Warning",
+      detail: { "instance-id": launched.status?.providerID?.split("/").at(-1) },
+    });
+    await world.aws.call("sqs", "SendMessage", { QueueUrl, MessageBody });
+    await world.clock.advance(1_000);
+    const reserved = (await offerings("m5.large")).filter((one) => one.capacityType === "reserved");
+    expect(reserved).toMatchObject([{ reservationCapacity: 0 }]);
   });
 
   it("are kept out of by launches that name none", async () => {
