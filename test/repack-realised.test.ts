@@ -1,0 +1,160 @@
+/**
+ * Repack where its plans do not come true, on virtual time: what it packs tightly kube-scheduler spreads, so that
+ * the last pod finds no room and a node comes for it. The loop's decisions, the ledger and what it learns are
+ * the real ones; the cluster is played.
+ */
+import { describe, expect, it } from "vitest";
+import { toRfc3339 } from "../src/base/clock.ts";
+import { change, later, type Model } from "../src/core/answers/model.ts";
+import { provision, totalsOf } from "../src/core/answers/rehearsal.ts";
+import { priceOf } from "../src/core/disruption/candidates.ts";
+import type { Command } from "../src/core/disruption/command.ts";
+import { Ledger } from "../src/core/disruption/ledger.ts";
+import { moveOf } from "../src/core/disruption/moves.ts";
+import { outcomeOf, unjudged } from "../src/core/disruption/outcome.ts";
+import { nextCommands } from "../src/core/disruption/round.ts";
+import { createSimulator } from "../src/core/disruption/simulate.ts";
+import { planBatch } from "../src/core/planner/plan-batch.ts";
+import { DEFAULT_PLANNER } from "../src/core/planner/planner-options.ts";
+import { nodeView } from "../src/core/state/node-view.ts";
+import { instanceType, pod, pool as poolOf, schedulingInput } from "../src/testing/builders.ts";
+import { candidate, NOW } from "../src/testing/disruption.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+describe("a cluster in which what repack saves does not come true", () => {
+  it("is repacked again where nobody looks at what came of it", () => {
+    expect(play("careless", 6 * HOUR_MS).repackedAfterHours).toEqual([0, 2]);
+  });
+
+  it("becomes quiet, and does not end dearer than when it was first quiet", () => {
+    const { repackedAfterHours, firstQuietMicroUsd, endMicroUsd } = play("learns", 6 * HOUR_MS);
+    expect(repackedAfterHours).toEqual([0]);
+    expect(endMicroUsd).toBeLessThanOrEqual(firstQuietMicroUsd);
+  });
+});
+
+function play(mode: "learns" | "careless", forMs: number) {
+  let model = startModel();
+  const repackedAfterHours: number[] = [];
+  let firstQuietMicroUsd: number | undefined;
+  while (model.picture.nowMs < NOW + forMs) {
+    const { nowMs } = model.picture;
+    if (mode === "learns") judge(model);
+    const found = nextCommands(model.picture);
+    if (found === undefined) {
+      firstQuietMicroUsd ??= totalsOf(model).priceMicroUsdPerHour;
+      model = later(model, nowMs + 10 * MINUTE_MS);
+      continue;
+    }
+    if (found.method.name === "repack")
+      repackedAfterHours.push(Math.floor((nowMs - NOW) / HOUR_MS));
+    for (const command of found.commands) model = carriedOut(model, command, `c-${nowMs}`);
+  }
+  const endMicroUsd = totalsOf(model).priceMicroUsdPerHour;
+  return { repackedAfterHours, firstQuietMicroUsd: firstQuietMicroUsd ?? 0, endMicroUsd };
+}
+
+/** The new nodes come as planned; pods go where most is free, small ones first, not where the plan has them. */
+function carriedOut(before: Model, command: Command, id: string): Model {
+  const { nowMs, ledger } = before.picture;
+  const begun = { id, reason: command.reason, startedAt: toRfc3339(nowMs) };
+  ledger.note(moveOf(command, begun), nowMs);
+  const cpuOf = (one: ReturnType<typeof pod>) =>
+    Number(one.spec.containers[0]?.resources?.requests?.["cpu"]);
+  const open = command.replacements.map((plan) => ({
+    plan,
+    pods: [] as ReturnType<typeof pod>[],
+    free: Number(plan.cheapest.instanceType.slice(2)),
+  }));
+  const evicted = command.candidates.flatMap((one) => one.reschedulablePods);
+  for (const one of evicted.toSorted((a, b) => cpuOf(a) - cpuOf(b))) {
+    const [most] = open.toSorted((a, b) => b.free - a.free);
+    if (most === undefined || most.free < cpuOf(one)) continue;
+    most.pods.push(one);
+    most.free -= cpuOf(one);
+  }
+  const { model } = change(before, {
+    gone: command.candidates.map(({ node }) => node.name),
+    launched: open.map(({ plan, pods }) => ({ ...plan, pods })),
+    command: id,
+    nowMs: nowMs + MINUTE_MS,
+  });
+  return provision(model, (input) => planBatch(input, DEFAULT_PLANNER))?.model ?? model;
+}
+
+/** As controllers/disruption/outcomes.ts does it. */
+function judge({ picture: { ledger, nodes, nowMs, pools } }: Model): void {
+  for (const { pool, instanceTypes } of pools) {
+    const last = ledger.lastOutcome(pool.id);
+    const moves = unjudged(ledger.recent(nowMs), pool.id, last);
+    const priced = () =>
+      nodes.map((node) => ({ node, priceMicroUsd: priceOf(node.labels, instanceTypes) }));
+    const outcome = outcomeOf(moves, priced, last, nowMs);
+    if (outcome !== undefined) ledger.judge(pool.id, outcome);
+  }
+}
+
+/** Six nodes of 8 cpu, each with a pod of 4 and two of 1.5: on paper four of 12 cpu would do. */
+function startModel(): Model {
+  const types = [
+    { cpu: 8, priceMicroUsd: 400_000 },
+    { cpu: 12, priceMicroUsd: 500_000 },
+  ].map(({ cpu, priceMicroUsd }) =>
+    instanceType({
+      name: `m-${cpu}`,
+      cpu,
+      priceMicroUsd,
+      overhead: {},
+      zones: ["zone-a"],
+      capacityTypes: ["on-demand"],
+    }),
+  );
+  const base = poolOf();
+  const disruption = { ...base.disruption, budgets: [{ nodes: "100%" }] };
+  const pool = { ...base, disruption };
+  const nodes = ["a", "b", "c", "d", "e", "f"].map((name) => {
+    const { node, claim } = candidate(name, { types, type: "m-8", disruption });
+    const running = ["4", "1.5", "1.5"].map((cpu, index) =>
+      pod({
+        name: `${name}-${index}`,
+        nodeName: name,
+        cpu,
+        owner: { kind: "ReplicaSet", name: `cpu-${cpu}` },
+      }),
+    );
+    return nodeView({ node: node.node, claim, pods: running, marked: false, nominatedUntilMs: 0 });
+  });
+  const own = { pool, instanceTypes: types, usage: {} };
+  const scheduling = { ...schedulingInput({ pools: [own], nodes }), nowMs: NOW };
+  const restraint = {
+    minSavingsPercent: 5,
+    maxPaybackMs: 4 * HOUR_MS,
+    replacementRestMs: HOUR_MS,
+    maxMovesPerPodHour: 4,
+  };
+  return {
+    made: 0,
+    marksExpired: false,
+    pools: [own],
+    picture: {
+      nowMs: NOW,
+      nodes,
+      pools: [own],
+      scheduling,
+      simulator: createSimulator(scheduling),
+      staticPools: [],
+      pdbs: [],
+      queued: new Set(),
+      backingOff: new Set(),
+      paused: () => undefined,
+      movesFirst: () => false,
+      clusterBudgets: [],
+      expirationSpreadPercent: 0,
+      ledger: new Ledger(restraint),
+      spotToSpot: false,
+      repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
+    },
+  };
+}
