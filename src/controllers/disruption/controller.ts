@@ -78,6 +78,10 @@ interface Memory {
   hasLearned: boolean;
   /** In this state of the cluster all that counts was borne by claims. */
   borneAt?: number;
+  /** An empty node may go: it is looked at before the round's time. */
+  isWoken: boolean;
+  /** When the next whole round is due. */
+  roundAtMs: number;
 }
 
 export function disruption(world: World, queue: CommandQueue): Controller {
@@ -86,6 +90,8 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     pending: [],
     sweeps: new Sweeps(),
     hasLearned: false,
+    isWoken: false,
+    roundAtMs: 0,
   };
   // Shown from the start, as upstream does: alarms look for a change.
   for (const type of ["multi", "single"])
@@ -99,7 +105,11 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     watches: [],
     concurrency: 1,
     initialRequests: [SELF],
-    listen: (ask) => lookEarly(world, () => ask(SELF)),
+    listen: (ask) =>
+      lookEarly(world, () => {
+        memory.isWoken = true;
+        ask(SELF);
+      }),
     reconcile: () => reconcile(world, queue, memory, log),
   };
 }
@@ -118,6 +128,8 @@ async function reconcile(
     learnOutcomes(world, queue.ledger);
     memory.hasLearned = true;
   }
+  const isEarly = memory.isWoken && nowMs < memory.roundAtMs;
+  memory.isWoken = false;
   let again: Again;
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
     again = await validate(world, queue, memory, log);
@@ -126,18 +138,23 @@ async function reconcile(
     const { revision } = world.cluster;
     if (memory.borneAt !== revision) await keepBorne(world, log, queue);
     memory.borneAt = revision;
-    again = await propose(world, queue, memory, log);
+    again = await propose(world, queue, memory, log, isEarly);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);
-  return memory.pending.length > 0 ? untilDue(world, memory.pending) : requeueAfter(POLL_MS);
+  if (!isEarly) memory.roundAtMs = world.clock.now() + POLL_MS;
+  return whenNext(world, memory);
 }
 
-/** The first method with a command. While one waits, those that need no wait go on. */
+/**
+ * The first method with a command. While one waits, those that need no wait go on. `isEarly`: a look between
+ * two rounds, which leaves sweeps to the round.
+ */
 async function propose(
   world: World,
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
+  isEarly: boolean,
 ): Promise<Again> {
   const { sweeps } = memory;
   const around = await surroundings(world, log, memory.around);
@@ -146,7 +163,7 @@ async function propose(
   const waiting = memory.pending.length > 0;
   await inTurns(world.clock, reportRound(world, around, log), TURN_MS);
   for (const method of METHODS) {
-    if (waiting && method.waits) continue;
+    if ((waiting && method.waits) || (isEarly && method.costly)) continue;
     const input = await inTurns(world.clock, look(world, queue, around, method), TURN_MS);
     const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
     const facts = factsOf(method, input, around, counting);
@@ -260,9 +277,10 @@ function countMoves(world: World, verdicts: readonly Verdict[]): void {
   }
 }
 
-function untilDue(world: World, pending: readonly Pending[]): Outcome {
-  const due = Math.min(...pending.map(({ validateAtMs }) => validateAtMs));
-  return requeueAfter(Math.max(1, Math.min(POLL_MS, due - world.clock.now())));
+/** At the next round, or when a command's wait is over. */
+function whenNext(world: World, { pending, roundAtMs }: Memory): Outcome {
+  const nextMs = Math.min(roundAtMs, ...pending.map(({ validateAtMs }) => validateAtMs));
+  return requeueAfter(Math.max(1, nextMs - world.clock.now()));
 }
 
 /** Commands whose wait is over are decided anew on what is true now. */

@@ -141,6 +141,30 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
+  it("leaves what is costly to its round when it looks early", async () => {
+    const world = await twoEmptyNodes("0");
+    const consolidationPolicy = "WhenEmptyOrUnderutilized";
+    const spec = { disruption: { consolidateAfter: "20s", consolidationPolicy } };
+    const body = { status: { lastPodEventTime: toRfc3339(world.clock.now() + 1_000) } };
+    await world.clock.advance(1_000);
+    await world.kube.patch(NODE_POOL, { name: "default" }, { type: "merge", body: { spec } });
+    await world.kube.patch(NODE_CLAIM, { name: "a" }, { type: "merge", body }, "status");
+    const looks = (type: string) =>
+      `voluntary_disruption_decision_evaluation_duration_seconds{reason=${type === "empty" ? type : "underutilized"},consolidation_type=${type}}`;
+    await world.clock.advance(20_500);
+    for (const type of ["empty", "single"]) expect(world.measured.delete(looks(type))).toBe(true);
+    await world.api.create(POD, pod({ name: "late", nodeName: "b" }));
+    // a has been quiet for 20 s since half a second, and is looked at in another half; the round is at 30 s.
+    await world.clock.advance(4_000);
+    expect([looks("empty"), looks("single")].map((one) => world.measured.has(one))).toEqual([
+      true,
+      false,
+    ]);
+    await world.clock.advance(6_000);
+    expect(world.measured.has(looks("single"))).toBe(true);
+    await world.stop();
+  });
+
   it("leaves a drifted node alone that somebody protects while its move is worked out", async () => {
     let isProtected = false;
     const world = await twoEmptyNodes(

@@ -266,9 +266,14 @@ export class WhatIf {
     const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
     const { queued, refused } = this.#queued(hosts, moving);
     const trial = this.#suppose(this.#base.templates, closed);
-    this.#remove(trial, hosts);
-    if (belowMicroUsd !== undefined) this.#onlyBelow(trial, belowMicroUsd);
-    return { trial, queued, refused };
+    try {
+      this.#remove(trial, hosts);
+      if (belowMicroUsd !== undefined) this.#onlyBelow(trial, belowMicroUsd);
+      return { trial, queued, refused };
+    } catch (error) {
+      this.#end(trial);
+      throw error;
+    }
   }
 
   #outcome(
