@@ -82,6 +82,34 @@ describe("the bundle", () => {
     expect(run("sandbox", "--provider", "kwok", "--scenario", story)).toContain("story kept");
   });
 
+  it("serves a sandbox over HTTPS, with a certificate that it makes", async () => {
+    const args = ["sandbox", "--provider", "kwok", "--port", "0", "--kubeconfig", "box/kubeconfig"];
+    const child = spawn(process.execPath, ["karpenter.mjs", ...args], {
+      cwd: folder,
+      env: { PATH: process.env["PATH"] },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+    try {
+      let said = "";
+      const served = new Promise<void>((resolve) => {
+        for (const stream of [child.stdout, child.stderr])
+          stream.on("data", (text: Buffer) => {
+            said += text.toString();
+            if (/https:\/\/127\.0\.0\.1:\d+/.test(said)) resolve();
+          });
+      });
+      await Promise.race([served, ended]);
+      expect(said).toMatch(/https:\/\/127\.0\.0\.1:\d+/);
+      expect(readFileSync(join(folder, "box/kubeconfig"), "utf8")).toContain(
+        "certificate-authority-data",
+      );
+    } finally {
+      child.kill("SIGKILL");
+      await ended;
+    }
+  });
+
   it("starts a controller for AWS, with the SDK inside", async () => {
     // A server that has nothing at all, until somebody asks it for EC2NodeClasses.
     let asked: () => void = () => undefined;

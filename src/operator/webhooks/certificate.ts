@@ -26,8 +26,9 @@ export async function makeCertificate(
   nowMs: number,
   previous?: ServingCertificate,
 ): Promise<ServingCertificate> {
-  // Loaded only where certificates are made: most starts find one in the Secret.
-  const { generate } = await import("selfsigned");
+  // Loaded only where certificates are made: most starts find one in the Secret. A CommonJS package
+  // that the bundle loads apart has no names but this one.
+  const { generate } = (await import("selfsigned")).default;
   const common = {
     keyType: "ec",
     algorithm: "sha256",

@@ -48,8 +48,9 @@ export async function identityIn(directory: string): Promise<Identity> {
 
 /** A fresh identity in memory. The authority's key is thrown away: it signs once. */
 export async function makeIdentity(): Promise<Identity> {
-  // Loaded only where certificates are made: a second start reads them from files.
-  const { generate } = await import("selfsigned");
+  // Loaded only where certificates are made: a second start reads them from files. A CommonJS package
+  // that the bundle loads apart has no names but this one.
+  const { generate } = (await import("selfsigned")).default;
   const common = {
     keyType: "ec",
     algorithm: "sha256",
