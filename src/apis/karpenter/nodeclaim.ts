@@ -34,9 +34,9 @@ export const NODE_CLAIM: Kind<NodeClaim> = {
   namespaced: false,
 };
 
-/** How a claim ends: `graceful` without a grace period, `forceful` with none left to give, else `eventual`. */
-export function terminationMode(claim: NodeClaim): "graceful" | "forceful" | "eventual" {
-  const text = claim.spec.terminationGracePeriod;
-  if (text === undefined) return "graceful";
+/** How a claim of any generation ends, as stored: `graceful` without a grace period, `forceful` with none left to give, else `eventual`. */
+export function terminationMode(claim: KubeObject): "graceful" | "forceful" | "eventual" {
+  const text = (claim as Partial<NodeClaim>).spec?.terminationGracePeriod;
+  if (typeof text !== "string") return "graceful";
   return (parseDuration(text) ?? 0) <= 0 ? "forceful" : "eventual";
 }

@@ -5,7 +5,7 @@
  */
 import { LABEL_CAPACITY_RESERVATION_ID } from "../../../apis/aws/labels.ts";
 import { NODE } from "../../../apis/core/node.ts";
-import { claimGeneration, claimKind, poolIdOfLabels, toClaim } from "../../../apis/hub/claim.ts";
+import { claimGeneration, claimKind, poolIdOfLabels } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -125,6 +125,6 @@ function countDisrupted({ metrics }: AwsDeps, claim: KubeObject, kind: ActingKin
     nodepool: pool.slice(pool.indexOf("/") + 1),
     capacity_type: labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
     consolidation_policy: "",
-    termination_mode: terminationMode(toClaim(claim)),
+    termination_mode: terminationMode(claim),
   });
 }
