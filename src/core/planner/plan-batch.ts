@@ -61,7 +61,7 @@ function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResul
 /** Larger ones differ by luck, which evens out, and planning them once more takes its time. */
 const MOST_AS_UPSTREAM = 500;
 
-/** The plan, or upstream's to the letter where that one is cheaper, or leaves fewer pods and no other ones. */
+/** The plan, or upstream's to the letter where that one places as many for less. */
 function* orAsUpstream(
   batch: Batch,
   best: SchedulingResult,
@@ -70,8 +70,6 @@ function* orAsUpstream(
   const isLarge = batch.queued.length > MOST_AS_UPSTREAM;
   if (options.policy === "greedy" || isLarge || best.newClaims.length === 0) return best;
   const other = yield* planAsUpstream(batch);
-  const placesMore = other.unschedulable.length < best.unschedulable.length;
-  if (placesMore && leavesNobodyElse(other, best)) return other;
   return isBetter(other, best, { ...options, minSaving: 0 }) ? other : best;
 }
 
