@@ -1,9 +1,7 @@
 /**
- * `npm run fuzz -- [--count N] [--seed N] [--upstream]`: random scenarios against what must hold of
- * every plan (properties.ts). The first failure of each seed is made small, written to a file, and
- * printed with the command that replays it. `--upstream` plans the same scenarios with
- * sigs.k8s.io/karpenter and compares (upstream.ts). `npm run fuzz -- repack`: what repack proposes for
- * random clusters (repack.ts). `npm run fuzz -- calm`: see test/calm/run.ts.
+ * `npm run fuzz`: random scenarios against what must hold of every plan (properties.ts); the first failure of
+ * each seed is made small, written to a file, and printed with the command that replays it. USAGE names the
+ * others: upstream.ts, repack.ts and test/calm/run.ts.
  */
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,10 +18,23 @@ import { againstUpstream } from "./upstream.ts";
 const DEFAULT_COUNT = 10_000;
 const MAX_REPORTS = 5;
 
+const USAGE = `npm run fuzz -- [--count N] [--seed N]          plans of random scenarios (${DEFAULT_COUNT})
+npm run fuzz -- --upstream [--count N] [--seed N]  the same, compared with sigs.k8s.io/karpenter (2000)
+npm run fuzz -- repack [--count N] [--seed N]      what repack proposes for random clusters (2000)
+npm run fuzz -- calm [--from N] [--seeds N] [--workers N]  random days of random clusters (500)
+npm run fuzz -- calm --seed N [--verbose]          one of them, told in full
+`;
+
 const args = process.argv.slice(2);
+const strange = args.find(
+  (arg) => !/^(?:calm|repack|\d+|--(?:count|seed|upstream|from|seeds|workers|verbose))$/.test(arg),
+);
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
-if (args.includes("calm"))
+if (strange !== undefined) {
+  process.stdout.write(/^(?:--help|-h)$/.test(strange) ? USAGE : `${strange}: not known\n${USAGE}`);
+  process.exitCode = /^(?:--help|-h)$/.test(strange) ? 0 : 1;
+} else if (args.includes("calm"))
   process.exitCode =
     seed === undefined
       ? await calm({
