@@ -174,11 +174,11 @@ export function methodInput(
       }),
     ),
     nodes,
-    planStatic: (id, count) => {
+    planStatic: (id, count, instead) => {
       const pool = pools.find((one) => one.id === id);
       if (pool === undefined) return undefined;
       const own = { pool, instanceTypes: types, usage: {} };
-      return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count);
+      return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead);
     },
     objection: () => undefined,
     balancedTotals: () =>

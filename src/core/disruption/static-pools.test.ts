@@ -140,4 +140,35 @@ describe("drift of static pools", () => {
     );
     expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
   });
+
+  it("is one node at a time there: the next goes when the pool is whole again", () => {
+    const limits = { nodes: 2 };
+    const [a, b] = [drifted("a", limits), drifted("b", limits)];
+    const joining = { ...b, node: { ...b.node, initialized: false } };
+    const leaving = { ...there("old"), deleting: true };
+    const asked = (candidates: (typeof a)[], nodes: NodeView[]) =>
+      atOnce(staticDrift.propose(methodInput(candidates, { scheduling: { nodes } }))).commands;
+    expect(asked([a], [joining.node])).toEqual([]);
+    expect(asked([a, b], [leaving])).toEqual([]);
+    expect(asked([a, b], [])).toHaveLength(1);
+  });
+
+  it("waits for room that a node on its way out still takes, where the limit leaves some", () => {
+    const limits = { nodes: 3 };
+    const both = [drifted("a", limits), drifted("b", limits)];
+    const leaving = { ...there("old"), deleting: true };
+    const asked = (nodes: NodeView[]) =>
+      atOnce(staticDrift.propose(methodInput(both, { scheduling: { nodes } }))).commands;
+    expect(asked([leaving])).toEqual([]);
+    expect(asked([]).map(({ replacements }) => replacements.length)).toEqual([1]);
+  });
+
+  it("keeps the spread over zones: a replacement comes where its old node leaves a gap", () => {
+    const b = candidate("b", { pool: { replicas: 3 }, conditions: { Drifted: 60_000 } });
+    const labels = { ...b.node.labels, "topology.kubernetes.io/zone": "zone-b" };
+    const one = { ...b, node: { ...b.node, labels } };
+    const nodes = [there("a", "zone-a"), there("c", "zone-c")];
+    const { commands } = atOnce(staticDrift.propose(methodInput([one], { scheduling: { nodes } })));
+    expect(commands.map(({ replacements }) => replacements[0]?.cheapest.zone)).toEqual(["zone-b"]);
+  });
 });

@@ -86,9 +86,11 @@ export function* surveyInSteps(
     nowMs,
     candidates: found.candidates,
     nodes,
-    planStatic: (id, count) => {
+    planStatic: (id, count, instead) => {
       const own = picture.staticPools.find(({ pool }) => pool.id === id);
-      return own === undefined ? undefined : planStaticNodes(picture.scheduling, own, count);
+      return own === undefined
+        ? undefined
+        : planStaticNodes(picture.scheduling, own, count, instead);
     },
     allowances: yield* allowancesInSteps({
       pools: pools.map(({ pool }) => pool),

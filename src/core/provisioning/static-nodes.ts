@@ -14,13 +14,19 @@ const NAMESPACE = "static-capacity";
 const LABELS = { "karpenter.sh/static-capacity": "placeholder" };
 const SELECTOR = { matchLabels: LABELS };
 
-/** At most `count`; fewer when limits, or what the class offers, leave no room. */
+/**
+ * At most `count`; fewer when limits, or what the class offers, leave no room. Nodes named in `instead` take
+ * part in no zone's count: they go when the new ones have come.
+ */
 export function planStaticNodes(
   input: SchedulingInput,
   pool: PoolInput,
   count: number,
+  instead: readonly string[] = [],
 ): readonly PlannedClaim[] {
-  const own = input.nodes.filter(({ poolId, deleting }) => poolId === pool.pool.id && !deleting);
+  const own = input.nodes.filter(
+    ({ poolId, deleting, name }) => poolId === pool.pool.id && !deleting && !instead.includes(name),
+  );
   const { newClaims } = solve({
     ...input,
     pods: Array.from({ length: count }, (_, index) => placeholder(index)),

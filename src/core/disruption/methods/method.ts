@@ -23,10 +23,14 @@ export interface MethodInput {
   /** The whole cluster, by name. */
   readonly nodes: readonly NodeView[];
   /**
-   * That many new nodes of a static pool (by id), fewer where there is no room for them; undefined when
-   * nobody keeps the pool at its size: the gate is off, or it is not ready.
+   * That many new nodes of a static pool (by id) in the place of those named, fewer where there is no room
+   * for them; undefined when nobody keeps the pool at its size: the gate is off, or it is not ready.
    */
-  readonly planStatic: (poolId: string, count: number) => readonly PlannedClaim[] | undefined;
+  readonly planStatic: (
+    poolId: string,
+    count: number,
+    instead: readonly string[],
+  ) => readonly PlannedClaim[] | undefined;
   /** By pool id, for the method's reason. */
   readonly allowances: ReadonlyMap<string, PoolAllowance>;
   readonly pdbs: readonly PodDisruptionBudget[];

@@ -1,10 +1,13 @@
 /**
  * Drifted nodes of static pools: each is replaced by a fresh node, wherever its pods fit. Where the pool's
- * `limits.nodes` leave no room for one more, the old node goes first and its place is filled afterwards,
- * one at a time; upstream then never replaces it. upstream: pkg/controllers/disruption/staticdrift.go
+ * `limits.nodes` never leave room for one more, the old node goes first and its place is filled afterwards,
+ * one at a time; upstream then never replaces it. Room that a node on its way out still takes is waited for.
+ * upstream: pkg/controllers/disruption/staticdrift.go
  */
+import type { Pool } from "../../../apis/hub/pool.ts";
 import { isTrue } from "../../../apis/karpenter/conditions.ts";
 import type { Steps } from "../../../base/steps.ts";
+import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
@@ -40,14 +43,11 @@ function* propose(input: MethodInput): Steps<Proposal> {
   for (const id of [...pools.keys()].sort()) {
     if (input.backingOff.has(id)) continue;
     const pool = pools.get(id) as Candidate["pool"];
-    const { active, leavingByCommand, deleting } = countStatic(pool, input.nodes);
-    // A pool on its way to another size comes first.
-    if (active.length + leavingByCommand !== pool.replicas) continue;
+    const most = mostAtOnce(pool, input.nodes);
     const own = drifted.filter((one) => one.pool.id === id);
-    const room = roomFor(pool, active.length + leavingByCommand + deleting);
     const chosen: Candidate[] = [];
     for (const one of own) {
-      if (chosen.length >= Math.max(1, room) || budgets.left(one) <= 0) continue;
+      if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
       // Those of one round count together.
       const others = commands.flatMap(({ candidates }) => candidates);
       const message = input.objection(drifting([...others, ...chosen, one]));
@@ -55,9 +55,13 @@ function* propose(input: MethodInput): Steps<Proposal> {
       else if (budgets.take(one)) chosen.push(one);
     }
     if (chosen.length === 0) continue;
-    const replacements = input.planStatic(id, Math.min(room, chosen.length));
+    const replacements = input.planStatic(
+      id,
+      most.replaced ? chosen.length : 0,
+      chosen.map(({ node }) => node.name),
+    );
     if (replacements === undefined) continue;
-    if (room > 0 && replacements.length < chosen.length) continue;
+    if (most.replaced && replacements.length < chosen.length) continue;
     for (const [index, candidate] of chosen.entries()) {
       const replacement = replacements[index];
       const command = drifting([candidate]);
@@ -67,6 +71,18 @@ function* propose(input: MethodInput): Steps<Proposal> {
     }
   }
   return { commands, remarks };
+}
+
+/** How many nodes may go together, and whether others come first. */
+function mostAtOnce(pool: Pool, nodes: readonly NodeView[]) {
+  const { active, leavingByCommand, deleting } = countStatic(pool, nodes);
+  const replicas = pool.replicas ?? 0;
+  const replaced = roomFor(pool, replicas) > 0;
+  // A pool on its way to another size comes first.
+  if (active.length + leavingByCommand !== replicas) return { nodes: 0, replaced };
+  if (replaced) return { nodes: roomFor(pool, replicas + deleting), replaced };
+  const whole = leavingByCommand + deleting === 0 && active.every(({ initialized }) => initialized);
+  return { nodes: whole ? 1 : 0, replaced };
 }
 
 /** At least one. */
