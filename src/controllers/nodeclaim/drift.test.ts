@@ -56,6 +56,23 @@ describe("the Drifted condition", () => {
     await world.stop();
   });
 
+  it("waits for the status of a class that was edited a moment ago: nothing can be launched from it yet", async () => {
+    const { world, drifted } = await worldOf();
+    const ready = (observedGeneration: number) => ({
+      status: { conditions: [{ type: "Ready", status: "True", observedGeneration }] },
+    });
+    await world.clock.advance(1_000);
+    expect(drifted()).toBe("SubnetDrift");
+    world.cloud.isDrifted = async () => "NodeClassDrift";
+    world.api.change(FAKE_NODE_CLASS, "default", { spec: { some: "thing" }, ...ready(1) });
+    await world.clock.advance(1_000);
+    expect(drifted()).toBe("SubnetDrift");
+    world.api.change(FAKE_NODE_CLASS, "default", ready(2));
+    await world.clock.advance(1_000);
+    expect(drifted()).toBe("NodeClassDrift");
+    await world.stop();
+  });
+
   it("S2-31: is beta's behind the gate, and always v1's", async () => {
     const v1 = await worldOf({ betaDrift: false });
     await v1.world.clock.advance(1_000);

@@ -7,6 +7,7 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import {
+  type Conditioned,
   condition,
   isTrue,
   withCondition,
@@ -46,7 +47,7 @@ export function createDriftCheck(world: World): DriftCheck {
     if (own !== undefined) return own;
     const key = claimKey(claim);
     const nowMs = world.clock.now();
-    const asked = `${pool.hash} ${pool.observedGeneration} ${classVersion(world, claim)}`;
+    const asked = `${pool.hash} ${pool.observedGeneration} ${nodeClassOf(world, claim)?.metadata.resourceVersion}`;
     const known = answers.get(key);
     if (known?.asked === asked && nowMs - known.atMs < RECHECK_MS) return known.reason;
     const reason = (await typeReason(claim, pool, nowMs)) ?? (await world.cloud.isDrifted(claim));
@@ -70,6 +71,7 @@ export function createDriftCheck(world: World): DriftCheck {
 
   return {
     check: async (claim, pool) => {
+      if (isBehind(nodeClassOf(world, claim))) return requeueAfter(RECHECK_MS);
       const launched = isTrue(claim, "Launched") && isOn(world, claimGeneration(claim));
       const reason = launched ? await reasonOf(claim, pool) : undefined;
       await settle(world, claim, reason);
@@ -93,11 +95,19 @@ function isOn({ settings: { gates } }: World, generation: Generation): boolean {
   return generation === "beta" ? gates.betaDrift : gates.alphaDrift;
 }
 
-function classVersion(world: World, claim: NodeClaim): string {
+function nodeClassOf(world: World, claim: NodeClaim): Conditioned | undefined {
   const { group, kind, name } = claim.spec.nodeClassRef;
   const found = world.cloud.nodeClassKinds.find((one) => one.group === group && one.kind === kind);
-  const nodeClass = found === undefined ? undefined : nodeClasses(world, found).get(name);
-  return nodeClass?.metadata.resourceVersion ?? "";
+  return found === undefined ? undefined : nodeClasses(world, found).get(name);
+}
+
+/**
+ * The class was edited a moment ago and its status does not know yet: nothing can be launched from it, and the
+ * replacement of a node that is called drifted now would fail.
+ */
+function isBehind(nodeClass: Conditioned | undefined): boolean {
+  const seen = nodeClass && condition(nodeClass, "Ready")?.observedGeneration;
+  return seen !== undefined && seen !== nodeClass?.metadata.generation;
 }
 
 async function settle(world: World, claim: NodeClaim, reason: string | undefined): Promise<void> {
