@@ -25,6 +25,7 @@ for (const [group, checks] of Object.entries(CHECKS)) {
       "clusterrole-aggregation-controller",
       "garbage-collector-controller",
       "namespace-controller",
+      "resourcequota-controller",
       "serviceaccount-controller",
     ],
     tell: (line) => process.stdout.write(`${line}\n`),

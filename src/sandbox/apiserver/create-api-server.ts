@@ -27,6 +27,7 @@ import { JSON_TYPE, refusalType, YAML_TYPE } from "./negotiation.ts";
 import { openapiResponse } from "./openapi/openapi.ts";
 import { patchObject } from "./patch/patch.ts";
 import { PROTOBUF } from "./protobuf/fields.ts";
+import { countQuotas } from "./quota/counting.ts";
 import { get, getObject, list } from "./read.ts";
 import { showObject, viewOf } from "./representation.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
@@ -81,6 +82,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     collectGarbage(engine, log),
     endContainers(engine, log),
     expireEvents(engine),
+    countQuotas(engine),
     bootstrap(engine),
   ];
   const { setCrds } = registry;

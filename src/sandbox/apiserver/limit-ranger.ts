@@ -5,24 +5,10 @@
  * upstream: kubernetes plugin/pkg/admission/limitranger/admission.go
  */
 import type { KubeObject } from "../../apis/meta.ts";
-import { parseNano } from "../../base/quantity.ts";
 import type { Admission } from "./admission-request.ts";
+import { type Amounts, type Container, nano, type Resources, totals } from "./amounts.ts";
 import type { Call } from "./engine.ts";
-import { canonicalQuantity } from "./schema/canonical-quantity.ts";
 import { forbidden } from "./status.ts";
-
-type Amounts = Readonly<Record<string, string | number>>;
-
-interface Resources {
-  readonly requests?: Amounts;
-  readonly limits?: Amounts;
-}
-
-interface Container {
-  readonly name: string;
-  readonly restartPolicy?: string;
-  readonly resources?: Resources;
-}
 
 interface PodShape extends KubeObject {
   readonly spec?: {
@@ -45,7 +31,6 @@ interface LimitRange extends KubeObject {
 }
 
 const NOTE = "kubernetes.io/limit-ranger";
-const KIBI = 1_024n * 1_000_000_000n;
 
 /** A new pod with what the ranges of its namespace add, and a note of it. */
 export function withLimitDefaults<T extends KubeObject>(call: Call, pod: T): T {
@@ -205,49 +190,4 @@ function each(
   return Object.entries(bounds ?? {})
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([resource, bound]) => problem(resource, bound) ?? []);
-}
-
-/** What all containers need at once, sidecars included, or the hungriest of those that run before them. */
-function totals(
-  containers: readonly Container[],
-  initContainers: readonly Container[],
-  which: "requests" | "limits",
-): Amounts {
-  const sum = new Map<string, bigint>();
-  const spelled = new Map<string, string>();
-  const peak = new Map<string, bigint>();
-  const entriesOf = ({ resources }: Container) =>
-    Object.entries(resources?.[which] ?? {}).map(([resource, amount]) => {
-      if (!spelled.has(resource)) spelled.set(resource, String(amount));
-      return [resource, nano(amount)] as const;
-    });
-  const add = (container: Container) => {
-    for (const [resource, amount] of entriesOf(container))
-      sum.set(resource, (sum.get(resource) ?? 0n) + amount);
-  };
-  for (const container of initContainers) {
-    if (container.restartPolicy === "Always") add(container);
-    else
-      for (const [resource, amount] of entriesOf(container)) {
-        const together = (sum.get(resource) ?? 0n) + amount;
-        if (together > (peak.get(resource) ?? -1n)) peak.set(resource, together);
-      }
-  }
-  for (const container of containers) add(container);
-  return Object.fromEntries(
-    [...spelled].map(([resource, like]) => {
-      const [together, alone] = [sum.get(resource) ?? 0n, peak.get(resource) ?? 0n];
-      return [resource, spell(together > alone ? together : alone, like)];
-    }),
-  );
-}
-
-/** In the family of suffixes of `like`. */
-function spell(amount: bigint, like: string): string {
-  const text = like.endsWith("i") && amount % KIBI === 0n ? `${amount / KIBI}Ki` : `${amount}n`;
-  return canonicalQuantity(text) ?? text;
-}
-
-function nano(amount: string | number): bigint {
-  return parseNano(amount) ?? 0n;
 }

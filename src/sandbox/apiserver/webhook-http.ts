@@ -21,7 +21,7 @@ const noServices: WebhookCaller = async (config, _, timeoutMs) => {
   throw serviceNotFound(config, timeoutMs ?? DEFAULT_TIMEOUT_MS);
 };
 
-export function serviceNotFound({ service }: WebhookClientConfig, timeoutMs: number): Error {
+function serviceNotFound({ service }: WebhookClientConfig, timeoutMs: number): Error {
   const { name = "", namespace = "", path = "/", port = 443 } = service ?? {};
   const url = timed(`https://${name}.${namespace}.svc:${port}${path}`, timeoutMs);
   return new Error(`Post "${url}": service "${name}" not found`);

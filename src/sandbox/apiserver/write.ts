@@ -20,6 +20,7 @@ import {
 } from "./object-meta.ts";
 import { ownedAfterWrite } from "./patch/managed-fields.ts";
 import { refusedPatch } from "./patch/refusal.ts";
+import { admitToQuotas } from "./quota/admission.ts";
 import { notSupported } from "./schema/field-error.ts";
 import {
   ApiError,
@@ -69,11 +70,14 @@ export async function create(
   await review(call, { operation: "CREATE", object, old: undefined });
   object = withManagedFields(object, owned);
   const stored = await toStorage(engine, definition, object);
+  // No turn of the loop between the look at a quota and the write: two racing creates do not share its last place.
+  const charge = admitToQuotas(call, { operation: "CREATE", object, old: undefined });
   const found = engine.store.get(definition.storageKey, namespace, name);
   if (found !== undefined) {
     throw alreadyExists(definition, name, found.metadata.deletionTimestamp !== undefined);
   }
   if (isDryRun(call)) return object;
+  charge();
   return fromStorage(engine, definition, engine.store.put(definition.storageKey, stored));
 }
 
@@ -91,7 +95,14 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
     if (isNoOp(next, current) && !changesOwnership(next, current)) return current;
     const stored = await toStorage(engine, definition, next);
     if (engine.store.get(definition.storageKey, path.namespace, name) !== before) continue;
+    const charge = admitToQuotas(call, {
+      operation: "UPDATE",
+      object: next,
+      old: current,
+      subresource: change.subresource ?? "",
+    });
     if (isDryRun(call)) return next;
+    charge();
     return fromStorage(engine, definition, storeUpdate(call, stored));
   }
   throw conflict(definition, name, STALE_WRITE);

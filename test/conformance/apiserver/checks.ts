@@ -8,6 +8,7 @@ import { KIND_CHECKS } from "./kinds.ts";
 import { LIMIT_CHECKS } from "./limits.ts";
 import { LIST_CHECKS } from "./listing.ts";
 import { OBJECT_CHECKS } from "./objects.ts";
+import { QUOTA_CHECKS } from "./quotas.ts";
 import { WEBHOOK_CHECKS } from "./webhooks.ts";
 import { WORKLOAD_CHECKS } from "./workloads.ts";
 
@@ -21,5 +22,5 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   kinds: KIND_CHECKS,
   access: ACCESS_CHECKS,
   webhooks: WEBHOOK_CHECKS,
-  limits: LIMIT_CHECKS,
+  limits: [...LIMIT_CHECKS, ...QUOTA_CHECKS],
 };

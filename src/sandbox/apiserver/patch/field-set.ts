@@ -49,18 +49,6 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return nodeOf(a.isMember && !b.isMember, children);
 }
 
-/** As `difference`, but a member of `b` takes everything below it along. */
-export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
-  if (isEmpty(a) || isEmpty(b)) return a;
-  if (b.isMember) return EMPTY;
-  const children = new Map<string, FieldSet>();
-  for (const [edge, child] of a.children) {
-    const other = b.children.get(edge);
-    children.set(edge, other === undefined ? child : recursiveDifference(child, other));
-  }
-  return nodeOf(a.isMember, children);
-}
-
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return EMPTY;
   const children = new Map<string, FieldSet>();

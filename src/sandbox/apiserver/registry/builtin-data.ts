@@ -57,7 +57,7 @@ export function builtinAccess(): readonly KubeObject[] {
 }
 
 /** A linked schema by definition name. */
-export function builtinSchema(name: string): Schema {
+function builtinSchema(name: string): Schema {
   linked ??= linkDefinitions(rawDefinitions());
   const schema = linked.get(name);
   assert(schema !== undefined, `no definition ${name} in data/kubernetes`);

@@ -27,6 +27,7 @@ import {
 } from "./network-rules.ts";
 import { NODE_RULES } from "./node-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";
+import { QUOTA_RULES } from "./quota-rules.ts";
 import { SERVICE_RULES } from "./service-rules.ts";
 import { CLAIM_RULES, STORAGE_CLASS_RULES, VOLUME_RULES } from "./storage-rules.ts";
 import {
@@ -49,6 +50,7 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "/PersistentVolumeClaim": CLAIM_RULES,
   "/Pod": POD_RULES,
   "/ReplicationController": REPLICATION_CONTROLLER_RULES,
+  "/ResourceQuota": QUOTA_RULES,
   "/Secret": SECRET_RULES,
   "/Service": SERVICE_RULES,
   "admissionregistration.k8s.io/MutatingWebhookConfiguration": WEBHOOK_RULES,

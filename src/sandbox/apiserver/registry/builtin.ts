@@ -155,5 +155,6 @@ function validate(
   const said = new Set(
     errors.map(({ field }) => field.replace(/^metadata\.taints/, "spec.taints")),
   );
-  return [...errors, ...words.filter(({ field }) => !said.has(field))];
+  const isSaid = (field: string) => said.has(field) || said.has(field.replace(/\[\d+\]$/, ""));
+  return [...errors, ...words.filter(({ field }) => !isSaid(field))];
 }

@@ -43,7 +43,7 @@ export const POD_RULES: KindRules = {
 };
 
 /** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
-export function qosClass(spec: Raw): string {
+function qosClass(spec: Raw): string {
   const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
   let hasAny = false;
   let isGuaranteed = true;

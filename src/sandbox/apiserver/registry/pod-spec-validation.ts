@@ -104,7 +104,7 @@ function validateContainer(
 }
 
 /** Amounts are not negative, requests within limits, extended resources whole and equal. */
-export function validateResources(resources: Raw, path: string): FieldError[] {
+function validateResources(resources: Raw, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const limits = resources?.limits ?? {};
   const requests = resources?.requests ?? {};

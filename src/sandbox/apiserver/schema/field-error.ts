@@ -54,10 +54,6 @@ export function duplicate(field: string, value: unknown): FieldError {
   };
 }
 
-export function notFound(field: string, value: unknown): FieldError {
-  return { field, reason: "FieldValueNotFound", message: `Not found: ${show(value)}` };
-}
-
 export function tooLong(field: string, maxBytes: number): FieldError {
   return {
     field,

@@ -86,7 +86,7 @@ export function validateLabels(
   return errors;
 }
 
-export function validateAnnotations(
+function validateAnnotations(
   annotations: Readonly<Record<string, string>> | undefined,
   path: string,
 ): FieldError[] {

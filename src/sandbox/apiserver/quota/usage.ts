@@ -1,0 +1,169 @@
+/**
+ * What one object takes of a quota, by the quota's names for it: `pods`, `requests.cpu`, `services.nodeports`,
+ * `count/deployments.apps`. Every kind counts as an object; pods, services and claims count as more.
+ * upstream: kubernetes pkg/quota/v1/evaluator/core
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
+import { type Amounts, type Container, nano, spell, totals } from "../amounts.ts";
+
+/** A kind as quotas name it. */
+export interface Counted {
+  readonly group: string;
+  readonly plural: string;
+}
+
+interface Pod extends KubeObject {
+  readonly spec?: {
+    readonly containers?: readonly Container[];
+    readonly initContainers?: readonly Container[];
+    readonly overhead?: Amounts;
+    readonly resources?: object;
+  };
+  readonly status?: { readonly phase?: string };
+}
+
+interface Service extends KubeObject {
+  readonly spec?: {
+    readonly type?: string;
+    readonly allocateLoadBalancerNodePorts?: boolean;
+    readonly ports?: readonly { readonly nodePort?: number }[];
+  };
+}
+
+interface Claim extends KubeObject {
+  readonly spec?: {
+    readonly storageClassName?: string;
+    readonly resources?: { readonly requests?: Amounts };
+  };
+}
+
+/** Counted by their plain name, too. */
+const PLAINLY_COUNTED: ReadonlySet<string> = new Set([
+  "configmaps",
+  "persistentvolumeclaims",
+  "pods",
+  "replicationcontrollers",
+  "resourcequotas",
+  "secrets",
+  "services",
+]);
+/** What a container asks for of these is counted without `requests.`, too. */
+const PLAIN_REQUESTS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
+/** Where a quota bounds one of these, each container has to name it. */
+const TO_BE_NAMED: ReadonlySet<string> = new Set([
+  "cpu",
+  "memory",
+  "requests.cpu",
+  "requests.memory",
+  "limits.cpu",
+  "limits.memory",
+]);
+
+export function usageOf({ group, plural }: Counted, object: KubeObject, nowMs: number): Amounts {
+  const counts = { [`count/${group === "" ? plural : `${plural}.${group}`}`]: "1" };
+  if (group !== "") return counts;
+  if (plural === "pods") return { ...counts, ...usageOfPod(object, nowMs) };
+  const counted = PLAINLY_COUNTED.has(plural) ? { ...counts, [plural]: "1" } : counts;
+  if (plural === "services") return { ...counted, ...usageOfService(object) };
+  if (plural === "persistentvolumeclaims") return { ...counted, ...usageOfClaim(object) };
+  return counted;
+}
+
+/** Is there a kind of which an object could take some of `resource`? `count/things.example.com` needs none. */
+export function takes({ group, plural }: Counted, resource: string): boolean {
+  if (resource === `count/${group === "" ? plural : `${plural}.${group}`}`) return true;
+  if (group !== "") return false;
+  if (PLAINLY_COUNTED.has(plural) && resource === plural) return true;
+  if (plural === "services") return resource.startsWith("services.");
+  const isStorage = resource === "requests.storage" || resource.includes(".storageclass.");
+  if (plural === "persistentvolumeclaims") return isStorage;
+  return plural === "pods" && !isStorage && /^(requests\.|limits\.|hugepages-)/.test(resource)
+    ? true
+    : plural === "pods" && PLAIN_REQUESTS.has(resource);
+}
+
+/** A pod that has ended, or should have, takes nothing more but is still an object. */
+function usageOfPod(pod: Pod, nowMs: number): Amounts {
+  const { deletionTimestamp } = pod.metadata;
+  const { phase } = pod.status ?? {};
+  const endsMs = deletionTimestamp === undefined ? undefined : fromRfc3339(deletionTimestamp);
+  if (phase === "Succeeded" || phase === "Failed" || (endsMs ?? nowMs) < nowMs) return {};
+  const { containers = [], initContainers = [], overhead = {} } = pod.spec ?? {};
+  const requests = added(totals(containers, initContainers, "requests"), overhead);
+  const limits = totals(containers, initContainers, "limits");
+  const result: Record<string, string | number> = { pods: "1" };
+  for (const [resource, amount] of Object.entries(requests)) {
+    if (PLAIN_REQUESTS.has(resource) || resource.startsWith("hugepages-"))
+      result[resource] = amount;
+    result[`requests.${resource}`] = amount;
+  }
+  for (const [resource, amount] of Object.entries(limits))
+    if (PLAIN_REQUESTS.has(resource)) result[`limits.${resource}`] = amount;
+  return result;
+}
+
+function usageOfService({ spec = {} }: Service): Amounts {
+  const { ports = [] } = spec;
+  const given = ports.filter(({ nodePort }) => (nodePort ?? 0) !== 0).length;
+  if (spec.type === "NodePort") return { "services.nodeports": ports.length };
+  if (spec.type !== "LoadBalancer") return {};
+  const opened = spec.allocateLoadBalancerNodePorts === false ? given : ports.length;
+  return { "services.nodeports": opened, "services.loadbalancers": "1" };
+}
+
+function usageOfClaim({ spec = {} }: Claim): Amounts {
+  const storage = spec.resources?.requests?.["storage"];
+  const { storageClassName = "" } = spec;
+  const ofClass = `${storageClassName}.storageclass.storage.k8s.io/`;
+  return {
+    ...(storage === undefined ? {} : { "requests.storage": storage }),
+    ...(storageClassName === "" ? {} : { [`${ofClass}persistentvolumeclaims`]: "1" }),
+    ...(storageClassName === "" || storage === undefined
+      ? {}
+      : { [`${ofClass}requests.storage`]: storage }),
+  };
+}
+
+/** `limits.memory for: a,i; requests.cpu for: b`, what containers leave out that `hard` bounds; empty when nothing. */
+export function unnamed(hard: Amounts, object: KubeObject): string {
+  const { spec = {} } = object as Pod;
+  if (spec.resources !== undefined) return "";
+  const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
+  return Object.keys(hard)
+    .filter((resource) => TO_BE_NAMED.has(resource))
+    .sort()
+    .flatMap((resource) => {
+      const names = containers.filter((one) => !isNamed(one, resource)).map(({ name }) => name);
+      return names.length === 0 ? [] : [`${resource} for: ${names.sort().join(",")}`];
+    })
+    .join("; ");
+}
+
+function isNamed({ resources }: Container, resource: string): boolean {
+  const [part, name] = resource.includes(".") ? resource.split(".") : ["requests", resource];
+  return resources?.[part as "requests" | "limits"]?.[name as string] !== undefined;
+}
+
+/** The sum by resource, each in the family of suffixes in which it was first written. */
+export function added(left: Amounts, right: Amounts): Amounts {
+  return combined(left, right, (a, b) => a + b);
+}
+
+export function subtracted(left: Amounts, right: Amounts): Amounts {
+  return combined(left, right, (a, b) => a - b);
+}
+
+function combined(
+  left: Amounts,
+  right: Amounts,
+  operate: (a: bigint, b: bigint) => bigint,
+): Amounts {
+  const result: Record<string, string | number> = { ...left };
+  for (const [resource, amount] of Object.entries(right)) {
+    const before = left[resource] ?? "0";
+    const like = nano(before) === 0n ? amount : before;
+    result[resource] = spell(operate(nano(before), nano(amount)), String(like));
+  }
+  return result;
+}
