@@ -17,13 +17,15 @@ import {
   type Bits,
   bitIndices,
   hasBit,
-  intersectBits,
+  intersectionOf,
   isEmptyBits,
   noBits,
   setBit,
+  uniteBits,
 } from "../scheduling/bits.ts";
 import { allows } from "../scheduling/requirement.ts";
-import type { SetId } from "../scheduling/requirement-space.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
 import { formatTaint } from "../scheduling/taints.ts";
 import { NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
 import type { PodClass, PodClasses, Variant } from "./pod-class.ts";
@@ -145,55 +147,68 @@ function byTypes(
   set: SetId,
 ): Refusal {
   const { space } = context;
-  const { within } = template.budget;
   const filtered = filterTypes(template, podClass.requests, set, template.usable);
   if (filtered.text !== undefined) {
-    const resources = resourcesText(template, podClass);
-    const requirements = space.get(set);
-    // The older versions named what was asked for first.
-    const text =
-      template.pool.generation === "v1"
-        ? `${filtered.text}, requirements=${requirements}, resources=${resources}`
-        : `no instance type satisfied resources ${resources} and requirements ${requirements} (${filtered.text})`;
+    const text = tupleText(filtered.text, template, podClass, space.get(set));
     return { text, rejected: filtered.rejected };
   }
-  if (filterTypes(template, podClass.requests, set, within).text !== undefined) {
+  const fitting = filtered.left;
+  const within = intersectionOf(fitting, template.budget.within);
+  let rejected = fell(filtered.rejected, "limits", fitting, within);
+  if (isEmptyBits(within)) {
     const noun = vocabulary(template.pool.generation).poolNoun;
     const text = `all available instance types exceed limits for ${noun}: "${template.pool.name}"`;
-    const why = limitsText(template, filtered.left);
-    return { text, why, rejected: { ...filtered.rejected, limits: count(filtered.left) } };
+    return { text, why: limitsText(template, fitting), rejected };
   }
-  const ports = within.slice();
-  dropPortConflicts(template, podClass.ports, ports);
-  if (isEmptyBits(ports)) {
+  const free = within.slice();
+  dropPortConflicts(template, podClass.ports, free);
+  rejected = fell(rejected, "hostPorts", within, free);
+  if (isEmptyBits(free)) {
     const text = "host ports are held by daemons of every instance type";
     const asked = podClass.ports.map(({ port }) => port).join(", ");
-    return {
-      text,
-      why: `daemons hold a host port of it (${asked}) on every instance type`,
-      rejected: { hostPorts: count(within) },
-    };
+    const why = `daemons hold a host port of it (${asked}) on every instance type`;
+    return { text, why, rejected };
   }
-  const volumes = podClass.volumeSets;
-  if (volumes.length > 0 && !volumes.some((one) => space.join(set, one) !== undefined)) {
-    const reasons = volumes.flatMap((one) => space.conflicts(set, one));
-    return {
-      text: `incompatible volume requirements, ${reasons.join("; ")}`,
-      why: `no node of the pool can reach its volumes, which are at ${volumes.map((one) => space.get(one)).join(", or ")}`,
-      rejected: { volumes: count(within) },
-    };
-  }
+  const reached = reachingVolumes(template, podClass, space, set, free);
+  rejected = fell(rejected, "volumes", free, reached.left);
+  if (reached.refused !== undefined) return { ...reached.refused, rejected };
   const holding = template.slots.holding(context.volumes.usage(podClass.sample));
-  const attaching = filterTypes(template, podClass.requests, set, within).left;
-  if (holding !== undefined) intersectBits(attaching, holding);
+  const attaching = holding === undefined ? reached.left : intersectionOf(reached.left, holding);
+  rejected = fell(rejected, "volumes", reached.left, attaching);
   if (isEmptyBits(attaching)) {
-    return {
-      text: "would exceed volume limit of every instance type",
-      why: "no instance type that would do attaches as many volumes",
-      rejected: { volumes: count(within) },
-    };
+    const text = "would exceed volume limit of every instance type";
+    return { text, why: "no instance type that would do attaches as many volumes", rejected };
   }
-  return byRules(template, variant, context, set, attaching);
+  return byRules(template, variant, context, set, { types: attaching, rejected });
+}
+
+/** Those of the types that can be where the pod's volumes are; when there are none, why not. */
+function reachingVolumes(
+  template: Template,
+  podClass: PodClass,
+  space: RequirementSpace,
+  set: SetId,
+  types: Bits,
+): { readonly left: Bits; readonly refused?: Omit<Refusal, "rejected"> } {
+  const volumes = podClass.volumeSets;
+  if (volumes.length === 0) return { left: types };
+  const left = noBits(template.table.size);
+  const texts: string[] = [];
+  for (const one of volumes) {
+    const joined = space.join(set, one);
+    if (joined === undefined) {
+      texts.push(`incompatible volume requirements, ${space.conflicts(set, one).join("; ")}`);
+      continue;
+    }
+    const filtered = filterTypes(template, podClass.requests, joined, types);
+    uniteBits(left, filtered.left);
+    if (filtered.text !== undefined)
+      texts.push(tupleText(filtered.text, template, podClass, space.get(joined)));
+  }
+  if (!isEmptyBits(left)) return { left };
+  const places = volumes.map((one) => space.get(one)).join(", or ");
+  const why = `no node of the pool can reach its volumes, which are at ${places}`;
+  return { left, refused: { text: texts.join("; "), why } };
 }
 
 /** These types would do: which rule about other pods, or about the choice of types, falls? */
@@ -202,25 +217,45 @@ function byRules(
   variant: Variant,
   context: PlanningContext,
   set: SetId,
-  types: Bits,
+  { types, rejected }: { readonly types: Bits; readonly rejected: Rejected },
 ): Refusal {
   const { space, topology } = context;
   const place = new NewNodeClaim(0, template, template.budget.within, context);
   place.set = set;
+  const none = noBits(template.table.size);
   for (const { group, self } of variant.rules) {
     const podDomains = variant.strict.get(group.key);
     if (topology.options(group, place, self, podDomains).length > 0) continue;
     const text = topology.explain(group, place, podDomains);
-    return { text, why: topologyText(group), rejected: { topology: count(types) } };
+    return { text, why: topologyText(group), rejected: fell(rejected, "topology", types, none) };
   }
   const minimum = [...space.get(set).all()].find((one) => one.minValues !== undefined);
   if (minimum !== undefined) {
     const text = `minValues requirement is not met for label(s) (label(s)=[${minimum.key}])`;
     const why = `fewer than ${minimum.minValues} values of ${minimum.key} are left (minValues)`;
-    return { text, why, rejected: { minValues: count(types) } };
+    return { text, why, rejected: fell(rejected, "minValues", types, none) };
   }
   const text = "no combination of topology domains has an instance type left";
-  return { text, why: text, rejected: { topology: count(types) } };
+  return { text, why: text, rejected: fell(rejected, "topology", types, none) };
+}
+
+/** Counts the types that are no longer among those left. */
+function fell(rejected: Rejected, reason: RejectionReason, before: Bits, left: Bits): Rejected {
+  const gone = count(before) - count(left);
+  return gone === 0 ? rejected : { ...rejected, [reason]: (rejected[reason] ?? 0) + gone };
+}
+
+/** Upstream's sentence; the older versions named what was asked for first. */
+function tupleText(
+  text: string,
+  template: Template,
+  podClass: PodClass,
+  requirements: Requirements,
+): string {
+  const resources = resourcesText(template, podClass);
+  return template.pool.generation === "v1"
+    ? `${text}, requirements=${requirements}, resources=${resources}`
+    : `no instance type satisfied resources ${resources} and requirements ${requirements} (${text})`;
 }
 
 /** What is left of each limit that no type of these would stay within. */
