@@ -7,7 +7,7 @@ import type { Steps } from "../../base/steps.ts";
 import {
   type Bin,
   type Budget,
-  fill,
+  Filling,
   largestKeyFirst,
   mostOf,
   type Packing,
@@ -90,9 +90,11 @@ export function* bestMix(
 class Orders {
   readonly #rows: readonly number[];
   readonly #weights: Float64Array[];
+  readonly filling: Filling;
 
   constructor(packing: Packing, rows: readonly number[], resourcePrice: Float64Array) {
     this.#rows = rows;
+    this.filling = new Filling(packing);
     const sizes = new Float64Array(packing.dimensions);
     for (const { amounts, count } of packing.rows) {
       for (let d = 0; d < sizes.length; d++) {
@@ -141,23 +143,19 @@ function byOrders(
   orders: Orders,
   budget: Budget,
 ): Column[] {
-  const scratch = new Float64Array(packing.dimensions);
+  const { filling } = orders;
   const found: Found[] = [];
   const lists = orders.by(worth);
   for (const index of bins) {
     const bin = packing.bins[index] as Bin;
     const allowed = bin.rows.length === packing.rows.length ? undefined : new Set(bin.rows);
-    let best: { rows: number[]; times: number[] } | undefined;
+    let best: Omit<Pattern, "bin"> | undefined;
     let most = bin.price * (1 + MARGIN);
     for (const list of lists) {
       const order = allowed === undefined ? list : list.filter((row) => allowed.has(row));
       budget.units -= order.length;
-      const filled = fill(packing, bin, order, counts, scratch);
-      const value = filled.rows.reduce(
-        (sum, row, at) => sum + (worth[row] as number) * (filled.times[at] as number),
-        0,
-      );
-      if (value > most) [most, best] = [value, filled];
+      const value = filling.fill(bin, order, counts, worth);
+      if (value > most) [most, best] = [value, filling.content()];
     }
     if (best === undefined) continue;
     const column = { pattern: { bin: index, ...best }, price: bin.price };

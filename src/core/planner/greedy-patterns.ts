@@ -2,7 +2,15 @@
  * Patterns by greed: of all bins, filled in some fixed order, the one that holds most worth for its
  * price, as often as the items last; then anew with what is left.
  */
-import { type Bin, type Budget, fill, largestKeyFirst, type Packing, type Use } from "./packing.ts";
+import {
+  type Bin,
+  type Budget,
+  Filling,
+  largestKeyFirst,
+  type Packing,
+  type Pattern,
+  type Use,
+} from "./packing.ts";
 
 /** Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. */
 export function packByGreed(
@@ -14,7 +22,7 @@ export function packByGreed(
   budget: Budget,
 ): Use[] | undefined {
   const left = Float64Array.from(counts);
-  const scratch = new Float64Array(packing.dimensions);
+  const filling = new Filling(packing);
   const uses: Use[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
   const orders = among.map((index) => {
@@ -24,33 +32,32 @@ export function packByGreed(
     return order.filter((row) => allowed.has(row));
   });
   while (rest > 0) {
-    let best: { bin: number; rows: number[]; times: number[] } | undefined;
+    let best: Pattern | undefined;
     let most = 0;
     for (let at = 0; at < among.length; at++) {
       const index = among[at] as number;
       const bin = packing.bins[index] as Bin;
       const list = orders[at] as readonly number[];
       budget.units -= list.length;
-      const filled = fill(packing, bin, list, left, scratch);
-      let value = 0;
-      for (let item = 0; item < filled.rows.length; item++) {
-        value += (worth[filled.rows[item] as number] as number) * (filled.times[item] as number);
-      }
-      if (value / bin.price > most * (1 + 1e-12)) {
-        most = value / bin.price;
-        best = { bin: index, ...filled };
+      const ratio = filling.fill(bin, list, left, worth) / bin.price;
+      if (ratio > most * (1 + 1e-12)) {
+        most = ratio;
+        best = { bin: index, ...filling.content() };
       }
     }
     if (best === undefined || budget.units <= 0) return undefined;
+    const { rows, times } = best;
     let bins = Number.POSITIVE_INFINITY;
-    best.rows.forEach((row, at) => {
-      bins = Math.min(bins, Math.floor((left[row] as number) / ((best?.times[at] ?? 1) as number)));
-    });
-    best.rows.forEach((row, at) => {
-      const gone = (best?.times[at] ?? 0) * bins;
+    for (let at = 0; at < rows.length; at++) {
+      const held = (left[rows[at] as number] as number) / (times[at] as number);
+      bins = Math.min(bins, Math.floor(held));
+    }
+    for (let at = 0; at < rows.length; at++) {
+      const gone = (times[at] as number) * bins;
+      const row = rows[at] as number;
       left[row] = (left[row] as number) - gone;
       rest -= gone;
-    });
+    }
     uses.push({ pattern: best, bins });
   }
   return uses;

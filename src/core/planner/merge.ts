@@ -12,20 +12,32 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
   let merged = [...uses];
   const price = ({ pattern }: Use) => (packing.bins[pattern.bin] as Bin).price;
   const single = uses.filter(({ bins }) => bins === 1).sort((a, b) => price(a) - price(b));
+  const byPrice = [...packing.bins.keys()].sort(
+    (a, b) => (packing.bins[a] as Bin).price - (packing.bins[b] as Bin).price || a - b,
+  );
+  const amounts = new Map(merged.map(({ pattern }) => [pattern, amountsOf(packing, pattern)]));
   for (const one of single.slice(0, MOST_TRIED)) {
     if (!merged.includes(one)) continue;
-    let best: { readonly other: Use; readonly pattern: Pattern } | undefined;
+    const own = amounts.get(one.pattern) as Float64Array;
+    let best: { readonly other: Use; readonly bin: number } | undefined;
     let most = 0;
     for (const other of merged) {
       if (other === one) continue;
-      const pattern = inOneBin(packing, one.pattern, other.pattern, price(one) + price(other));
-      if (pattern === undefined) continue;
-      const saved = price(one) + price(other) - (packing.bins[pattern.bin] as Bin).price;
-      if (best !== undefined && saved <= most) continue;
-      [best, most] = [{ other, pattern }, saved];
+      const together = sumOf(own, amounts.get(other.pattern) as Float64Array);
+      const all = price(one) + price(other);
+      const bin = byPrice.find((index) => {
+        const bin = packing.bins[index] as Bin;
+        return bin.price > all || (holds(bin.amounts, together) && welcomes(bin, one, other));
+      });
+      if (bin === undefined) continue;
+      const saved = all - (packing.bins[bin] as Bin).price;
+      if (saved < 0 || (best !== undefined && saved <= most)) continue;
+      [best, most] = [{ other, bin }, saved];
     }
     if (best === undefined) continue;
-    const { other, pattern } = best;
+    const { other, bin } = best;
+    const pattern = { bin, ...contentOf(one.pattern, other.pattern) };
+    amounts.set(pattern, amountsOf(packing, pattern));
     merged = merged.filter((use) => use !== one && use !== other);
     merged.push({ pattern, bins: 1 });
     if (other.bins > 1) merged.push({ pattern: other.pattern, bins: other.bins - 1 });
@@ -33,31 +45,32 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
   return merged;
 }
 
-/** The cheapest bin that holds what both hold, for no more than `mostPrice`. */
-function inOneBin(
-  { rows, bins, dimensions }: Packing,
-  a: Pattern,
-  b: Pattern,
-  mostPrice: number,
-): Pattern | undefined {
-  const times = new Map<number, number>();
-  const amounts = new Float64Array(dimensions);
-  for (const { rows: own, times: counts } of [a, b]) {
-    own.forEach((index, at) => {
-      const count = counts[at] as number;
-      times.set(index, (times.get(index) ?? 0) + count);
-      const row = rows[index] as Row;
-      for (let d = 0; d < dimensions; d++)
-        amounts[d] = (amounts[d] as number) + (row.amounts[d] as number) * count;
-    });
-  }
-  let best: number | undefined;
-  let least = mostPrice;
-  const held = [...times.keys()];
-  bins.forEach((bin, index) => {
-    if (bin.price > least || (best !== undefined && bin.price === least)) return;
-    if (!holds(bin.amounts, amounts) || !held.every((row) => bin.rows.includes(row))) return;
-    [best, least] = [index, bin.price];
+function amountsOf({ rows, dimensions }: Packing, pattern: Pattern): Float64Array {
+  const sum = new Float64Array(dimensions);
+  pattern.rows.forEach((index, at) => {
+    const { amounts } = rows[index] as Row;
+    for (let d = 0; d < dimensions; d++)
+      sum[d] = (sum[d] as number) + (amounts[d] as number) * (pattern.times[at] as number);
   });
-  return best === undefined ? undefined : { bin: best, rows: held, times: [...times.values()] };
+  return sum;
+}
+
+function sumOf(a: Float64Array, b: Float64Array): Float64Array {
+  const sum = a.slice();
+  for (let d = 0; d < sum.length; d++) sum[d] = (sum[d] as number) + (b[d] as number);
+  return sum;
+}
+
+function welcomes({ rows }: Bin, ...uses: readonly Use[]): boolean {
+  return uses.every(({ pattern }) => pattern.rows.every((row) => rows.includes(row)));
+}
+
+/** How often of each row both hold together. */
+function contentOf(...patterns: readonly Pattern[]): Omit<Pattern, "bin"> {
+  const times = new Map<number, number>();
+  for (const pattern of patterns)
+    pattern.rows.forEach((row, at) => {
+      times.set(row, (times.get(row) ?? 0) + (pattern.times[at] as number));
+    });
+  return { rows: [...times.keys()], times: [...times.values()] };
 }

@@ -58,38 +58,66 @@ export function mostOf(packing: Packing, bin: Bin, row: Row, count: number): num
   return most;
 }
 
-/** Fills an empty bin with rows in the order given, as many of each as go in. */
-export function fill(
-  packing: Packing,
-  bin: Bin,
-  order: readonly number[],
-  counts: ArrayLike<number>,
-  scratch: Float64Array,
-): { rows: number[]; times: number[] } {
-  const { dimensions } = packing;
-  for (let d = 0; d < dimensions; d++) scratch[d] = bin.amounts[d] as number;
-  const rows: number[] = [];
-  const times: number[] = [];
-  for (let at = 0; at < order.length; at++) {
-    const index = order[at] as number;
-    let most = counts[index] as number;
-    if (most === 0) continue;
-    const { amounts } = packing.rows[index] as Row;
-    for (let d = 0; d < dimensions && most > 0; d++) {
-      const amount = amounts[d] as number;
-      if (amount > 0) {
-        const held = Math.floor((scratch[d] as number) / amount);
+/**
+ * A bin that is filled again and again, each time anew. Most fillings are looked at and dropped: they are
+ * kept here as numbers end to end, and only {@link Filling.content} makes lists of them.
+ */
+export class Filling {
+  readonly #dimensions: number;
+  /** Of all rows, end to end. */
+  readonly #amounts: Float64Array;
+  readonly #free: Float64Array;
+  readonly #rows: Int32Array;
+  readonly #times: Float64Array;
+  /** Rows that are in it. */
+  #size = 0;
+
+  constructor({ rows, dimensions }: Packing) {
+    this.#dimensions = dimensions;
+    this.#amounts = new Float64Array(rows.length * dimensions);
+    rows.forEach(({ amounts }, index) => {
+      this.#amounts.set(amounts, index * dimensions);
+    });
+    this.#free = new Float64Array(dimensions);
+    this.#rows = new Int32Array(rows.length);
+    this.#times = new Float64Array(rows.length);
+  }
+
+  /** Fills the bin with rows in the order given, as many of each as go in: what they are worth together. */
+  fill(bin: Bin, order: readonly number[], counts: ArrayLike<number>, worth: Float64Array): number {
+    const [dimensions, amounts, free] = [this.#dimensions, this.#amounts, this.#free];
+    free.set(bin.amounts);
+    let [size, value] = [0, 0];
+    for (let at = 0; at < order.length; at++) {
+      const row = order[at] as number;
+      let most = counts[row] as number;
+      const start = row * dimensions;
+      for (let d = 0; d < dimensions && most > 0; d++) {
+        const amount = amounts[start + d] as number;
+        if (amount <= 0) continue;
+        const held = Math.floor((free[d] as number) / amount);
         if (held < most) most = held;
       }
+      if (most <= 0) continue;
+      for (let d = 0; d < dimensions; d++)
+        free[d] = (free[d] as number) - most * (amounts[start + d] as number);
+      this.#rows[size] = row;
+      this.#times[size++] = most;
+      value += (worth[row] as number) * most;
     }
-    if (most <= 0) continue;
-    for (let d = 0; d < dimensions; d++) {
-      scratch[d] = (scratch[d] as number) - most * (amounts[d] as number);
-    }
-    rows.push(index);
-    times.push(most);
+    this.#size = size;
+    return value;
   }
-  return { rows, times };
+
+  /** What it holds, in new lists. */
+  content(): { readonly rows: readonly number[]; readonly times: readonly number[] } {
+    const [rows, times]: [number[], number[]] = [[], []];
+    for (let at = 0; at < this.#size; at++) {
+      rows.push(this.#rows[at] as number);
+      times.push(this.#times[at] as number);
+    }
+    return { rows, times };
+  }
 }
 
 /** Sorts rows by keys that are worked out already; equals by number. */
