@@ -55,14 +55,17 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
   }
   const clock = new SystemClock();
   const startMs = performance.now();
-  const live = flags.cluster === true ? await liveObjects(clock) : { found: [], notes: [] };
+  const live =
+    flags.cluster === true
+      ? await liveObjects(clock)
+      : { found: [], notes: [], nowMs: clock.now() };
   const manifests = sortManifests([...live.found, ...readDocuments(flags.filename ?? [])]);
   const cloud = await cloudOf(flags, manifests);
   const poolNames = flags.nodepoolOnly ?? [];
   const file = flags.schedulerConfig;
   const defaultSpread = file === undefined ? [] : parseSchedulerConfig(file, readText(file));
   const settings = { ...flags, poolNames, defaultSpread };
-  const planning = await planningInput(manifests, cloud, settings, clock.now());
+  const planning = await planningInput(manifests, cloud, settings, live.nowMs);
   const { input } = planning;
   const idle = input.pods.length === 0 ? ["no pod in the input needs a place"] : [];
   const notes = [...live.notes, ...idle, ...planning.notes];

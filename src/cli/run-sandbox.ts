@@ -60,9 +60,8 @@ async function serve(
   closing.push(() => box.stop());
   const file = resolve(flags.kubeconfig);
   const directory = `${dirname(file)}/pki`;
-  const https = await startHttps(box.sandbox.apiServer, { port: flags.port, directory }).catch(
-    refused,
-  );
+  const served = { port: flags.port, directory, clock };
+  const https = await startHttps(box.sandbox.apiServer, served).catch(refused);
   closing.push(() => https.close());
   const { metrics } = box.operator;
   const endpoints = await serveEndpoints({

@@ -1,7 +1,7 @@
 /** Answers for people: the essence in the first line, then what stands behind it, one fact a line. */
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
-import type { Hold } from "../../core/answers/hold.ts";
+import { type Hold, holdText } from "../../core/answers/hold.ts";
 import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
@@ -85,12 +85,12 @@ function typeLines(type: LaunchChoice): readonly string[] {
   ];
 }
 
-function holdLine({ says, by, until, against }: Hold): string {
+function holdLine({ by, against, ...hold }: Hold): string {
   const whose =
     by === undefined
       ? ""
       : ` [${by.kind} ${by.namespace === undefined ? "" : `${by.namespace}/`}${by.name}]`;
-  return `${against.join(", ")}: ${says}${whose}${until === undefined ? "" : `, until ${until}`}`;
+  return `${against.join(", ")}: ${holdText(hold, whose)}`;
 }
 
 function commandLines(command: CommandAnswer): readonly string[] {
@@ -199,9 +199,7 @@ function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] 
         ({ name, disruptionsAllowed }) =>
           `PodDisruptionBudget ${name}: ${disruptionsAllowed} disruption(s) allowed now`,
       ),
-      ...answer.holds.map(({ says, until }) =>
-        until === undefined ? says : `${says}, until ${until}`,
-      ),
+      ...answer.holds.map((hold) => holdText(hold)),
     ]),
     ...section(`Why ${answer.node} stays`, answer.nodeHolds.map(holdLine)),
     ...section("If its node went", where),

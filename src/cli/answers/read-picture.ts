@@ -63,11 +63,11 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
     throw new CliError("missing the objects to look at: use -f FILE, or --cluster");
   const clock = new SystemClock();
   const settings = settingsOf(parseOptions(settingFlags(flags.setting ?? []), {}));
-  const nowMs = flags.at === undefined ? clock.now() : instant(flags.at);
   const live =
     flags.cluster === true
       ? await liveObjects(clock, [EVENT, DEPLOYMENT as Kind])
-      : { found: [], notes: [] };
+      : { found: [], notes: [], nowMs: clock.now() };
+  const nowMs = flags.at === undefined ? live.nowMs : instant(flags.at);
   // The cluster makes pods of its Deployments itself: none are to be supposed.
   const isDeployment = ({ object }: Found) => object.kind === DEPLOYMENT.kind;
   const deployments = live.found.filter(isDeployment).map(({ object }) => object);

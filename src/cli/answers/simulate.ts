@@ -4,6 +4,7 @@
  */
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
+import { holdText } from "../../core/answers/hold.ts";
 import { holdsOf, ownedNode } from "../../core/answers/holds.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
@@ -159,8 +160,5 @@ function objections({ picture }: Model, name: string): Simulated["against"] {
   if (owned === undefined) return [];
   return holdsOf(picture, owned)
     .filter(({ block }) => ["annotation", "pod", "pdb", "budget", "paused"].includes(block))
-    .map(({ says, until }) => ({
-      node: name,
-      says: until === undefined ? says : `${says}, until ${until}`,
-    }));
+    .map((hold) => ({ node: name, says: holdText(hold) }));
 }

@@ -47,6 +47,18 @@ const USEFUL: readonly Kind[] = [
 /** Clusters of an older Karpenter serve only this one. */
 const OLDER_VERSION = "v1beta1";
 
+/** By the clock of the API server; undefined when it does not tell. */
+export async function timeOf(client: Pick<KubeClient, "raw">): Promise<number | undefined> {
+  try {
+    const { headers } = await client.raw({ method: "GET", path: "/version" });
+    const ms = Date.parse(headers["date"] ?? "");
+    return Number.isNaN(ms) ? undefined : ms;
+  } catch (error) {
+    if (error instanceof KubeError || error instanceof ConnectionError) return undefined;
+    throw error;
+  }
+}
+
 /** Workloads are not read: their pods are there. `further`: kinds beyond what a plan needs. Throws CliError when the server cannot be asked. */
 export async function readCluster(
   client: Pick<KubeClient, "list">,

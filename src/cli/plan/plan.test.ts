@@ -16,7 +16,7 @@ import { type PlanFlags, runPlan } from "../run-plan.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { objectsOf, readDocuments } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
-import { readCluster } from "./live-cluster.ts";
+import { readCluster, timeOf } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
@@ -419,6 +419,15 @@ describe("a live cluster", () => {
     const limited = POOL.replace("template:", "limits: {cpu: 1}\n  template:");
     const { pools } = sortManifests([...found, ...objectsOf("app.yaml", limited)]);
     expect(pools.map(({ spec }) => spec?.limits)).toEqual([{ cpu: 1 }]);
+  });
+
+  it("is read at the time of its own clock, where it tells one", async () => {
+    const date = "Thu, 01 Jan 2026 06:00:00 GMT";
+    const telling = (headers: object) => ({ raw: async () => ({ status: 200, headers }) });
+    expect(await timeOf(telling({ date }) as never)).toBe(Date.UTC(2026, 0, 1, 6));
+    expect(await timeOf(telling({}) as never)).toBeUndefined();
+    const refusing = { raw: () => Promise.reject(forbidden) };
+    expect(await timeOf(refusing as never)).toBeUndefined();
   });
 
   it("does without what it may not see, but not without pods", async () => {

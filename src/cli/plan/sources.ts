@@ -11,19 +11,20 @@ import { CliError } from "../cli-error.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { readText } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
-import { readCluster } from "./live-cluster.ts";
+import { readCluster, timeOf } from "./live-cluster.ts";
 import type { Manifests } from "./manifests.ts";
 import { regionOf } from "./planning-input.ts";
 
-/** From the cluster that KUBECONFIG names, or the one this runs in. */
-export async function liveObjects(
-  clock: Clock,
-  further: readonly Kind[] = [],
-): ReturnType<typeof readCluster> {
+type Live = Awaited<ReturnType<typeof readCluster>> & { readonly nowMs: number };
+
+/** From the cluster that KUBECONFIG names, or the one this runs in; and what time it is there. */
+export async function liveObjects(clock: Clock, further: readonly Kind[] = []): Promise<Live> {
   try {
     const access = clusterAccess(process.env["KUBECONFIG"], process.env, clock);
     const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
-    return await readCluster(createKubeClient(transport), further);
+    const client = createKubeClient(transport);
+    const read = await readCluster(client, further);
+    return { ...read, nowMs: (await timeOf(client)) ?? clock.now() };
   } catch (error) {
     if (error instanceof KubeconfigError) throw new CliError(`--cluster: ${error.message}`);
     throw error;

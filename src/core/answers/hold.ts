@@ -22,3 +22,10 @@ export interface Hold {
   /** What it keeps from happening. */
   readonly against: readonly CommandReason[];
 }
+
+/** Its sentence, with what `more` adds, and until when where that is not said yet. */
+export function holdText({ says, until }: Pick<Hold, "says" | "until">, more = ""): string {
+  return until === undefined || says.includes(until)
+    ? `${says}${more}`
+    : `${says}${more}, until ${until}`;
+}

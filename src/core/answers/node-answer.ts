@@ -16,7 +16,7 @@ import { shapeIssues } from "../nodeclaim/consistent.ts";
 import { expiry } from "../nodeclaim/expired.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type CommandAnswer, commandAnswer, usd } from "./command-answer.ts";
-import type { Hold } from "./hold.ts";
+import { type Hold, holdText } from "./hold.ts";
 import { aloneCommand, holdsOf, type Owned, ownedNode } from "./holds.ts";
 import { type LaunchChoice, launchChoice } from "./launch-choice.ts";
 import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
@@ -174,6 +174,5 @@ function sentence(
   const [first, ...others] = holds;
   if (first === undefined) return `${head}; nothing keeps it, other nodes come first`;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
-  const until = first.until === undefined ? "" : `, until ${first.until}`;
-  return `${head}; it stays: ${first.says}${until}${more}`;
+  return `${head}; it stays: ${holdText(first)}${more}`;
 }

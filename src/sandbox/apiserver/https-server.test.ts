@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { ApiServer } from "./api-server.ts";
 import { createApiServer } from "./create-api-server.ts";
 import { type HttpsListener, PortBusyError, startHttps } from "./https-server.ts";
@@ -124,7 +125,16 @@ describe("the HTTPS door", () => {
   it("finds its certificates again and says when the port is taken", async () => {
     const attempt = startHttps(api, { port: listener.port, directory });
     await expect(attempt).rejects.toThrow(PortBusyError);
-    const second = await startHttps(api, { port: 0, directory });
+    const clock = new VirtualClock(Date.UTC(2031, 0, 1));
+    const second = await startHttps(api, { port: 0, directory, clock });
+    const told = await new Promise((resolve, reject) => {
+      const ask = request(`${second.url}/readyz`, { ca: second.caPem }, ({ headers }) =>
+        resolve(headers.date),
+      );
+      ask.on("error", reject).end();
+    });
+    // Whoever asks at what time an answer was given is told the time of the simulated cluster.
+    expect(told).toBe("Wed, 01 Jan 2031 00:00:00 GMT");
     expect(second.caPem).toBe(listener.caPem);
     expect(second.token).toBe(listener.token);
     expect(second.kubeconfig).toContain(`server: ${second.url}`);

@@ -11,6 +11,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { parse as parseYaml, stringify as writeYaml } from "yaml";
+import type { Clock } from "../../base/clock.ts";
 import type { KubeRequest, KubeStream } from "../../kube/transport.ts";
 import type { ApiServer, User } from "./api-server.ts";
 import { type Identity, identityIn } from "./certificates.ts";
@@ -29,6 +30,8 @@ export interface HttpsOptions {
   readonly directory: string;
   /** Default 127.0.0.1: nobody else gets in. */
   readonly host?: string;
+  /** What `date` headers go by; absent: the machine's. */
+  readonly clock?: Clock;
 }
 
 export interface HttpsListener {
@@ -66,9 +69,11 @@ export async function startHttps(api: ApiServer, options: HttpsOptions): Promise
   const identity = await identityIn(options.directory);
   const host = options.host ?? LOOPBACK;
   const texts = new SharedTexts();
+  const { clock } = options;
   const server = createServer(
     { key: identity.keyPem, cert: identity.certificatePem },
     (request, response) => {
+      if (clock !== undefined) response.setHeader("date", new Date(clock.now()).toUTCString());
       void serve(api, identity, texts, request, response);
     },
   );
