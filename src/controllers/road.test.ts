@@ -8,6 +8,7 @@ import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../apis/karpenter/nodepool.ts";
 import { PROVISIONER } from "../apis/karpenter/provisioner.ts";
 import type { Kind } from "../apis/meta.ts";
+import { toRfc3339 } from "../base/clock.ts";
 import { FAKE_NODE_CLASS } from "../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../testing/fake-world.ts";
 import { allControllers } from "./all.ts";
@@ -117,6 +118,13 @@ describe("the road of one pod", () => {
     await world.clock.advance(120_000);
     expect(world.api.all(NODE)).toHaveLength(1);
 
+    const leaving = {
+      deletionTimestamp: toRfc3339(world.clock.now()),
+      finalizers: ["kubelet/stops-it"],
+    };
+    for (const name of ["a", "b", "c"])
+      world.api.change(POD, `default/${name}`, { metadata: leaving });
+    await world.clock.settle();
     for (const name of ["a", "b", "c"]) world.api.vanish(POD, `default/${name}`);
     await world.clock.advance(25_000);
     expect(world.api.find(NODE, nodeName)?.metadata.deletionTimestamp).toBeUndefined();

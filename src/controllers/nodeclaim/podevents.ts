@@ -1,6 +1,7 @@
 /**
  * Writes down when something last happened to a pod of a claim's node: consolidateAfter counts from
- * there. Binding, ending and being deleted count; daemons do not. At most one write in ten seconds.
+ * there. Being bound, ending and being asked to go count; daemons do not. That a pod has vanished is none: it
+ * left when it ended or was asked to. At most one write in ten seconds.
  * upstream: pkg/controllers/nodeclaim/podevents/controller.go
  */
 import {
@@ -43,10 +44,9 @@ export function podEvents(world: World): Controller {
 }
 
 function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): boolean {
-  if (pod.spec.nodeName === undefined || isOwnedByDaemonSet(pod)) return false;
-  if (event === "removed") return true;
   // What was there when we started has happened some other time.
-  if (event === "added") return false;
+  if (event !== "updated" || pod.spec.nodeName === undefined) return false;
+  if (isOwnedByDaemonSet(pod)) return false;
   if (before?.spec.nodeName !== pod.spec.nodeName) return true;
   const ended = isTerminal(pod) && !(before !== undefined && isTerminal(before));
   const leaving = isTerminating(pod) && !(before !== undefined && isTerminating(before));
