@@ -3,7 +3,7 @@
  * it, is counted and logged, and fails any simulation. Operating errors are never asserted.
  */
 
-/** Thrown by {@link assert} and {@link unreachable}: a bug of ours, never bad input or a failing door. */
+/** Thrown by {@link assert}: a bug of ours, never bad input or a failing door. */
 export class AssertionError extends Error {
   override readonly name = "AssertionError";
 }
@@ -11,9 +11,4 @@ export class AssertionError extends Error {
 /** States what must hold here. One condition a call, so that the failing one is known. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
-}
-
-/** Marks the branch that a closed union has no member for. */
-export function unreachable(value: never, what: string): never {
-  throw new AssertionError(`${what}: unexpected ${JSON.stringify(value)}`);
 }

@@ -18,7 +18,6 @@ import { POOL_KINDS } from "../apis/hub/to-pool.ts";
 import { PROVISIONER_NAME_LABEL_KEY } from "../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
-import { fromRfc3339 } from "../base/clock.ts";
 import type { Request, Source } from "../kube/controller.ts";
 import { source } from "../kube/controller.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";
@@ -178,10 +177,6 @@ export function claimRequestsOfNode(world: Pick<World, "mirrors">) {
       id === undefined ? [] : claimsByProviderId(world, id).map(claimRequest),
     );
   };
-}
-
-export function createdAtMs(object: KubeObject): number {
-  return fromRfc3339(object.metadata.creationTimestamp) ?? 0;
 }
 
 export function isDeleting(object: KubeObject): boolean {

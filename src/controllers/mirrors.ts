@@ -97,7 +97,7 @@ export function nodeClasses(world: Doors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind);
 }
 
-export function daemonSets(world: Doors): Mirror<DaemonSet> {
+function daemonSets(world: Doors): Mirror<DaemonSet> {
   return world.mirrors.of(DAEMON_SET);
 }
 
@@ -114,7 +114,7 @@ function withoutPodSpec({ spec: { template, ...spec }, ...deployment }: Deployme
 }
 
 /** What daemons that do not run yet will ask for. */
-export function limitRanges(world: Doors): Mirror<LimitRange> {
+function limitRanges(world: Doors): Mirror<LimitRange> {
   return world.mirrors.of(LIMIT_RANGE, { optional: true });
 }
 

@@ -7,7 +7,6 @@ import type { Pod } from "../apis/core/pod.ts";
 import type { Pool } from "../apis/hub/pool.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { NodePool } from "../apis/karpenter/nodepool.ts";
-import { parseResources, type Resources } from "../apis/resources.ts";
 import type { InstanceType, Offering } from "../core/cloudprovider/instance-type.ts";
 import type {
   PoolInput,
@@ -16,7 +15,7 @@ import type {
 } from "../core/provisioning/scheduling-input.ts";
 import { nodeView as buildNodeView, type NodeView } from "../core/state/node-view.ts";
 
-export const CREATED_AT = "2026-01-01T00:00:00Z";
+const CREATED_AT = "2026-01-01T00:00:00Z";
 export const ZONES = ["zone-a", "zone-b", "zone-c"] as const;
 
 type Labels = Readonly<Record<string, string>>;
@@ -343,9 +342,4 @@ export function schedulingInput(options: Partial<SchedulingInput> = {}): Schedul
     options: SCHEDULING_OPTIONS,
     ...options,
   };
-}
-
-/** `{cpu: "2"}` → milli and bytes. */
-export function resources(amounts: Labels): Resources {
-  return parseResources(amounts);
 }

@@ -30,7 +30,7 @@ export const NO_GO =
   "it is built with Go, which is not on PATH; install Go 1.26 or newer (https://go.dev/dl)";
 
 /** There is no Go here, and nothing built yet; `message` says what to do. */
-export class NoGoError extends Error {
+class NoGoError extends Error {
   override readonly name = "NoGoError";
 }
 

@@ -28,7 +28,7 @@ export const TEMPLATES = "/apis/karpenter.k8s.aws/v1alpha1/awsnodetemplates";
 export const NODES = "/api/v1/nodes";
 export const PODS = "/api/v1/namespaces/default/pods";
 export const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
-export const EVENTS = "/api/v1/namespaces/default/events";
+const EVENTS = "/api/v1/namespaces/default/events";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
 export type Json = any;

@@ -78,7 +78,7 @@ function tagCombinations(
 }
 
 /** Comma list; `\,` is a comma inside a value. */
-export function alternatives(text: string | undefined): readonly string[] {
+function alternatives(text: string | undefined): readonly string[] {
   if (text === undefined) return [];
   return text.split(/(?<!\\),/).map((part) => part.replaceAll("\\,", ",").trim());
 }

@@ -21,20 +21,6 @@ import {
 } from "./pod.ts";
 import { tolerates } from "./tolerations.ts";
 
-// The plain ones stand with the kind; here for those who look for predicates.
-export {
-  isActive,
-  isOwnedByDaemonSet,
-  isOwnedByNode,
-  isOwnedByStatefulSet,
-  isPreempting,
-  isProvisionable,
-  isScheduled,
-  isTerminal,
-  isTerminating,
-  isUnschedulable,
-} from "./pod.ts";
-
 /** After this much longer than its deletion a pod counts as stuck: its node is not coming back. */
 const STUCK_TERMINATING_MS = 60_000;
 

@@ -56,7 +56,7 @@ export function answerWebhook(
 }
 
 /** Fills in what alpha's webhook fills in; the answer carries a JSON patch. */
-export function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
+function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
   const { uid, object } = requestOf(review);
   if (object?.kind !== "Provisioner") return answer(uid, { allowed: true });
   const before = object as Provisioner;
@@ -68,11 +68,7 @@ export function defaultingReview(review: unknown, settings: AdmissionSettings): 
 }
 
 /** What is wrong with the object, in upstream's words. DELETE is never asked about. */
-export function validatingReview(
-  review: unknown,
-  settings: AdmissionSettings,
-  path: string,
-): KubeReview {
+function validatingReview(review: unknown, settings: AdmissionSettings, path: string): KubeReview {
   const { uid, object } = requestOf(review);
   const problems = object === undefined ? [] : problemsOf(object, settings, path);
   if (problems.length === 0) return answer(uid, { allowed: true });

@@ -42,7 +42,7 @@ export interface ConditionChange {
   readonly message?: string;
 }
 
-export function dependentsOf(kind: string | undefined): readonly string[] {
+function dependentsOf(kind: string | undefined): readonly string[] {
   return DEPENDENTS[kind ?? ""] ?? [];
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Taint } from "../core/node.ts";
 
-export const GROUP = "karpenter.sh";
+const GROUP = "karpenter.sh";
 
 export const TOPOLOGY_ZONE_LABEL_KEY = "topology.kubernetes.io/zone";
 export const TOPOLOGY_REGION_LABEL_KEY = "topology.kubernetes.io/region";
@@ -75,8 +75,8 @@ export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";
 export const UNREGISTERED_TAINT_KEY = "karpenter.sh/unregistered";
 /** Beta's. */
-export const DISRUPTION_TAINT_KEY = "karpenter.sh/disruption";
-export const DISRUPTING_TAINT_VALUE = "disrupting";
+const DISRUPTION_TAINT_KEY = "karpenter.sh/disruption";
+const DISRUPTING_TAINT_VALUE = "disrupting";
 
 export const DISRUPTED_NO_SCHEDULE_TAINT: Taint = {
   key: DISRUPTED_TAINT_KEY,
@@ -116,8 +116,8 @@ export const WELL_KNOWN_LABELS: readonly string[] = [
   WINDOWS_BUILD_LABEL_KEY,
 ];
 
-export const RESTRICTED_LABEL_DOMAINS: readonly string[] = [GROUP];
-export const RESTRICTED_LABELS: readonly string[] = [HOSTNAME_LABEL_KEY];
+const RESTRICTED_LABEL_DOMAINS: readonly string[] = [GROUP];
+const RESTRICTED_LABELS: readonly string[] = [HOSTNAME_LABEL_KEY];
 
 /** Old spellings → the stable key. */
 export const NORMALIZED_LABELS: Readonly<Record<string, string>> = {

@@ -2,15 +2,15 @@
  * From what was read to what the engine takes: the picture of the cluster, the pods that need a
  * place, the pools with what they can launch. What is left out of a plan is said in a note.
  */
-import type { Pod, TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import {
-  hasDoNotDisrupt,
   isOwnedByDaemonSet,
   isPreempting,
-  isReschedulable,
   isTerminal,
   isTerminating,
-} from "../../apis/core/pod-predicates.ts";
+  type Pod,
+  type TopologySpreadConstraint,
+} from "../../apis/core/pod.ts";
+import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";

@@ -5,6 +5,7 @@
 import { isOwnedByDaemonSet } from "../../apis/core/pod.ts";
 import { podLimits } from "../../apis/core/pod-resources.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
+import { createdAtMs } from "../../apis/meta.ts";
 import {
   addResources,
   NO_RESOURCES,
@@ -14,7 +15,6 @@ import {
 import type { MetricSpec, Sample } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import type { Controller } from "../../kube/controller.ts";
-import { createdAtMs } from "../claims.ts";
 import type { World } from "../world.ts";
 import { observer, type Reader } from "./observer.ts";
 

@@ -13,12 +13,11 @@ import {
   PROVISIONER_NAME_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { createdAtMs, keyOf } from "../../apis/meta.ts";
 import { DURATION_BUCKETS, type MetricSpec, type Sample } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { type Controller, source } from "../../kube/controller.ts";
 import type { MirrorEvent } from "../../kube/mirror.ts";
-import { createdAtMs } from "../claims.ts";
 import { pods } from "../mirrors.ts";
 import type { PodTimes } from "../provisioning/pod-times.ts";
 import type { World } from "../world.ts";

@@ -20,7 +20,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import { createdAtMs, type KubeObject } from "../../apis/meta.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -41,7 +41,6 @@ import {
   changeClaim,
   claimOfNode,
   claimRequest,
-  createdAtMs,
   deleteClaim,
   isDeleting,
   isManagedNode,

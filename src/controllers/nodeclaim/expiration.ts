@@ -7,6 +7,7 @@
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import { createdAtMs } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { expiry } from "../../core/nodeclaim/expired.ts";
 import {
@@ -19,7 +20,6 @@ import {
 import {
   changeClaim,
   claimSources,
-  createdAtMs,
   deleteClaim,
   isDeleting,
   isManagedClaim,

@@ -2,13 +2,8 @@
  * One pod, explained: where it runs, what ties it there, what keeps its node from being removed on its
  * account, and where it would go. Why a waiting pod waits is told by the plan (`karpenter plan`).
  */
-import { isActive, type Pod } from "../../apis/core/pod.ts";
-import {
-  doNotDisrupt,
-  isOwnedByDaemonSet,
-  isOwnedByNode,
-  isReschedulable,
-} from "../../apis/core/pod-predicates.ts";
+import { isActive, isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
+import { doNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { budgetsOf, pdbBlock } from "../../apis/policy/pdb.ts";

@@ -19,7 +19,7 @@ export type Verdict =
 const CLEAR: Verdict = { state: "clear", checkAfterMs: undefined };
 
 /** Whether nothing but daemons and mirror pods is there. */
-export function isEmpty(node: NodeView): boolean {
+function isEmpty(node: NodeView): boolean {
   return !node.pods.some(isReschedulable);
 }
 

@@ -64,6 +64,6 @@ function isEphemeralTaint(taint: Taint): boolean {
 }
 
 /** `key=value:Effect`, as kubectl writes it. */
-export function formatTaint({ key, value, effect }: Taint): string {
+function formatTaint({ key, value, effect }: Taint): string {
   return value === undefined || value === "" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
 }

@@ -6,8 +6,7 @@
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
-import type { Pod } from "../../apis/core/pod.ts";
-import { isTerminal } from "../../apis/core/pod-predicates.ts";
+import { isTerminal, type Pod } from "../../apis/core/pod.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";

@@ -1,8 +1,8 @@
 /** One node of the cluster as decisions see it: a Node, a claim, or both, with what runs there. */
 
 import type { Node, Taint } from "../../apis/core/node.ts";
-import type { Pod } from "../../apis/core/pod.ts";
-import { isOwnedByDaemonSet, isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { isSameTaint } from "../../apis/core/tolerations.ts";
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";

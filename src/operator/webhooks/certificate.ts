@@ -16,7 +16,7 @@ export interface ServingCertificate {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const LIFETIME_MS = 7 * DAY_MS;
-export const RENEW_BEFORE_MS = DAY_MS;
+const RENEW_BEFORE_MS = DAY_MS;
 /** The API server's clock may be behind ours. */
 const BACKDATED_MS = 10 * 60 * 1_000;
 

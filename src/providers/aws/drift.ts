@@ -17,7 +17,7 @@ import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
 import type { Reservation } from "./reservation/reservations.ts";
 
 /** Of our own recipe, so that claims stamped by another product never look drifted to us. */
-export const CLASS_HASH_VERSION = "ts1";
+const CLASS_HASH_VERSION = "ts1";
 
 export interface DriftInput {
   readonly claim: NodeClaim;

@@ -40,7 +40,7 @@ export function installRules(state: AwsState, queueArn: string): void {
 }
 
 /** Makes a rule or changes its pattern. */
-export function putRule(
+function putRule(
   state: AwsState,
   name: string,
   pattern: Readonly<Record<string, unknown>>,

@@ -192,7 +192,7 @@ export function queueMissing(): AwsError {
   return new AwsError("QueueDoesNotExist", "The specified queue does not exist.");
 }
 
-export function md5(text: string): string {
+function md5(text: string): string {
   return createHash("md5").update(text).digest("hex");
 }
 

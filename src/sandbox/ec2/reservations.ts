@@ -135,7 +135,7 @@ function statusOf(state: AwsState, { id }: InstanceRecord): InstanceStatus {
 }
 
 /** Machines it still has room for. */
-export function availableIn(state: AwsState, reservation: CapacityReservation): number {
+function availableIn(state: AwsState, reservation: CapacityReservation): number {
   const id = reservation.CapacityReservationId;
   const used = [...state.instances.values()].filter(
     (record) => record.capacityReservationId === id && record.state !== "terminated",

@@ -2,7 +2,7 @@
 import type { Feasible } from "./feasible.ts";
 
 /** What the real scheduler says of an empty cluster. */
-export const NO_NODES = "no nodes available to schedule pods";
+const NO_NODES = "no nodes available to schedule pods";
 
 /** Dynamic resource allocation has its word in every refusal. */
 export const NO_CLAIMS = "no new claims to deallocate";

@@ -105,7 +105,7 @@ export function podInfo(pod: Pod): PodInfo {
 }
 
 /** Claims of a pod's volumes by name; a generic ephemeral volume's claim is `<pod>-<volume>`. */
-export function claimNames(pod: Pod): string[] {
+function claimNames(pod: Pod): string[] {
   const names: string[] = [];
   for (const volume of pod.spec.volumes ?? []) {
     if (volume.persistentVolumeClaim !== undefined) {

@@ -146,7 +146,7 @@ const LOSSES: readonly ((candidate: Candidate) => number)[] = [
 ];
 
 /** Where the least is lost. Among equals the real one takes any; we take the first by name. */
-export function bestCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
+function bestCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
   let best = candidates;
   for (const loss of LOSSES) {
     const least = Math.min(...best.map(loss));

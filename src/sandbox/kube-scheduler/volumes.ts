@@ -23,7 +23,7 @@ export const NO_VOLUMES: VolumeObjects = {
 };
 
 export const SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node";
-export const BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed";
+const BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed";
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
 export interface PodVolumes {

@@ -23,7 +23,7 @@ const RENEWALS_PER_SECOND = 10;
 const MISSED_RENEWALS = 4;
 
 /** From one renewal to the next, by the number of nodes. */
-export function renewIntervalMs(kubelets: Kubelets): number {
+function renewIntervalMs(kubelets: Kubelets): number {
   const nodes = kubelets.deps.mirrors.of(NODE).size;
   return Math.max(kubelets.options.leaseRenewMs, Math.ceil((nodes * 1_000) / RENEWALS_PER_SECOND));
 }

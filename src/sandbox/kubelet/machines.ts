@@ -29,7 +29,7 @@ const JOIN_RETRY_MS = 1_000;
 const DEFAULT_REMOVAL_MS = 30_000;
 
 /** The default rule: machines of our clouds, and whatever carries the label. */
-export function isSimulatedNode(node: Node): boolean {
+function isSimulatedNode(node: Node): boolean {
   const providerID = node.spec?.providerID ?? "";
   return (
     SIMULATED_SCHEMES.some((scheme) => providerID.startsWith(scheme)) ||

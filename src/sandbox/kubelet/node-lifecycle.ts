@@ -103,7 +103,7 @@ function withUnknown(node: Node, nowMs: number): Node {
 const EFFECTS: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
 
 /** The taints that Ready's status calls for, and no others of the two keys. */
-export function withReadinessTaints(node: Node, nowMs: number): Node {
+function withReadinessTaints(node: Node, nowMs: number): Node {
   const status = readiness(node)?.status;
   const wantedKey =
     status === "False"

@@ -3,8 +3,8 @@
  * the Lease, so the Node itself is written once, not every ten seconds.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
+import { createdAtMs } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -35,7 +35,7 @@ export function nodeStatusController(kubelets: Kubelets): Controller {
     if (isNodeReady(node)) return AWAIT_CHANGE;
     const readyMs = kubelets.readyMs(name);
     if (readyMs === "never") return AWAIT_CHANGE;
-    const dueMs = (fromRfc3339(node.metadata.creationTimestamp) ?? 0) + readyMs;
+    const dueMs = createdAtMs(node) + readyMs;
     if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
     await patchObject(kube, NODE, node, withReady(node, clock.now()));
     recorder.publish({

@@ -34,11 +34,11 @@ import {
 /** How long containers run before they end by themselves: `30s`. */
 export const RUN_FOR_ANNOTATION = "karpenter-ts.sandbox/run-for";
 /** With which code they end. Default 0. */
-export const EXIT_CODE_ANNOTATION = "karpenter-ts.sandbox/exit-code";
+const EXIT_CODE_ANNOTATION = "karpenter-ts.sandbox/exit-code";
 /** How long they take to stop when the pod is deleted. */
-export const STOP_AFTER_ANNOTATION = "karpenter-ts.sandbox/stop-after";
+const STOP_AFTER_ANNOTATION = "karpenter-ts.sandbox/stop-after";
 /** How long creating them takes. */
-export const START_AFTER_ANNOTATION = "karpenter-ts.sandbox/start-after";
+const START_AFTER_ANNOTATION = "karpenter-ts.sandbox/start-after";
 
 export function podLifecycleController(kubelets: Kubelets): Controller {
   const runner = new PodRunner(kubelets);

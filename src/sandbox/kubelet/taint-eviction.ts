@@ -84,11 +84,7 @@ function noExecuteTaints(node: Node): readonly Taint[] {
 }
 
 /** When the pod must go; `undefined` when it may stay. Epoch milliseconds. */
-export function evictionDueMs(
-  pod: Pod,
-  taints: readonly Taint[],
-  nowMs: number,
-): number | undefined {
+function evictionDueMs(pod: Pod, taints: readonly Taint[], nowMs: number): number | undefined {
   let dueMs: number | undefined;
   const earlier = (ms: number): void => {
     dueMs = dueMs === undefined ? ms : Math.min(dueMs, ms);

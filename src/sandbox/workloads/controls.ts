@@ -4,8 +4,8 @@
  */
 
 import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
-import { isActive, isReady } from "../../apis/core/pod-predicates.ts";
+import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
 import {
   apiVersionOf,
   type Condition,
@@ -113,7 +113,7 @@ export async function slowStart(tasks: readonly (() => Promise<unknown>)[]): Pro
 }
 
 /** Deletes a pod; one that is gone is fine. */
-export async function deletePod(deps: PartDeps, pod: Pod): Promise<void> {
+async function deletePod(deps: PartDeps, pod: Pod): Promise<void> {
   const { namespace, name, uid } = pod.metadata;
   try {
     await deps.kube.delete(

@@ -226,7 +226,7 @@ function placementChanged(node: Node, before: Node): boolean {
 }
 
 /** Whether a daemon pod should be started on the node, and whether one that is there may stay. */
-export function fitOfDaemon(set: DaemonSet, node: Node): { run: boolean; keep: boolean } {
+function fitOfDaemon(set: DaemonSet, node: Node): { run: boolean; keep: boolean } {
   const { spec } = set.spec.template;
   const none = { run: false, keep: false };
   if (spec.nodeName !== undefined && spec.nodeName !== node.metadata.name) return none;

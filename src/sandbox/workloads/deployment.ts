@@ -10,7 +10,7 @@ import {
   type ReplicaSet,
 } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
-import type { Condition } from "../../apis/meta.ts";
+import { type Condition, createdAtMs } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import {
@@ -282,9 +282,7 @@ export function deploymentController(deps: PartDeps): Controller {
 }
 
 function byAge(a: ReplicaSet, b: ReplicaSet): number {
-  const aMs = fromRfc3339(a.metadata.creationTimestamp) ?? 0;
-  const bMs = fromRfc3339(b.metadata.creationTimestamp) ?? 0;
-  return aMs - bMs || (a.metadata.name < b.metadata.name ? -1 : 1);
+  return createdAtMs(a) - createdAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
 }
 
 /** What the newest set cannot do, or else another one. upstream: pkg/controller/deployment getReplicaFailures */

@@ -3,8 +3,7 @@
  * says of a failed pod, which indexes are done, and whether the Job has come to its end.
  */
 import type { Job } from "../../apis/apps/kinds.ts";
-import type { Pod } from "../../apis/core/pod.ts";
-import { isActive } from "../../apis/core/pod-predicates.ts";
+import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
 /** On pods that are not counted yet: they stay, even deleted, until they are. */

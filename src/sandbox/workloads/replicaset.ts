@@ -7,8 +7,8 @@ import { REPLICA_SET, type ReplicaSet } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
-import type { Condition } from "../../apis/meta.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { type Condition, createdAtMs } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -200,7 +200,7 @@ function conditionsAfter(
 }
 
 /** Looks again when the next ready pod becomes available by time alone. */
-export function untilAvailable(
+function untilAvailable(
   pods: readonly Pod[],
   minReadySeconds: number | undefined,
   nowMs: number,
@@ -236,7 +236,7 @@ export function byDeletionPreference(
     // Times are compared by order of magnitude upstream; the plain order is one of its outcomes.
     (pod) => -(isReady(pod) ? (availableAtMs(pod, 0) ?? 0) : 0),
     (pod) => -restarts(pod),
-    (pod) => -(fromRfc3339(pod.metadata.creationTimestamp) ?? 0),
+    (pod) => -createdAtMs(pod),
   ];
   return [...pods].sort((a, b) => {
     for (const criterion of criteria) {

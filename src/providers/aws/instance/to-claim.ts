@@ -48,7 +48,7 @@ export interface Launched {
 const EFA = "vpc.amazonaws.com/efa";
 
 /** `aws:///us-east-1a/i-0123` */
-export function providerId(zone: string, instanceId: string): string {
+function providerId(zone: string, instanceId: string): string {
   return `aws:///${zone}/${instanceId}`;
 }
 
@@ -68,7 +68,7 @@ const FROM_OFFERING = [
 ];
 
 /** Single-valued labels of the type, then where and how it runs. */
-export function launchedLabels(launched: Launched): Record<string, string> {
+function launchedLabels(launched: Launched): Record<string, string> {
   const { type, zone, capacityType, tenancy, placement } = launched;
   const labels: Record<string, string> = {};
   for (const key of Object.keys(type.labels)) {

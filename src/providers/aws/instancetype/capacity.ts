@@ -101,7 +101,7 @@ export function overheadOf(
 }
 
 /** Interfaces of the default card, each with all but its own address; two pods use the host's. */
-export function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
+function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
   const { NetworkCards, DefaultNetworkCardIndex = 0 } = info.NetworkInfo;
   const card = NetworkCards?.find((one) => one.NetworkCardIndex === DefaultNetworkCardIndex);
   const interfaces = card?.MaximumNetworkInterfaces ?? info.NetworkInfo.MaximumNetworkInterfaces;

@@ -39,7 +39,7 @@ const SWEEPS = [
 export type StatusCategory = "InstanceStatus" | "SystemStatus" | "EventStatus";
 
 /** Why an instance is not well, worst first; empty when it is. */
-export function troublesOf(status: InstanceStatus, nowMs: number): readonly StatusCategory[] {
+function troublesOf(status: InstanceStatus, nowMs: number): readonly StatusCategory[] {
   const failing = (details: readonly StatusDetail[] = []): boolean =>
     details.some(({ Status, ImpairedSince }) => {
       const sinceMs = fromRfc3339(ImpairedSince);

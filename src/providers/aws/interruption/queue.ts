@@ -13,7 +13,7 @@ export const LONG_POLL_S = 20;
 const VISIBILITY_S = 20;
 
 /** The queue cannot be used; `message` names it and what AWS said. */
-export class InterruptionQueueError extends Error {
+class InterruptionQueueError extends Error {
   override readonly name = "InterruptionQueueError";
 }
 

@@ -186,7 +186,7 @@ function networkInterfaces(input: TemplateInput): Interfaces {
 }
 
 /** The class' devices, else the family's. */
-export function blockDevices(
+function blockDevices(
   nodeClass: Pick<AwsClass, "amiFamily" | "blockDeviceMappings">,
 ): readonly BlockDeviceMapping[] {
   const own = nodeClass.blockDeviceMappings;

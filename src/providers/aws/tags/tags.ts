@@ -15,7 +15,7 @@ export const NODECLASS_TAG = "karpenter.k8s.aws/ec2nodeclass";
 export const NODECLAIM_TAG = "karpenter.sh/nodeclaim";
 /** On launch templates: which controller may delete them. */
 export const TEMPLATE_CLUSTER_TAG = "karpenter.k8s.aws/cluster";
-export const NAME_TAG = "Name";
+const NAME_TAG = "Name";
 
 export type Tags = Readonly<Record<string, string>>;
 

@@ -8,7 +8,7 @@ export function al2UserData(bootstrap: Bootstrap, withRuntime: boolean): string 
 }
 
 /** A MIME document's parts, or the text as one script. */
-export function userParts(custom: string | undefined): readonly MimePart[] {
+function userParts(custom: string | undefined): readonly MimePart[] {
   if (custom === undefined || custom.trim() === "") return [];
   return isMime(custom) ? parseMime(custom) : [shellPart(custom)];
 }
