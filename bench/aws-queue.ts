@@ -27,12 +27,16 @@ export async function fill(aws: SimulatedAws, count: number): Promise<void> {
   const { QueueUrl } = (await aws.call("sqs", "GetQueueUrl", { QueueName: CLUSTER })) as {
     QueueUrl: string;
   };
-  for (let n = 0; n < count; n++) {
+  const entry = (n: number): object => {
     const instance = `i-${String(n).padStart(17, "0")}`;
     const detail = { "instance-id": instance, "instance-action": "terminate" };
     const type = "EC2 Spot Instance Interruption Warning";
     const event = { version: "0", source: "aws.ec2", "detail-type": type, detail };
-    await aws.call("sqs", "SendMessage", { QueueUrl, MessageBody: JSON.stringify(event) });
+    return { Id: String(n), MessageBody: JSON.stringify(event) };
+  };
+  for (let sent = 0; sent < count; sent += 10) {
+    const Entries = Array.from({ length: Math.min(10, count - sent) }, (_, n) => entry(sent + n));
+    await aws.call("sqs", "SendMessageBatch", { QueueUrl, Entries });
   }
 }
 

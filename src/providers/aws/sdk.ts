@@ -12,6 +12,7 @@ import * as ssm from "@aws-sdk/client-ssm";
 import * as sts from "@aws-sdk/client-sts";
 import { isObject } from "../../base/json.ts";
 import { type AwsApi, AwsError } from "./api.ts";
+import { createSdkHttpHandler } from "./sdk-http.ts";
 import { type MiddlewareStack, type Observed, observeStack } from "./sdk-observer.ts";
 import { createZonalShiftClient, GetManagedResourceCommand } from "./sdk-zonal-shift.ts";
 
@@ -37,6 +38,8 @@ const QUEUE_CONFIG = {
   useQueueUrlAsEndpoint: false,
   // The chain of middleware is put together once for each command, not for each call.
   cacheMiddleware: true,
+  // TLS keeps bodies whole.
+  md5: false as const,
   // The SDK copies all input and output for a logger that listens to `info`, even one that drops it.
   logger: { warn: ignore, error: ignore } as unknown as NonNullable<sqs.SQSClientConfig["logger"]>,
 };
@@ -63,6 +66,10 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
   };
   const pricingConfig = { ...config, region: pricingRegion(options.region) };
+  const requestHandler = createSdkHttpHandler({
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
+  });
   const { observed } = options;
   const told = <T extends Sender>(service: string, client: T): T => {
     if (observed !== undefined) observeStack(client.middlewareStack, service, observed);
@@ -75,7 +82,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     eks: eksCalls(told("EKS", new eks.EKSClient(config))),
     pricing: pricingCalls(told("Pricing", new pricing.PricingClient(pricingConfig))),
     sts: stsCalls(told("STS", new sts.STSClient(config))),
-    sqs: sqsCalls(told("SQS", new sqs.SQSClient({ ...config, ...QUEUE_CONFIG }))),
+    sqs: sqsCalls(told("SQS", new sqs.SQSClient({ ...config, ...QUEUE_CONFIG, requestHandler }))),
     zonalShift: zonalShiftCalls(told("ARC Zonal Shift", createZonalShiftClient(config))),
   };
 }
