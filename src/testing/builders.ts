@@ -7,6 +7,7 @@ import type { Pod } from "../apis/core/pod.ts";
 import type { Pool } from "../apis/hub/pool.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { NodePool } from "../apis/karpenter/nodepool.ts";
+import type { Resources } from "../apis/resources.ts";
 import type { InstanceType, Offering } from "../core/cloudprovider/instance-type.ts";
 import type {
   PoolInput,
