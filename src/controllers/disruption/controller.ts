@@ -9,6 +9,7 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Logger } from "../../base/log.ts";
+import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
@@ -72,6 +73,8 @@ interface Pending {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
+  /** Of pools. */
+  readonly problems: StandingProblems;
   /** What the last run saw. */
   around?: Surroundings;
   /** What the process before moved has been read off the claims. */
@@ -89,6 +92,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
   const memory: Memory = {
     pending: [],
     sweeps: new Sweeps(),
+    problems: new StandingProblems(log),
     hasLearned: false,
     isWoken: false,
     roundAtMs: 0,
@@ -134,7 +138,7 @@ async function reconcile(
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
     again = await validate(world, queue, memory, log);
   } else {
-    await pickUp(world, queue, log);
+    await pickUp(world, queue, memory, log);
     const { revision } = world.cluster;
     if (memory.borneAt !== revision) await keepBorne(world, log, queue);
     memory.borneAt = revision;
@@ -157,11 +161,11 @@ async function propose(
   isEarly: boolean,
 ): Promise<Again> {
   const { sweeps } = memory;
-  const around = await surroundings(world, log, memory.around);
+  const around = await surroundings(world, memory.problems, memory.around);
   memory.around = around;
   await judgeMoves(world, log, queue, around.pools);
   const waiting = memory.pending.length > 0;
-  await inTurns(world.clock, reportRound(world, around, log), TURN_MS);
+  await inTurns(world.clock, reportRound(world, around, memory.problems), TURN_MS);
   for (const method of METHODS) {
     if ((waiting && method.waits) || (isEarly && method.costly)) continue;
     const input = await inTurns(world.clock, look(world, queue, around, method), TURN_MS);
@@ -296,7 +300,7 @@ async function validate(
   let again: Again = "later";
   for (const { method, command } of due) {
     // Each anew: the one before may have closed nodes.
-    const around = await surroundings(world, log, memory.around);
+    const around = await surroundings(world, memory.problems, memory.around);
     memory.around = around;
     const input = lookAt(world, queue, around, method, command);
     const still = await inTurns(world.clock, validated(method, command, input), TURN_MS);
@@ -361,9 +365,14 @@ async function start(queue: CommandQueue, command: Command, log: Logger): Promis
 }
 
 /** Commands that no process is carrying out any more go on or are taken back. */
-async function pickUp(world: World, queue: CommandQueue, log: Logger): Promise<void> {
+async function pickUp(
+  world: World,
+  queue: CommandQueue,
+  { problems }: Memory,
+  log: Logger,
+): Promise<void> {
   const found = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
-  const pools = found.resume.length === 0 ? [] : await poolsInUse(world, log);
+  const pools = found.resume.length === 0 ? [] : await poolsInUse(world, problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
   const left = [...found.reopen];
   for (const { record, nodes, replacements } of found.resume) {

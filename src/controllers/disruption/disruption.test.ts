@@ -273,16 +273,16 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("goes on when the types of a pool cannot be read, and says so", async () => {
+  it("goes on when the types of a pool cannot be read, and says so once", async () => {
     const world = await twoEmptyNodes();
     world.cloud.instanceTypes = () => {
       throw new Error("no such class");
     };
-    await world.clock.advance(20_000);
+    await world.clock.advance(60_000);
     expect(left(world)).toEqual([]);
-    expect(world.lines.some((line) => line.startsWith("error failed listing instance types"))).toBe(
-      true,
-    );
+    const told = world.lines.filter((line) => line.includes("failed listing instance types"));
+    expect(told.filter((line) => line.startsWith("error"))).toHaveLength(1);
+    expect(told.length).toBeGreaterThan(1);
     await world.stop();
   });
 

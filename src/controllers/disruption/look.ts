@@ -8,7 +8,8 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
-import { type Logger, SILENT } from "../../base/log.ts";
+import { SILENT } from "../../base/log.ts";
+import type { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { nextAllowed } from "../../core/disruption/calendar.ts";
@@ -55,13 +56,13 @@ export interface Surroundings {
 /** `last`: those of the run before, whose prepared simulations serve as long as nothing has changed. */
 export async function surroundings(
   world: World,
-  log: Logger,
+  problems: StandingProblems,
   last?: Surroundings,
 ): Promise<Surroundings> {
   // Of a small cluster, or a large one that has changed little, in this very turn.
   const looking = world.cluster.catchUp();
   if (looking.next().done !== true) await inTurns(world.clock, looking, TURN_MS);
-  const pools = await poolsInUse(world, log);
+  const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
   const usable = await usablePools(world, SILENT);
   const { pending, leaving } = podsToPlace(world);
@@ -99,16 +100,23 @@ function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
 }
 
 /** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */
-export async function poolsInUse(world: World, log: Logger): Promise<readonly PoolTypes[]> {
+export async function poolsInUse(
+  world: World,
+  problems: StandingProblems,
+): Promise<readonly PoolTypes[]> {
   const owners = new Set(world.cluster.nodes().map(({ poolId }) => poolId));
   const pools = listPools(world).filter(({ id }) => owners.has(id));
   return Promise.all(
     pools.map(async (pool) => {
+      const key = `instance types of ${pool.id}`;
       try {
-        return { pool, instanceTypes: await world.cloud.getInstanceTypes(pool) };
+        const instanceTypes = await world.cloud.getInstanceTypes(pool);
+        problems.over(key);
+        return { pool, instanceTypes };
       } catch (error) {
         const text = error instanceof Error ? error.message : String(error);
-        log.error("failed listing instance types", { ...poolFields(pool), error: text });
+        const fields = { ...poolFields(pool), error: text };
+        problems.tell(key, "failed listing instance types", fields);
         return { pool, instanceTypes: [] };
       }
     }),
@@ -119,7 +127,7 @@ export async function poolsInUse(world: World, log: Logger): Promise<readonly Po
 export function* reportRound(
   world: World,
   { pools, scheduling }: Surroundings,
-  log: Logger,
+  problems: StandingProblems,
 ): Steps<void> {
   const nowMs = world.clock.now();
   yield* eachInSteps(scheduling.nodes, NODES_PER_STEP, (node) => {
@@ -128,10 +136,14 @@ export function* reportRound(
       if (pod.metadata.annotations !== undefined) world.events.publish(...graceOf(pod, nowMs));
   });
   for (const { pool } of pools) {
+    const key = `budgets of ${pool.id}`;
     const broken = brokenBudget(pool.disruption.budgets, nowMs);
-    if (broken === undefined) continue;
+    if (broken === undefined) {
+      problems.over(key);
+      continue;
+    }
     const error = `${broken}; no node of this pool is disrupted until it is corrected`;
-    log.error("detected disruption budget errors", { ...poolFields(pool), error });
+    problems.tell(key, "detected disruption budget errors", { ...poolFields(pool), error });
   }
 }
 

@@ -8,6 +8,7 @@ import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Logger } from "../../../base/log.ts";
+import { StandingProblems } from "../../../base/standing-problems.ts";
 import { type AwsApi, AwsError, allPages, type DescribeImagesInput, type Image } from "../api.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { tagFilters } from "../subnet/filters.ts";
@@ -32,12 +33,15 @@ type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements">
 
 export class Amis {
   readonly #deps: AmisDeps;
+  /** By what was looked for. */
+  readonly #problems: StandingProblems;
   readonly #cache: TtlCache<readonly Ami[]>;
   readonly #ssm: TtlCache<string | undefined>;
   readonly #mutableSsm: TtlCache<string | undefined>;
 
   constructor(deps: AmisDeps) {
     this.#deps = deps;
+    this.#problems = new StandingProblems(deps.log);
     this.#cache = new TtlCache(deps.clock, deps.refreshMs);
     this.#ssm = new TtlCache(deps.clock, SSM_MS);
     this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);
@@ -63,11 +67,12 @@ export class Amis {
   async #fromFamily(queries: readonly SsmQuery[]): Promise<readonly Ami[]> {
     const ids = await Promise.all(queries.map((query) => this.#parameter(query.parameter)));
     const found = [...new Set(ids.filter((id) => id !== undefined))].sort();
+    const tried = queries.map((query) => query.parameter).join(", ");
     if (found.length === 0) {
-      const tried = queries.map((query) => query.parameter).join(", ");
-      this.#deps.log.error("no image found in SSM for this Kubernetes version", { tried });
+      this.#problems.tell(tried, "no image found in SSM for this Kubernetes version", { tried });
       return [];
     }
+    this.#problems.over(tried);
     const images = await this.#describe({ Filters: [{ Name: "image-id", Values: found }] });
     const byId = new Map(images.map((image) => [image.ImageId, image]));
     const nowMs = this.#deps.clock.now();
