@@ -5,6 +5,7 @@
 import type { Controller } from "../kube/controller.ts";
 import { type CreateReplacements, createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
+import { createSteering } from "./disruption/steering.ts";
 import { type LastTypes, meteredCloud } from "./metered-cloud.ts";
 import { nodeMetrics } from "./metrics/nodes.ts";
 import { podMetrics } from "./metrics/pods.ts";
@@ -59,7 +60,8 @@ export function allControllers(given: World): readonly Controller[] {
   const tracker = createRegistrationTracker();
   const batcher = createBatcher(world);
   const evictions = createEvictionQueue(world);
-  const commands = createCommandQueue(world, replacements(world));
+  const steering = createSteering(world);
+  const commands = createCommandQueue(world, replacements(world), steering);
   return [
     /** The picture: Nodes, claims, pods, DaemonSets. */
     stateNode(world),
@@ -79,7 +81,7 @@ export function allControllers(given: World): readonly Controller[] {
     /** Pods in, claims out. */
     podTrigger(world, batcher, times),
     nodeTrigger(world, batcher),
-    provisioner(as("provisioner"), batcher, times),
+    provisioner(as("provisioner"), batcher, times, steering),
     ...(world.settings.gates.staticCapacity
       ? [
           staticProvisioning(as("static.provisioning")),
@@ -97,8 +99,9 @@ export function allControllers(given: World): readonly Controller[] {
     /** Is a node worth it? */
     disruption(as("disruption"), commands),
     commands.controller,
+    steering.controller,
     /** Drain and end. */
-    termination(as("node.termination"), evictions),
+    termination(as("node.termination"), evictions, steering),
     evictions.controller,
     ...(world.settings.gates.nodeRepair ? [nodeHealth(world)] : []),
     /** What people see: gauges; conditions that change, finalizers that come off. */

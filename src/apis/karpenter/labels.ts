@@ -72,6 +72,12 @@ export const REPACK_OUTCOME_ANNOTATION_KEY = "karpenter.sh/repack-outcome";
 
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 
+/**
+ * Our own, with the effect PreferNoSchedule: pods that a command moves are to go to other nodes first. On a
+ * node for seconds.
+ */
+export const OTHERS_FIRST_TAINT_KEY = "karpenter.sh/other-nodes-first";
+
 const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";
 export const UNREGISTERED_TAINT_KEY = "karpenter.sh/unregistered";
 /** Beta's. */

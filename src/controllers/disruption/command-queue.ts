@@ -21,6 +21,7 @@ import {
   describeCommand,
   describeOlder,
 } from "../../core/disruption/command.ts";
+import { stopsOf } from "../../core/disruption/itinerary.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
@@ -44,6 +45,7 @@ import { createBackoff } from "./backoff.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels, recordedDecision } from "./labels.ts";
 import type { Running } from "./running.ts";
+import type { Steering } from "./steering.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
@@ -71,7 +73,11 @@ export interface CommandQueue {
   readonly ledger: Ledger;
 }
 
-export function createCommandQueue(world: World, create: CreateReplacements): CommandQueue {
+export function createCommandQueue(
+  world: World,
+  create: CreateReplacements,
+  steering: Steering,
+): CommandQueue {
   const running = new Map<string, Running>();
   const nodeNames = new Set<string>();
   const backoff = createBackoff();
@@ -105,11 +111,13 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
     const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
     if (state === "failed") {
       for (const pool of pools) backoff.failed(pool, world.clock.now());
+      steering.forget(one.record.id);
       await rollBack(world, log, one);
       ledger.forget(one.record.id);
       return finish(one);
     }
     for (const pool of pools) backoff.succeeded(pool);
+    await steering.begin(one.record.id);
     await Promise.all(one.candidates.map((candidate) => remove(world, one, candidate)));
     await account(world, log, one);
     return finish(one);
@@ -133,6 +141,14 @@ export function createCommandQueue(world: World, create: CreateReplacements): Co
         },
       );
       ledger.note(move, world.clock.now());
+      if (command.reason === "Underutilized")
+        steering.plan(
+          record.id,
+          stopsOf(
+            started,
+            replacements.map(({ metadata }) => metadata.name),
+          ),
+        );
       takeIn({ record, candidates, replacements, move });
       protect(world, command.targets);
       countDecision(world, command, record);

@@ -48,6 +48,7 @@ import {
   readClaim,
 } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
+import type { Steering } from "../disruption/steering.ts";
 import { endInstance, instanceExists } from "../instance.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
 import { surgeFirst } from "../surges.ts";
@@ -60,7 +61,15 @@ const WAIT_MS = 1_000;
 const INSTANCE_POLL_MS = 5_000;
 /** v1: endpoints and load balancers need a moment to let go of a node, even an empty one. */
 const MIN_DRAIN_MS = 5_000;
+/** A node that must be gone so soon waits for no turns. */
+const SOON_MS = 10 * 60_000;
 const UNTIL_DELETED = "Forceful Termination";
+
+/** Who moves pods, and who says when. */
+interface Parts {
+  readonly queue: EvictionQueue;
+  readonly steering: Pick<Steering, "mayLeave">;
+}
 
 /** One node on its way out, as each step sees it. */
 interface Leaving {
@@ -72,7 +81,11 @@ interface Leaving {
   readonly marks: ConditionChange[];
 }
 
-export function termination(world: World, queue: EvictionQueue): Controller {
+export function termination(
+  world: World,
+  queue: EvictionQueue,
+  steering: Pick<Steering, "mayLeave">,
+): Controller {
   return {
     name: "node.termination",
     watches: [
@@ -92,7 +105,7 @@ export function termination(world: World, queue: EvictionQueue): Controller {
       }),
     ],
     concurrency: concurrency(world, 100, 5_000),
-    reconcile: (request) => reconcile(world, queue, request),
+    reconcile: (request) => reconcile(world, { queue, steering }, request),
   };
 }
 
@@ -100,7 +113,7 @@ function requestOf(name: string): Request {
   return { kind: "Node", name };
 }
 
-async function reconcile(world: World, queue: EvictionQueue, request: Request): Promise<Outcome> {
+async function reconcile(world: World, parts: Parts, request: Request): Promise<Outcome> {
   const stored = nodes(world).get(request.name);
   if (stored === undefined || !isDeleting(stored)) return AWAIT_CHANGE;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER) || !isManagedNode(world, stored))
@@ -119,7 +132,7 @@ async function reconcile(world: World, queue: EvictionQueue, request: Request): 
   let outcome: Outcome | undefined;
   try {
     outcome =
-      (await drained(world, queue, closed)) ??
+      (await drained(world, parts, closed)) ??
       detached(world, closed) ??
       (await ended(world, closed));
   } finally {
@@ -169,7 +182,7 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
 /** Undefined once nothing is waited for. */
 async function drained(
   world: World,
-  queue: EvictionQueue,
+  { queue, steering }: Parts,
   leaving: Leaving,
 ): Promise<Outcome | undefined> {
   const { node, claim, deadlineMs, marks } = leaving;
@@ -181,7 +194,9 @@ async function drained(
   const marked = await writeMarks(world, leaving);
   if (plan.waiting > 0) {
     const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
-    const evict = await surgeFirst(world, node, plan.evict, deadlineMs);
+    const isSoon = deadlineMs !== undefined && deadlineMs - nowMs < SOON_MS;
+    const inTurn = isSoon ? plan.evict : plan.evict.filter((pod) => steering.mayLeave(pod));
+    const evict = await surgeFirst(world, node, inTurn, deadlineMs);
     queue.add(node, evict, { deadlineMs, reason });
     const what = `${plan.waiting} pods are waiting to be evicted`;
     world.events.publish(failedDraining(node, what));

@@ -23,6 +23,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/controller.ts";
+import type { Steering } from "../disruption/steering.ts";
 import { showAll } from "../metrics/observer.ts";
 import { mayDecide } from "../patience.ts";
 import { listPools } from "../pools.ts";
@@ -42,7 +43,12 @@ const UNSYNCED_RETRY_MS = 1_000;
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
-export function provisioner(world: World, batcher: Batcher, times: PodTimes): Controller {
+export function provisioner(
+  world: World,
+  batcher: Batcher,
+  times: PodTimes,
+  steering: Pick<Steering, "hasPlace">,
+): Controller {
   const log = world.log.with({ controller: "provisioner" });
   const progress = new Progress(world);
   return {
@@ -58,7 +64,7 @@ export function provisioner(world: World, batcher: Batcher, times: PodTimes): Co
       };
     },
     reconcile: () =>
-      reconcile(world, { batcher, times, progress }, log).finally(() => progress.end()),
+      reconcile(world, { batcher, times, progress, steering }, log).finally(() => progress.end()),
   };
 }
 
@@ -67,11 +73,12 @@ interface Memory {
   readonly batcher: Batcher;
   readonly times: PodTimes;
   readonly progress: Progress;
+  readonly steering: Pick<Steering, "hasPlace">;
 }
 
 async function reconcile(
   world: World,
-  { batcher, times, progress }: Memory,
+  { batcher, times, progress, steering }: Memory,
   log: Logger,
 ): Promise<Outcome> {
   const { waitMs } = batcher;
@@ -93,13 +100,25 @@ async function reconcile(
   const input = schedulingInput(world, pods, pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
   const steps = planBatchInSteps({ ...input, options }, world.settings.planner);
-  const result = await inTurns(world.clock, steps, TURN_MS);
+  const result = withoutNeedless(await inTurns(world.clock, steps, TURN_MS), steering);
   progress.decided();
   tellOfPods(world, { times, progress }, pending, { input, result });
   const planned = pools.map(({ pool }) => pool);
   await apply(world, log, { result, pods, startMs, batchedMs, pools: planned });
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
+}
+
+/**
+ * Pods of a command's nodes are planned, too, so that others do not take their room; but a command has seen
+ * to nodes for them, however this pass would have packed them.
+ */
+function withoutNeedless(
+  result: SchedulingResult,
+  steering: Pick<Steering, "hasPlace">,
+): SchedulingResult {
+  const needed = result.newClaims.filter(({ pods }) => !pods.every(steering.hasPlace));
+  return needed.length === result.newClaims.length ? result : { ...result, newClaims: needed };
 }
 
 /** The gauges and durations of pods that wait. */

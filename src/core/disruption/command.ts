@@ -7,7 +7,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
-import type { Supposing } from "./simulate.ts";
+import type { Simulation, Supposing } from "./simulate.ts";
 
 /** `Expired`: alpha and beta only; no budget of v1 can name it. */
 export type CommandReason = DisruptionReason | "Expired";
@@ -34,6 +34,8 @@ export interface Command {
   readonly replacements: readonly PlannedClaim[];
   /** Nodes that are to take the pods: not disrupted themselves for a while. */
   readonly targets: readonly string[];
+  /** Which pods those are to take; absent: not known, or it does not matter. */
+  readonly placements?: Simulation["placements"];
   /** What the pools' policies make of it; consolidation only. */
   readonly verdicts?: readonly Verdict[];
   /** What its plan took for granted; absent: nothing. */

@@ -125,7 +125,7 @@ function aroundRestless(candidates: readonly Candidate[], input: MethodInput): C
  */
 export function asPlanned(
   candidates: readonly Candidate[],
-  { replacements, targets, homeless, unsettled }: Simulation,
+  { replacements, targets, placements, homeless, unsettled }: Simulation,
   { spotToSpot, backingOff }: MethodInput,
   packed = false,
 ): Command | Staying {
@@ -169,6 +169,7 @@ export function asPlanned(
     candidates,
     replacements: plans,
     targets,
+    placements,
     validateAfterMs: VALIDATION_MS,
   };
 }
@@ -184,7 +185,7 @@ function priceOfAll(candidates: readonly Candidate[]): number {
 export function confirm(command: Command, input: MethodInput): Command | Rejection {
   const still = stillThere(command, input);
   if (typeof still === "string") return still;
-  const { replacements, targets, homeless, unsettled } = input.simulator.without(
+  const { replacements, targets, placements, homeless, unsettled } = input.simulator.without(
     still,
     command.supposing,
   );
@@ -195,7 +196,7 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
     const offered = new Set(replacements[index]?.instanceTypes.map(({ name }) => name));
     if (!instanceTypes.every(({ name }) => offered.has(name))) return "scheduling";
   }
-  return { ...command, candidates: still, targets, validateAfterMs: 0 };
+  return { ...command, candidates: still, targets, placements, validateAfterMs: 0 };
 }
 
 /** The command's nodes as they are now, all of them, if they may still go together. */

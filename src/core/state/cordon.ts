@@ -5,7 +5,10 @@
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
 import type { Vocabulary } from "../../apis/hub/generation.ts";
-import { EXCLUDE_BALANCERS_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import {
+  EXCLUDE_BALANCERS_LABEL_KEY,
+  OTHERS_FIRST_TAINT_KEY,
+} from "../../apis/karpenter/labels.ts";
 
 /** The taint of this generation; undefined for alpha. */
 export function cordonTaint({ cordon }: Vocabulary): Taint | undefined {
@@ -47,6 +50,25 @@ export function uncordoned(node: Node, words: Vocabulary): Node {
   if (taint === undefined) return { ...node, spec: open };
   const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== taint.key);
   return { ...node, spec: { ...node.spec, taints } };
+}
+
+const OTHERS_FIRST: Taint = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" };
+
+/** kube-scheduler is asked to try other nodes first. */
+export function isPutLast({ spec }: Node): boolean {
+  return (spec?.taints ?? []).some(isOthersFirst);
+}
+
+/** With that request, or without it. */
+export function putLast(node: Node, isLast: boolean): Node {
+  if (isPutLast(node) === isLast) return node;
+  const others = (node.spec?.taints ?? []).filter((taint) => !isOthersFirst(taint));
+  return { ...node, spec: { ...node.spec, taints: isLast ? [...others, OTHERS_FIRST] : others } };
+}
+
+/** Says where a command's pods had better go; no wish of the pool or of people, so planning passes it by. */
+export function isOthersFirst({ key }: Taint): boolean {
+  return key === OTHERS_FIRST_TAINT_KEY;
 }
 
 function equalTaints(a: Taint, b: Taint): boolean {

@@ -20,6 +20,7 @@ import {
 } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
+import { isOthersFirst } from "./cordon.ts";
 
 /** Immutable: a view is a moment. upstream: pkg/controllers/state/statenode.go */
 export interface NodeView {
@@ -174,7 +175,8 @@ function currentTaints(
   registered: boolean,
   initialized: boolean,
 ): readonly Taint[] {
-  const taints = [...((registered ? node?.spec?.taints : claim?.spec.taints) ?? [])];
+  const all = (registered ? node?.spec?.taints : claim?.spec.taints) ?? [];
+  const taints = all.filter((taint) => !isOthersFirst(taint));
   if (node?.spec?.unschedulable === true) {
     const cordoned: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
     if (!taints.some((taint) => isSameTaint(taint, cordoned))) taints.push(cordoned);

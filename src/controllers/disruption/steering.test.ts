@@ -1,0 +1,120 @@
+// Pods of a command on their way to the nodes that its plan has for them, one node after the other.
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { OTHERS_FIRST_TAINT_KEY } from "../../apis/karpenter/labels.ts";
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { stopsOf } from "../../core/disruption/itinerary.ts";
+import { node, nodeClaim, pod } from "../../testing/builders.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { stateNodeClaim } from "../state/nodeclaims.ts";
+import { stateNode } from "../state/nodes.ts";
+import { statePod } from "../state/pods.ts";
+import { createSteering } from "./steering.ts";
+
+const SOFT = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" } as const;
+
+describe("pods that a command moves", () => {
+  it("leave for one node after the other, while kube-scheduler is to try the others last", async () => {
+    const { world, steering, first, second } = await leaving();
+    expect([steering.mayLeave(first), steering.mayLeave(second)]).toEqual([true, true]);
+    await steering.begin("c");
+    expect(putLast(world)).toEqual(["b", "roomy"]);
+    expect([steering.mayLeave(first), steering.mayLeave(second)]).toEqual([true, false]);
+    expect(steering.mayLeave(pod({ name: "of-nobody" }))).toBe(true);
+    await moved(world, first, "a");
+    await world.clock.advance(2_000);
+    expect(putLast(world)).toEqual(["roomy"]);
+    expect(steering.mayLeave(second)).toBe(true);
+    expect(steering.hasPlace(second)).toBe(true);
+    await moved(world, second, "b");
+    await world.clock.advance(2_000);
+    expect(putLast(world)).toEqual([]);
+    expect(steering.hasPlace(second)).toBe(false);
+    await world.stop();
+  });
+
+  it("wait for a new pod that has no node yet, and for nothing longer than ten seconds", async () => {
+    const { world, steering, first, second } = await leaving();
+    await steering.begin("c");
+    await moved(world, first, undefined);
+    await world.clock.advance(8_000);
+    expect(steering.mayLeave(second)).toBe(false);
+    await world.clock.advance(3_000);
+    expect(steering.mayLeave(second)).toBe(true);
+    await world.clock.advance(11_000);
+    expect(putLast(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("go as ever when a node that was to take them is not there", async () => {
+    const { world, steering, second } = await leaving();
+    await world.api.delete(NODE, { name: "a" });
+    await world.clock.settle();
+    await steering.begin("c");
+    expect(putLast(world)).toEqual([]);
+    expect(steering.mayLeave(second)).toBe(true);
+    await world.stop();
+  });
+
+  it("have no place any more once the command came to nothing", async () => {
+    const { world, steering, second } = await leaving();
+    expect(steering.hasPlace(second)).toBe(true);
+    steering.forget("c");
+    expect(steering.hasPlace(second)).toBe(false);
+    await world.stop();
+  });
+});
+
+describe("what another process left on nodes", () => {
+  it("is taken away at the start", async () => {
+    const world = fakeWorld();
+    await world.api.create(NODE, node({ name: "a", taints: [SOFT] }));
+    await world.run(stateNode(world), createSteering(world).controller);
+    await world.clock.advance(1_000);
+    expect(putLast(world)).toEqual([]);
+    await world.stop();
+  });
+});
+
+/** A pod that is to go to each of the nodes `a` and `b`; `roomy` is no part of the plan, `full` has no room. */
+async function leaving() {
+  const world = fakeWorld();
+  for (const name of ["a", "b", "full", "old", "roomy"]) {
+    await world.api.create(NODE_CLAIM, nodeClaim({ name, providerId: `test://${name}` }));
+    await world.api.create(NODE, node({ name }));
+  }
+  await world.api.create(POD, pod({ name: "large", cpu: "3900m", nodeName: "full" }));
+  const [first, second] = ["first", "second"].map((name) =>
+    pod({ name, cpu: "1", nodeName: "old", owner: { kind: "ReplicaSet", name } }),
+  ) as [Pod, Pod];
+  for (const one of [first, second]) await world.api.create(POD, one);
+  const steering = createSteering(world);
+  const states = [stateNode(world), stateNodeClaim(world), statePod(world)];
+  await world.run(...states, steering.controller);
+  world.cluster.markForDeletion("old");
+  const placements = [
+    { nodeName: "a", pods: [first] },
+    { nodeName: "b", pods: [second] },
+  ];
+  steering.plan("c", stopsOf({ replacements: [], placements }, []));
+  return { world, steering, first, second };
+}
+
+async function moved(world: FakeWorld, old: Pod, nodeName: string | undefined): Promise<void> {
+  const { name, namespace } = old.metadata;
+  await world.api.delete(POD, { name, namespace });
+  const owner = { kind: "ReplicaSet", name };
+  await world.api.create(
+    POD,
+    pod({ name: `${name}-new`, cpu: "1", owner, ...(nodeName && { nodeName }) }),
+  );
+  await world.clock.settle();
+}
+
+const putLast = (world: FakeWorld) =>
+  world.api
+    .all(NODE)
+    .filter(({ spec }) => spec?.taints?.some(({ key }) => key === SOFT.key))
+    .map(({ metadata }) => metadata.name)
+    .sort();

@@ -1,0 +1,218 @@
+/**
+ * Brings the pods of a consolidation to the nodes that its plan has for them (core/disruption/itinerary.ts):
+ * lets drains move only the pods whose turn it is, and keeps the taint `karpenter.sh/other-nodes-first` on
+ * the nodes whose turn it is not. A wish, never a rule: whatever takes too long is passed over, and after a
+ * while everything goes as it does without. What another process left behind is taken away at the start.
+ */
+import { NODE } from "../../apis/core/node.ts";
+import { isTerminating, type Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { Logger } from "../../base/log.ts";
+import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
+import { ownerOf } from "../../core/disruption/moves.ts";
+import { isPutLast, putLast } from "../../core/state/cordon.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/controller.ts";
+import { patchObject } from "../../kube/patch-object.ts";
+import { nodes, pods } from "../mirrors.ts";
+import { mayDecide } from "../patience.ts";
+import type { World } from "../world.ts";
+
+const POLL_MS = 500;
+/** A moved pod's new one is made, and has found its node, within so long. */
+const REST_MS = 1_000;
+const MOST_FOR_A_STOP_MS = 10_000;
+/** In all; less than what a spot interruption leaves a node that is held up here. */
+const MOST_MS = 90_000;
+
+const SELF: Request = { kind: "", name: "disruption.steering" };
+
+export interface Steering {
+  readonly controller: Controller;
+  /** Takes a command's plan in: until it is over, its pods have a place. */
+  plan(id: string, stops: readonly Stop[]): void;
+  /** All nodes are there: the first turn begins. Resolves once kube-scheduler was told. */
+  begin(id: string): Promise<void>;
+  /** The command came to nothing. */
+  forget(id: string): void;
+  /** Whether it is the pod's turn to leave, or nobody steers it. */
+  mayLeave(pod: Pod): boolean;
+  /** Whether a command that is under way has a place for it. */
+  hasPlace(pod: Pod): boolean;
+}
+
+/** One command's pods on their way. */
+interface Course {
+  readonly stops: readonly Stop[];
+  /** Pods' UIDs → their stop. */
+  readonly turns: ReadonlyMap<string, number>;
+  /** Absent until all nodes are there. */
+  going?: Going;
+}
+
+interface Going {
+  /** Of the Nodes that the stops are, in their order. */
+  readonly names: readonly string[];
+  readonly others: readonly string[];
+  readonly sinceMs: number;
+  turn: number;
+  turnSinceMs: number;
+  /** Since when all pods of this turn have left and no new one waits. */
+  doneSinceMs?: number;
+}
+
+export function createSteering(world: World): Steering {
+  const courses = new Map<string, Course>();
+  /** Names of the nodes that bear the taint, as far as is known here. */
+  const marked = new Set<string>();
+  const log = world.log.with({ controller: SELF.name });
+  let hasSwept = false;
+  let ask: ((request: Request) => void) | undefined;
+
+  const courseOf = (pod: Pod) => {
+    const uid = pod.metadata.uid ?? "";
+    for (const course of courses.values()) {
+      const turn = course.turns.get(uid);
+      if (turn !== undefined) return { course, turn };
+    }
+    return undefined;
+  };
+
+  async function reconcile(): Promise<Outcome> {
+    if (!mayDecide(world)) return requeueAfter(POLL_MS);
+    if (!hasSwept)
+      for (const node of nodes(world).list()) if (isPutLast(node)) marked.add(node.metadata.name);
+    hasSwept = true;
+    const nowMs = world.clock.now();
+    for (const [id, { stops, going }] of courses) {
+      if (going === undefined) continue;
+      advance(world, stops, going, nowMs);
+      if (going.turn === stops.length || nowMs - going.sinceMs > MOST_MS) courses.delete(id);
+    }
+    await mark(world, log, marked, putLastBy(courses.values()));
+    const isGoing = [...courses.values()].some(({ going }) => going !== undefined);
+    return isGoing || marked.size > 0 ? requeueAfter(POLL_MS) : AWAIT_CHANGE;
+  }
+
+  return {
+    plan: (id, stops) => {
+      const turns = stops.flatMap((stop, index) =>
+        stop.pods.map(({ metadata }) => [metadata.uid ?? "", index] as const),
+      );
+      if (turns.length > 0) courses.set(id, { stops, turns: new Map(turns) });
+    },
+    begin: async (id) => {
+      const course = courses.get(id);
+      if (course === undefined) return;
+      const names = nodeNames(world, course.stops);
+      if (names === undefined) {
+        courses.delete(id);
+        return;
+      }
+      const moving = course.stops.flatMap((stop) => stop.pods);
+      const others = otherPlaces(world.cluster.nodes(), new Set(names), moving);
+      const nowMs = world.clock.now();
+      course.going = { names, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
+      await mark(world, log, marked, putLastBy(courses.values()));
+      ask?.(SELF);
+    },
+    forget: (id) => {
+      courses.delete(id);
+    },
+    mayLeave: (pod) => {
+      const found = courseOf(pod);
+      return found?.course.going === undefined || found.turn <= found.course.going.turn;
+    },
+    hasPlace: (pod) => courseOf(pod) !== undefined,
+    controller: {
+      name: SELF.name,
+      watches: [],
+      concurrency: 1,
+      initialRequests: [SELF],
+      listen: (handler) => {
+        ask = handler;
+        return () => {
+          ask = undefined;
+        };
+      },
+      reconcile,
+    },
+  };
+}
+
+/** Undefined when one of them is not there. */
+function nodeNames(world: World, stops: readonly Stop[]): readonly string[] | undefined {
+  const there = world.cluster.nodes().filter(({ node }) => node !== undefined);
+  const known = new Map(there.map(({ name, claim }) => [claim?.metadata.name, name]));
+  for (const { name } of there) known.set(name, name);
+  const names = stops.flatMap(({ name }) => known.get(name) ?? []);
+  return names.length === stops.length ? names : undefined;
+}
+
+/** To the next stop once the new pods of this one have been placed, or it takes too long. */
+function advance(world: World, stops: readonly Stop[], going: Going, nowMs: number): void {
+  const stop = stops[going.turn];
+  if (stop === undefined) return;
+  if (!isDone(world, stop)) delete going.doneSinceMs;
+  else going.doneSinceMs ??= nowMs;
+  const isOver = nowMs - (going.doneSinceMs ?? nowMs) >= REST_MS;
+  if (!isOver && nowMs - going.turnSinceMs < MOST_FOR_A_STOP_MS) return;
+  going.turn++;
+  going.turnSinceMs = nowMs;
+  delete going.doneSinceMs;
+}
+
+function isDone(world: World, { pods: planned, owners }: Stop): boolean {
+  const isThere = (pod: Pod) => {
+    const now = pods(world).get(keyOf(pod));
+    return now?.metadata.uid === pod.metadata.uid && !isTerminating(now as Pod);
+  };
+  if (planned.some(isThere)) return false;
+  return !world.cluster.unboundPods().some((pod) => owners.has(ownerOf(pod)?.uid ?? ""));
+}
+
+/** Names of the nodes whose turn it is not. */
+function putLastBy(courses: Iterable<Course>): ReadonlySet<string> {
+  const last = new Set<string>();
+  const first = new Set<string>();
+  for (const { going } of courses) {
+    if (going === undefined) continue;
+    for (const [index, name] of going.names.entries())
+      (index > going.turn ? last : first).add(name);
+    for (const name of going.others) last.add(name);
+  }
+  for (const name of first) last.delete(name);
+  return last;
+}
+
+/** What cannot be written is tried again at the next look. */
+async function mark(
+  world: World,
+  log: Logger,
+  marked: Set<string>,
+  wanted: ReadonlySet<string>,
+): Promise<void> {
+  const changes = [...new Set([...marked, ...wanted])].filter(
+    (name) => marked.has(name) !== wanted.has(name),
+  );
+  await Promise.all(
+    changes.map(async (name) => {
+      const isLast = wanted.has(name);
+      if (isLast) marked.add(name);
+      const node = nodes(world).get(name);
+      try {
+        if (node !== undefined) await patchObject(world.kube, NODE, node, putLast(node, isLast));
+        if (!isLast) marked.delete(name);
+      } catch (error) {
+        if (isLast) marked.delete(name);
+        const text = error instanceof Error ? error.message : String(error);
+        log.debug("failed telling where pods had better go", { Node: { name }, error: text });
+      }
+    }),
+  );
+}

@@ -1,0 +1,68 @@
+/**
+ * In which order the pods of a command leave, so that each goes where the plan has it: kube-scheduler spreads
+ * what it is given, and of a tight plan the last pods would find no room. One node after the other is filled:
+ * while it is its turn, only pods planned for it leave, and all others that they might go to are put last.
+ */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { fits, type Resources } from "../../apis/resources.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { Command } from "./command.ts";
+import { ownerOf } from "./moves.ts";
+
+/** Nodes put last beside those that are to be filled: each costs two requests. */
+const MOST_OTHERS = 100;
+
+/** One node and what it is to take. */
+export interface Stop {
+  /** Of a Node that is there, or of a claim whose Node comes. */
+  readonly name: string;
+  readonly pods: readonly Pod[];
+  /** UIDs of the pods' owners: who makes new ones. */
+  readonly owners: ReadonlySet<string>;
+}
+
+/** `claimNames`: of the command's replacements, in their order. Nodes that take nothing are no stops. */
+export function stopsOf(
+  { replacements, placements = [] }: Pick<Command, "replacements" | "placements">,
+  claimNames: readonly string[],
+): readonly Stop[] {
+  const fresh = replacements.map(({ pods }, index) => stop(claimNames[index] as string, pods));
+  const known = placements.map(({ nodeName, pods }) => stop(nodeName, pods));
+  return [...known, ...fresh].filter(({ pods }) => pods.length > 0);
+}
+
+function stop(name: string, pods: readonly Pod[]): Stop {
+  const owners = new Set(pods.flatMap((pod) => ownerOf(pod)?.uid ?? []));
+  return { name, pods, owners };
+}
+
+/**
+ * Names of our nodes that are no stop and on which one of these pods might end nevertheless, those with most
+ * room first: kube-scheduler prefers them.
+ */
+export function otherPlaces(
+  nodes: readonly NodeView[],
+  stops: ReadonlySet<string>,
+  pods: readonly Pod[],
+): readonly string[] {
+  const least = leastOf(pods);
+  const free = ({ available, allocatable }: NodeView): number =>
+    (available["cpu"] ?? 0) / Math.max(1, allocatable["cpu"] ?? 0);
+  return nodes
+    .filter(({ node, managed, deleting }) => node !== undefined && managed && !deleting)
+    .filter(({ name, available }) => !stops.has(name) && fits(least, available))
+    .toSorted((a, b) => free(b) - free(a) || (a.name < b.name ? -1 : 1))
+    .slice(0, MOST_OTHERS)
+    .map(({ name }) => name);
+}
+
+/** Of each resource what the pod with least of it wants. */
+function leastOf(pods: readonly Pod[]): Resources {
+  const all = pods.map(podRequests);
+  const names = new Set(all.flatMap((one) => Object.keys(one)));
+  return Object.fromEntries(
+    [...names].map((name) => [name, Math.min(...all.map((one) => one[name] ?? 0))]),
+  );
+}
