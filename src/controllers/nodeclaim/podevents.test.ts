@@ -59,4 +59,18 @@ describe("the last event of a node's pods", () => {
     expect(await happens(() => world.api.vanish(POD, WEB))).toBe(false);
     await world.stop();
   });
+
+  it("is written at most every ten seconds", async () => {
+    const { world, happens } = await withOnePod();
+    await world.clock.advance(60_000);
+    const become = (phase: string) => () => world.api.change(POD, WEB, { status: { phase } });
+    expect(await happens(become("Succeeded"))).toBe(true);
+    await world.clock.advance(5_000);
+    expect(await happens(become("Running"))).toBe(false);
+    expect(await happens(become("Failed"))).toBe(false);
+    await world.clock.advance(5_000);
+    expect(await happens(become("Running"))).toBe(false);
+    expect(await happens(become("Failed"))).toBe(true);
+    await world.stop();
+  });
 });

@@ -4,6 +4,7 @@
  * left when it ended or was asked to. At most one write in ten seconds.
  * upstream: pkg/controllers/nodeclaim/podevents/controller.go
  */
+import type { Node } from "../../apis/core/node.ts";
 import {
   isOwnedByDaemonSet,
   isTerminal,
@@ -27,19 +28,22 @@ import type { World } from "../world.ts";
 
 const DEDUPE_MS = 10_000;
 
+/** Until when nothing is to be written for a Node: pods come by the hundred, and ask no more than that. */
+type Rests = WeakMap<Node, number>;
+
 export function podEvents(world: World): Controller {
+  const rests: Rests = new WeakMap();
   return {
     name: "nodeclaim.podevents",
     watches: [
       source(POD, (pod, event, before): readonly Request[] => {
         if (!isEventful(pod, event, before)) return [];
         const name = pod.spec.nodeName as string;
-        // Pods come by the hundred: what has just been written down needs no turn of the queue.
-        return claimToTell(world, name) === undefined ? [] : [{ kind: "Node", name }];
+        return claimToTell(world, name, rests) === undefined ? [] : [{ kind: "Node", name }];
       }),
     ],
     concurrency: 100,
-    reconcile: (request) => reconcile(world, request),
+    reconcile: (request) => reconcile(world, request, rests),
   };
 }
 
@@ -54,16 +58,20 @@ function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): bool
 }
 
 /** The claim of a Node, where nothing has been written down for long enough. */
-function claimToTell(world: World, nodeName: string): NodeClaim | undefined {
+function claimToTell(world: World, nodeName: string, rests: Rests): NodeClaim | undefined {
+  const nowMs = world.clock.now();
   const node = nodes(world).get(nodeName);
-  const claim = node === undefined ? undefined : claimOfNode(world, node);
+  if (node === undefined || nowMs < (rests.get(node) ?? 0)) return undefined;
+  const claim = claimOfNode(world, node);
   if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim)) return undefined;
-  const last = fromRfc3339(claim.status?.lastPodEventTime);
-  return last !== undefined && world.clock.now() - last < DEDUPE_MS ? undefined : claim;
+  const lastMs = fromRfc3339(claim.status?.lastPodEventTime);
+  if (lastMs === undefined || nowMs - lastMs >= DEDUPE_MS) return claim;
+  rests.set(node, lastMs + DEDUPE_MS);
+  return undefined;
 }
 
-async function reconcile(world: World, request: Request): Promise<Outcome> {
-  const claim = claimToTell(world, request.name);
+async function reconcile(world: World, request: Request, rests: Rests): Promise<Outcome> {
+  const claim = claimToTell(world, request.name, rests);
   if (claim === undefined) return AWAIT_CHANGE;
   const lastPodEventTime = toRfc3339(world.clock.now());
   await changeClaim(world, claim, (one: NodeClaim) => ({
