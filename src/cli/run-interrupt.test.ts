@@ -7,6 +7,7 @@ import { VirtualClock } from "../base/virtual-clock.ts";
 import type { FleetOverride } from "../providers/aws/api.ts";
 import { createSimulatedAws, type SimulatedAws } from "../sandbox/ec2/simulated-aws.ts";
 import { type AwsEndpoint, startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
+import { interruptCommand } from "./commands/interrupt.ts";
 import { type InterruptFlags, runInterrupt } from "./run-interrupt.ts";
 
 const QueueUrl = "https://sqs.us-west-2.amazonaws.com/123456789012/demo";
@@ -130,6 +131,15 @@ describe("karpenter interrupt", () => {
     await expect(world.run({ instanceIds: [id] })).rejects.toThrow(/running spot instances/);
     expect(world.said).toEqual([]);
     expect(await world.messages()).toEqual([]);
+  });
+
+  it("refuses what is no instance id, and says what one looks like", () => {
+    const command = interruptCommand()
+      .exitOverride()
+      .configureOutput({ writeErr: () => undefined });
+    expect(() =>
+      command.parse(["--instance-ids", "i-0123456789abcdef0,foo"], { from: "user" }),
+    ).toThrow(/--instance-ids.*"foo" is no instance id: give ids like i-0123456789abcdef0/);
   });
 
   it("asks for what it misses in one sentence", async () => {

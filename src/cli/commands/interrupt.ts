@@ -46,7 +46,11 @@ export function interruptCommand(name = "interrupt"): Command {
 function idList(text: string, before: readonly string[] = []): readonly string[] {
   const ids = text.split(/[,\s]+/).filter((id) => id !== "");
   const wrong = ids.find((id) => !/^i-[0-9a-f]{8,17}$/.test(id));
-  if (wrong !== undefined) throw new InvalidArgumentError(`${wrong} is no instance id.`);
+  if (wrong !== undefined) {
+    throw new InvalidArgumentError(
+      `${JSON.stringify(wrong)} is no instance id: give ids like i-0123456789abcdef0, from \`aws ec2 describe-instances\`, or choose with -i.`,
+    );
+  }
   return [...new Set([...before, ...ids])];
 }
 

@@ -287,6 +287,8 @@ describe("placement groups", () => {
     expect(conditionOf("PlacementGroupReady")).toMatchObject({
       status: "False",
       reason: "PlacementGroupNotFound",
+      message:
+        'PlacementGroupSelector did not match any Placement Group: spec.placementGroupSelector is {"name":"none"}; name one that is available in this region, or create it',
     });
     expect(conditionOf("Ready")?.status).toBe("False");
   });

@@ -144,13 +144,17 @@ export function conditionChanges(
 /** Upstream's words do not say what was looked for, nor what to do. */
 function termsOf(
   spec: EC2NodeClass["spec"],
-  field: "amiSelectorTerms" | "subnetSelectorTerms" | "securityGroupSelectorTerms",
+  field:
+    | "amiSelectorTerms"
+    | "subnetSelectorTerms"
+    | "securityGroupSelectorTerms"
+    | "placementGroupSelector",
   remedy: string,
 ): string {
-  const terms = spec[field] ?? [];
   // v1beta1 may leave its images to the family.
-  const asked = terms.length === 0 && field === "amiSelectorTerms" ? "amiFamily" : field;
-  return `spec.${asked} is ${JSON.stringify(spec[asked] ?? terms)}; ${remedy}`;
+  const byFamily = field === "amiSelectorTerms" && (spec.amiSelectorTerms ?? []).length === 0;
+  const asked = byFamily ? "amiFamily" : field;
+  return `spec.${asked} is ${JSON.stringify(spec[asked] ?? [])}; ${remedy}`;
 }
 
 /** A role that is gone is no matter of trying again: nodes with such a profile could never join. */
@@ -171,7 +175,7 @@ function setAside(nodeClass: EC2NodeClass, findings: Findings): readonly Conditi
     type: group,
     status: "False",
     reason: "PlacementGroupNotFound",
-    message: "PlacementGroupSelector did not match any Placement Group",
+    message: `PlacementGroupSelector did not match any Placement Group: ${termsOf(nodeClass.spec, "placementGroupSelector", "name one that is available in this region, or create it")}`,
   };
   const failed = placementGroup instanceof Error ? placementGroup : undefined;
   return [
