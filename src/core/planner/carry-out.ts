@@ -61,6 +61,7 @@ function openNode(
     }
   });
   if (claim.pods.length === 0) return undefined;
+  pass.claims.open(claim);
   chargeLimits(template, claim.types);
   return node;
 }
@@ -95,10 +96,9 @@ function place(
   const item = items.at(-1) as QueuedPod;
   const { fit } = claim.accepts(item.pod, podClass, variant);
   if (fit === undefined || !hasBit(fit.types, bin.type)) return false;
-  const isNew = claim.pods.length === 0;
-  if (!isNew) pass.claims.moveUp(claim, fit.set);
+  const isOpen = claim.id < pass.claims.size;
+  if (isOpen) pass.claims.moveUp(claim, fit.set);
   claim.add(item.pod, podClass, fit);
-  if (isNew) pass.claims.open(claim);
   for (let d = 0; d < free.length; d++) free[d] = (free[d] as number) - (row.amounts[d] as number);
   items.pop();
   return true;

@@ -278,18 +278,11 @@ class Master {
   improve(columns: readonly Column[], budget: Budget): boolean {
     let changed = false;
     const worth = this.#worth;
+    const listed = new Listed(columns);
     for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
       // What saves most for its price: by what it saves alone large bins would go first, and be replaced.
-      let best: Column | undefined;
-      let most = MARGIN;
-      for (let index = 0; index < columns.length; index++) {
-        const column = columns[index] as Column;
-        const saved = worthOf(column, worth) / column.price - 1;
-        if (saved > most) {
-          most = saved;
-          best = column;
-        }
-      }
+      const { at, most } = listed.best(worth);
+      const best = columns[at];
       // A row that costs to serve less of: a surplus pays.
       const surplus = this.#rows.findIndex((row) => (worth[row] as number) < -EPSILON);
       if (best === undefined && surplus < 0) return changed;
@@ -361,12 +354,42 @@ class Master {
   }
 }
 
-function worthOf({ pattern }: Column, worth: Float64Array): number {
-  let sum = 0;
-  for (let at = 0; at < pattern.rows.length; at++) {
-    sum += (worth[pattern.rows[at] as number] as number) * (pattern.times[at] as number);
+/** Columns end to end, for they are weighed again at every step. */
+class Listed {
+  readonly #prices: Float64Array;
+  /** Where each begins, and behind them where the last one ends. */
+  readonly #starts: Int32Array;
+  readonly #rows: Int32Array;
+  readonly #times: Float64Array;
+
+  constructor(columns: readonly Column[]) {
+    this.#prices = Float64Array.from(columns, ({ price }) => price);
+    this.#starts = new Int32Array(columns.length + 1);
+    columns.forEach(({ pattern }, at) => {
+      this.#starts[at + 1] = (this.#starts[at] as number) + pattern.rows.length;
+    });
+    this.#rows = new Int32Array(this.#starts[columns.length] as number);
+    this.#times = new Float64Array(this.#rows.length);
+    columns.forEach(({ pattern }, at) => {
+      this.#rows.set(pattern.rows, this.#starts[at]);
+      this.#times.set(pattern.times, this.#starts[at]);
+    });
   }
-  return sum;
+
+  /** The one that is worth `most` for its price, beyond the price itself; -1: none is worth more. */
+  best(worth: Float64Array): { readonly at: number; readonly most: number } {
+    const [prices, starts, rows, times] = [this.#prices, this.#starts, this.#rows, this.#times];
+    let [best, most, item] = [-1, MARGIN, 0];
+    for (let at = 0; at < prices.length; at++) {
+      const end = starts[at + 1] as number;
+      let value = 0;
+      for (; item < end; item++)
+        value += (worth[rows[item] as number] as number) * (times[item] as number);
+      const saved = value / (prices[at] as number) - 1;
+      if (saved > most) [best, most] = [at, saved];
+    }
+    return { at: best, most };
+  }
 }
 
 interface PackedByColumns {

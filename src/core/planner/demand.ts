@@ -14,6 +14,7 @@ import type { Pass } from "../provisioning/solve.ts";
 import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { type Bin, holds, type Packing, type Row } from "./packing.ts";
+import { type ResourcePrices, resourcePrices } from "./resource-prices.ts";
 
 /** Pods of one class that wait. */
 export interface Waiting {
@@ -42,6 +43,8 @@ export interface TypeBin extends Bin {
 export interface Demand extends Packing {
   readonly rows: readonly PodRow[];
   readonly bins: readonly TypeBin[];
+  /** Of all rows as they are. */
+  readonly worth: ResourcePrices;
   /** Pods that no packing is made for. */
   readonly others: readonly QueuedPod[];
 }
@@ -82,7 +85,9 @@ export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: Dema
   const kept = largestSets(homes, others);
   const rows = rowsOf(kept, names, slots);
   const bins = binsOf(pass, rows, names, slots, options);
-  return { rows, bins, dimensions, others };
+  const counts = rows.map(({ count }) => count);
+  const worth = resourcePrices({ rows, bins, dimensions }, counts);
+  return { rows, bins, dimensions, worth, others };
 }
 
 /** Where a class would go if it were alone: the pool, and what the node must be. */
@@ -240,10 +245,9 @@ function binsOf(
       const offering = prices[type];
       if (offering === undefined || !hasBit(budget.within, type)) continue;
       const free = table.allocatable(type);
-      const amounts = Float64Array.from([
-        ...names.map((name) => free[name] ?? 0),
-        ...slots.map(({ perHost }) => perHost),
-      ]);
+      const amounts = new Float64Array(names.length + slots.length);
+      for (let d = 0; d < names.length; d++) amounts[d] = free[names[d] as string] ?? 0;
+      for (let d = 0; d < slots.length; d++) amounts[names.length + d] = (slots[d] as Slot).perHost;
       if (amounts.some((amount) => amount < 0)) continue;
       const price = offering.priceMicroUsd + options.nodeMicroUsdPerHour;
       bins.push({ template, set, type, amounts, price, rows: welcome });

@@ -18,7 +18,7 @@ import {
   type Use,
 } from "./packing.ts";
 import type { PlannerOptions } from "./planner-options.ts";
-import { resourcePrices } from "./resource-prices.ts";
+import type { ResourcePrices } from "./resource-prices.ts";
 
 /** Plans whose prices differ by no more than this share are about equal. */
 const ABOUT_EQUAL = 0.005;
@@ -28,11 +28,11 @@ const MAX_ROWS_FOR_COLUMNS = 400;
 /** `bins` of the uses are positions in `packing.bins`; undefined when nothing was found. */
 export function* pack(
   packing: Packing,
+  { prices }: ResourcePrices,
   budget: Budget,
   { maxBins }: Pick<PlannerOptions, "maxBins">,
 ): Steps<readonly Use[] | undefined> {
   const counts = packing.rows.map(({ count }) => count);
-  const { prices } = resourcePrices(packing, counts);
   const kept = bestBuys(packing, prices, maxBins);
   const worth = Float64Array.from(packing.rows, ({ amounts }) =>
     amounts.reduce((sum, amount, d) => sum + amount * (prices[d] as number), 0),

@@ -26,7 +26,6 @@ import { type Demand, demandOf } from "./demand.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
-import { resourcePrices } from "./resource-prices.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
@@ -103,7 +102,7 @@ function raceOf(
   if (!isOfOnePriority || base.nodes.length > 0) return undefined;
   const { templates, context } = base;
   const demand = demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
-  const expected = leastCostOf(demand) * EXPECTED;
+  const expected = demand.worth.leastCost * EXPECTED;
   const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space));
   let [least, nodes] = [0, 0];
   const beats = (price: number, size: number) =>
@@ -191,8 +190,9 @@ export function* packFirst(
     const demand = isKnown ? ofAll : demandOf(pass, rest, options);
     if (round === 0) budget.units += options.workPerPod * (rest.length - demand.others.length);
     const isCapped = round === 0 && mostMicroUsd < Number.POSITIVE_INFINITY;
-    if (isCapped && leastCostOf(demand) > mostMicroUsd) return undefined;
-    const uses = demand.rows.length === 0 ? undefined : yield* pack(demand, budget, options);
+    if (isCapped && demand.worth.leastCost > mostMicroUsd) return undefined;
+    const { rows, worth } = demand;
+    const uses = rows.length === 0 ? undefined : yield* pack(demand, worth, budget, options);
     if (uses === undefined) break;
     const left = new Set(demand.others);
     for (const item of yield* carryOut(pass, demand, uses)) left.add(item);
@@ -202,11 +202,6 @@ export function* packFirst(
     if (stuck) break;
   }
   return rest;
-}
-
-function leastCostOf(demand: Demand): number {
-  const counts = demand.rows.map(({ count }) => count);
-  return resourcePrices(demand, counts).leastCost;
 }
 
 /** Nodes that are there cost nothing: they are filled as the rules would fill them. */
@@ -229,10 +224,6 @@ function isBetter(
   if (found.newClaims.filter(isRelaxed).length > known.newClaims.filter(isRelaxed).length)
     return false;
   if (found.unschedulable.length > known.unschedulable.length) return false;
-  return leavesNobodyElse(found, known);
-}
-
-function leavesNobodyElse(found: SchedulingResult, known: SchedulingResult): boolean {
   const leftBefore = new Set(known.unschedulable.map(({ pod }) => pod));
   return found.unschedulable.every(({ pod }) => leftBefore.has(pod));
 }

@@ -206,7 +206,7 @@ export class TypeTable {
     return bits;
   }
 
-  /** The price of the cheapest offering that types in `bits` have under the set, in micro-dollars. */
+  /** The price of the cheapest offering under the set, in micro-dollars, of those types in `bits` that it allows. */
   leastPrice(bits: Bits, set: SetId): number {
     const id = this.#aboutOfferings(set);
     let column = this.#prices.get(id);
@@ -220,7 +220,8 @@ export class TypeTable {
       column = { order, amounts: order.map((index) => amounts[index] as number) };
       this.#prices.set(id, column);
     }
-    const at = column.order.findIndex((index) => hasBit(bits, index));
+    const compatible = this.compatible(set);
+    const at = column.order.findIndex((index) => hasBit(bits, index) && hasBit(compatible, index));
     return column.amounts[at] ?? Number.POSITIVE_INFINITY;
   }
 

@@ -125,10 +125,7 @@ export class NewNodeClaim implements Place {
     const { table } = this.template;
     const set = this.#context.space.narrow(this.#considered ?? this.set, key, [value]);
     if (set === undefined) return Number.POSITIVE_INFINITY;
-    return table.leastPrice(
-      intersectionOf(this.#consideredTypes ?? this.types, table.compatible(set)),
-      set,
-    );
+    return table.leastPrice(this.#consideredTypes ?? this.types, set);
   }
 
   /** Whether the variant could go here, and what the node would then be. Changes nothing. */
@@ -175,15 +172,17 @@ export class NewNodeClaim implements Place {
       this.reserved = fit.reserved;
     }
     this.requests = addResources(this.requests, podClass.requests);
-    this.#ports.push(...podClass.ports);
+    for (const port of podClass.ports) this.#ports.push(port);
     if (podClass.hasVolumes) {
       const usage = this.#context.volumes.usage(pod);
       this.#attached = attachedTogether(this.#attached, usage);
     }
     const { topology } = this.#context;
     if (settles) topology.arrive(this);
-    const waiting = this.#uncounted.concat(podClass.countedBy);
-    this.#uncounted = waiting.filter((group) => !topology.count(group, this));
+    if (this.#uncounted.length > 0)
+      this.#uncounted = this.#uncounted.filter((group) => !topology.count(group, this));
+    for (const group of podClass.countedBy)
+      if (!topology.count(group, this)) this.#uncounted.push(group);
   }
 
   #isTolerated({ tolerations }: Variant): boolean {
