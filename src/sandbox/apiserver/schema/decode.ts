@@ -32,8 +32,15 @@ export interface WrongValue {
   readonly wanted: string;
 }
 
-interface Walk {
-  readonly unknown: string[];
+/** Where a value stands: one step below another. Spelled out only when something is wrong there. */
+interface Place {
+  readonly above: Place | undefined;
+  /** As unknown fields are told: `.name`, `[0]`. Empty at the root. */
+  readonly step: string;
+  /** Go's errors know fields only, neither indexes nor keys of maps. */
+  readonly isField: boolean;
+  /** The innermost Go struct. */
+  readonly struct: string;
 }
 
 class DecodeProblem extends Error {
@@ -47,67 +54,47 @@ class DecodeProblem extends Error {
 
 /** Reads `value` by `schema`. Never throws for bad input; the input is not changed. */
 export function decode(schema: Schema, value: unknown): Decoded {
-  const walk: Walk = { unknown: [] };
+  const unknown: string[] = [];
+  const root = { above: undefined, step: "", isField: false, struct: goStructName(schema) ?? "" };
   try {
-    const root = goStructName(schema) ?? "";
-    return {
-      value: read(walk, schema, value, "", "", root),
-      unknown: walk.unknown,
-      problem: undefined,
-    };
+    return { value: read(schema, value, root, unknown), unknown, problem: undefined };
   } catch (error) {
-    if (error instanceof DecodeProblem)
-      return {
-        value: undefined,
-        unknown: walk.unknown,
-        problem: error.message,
-        wrong: error.wrong,
-      };
-    throw error;
+    if (!(error instanceof DecodeProblem)) throw error;
+    return { value: undefined, unknown, problem: error.message, wrong: error.wrong };
   }
 }
 
-/**
- * `path` has indexes (for unknown fields), `goPath` has none (for Go's errors), `struct` is the
- * innermost Go struct. Undefined = the field is absent.
- */
-function read(
-  walk: Walk,
-  schema: Schema,
-  value: unknown,
-  path: string,
-  goPath: string,
-  struct: string,
-): unknown {
+/** Paths of unknown fields are added to `unknown`. Undefined = the field is absent. */
+function read(schema: Schema, value: unknown, place: Place, unknown: string[]): unknown {
   if (value === null || value === undefined) return undefined;
-  if (schema["x-kubernetes-int-or-string"] === true)
-    return readAmount(schema, value, path, goPath, struct);
+  if (schema["x-kubernetes-int-or-string"] === true) return readAmount(schema, value, place);
   switch (schema.type) {
     case "object":
-      return readObject(walk, schema, value, path, goPath, struct);
+      if (!isObject(value)) throw mismatch(schema, value, place);
+      return readObject(schema, value, place, unknown);
     case "array":
-      if (!Array.isArray(value)) throw mismatch(schema, value, path, goPath, struct);
-      return readArray(walk, schema, value, path, goPath, struct);
+      if (!Array.isArray(value)) throw mismatch(schema, value, place);
+      return readArray(schema, value, place, unknown);
     case "string":
-      if (typeof value !== "string") throw mismatch(schema, value, path, goPath, struct);
+      if (typeof value !== "string") throw mismatch(schema, value, place);
       if (schema.format === "date-time" && value !== "" && !RFC3339.test(value)) {
         throw new DecodeProblem(
           `parsing time ${JSON.stringify(value)} as "2006-01-02T15:04:05Z07:00": ` +
             `cannot parse ${JSON.stringify(value)} as "2006"`,
-          { path, value, wanted: "time" },
+          { path: pathOf(place), value, wanted: "time" },
         );
       }
       return value;
     case "integer":
       if (typeof value !== "number" || !Number.isInteger(value) || !inRange(schema, value)) {
-        throw mismatch(schema, value, path, goPath, struct);
+        throw mismatch(schema, value, place);
       }
       return value;
     case "number":
-      if (typeof value !== "number") throw mismatch(schema, value, path, goPath, struct);
+      if (typeof value !== "number") throw mismatch(schema, value, place);
       return value;
     case "boolean":
-      if (typeof value !== "boolean") throw mismatch(schema, value, path, goPath, struct);
+      if (typeof value !== "boolean") throw mismatch(schema, value, place);
       return value;
     default:
       return value;
@@ -115,79 +102,93 @@ function read(
 }
 
 function readObject(
-  walk: Walk,
   schema: Schema,
-  value: unknown,
-  path: string,
-  goPath: string,
-  struct: string,
+  value: Readonly<Record<string, unknown>>,
+  place: Place,
+  unknown: string[],
 ): unknown {
-  if (!isObject(value)) throw mismatch(schema, value, path, goPath, struct);
   if (schema["x-kubernetes-preserve-unknown-fields"] === true) return value;
-  const result: Record<string, unknown> = {};
-  const properties = schema.properties;
-  if (properties !== undefined) {
-    const inner = goStructName(schema) ?? struct;
-    for (const key of Object.keys(value)) {
-      const child = Object.hasOwn(properties, key) ? properties[key] : undefined;
-      const childPath = path === "" ? key : `${path}.${key}`;
-      if (child === undefined) {
-        if (value[key] !== undefined) walk.unknown.push(childPath);
-        continue;
-      }
-      const childGoPath = goPath === "" ? key : `${goPath}.${key}`;
-      const read_ = read(walk, child, value[key], childPath, childGoPath, inner);
-      if (read_ === undefined) continue;
-      if (isEmptyContainer(child, read_) && schema.required?.includes(key) !== true) continue;
-      result[key] = read_;
-    }
-    return result;
-  }
+  if (schema.properties !== undefined) return readFields(schema, value, place, unknown);
   const each = schema.additionalProperties;
   if (typeof each !== "object") return value;
+  const result: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
     // A null in a map of strings is Go's empty string.
     const item =
       value[key] === null && each.type === "string" && each.format !== "quantity"
         ? ""
-        : read(walk, each, value[key], `${path}.${key}`, goPath, struct);
+        : read(each, value[key], below(place, `.${key}`), unknown);
     if (item !== undefined) result[key] = item;
   }
   return result;
 }
 
+function readFields(
+  schema: Schema,
+  value: Readonly<Record<string, unknown>>,
+  place: Place,
+  unknown: string[],
+): Record<string, unknown> {
+  const properties = schema.properties ?? {};
+  const struct = goStructName(schema) ?? place.struct;
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) {
+    const child = Object.hasOwn(properties, key) ? properties[key] : undefined;
+    const field = { above: place, step: `.${key}`, isField: true, struct };
+    if (child === undefined) {
+      if (value[key] !== undefined) unknown.push(pathOf(field));
+      continue;
+    }
+    const item = read(child, value[key], field, unknown);
+    if (item === undefined) continue;
+    if (isEmptyContainer(child, item) && schema.required?.includes(key) !== true) continue;
+    result[key] = item;
+  }
+  return result;
+}
+
 function readArray(
-  walk: Walk,
   schema: Schema,
   value: readonly unknown[],
-  path: string,
-  goPath: string,
-  struct: string,
+  place: Place,
+  unknown: string[],
 ): unknown[] {
   const items = schema.items ?? {};
   return value.map(
     (item, index) =>
-      read(walk, items, item, `${path}[${index}]`, goPath, struct) ??
-      (items.type === "string" ? "" : {}),
+      read(items, item, below(place, `[${index}]`), unknown) ?? (items.type === "string" ? "" : {}),
   );
 }
 
-function readAmount(
-  schema: Schema,
-  value: unknown,
-  path: string,
-  goPath: string,
-  struct: string,
-): unknown {
+function readAmount(schema: Schema, value: unknown, place: Place): unknown {
   const isAmount = typeof value === "string" || typeof value === "number";
   if (schema.format !== "quantity") {
     if (isAmount) return value;
-    throw mismatch({ type: "string" }, value, path, goPath, struct);
+    throw mismatch({ type: "string" }, value, place);
   }
   const text = isAmount ? canonicalQuantity(value) : undefined;
   if (text === undefined)
-    throw new DecodeProblem(QUANTITY_TEXT, { path, value, wanted: "quantity" });
+    throw new DecodeProblem(QUANTITY_TEXT, { path: pathOf(place), value, wanted: "quantity" });
   return text;
+}
+
+/** An item of a list or a map. */
+function below(above: Place, step: string): Place {
+  return { above, step, isField: false, struct: above.struct };
+}
+
+function pathOf({ above, step }: Place): string {
+  return above === undefined ? step : joined(pathOf(above), step);
+}
+
+function goPathOf({ above, step, isField }: Place): string {
+  if (above === undefined) return "";
+  return isField ? joined(goPathOf(above), step) : goPathOf(above);
+}
+
+/** The first field has no dot. */
+function joined(path: string, step: string): string {
+  return path === "" && step.startsWith(".") ? step.slice(1) : path + step;
 }
 
 /** Go drops empty maps and lists that are `omitempty`; empty structs stay (`emptyDir: {}`). */
@@ -201,13 +202,7 @@ function inRange(schema: Schema, value: number): boolean {
   return schema.format !== "int32" || (value >= -(2 ** 31) && value < 2 ** 31);
 }
 
-function mismatch(
-  schema: Schema,
-  value: unknown,
-  path: string,
-  goPath: string,
-  struct: string,
-): DecodeProblem {
+function mismatch(schema: Schema, value: unknown, place: Place): DecodeProblem {
   const number = schema.type === "integer" ? `number ${value}` : "number";
   const found = Array.isArray(value)
     ? "array"
@@ -217,8 +212,9 @@ function mismatch(
         ? number
         : typeof value;
   const wanted = goTypeName(schema);
+  const field = `${place.struct}.${goPathOf(place)}`;
   return new DecodeProblem(
-    `json: cannot unmarshal ${found} into Go struct field ${struct}.${goPath} of type ${wanted}`,
-    { path, value, wanted },
+    `json: cannot unmarshal ${found} into Go struct field ${field} of type ${wanted}`,
+    { path: pathOf(place), value, wanted },
   );
 }
