@@ -8,6 +8,7 @@ import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
 import { openBox } from "./box.ts";
 import { CliError } from "./cli-error.ts";
 import { interrupted } from "./interrupted.ts";
+import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { settingFlags } from "./setting-flags.ts";
@@ -63,12 +64,19 @@ async function serve(
   const served = { port: flags.port, directory, clock };
   const https = await startHttps(box.sandbox.apiServer, served).catch(refused);
   closing.push(() => https.close());
-  const { metrics } = box.operator;
+  const stopWatching = restartWithPod(box, (error) =>
+    say(`Karpenter could not be started again: ${(error as Error).message}`),
+  );
+  closing.push(async () => stopWatching());
   const endpoints = await serveEndpoints({
     metricsPort: "any",
     healthProbePort: "any",
     host: "127.0.0.1",
-    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.render() }),
+    // Of the Karpenter that runs now.
+    metrics: async () => {
+      const { metrics } = box.operator;
+      return { contentType: metrics.contentType, text: await metrics.render() };
+    },
     ready: () => box.operator.ready,
   });
   closing.push(() => endpoints.close());

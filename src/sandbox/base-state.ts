@@ -78,7 +78,8 @@ function daemonSet({ name, cpu, memory }: (typeof DAEMONS)[number]) {
   } satisfies KubeObject & { spec: unknown };
 }
 
-function controllerPod(nodeName: string) {
+/** Karpenter itself, as far as the cluster sees it. */
+export function controllerPod(nodeName: string) {
   return {
     apiVersion: "v1",
     kind: "Pod",
