@@ -134,6 +134,13 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).toMatchObject({ cpu: 4_000, nodes: 1 });
   });
 
+  it("sums nodes with the pool's label, also those whose claim is not there", () => {
+    const state = createClusterState();
+    state.updateNode(node({ labels: INITIALIZED }));
+    state.updateNode(node({ name: "other", labels: { "karpenter.sh/nodepool": "other" } }));
+    expect(state.poolUsage("nodepool/other")).toMatchObject({ cpu: 4_000, nodes: 1 });
+  });
+
   it("moves its revision when a consolidation could have become possible", () => {
     const state = createClusterState();
     const moves = (change: () => void) => {

@@ -383,10 +383,12 @@ class Cluster implements ClusterState {
 
 function* usageByPool(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, Resources>> {
   const usage = new Map<string, Record<string, number>>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, ({ poolId, deleting, capacity }) => {
-    if (poolId === undefined || deleting) return;
-    const used = usage.get(poolId) ?? {};
-    usage.set(poolId, used);
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ poolId, labels, deleting, capacity }) => {
+    // As upstream: a node with the pool's label counts, also when its claim is not there.
+    const owner = poolId ?? poolIdOfLabels(labels);
+    if (owner === undefined || deleting) return;
+    const used = usage.get(owner) ?? {};
+    usage.set(owner, used);
     for (const name in capacity) used[name] = (used[name] ?? 0) + (capacity[name] as number);
   });
   return usage;
