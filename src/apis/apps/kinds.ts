@@ -106,7 +106,11 @@ export interface Job extends KubeObject {
     readonly podReplacementPolicy?: "TerminatingOrFailed" | "Failed";
     readonly podFailurePolicy?: { readonly rules: readonly PodFailureRule[] };
   };
-  readonly status?: { readonly conditions?: readonly Condition[]; readonly [f: string]: unknown };
+  readonly status?: {
+    readonly succeeded?: number;
+    readonly conditions?: readonly Condition[];
+    readonly [f: string]: unknown;
+  };
 }
 
 export interface CronJob extends KubeObject {

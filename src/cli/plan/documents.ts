@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { LineCounter, parseAllDocuments } from "yaml";
+import { LineCounter, parseAllDocuments, type Tags } from "yaml";
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import { CliError } from "../cli-error.ts";
@@ -75,6 +75,7 @@ function readYaml(name: string, text: string): unknown[] {
     uniqueKeys: false,
     version: "1.1",
     schema: "yaml-1.1",
+    customTags: (tags) => tags.filter((tag) => !isTimestamp(tag)),
   });
   return documents.flatMap((document, index) => {
     const [error] = document.errors;
@@ -85,6 +86,11 @@ function readYaml(name: string, text: string): unknown[] {
     const value: unknown = document.toJS({ maxAliasCount: 10_000 });
     return value === null || value === undefined ? [] : [value];
   });
+}
+
+/** A time is text to Kubernetes, with or without quotes. */
+function isTimestamp(tag: Tags[number]): boolean {
+  return typeof tag === "object" && tag.tag === "tag:yaml.org,2002:timestamp";
 }
 
 function flatten(value: unknown, where: string): Found[] {

@@ -9,43 +9,53 @@ import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
 import type { Manifests } from "./manifests.ts";
+import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
 
 /** What the replicas of all workloads come to, with the pods that were there before. */
 export interface Expanded {
   readonly pods: readonly Pod[];
-  /** Those of StatefulSets' templates, with the ones that were there before. */
+  /** Those of the input and those that pods and StatefulSets make. */
   readonly volumeClaims: readonly PersistentVolumeClaim[];
 }
 
 export function expandWorkloads(manifests: Manifests): Expanded {
-  const pods = [...manifests.pods];
-  const claims = [...manifests.volumeClaims];
+  const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admitted(pod, manifests)));
+  const claims: PersistentVolumeClaim[] = [];
   const taken = new Set(pods.map(keyOf));
-  const takenClaims = new Set(claims.map(keyOf));
   const running = countByOwner(manifests);
   const owners = new Set(manifests.workloads.map(identity));
   for (const workload of manifests.workloads) {
     const owner = controllerOf(workload);
     // A ReplicaSet of a Deployment that is here too: the Deployment says how many.
     if (owner !== undefined && owners.has(ownerIdentity(workload, owner))) continue;
-    const missing = replicas(workload) - (running.get(identity(workload)) ?? 0);
-    for (let index = 0, made = 0; made < missing; index++) {
-      const pod = replica(workload, index);
-      if (taken.has(keyOf(pod))) {
-        if (workload.kind === "StatefulSet") made++;
-        continue;
-      }
+    for (const pod of missingPods(workload, running.get(identity(workload)) ?? 0, taken)) {
       taken.add(keyOf(pod));
-      pods.push(withContainerDefaults(manifests.withDefaults(pod), manifests));
-      made++;
-      for (const claim of claimsOf(workload, pod)) {
-        if (takenClaims.has(keyOf(claim))) continue;
-        takenClaims.add(keyOf(claim));
-        claims.push(manifests.withDefaults(claim));
-      }
+      pods.push(admitted(manifests.withDefaults(pod), manifests));
+      if (workload.kind === "StatefulSet")
+        claims.push(...claimsOfSet(workload as StatefulSet, pod));
     }
   }
-  return { pods: pods.map((pod) => withPriority(pod, manifests)), volumeClaims: claims };
+  claims.push(...pods.flatMap(claimsOfPod));
+  return {
+    pods: pods.map((pod) => withPriority(pod, manifests)),
+    volumeClaims: completeClaims(claims, manifests),
+  };
+}
+
+/** Pods of a StatefulSet are missing by name, those of other workloads by number. */
+function missingPods(workload: KubeObject, running: number, taken: ReadonlySet<string>): Pod[] {
+  const wanted = replicas(workload);
+  const made: Pod[] = [];
+  if (workload.kind === "StatefulSet") {
+    const first = (workload as StatefulSet).spec.ordinals?.start ?? 0;
+    for (let index = first; index < first + wanted; index++) made.push(replica(workload, index));
+    return made.filter((pod) => !taken.has(keyOf(pod)));
+  }
+  for (let index = 0; made.length < wanted - running; index++) {
+    const pod = replica(workload, index);
+    if (!taken.has(keyOf(pod))) made.push(pod);
+  }
+  return made;
 }
 
 /** Live pods of each workload, through a ReplicaSet where there is one. */
@@ -59,15 +69,22 @@ function countByOwner(manifests: Manifests): Map<string, number> {
   for (const pod of manifests.pods.filter(isActive)) {
     const owner = controllerOf(pod);
     if (owner === undefined) continue;
-    for (
-      let id: string | undefined = ownerIdentity(pod, owner);
-      id !== undefined;
-      id = parents.get(id)
-    ) {
+    const own = ownerIdentity(pod, owner);
+    const deployment = deploymentOf(pod, owner);
+    if (deployment !== undefined && !parents.has(own)) parents.set(own, deployment);
+    for (let id: string | undefined = own; id !== undefined; id = parents.get(id)) {
       counts.set(id, (counts.get(id) ?? 0) + 1);
     }
   }
   return counts;
+}
+
+/** A Deployment calls its ReplicaSets by its own name and the hash; they need not be in the input. */
+function deploymentOf({ metadata }: Pod, { kind, name }: OwnerReference): string | undefined {
+  const end = `-${metadata.labels?.["pod-template-hash"]}`;
+  return kind === "ReplicaSet" && name.endsWith(end)
+    ? `Deployment ${metadata.namespace}/${name.slice(0, -end.length)}`
+    : undefined;
 }
 
 function controllerOf(object: KubeObject): OwnerReference | undefined {
@@ -84,8 +101,17 @@ function ownerIdentity(object: KubeObject, owner: OwnerReference): string {
 
 function replicas(workload: KubeObject): number {
   if (workload.kind !== "Job") return (workload as Deployment).spec.replicas ?? 1;
-  const { suspend, parallelism = 1, completions } = (workload as Job).spec;
-  return suspend === true ? 0 : Math.min(parallelism, completions ?? parallelism);
+  const { spec, status = {} } = workload as Job;
+  const { suspend, parallelism = 1, completions = Number.POSITIVE_INFINITY } = spec;
+  if (suspend === true || isOver(status)) return 0;
+  return Math.min(parallelism, Math.max(0, completions - (status.succeeded ?? 0)));
+}
+
+/** Complete, or failed for good. */
+function isOver({ conditions = [] }: NonNullable<Job["status"]>): boolean {
+  return conditions.some(
+    ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
+  );
 }
 
 function replica(workload: KubeObject, index: number): Pod {
@@ -142,22 +168,13 @@ function withClaims(spec: Pod["spec"], set: StatefulSet, podName: string): Pod["
   return { ...spec, volumes: [...others, ...own] };
 }
 
-function claimsOf(workload: KubeObject, pod: Pod): PersistentVolumeClaim[] {
-  if (workload.kind !== "StatefulSet") return [];
-  return ((workload as StatefulSet).spec.volumeClaimTemplates ?? []).map((template) => ({
-    ...(template as PersistentVolumeClaim),
-    apiVersion: "v1",
-    kind: "PersistentVolumeClaim",
-    metadata: {
-      ...template.metadata,
-      name: `${template.metadata.name}-${pod.metadata.name}`,
-      namespace: pod.metadata.namespace as string,
-    },
-  }));
+/** As a cluster has it; a manifest that nobody has applied yet has no UID. */
+function isAdmitted(pod: Pod): boolean {
+  return pod.metadata.uid !== undefined;
 }
 
-/** What admission takes from the LimitRanges of the namespace. */
-function withContainerDefaults(pod: Pod, { limitRanges }: Manifests): Pod {
+/** With what admission takes from the LimitRanges of the namespace. */
+function admitted(pod: Pod, { limitRanges }: Manifests): Pod {
   const { namespace } = pod.metadata;
   const own = limitRanges.filter(({ metadata }) => metadata.namespace === namespace);
   return own.length === 0 ? pod : { ...pod, spec: withLimitRanges(pod.spec, own) };

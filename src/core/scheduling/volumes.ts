@@ -26,7 +26,8 @@ export interface VolumeObjects {
 /** Distinct claims by driver. */
 export type VolumeUsage = ReadonlyMap<string, ReadonlySet<string>>;
 
-const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
+/** A claim without it counts as unbound, whatever volume it names. */
+export const BIND_COMPLETED_ANNOTATION_KEY = "pv.kubernetes.io/bind-completed";
 const EBS_DRIVER = "ebs.csi.aws.com";
 const IN_TREE_DRIVERS: Readonly<Record<string, string>> = { "kubernetes.io/aws-ebs": EBS_DRIVER };
 const NOWHERE: VolumeUsage = new Map();
@@ -134,7 +135,7 @@ export class VolumeIndex {
       return "persistentvolumeclaim bound to non-existent persistentvolume";
     const volumeName = claim.spec.volumeName;
     if (!volumeName) return this.#classRefusal(claim.spec.storageClassName);
-    if (claim.metadata.annotations?.[BIND_COMPLETED] === undefined)
+    if (claim.metadata.annotations?.[BIND_COMPLETED_ANNOTATION_KEY] === undefined)
       return "pvc is considered unbound because it does not contain annotation";
     const volume = this.#volumes.get(volumeName);
     if (volume === undefined) return `persistentvolume "${volumeName}" not found`;

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { VolumeIndex } from "../../core/scheduling/volumes.ts";
+import { objectsOf } from "./documents.ts";
+import { type Expanded, expandWorkloads } from "./expand-workloads.ts";
+import { type Manifests, sortManifests } from "./manifests.ts";
+
+const TEMPLATE =
+  "template: {metadata: {labels: {app: w}}, spec: {containers: [{name: c, image: i}]}}";
+const SELECTOR = "selector: {matchLabels: {app: w}}";
+
+function read(documents: readonly string[]): Manifests {
+  return sortManifests(objectsOf("app.yaml", documents.join("\n---\n")));
+}
+
+function expand(...documents: readonly string[]): Expanded {
+  return expandWorkloads(read(documents));
+}
+
+function names({ pods }: Expanded): string[] {
+  return pods.map(({ metadata }) => metadata.name);
+}
+
+function job(spec: string, status = "{}"): string {
+  const pod = "template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}";
+  return `{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {${spec}${pod}}, status: ${status}}`;
+}
+
+function set(name: string, spec: string): string {
+  return `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: ${name}}, spec: {serviceName: s, ${spec}, ${SELECTOR}, ${TEMPLATE}}}`;
+}
+
+function pod(name: string, metadata = "", spec = ""): string {
+  return `{apiVersion: v1, kind: Pod, metadata: {name: ${name}${metadata}}, spec: {${spec}containers: [{name: c, image: i}]}}`;
+}
+
+function ownedBy(kind: string, name: string): string {
+  return `, ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u, controller: true}]`;
+}
+
+describe("a Job", () => {
+  it("has as many pods as may run at once, as far as completions are missing", () => {
+    expect(names(expand(job("parallelism: 3, completions: 4, ")))).toHaveLength(3);
+    const status = "{succeeded: 3}";
+    expect(names(expand(job("parallelism: 3, completions: 4, ", status)))).toEqual(["j-0"]);
+    expect(names(expand(job("suspend: true, ")))).toEqual([]);
+  });
+
+  it("has none once it is complete, or has failed", () => {
+    for (const type of ["Complete", "Failed"]) {
+      const status = `{conditions: [{type: ${type}, status: "True"}]}`;
+      expect(names(expand(job("", status)))).toEqual([]);
+    }
+  });
+});
+
+describe("a StatefulSet", () => {
+  it("misses pods by their names, from its first ordinal on", () => {
+    const there = pod("db-6", ownedBy("StatefulSet", "db"), "nodeName: n1, ");
+    const documents = [set("db", "replicas: 3, ordinals: {start: 5}"), there];
+    expect(names(expand(...documents))).toEqual(["db-6", "db-5", "db-7"]);
+  });
+});
+
+describe("a Deployment", () => {
+  it("has the pods of its ReplicaSet, also when that is not in the input", () => {
+    const labels = ", labels: {app: w, pod-template-hash: abc}";
+    const there = pod("web-abc-x", `${labels}${ownedBy("ReplicaSet", "web-abc")}`);
+    const web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, ${SELECTOR}, ${TEMPLATE}}}`;
+    expect(names(expand(web, there))).toEqual(["web-abc-x", "web-0"]);
+  });
+});
+
+describe("a pod that no cluster has yet", () => {
+  it("gets what LimitRanges give to containers that say nothing", () => {
+    const range =
+      "{apiVersion: v1, kind: LimitRange, metadata: {name: r}, spec: {limits: [{type: Container, defaultRequest: {cpu: 250m}}]}}";
+    const { pods } = expand(range, pod("new"), pod("there", ", uid: u"));
+    expect(pods.map((one) => podRequests(one)["cpu"])).toEqual([250, undefined]);
+  });
+});
+
+describe("volume claims", () => {
+  const storageClass = (name: string, metadata = "") =>
+    `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: ${name}${metadata}}, provisioner: ebs.csi.aws.com, volumeBindingMode: WaitForFirstConsumer}`;
+  const isDefault = ', annotations: {storageclass.kubernetes.io/is-default-class: "true"}';
+  const claimSpec = "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}";
+
+  it("of pods and StatefulSets are there, in the default class when they name none", () => {
+    const ephemeral = `volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {${claimSpec}}}}}], `;
+    const templates = `volumeClaimTemplates: [{metadata: {name: data}, ${claimSpec}}}]`;
+    const { volumeClaims } = expand(
+      storageClass("old", `${isDefault}, creationTimestamp: 2025-01-01T00:00:00Z`),
+      storageClass("new", `${isDefault}, creationTimestamp: 2026-01-01T00:00:00Z`),
+      pod("p", "", ephemeral),
+      set("db", `replicas: 1, ${templates}`),
+    );
+    const found = volumeClaims.map(({ metadata, spec }) => [metadata.name, spec.storageClassName]);
+    expect(found).toEqual([
+      ["data-db-0", "new"],
+      ["p-scratch", "new"],
+    ]);
+  });
+
+  it("that name a volume of the input are bound to it", () => {
+    const claim = (name: string, volume: string) =>
+      `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ${name}}, ${claimSpec}, volumeName: ${volume}}}`;
+    const volume =
+      "{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], csi: {driver: ebs.csi.aws.com, volumeHandle: h}}}";
+    const using = (name: string) =>
+      pod(name, "", `volumes: [{name: v, persistentVolumeClaim: {claimName: ${name}}}], `);
+    const manifests = read([
+      volume,
+      claim("bound", "pv"),
+      claim("lost", "gone"),
+      using("bound"),
+      using("lost"),
+    ]);
+    const { pods, volumeClaims } = expandWorkloads(manifests);
+    const { volumes, csiNodes } = manifests;
+    const index = new VolumeIndex({ claims: volumeClaims, volumes, classes: [], csiNodes });
+    expect(pods.map((one) => index.refusal(one))).toEqual([
+      undefined,
+      "pvc is considered unbound because it does not contain annotation",
+    ]);
+  });
+});

@@ -1,0 +1,90 @@
+/**
+ * Volume claims as the controllers and admission of a cluster would leave them: made from the
+ * templates of StatefulSets and of ephemeral volumes, with the default storage class where they name
+ * none, bound when they name a volume of the input.
+ */
+import type { StatefulSet } from "../../apis/apps/kinds.ts";
+import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf, type ObjectMeta } from "../../apis/meta.ts";
+import type { StorageClass } from "../../apis/storage/kinds.ts";
+import { BIND_COMPLETED_ANNOTATION_KEY } from "../../core/scheduling/volumes.ts";
+import type { Manifests } from "./manifests.ts";
+
+const IS_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
+
+/** Those of the input, and `made` ones as far as they are not there yet. */
+export function completeClaims(
+  made: readonly PersistentVolumeClaim[],
+  { volumeClaims, volumes, storageClasses, withDefaults }: Manifests,
+): readonly PersistentVolumeClaim[] {
+  const claims = new Map(volumeClaims.map((claim) => [keyOf(claim), claim]));
+  for (const claim of made) {
+    if (!claims.has(keyOf(claim))) claims.set(keyOf(claim), withDefaults(claim));
+  }
+  const names = new Set(volumes.map(({ metadata }) => metadata.name));
+  const className = defaultClass(storageClasses);
+  return [...claims.values()].map((claim) => withBinding(withClass(claim, className), names));
+}
+
+/** Of the volumes that a StatefulSet makes for each of its pods. */
+export function claimsOfSet({ spec }: StatefulSet, pod: Pod): PersistentVolumeClaim[] {
+  return (spec.volumeClaimTemplates ?? []).map((template) =>
+    claimFor(pod, `${template.metadata.name}-${pod.metadata.name}`, template),
+  );
+}
+
+/** Of the volumes that come and go with the pod. */
+export function claimsOfPod(pod: Pod): PersistentVolumeClaim[] {
+  return (pod.spec.volumes ?? []).flatMap(({ name, ephemeral }) =>
+    ephemeral?.volumeClaimTemplate === undefined
+      ? []
+      : [claimFor(pod, `${pod.metadata.name}-${name}`, ephemeral.volumeClaimTemplate)],
+  );
+}
+
+function claimFor(
+  pod: Pod,
+  name: string,
+  template: { readonly metadata?: Partial<ObjectMeta>; readonly spec?: unknown },
+): PersistentVolumeClaim {
+  const namespace = pod.metadata.namespace as string;
+  return {
+    ...(template as PersistentVolumeClaim),
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { ...template.metadata, name, namespace },
+  };
+}
+
+/** Of several the newest, as admission takes it. */
+function defaultClass(classes: readonly StorageClass[]): string | undefined {
+  const madeAt = ({ metadata }: StorageClass) => metadata.creationTimestamp ?? "";
+  return classes
+    .filter(({ metadata }) => metadata.annotations?.[IS_DEFAULT_CLASS] === "true")
+    .sort((a, b) => compare(madeAt(b), madeAt(a)) || compare(a.metadata.name, b.metadata.name))[0]
+    ?.metadata.name;
+}
+
+function withClass(
+  claim: PersistentVolumeClaim,
+  className: string | undefined,
+): PersistentVolumeClaim {
+  const { storageClassName, volumeName } = claim.spec;
+  if (className === undefined || storageClassName !== undefined || volumeName) return claim;
+  return { ...claim, spec: { ...claim.spec, storageClassName: className } };
+}
+
+function withBinding(
+  claim: PersistentVolumeClaim,
+  volumes: ReadonlySet<string>,
+): PersistentVolumeClaim {
+  const { metadata, spec } = claim;
+  if (!volumes.has(spec.volumeName ?? "")) return claim;
+  const annotations = { ...metadata.annotations, [BIND_COMPLETED_ANNOTATION_KEY]: "yes" };
+  return { ...claim, metadata: { ...metadata, annotations } };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
