@@ -177,6 +177,19 @@ describe("pods read off a watch in protobuf", () => {
     expect(new Set(specs).size).toBe(3);
   });
 
+  it("that are gone come with their metadata alone", () => {
+    const read = createPodFrameReader(createPodProjection());
+    const { metadata } = createPodProjection()(stored("gone"));
+    const { type, object } = read(
+      frame("DELETED", stored("gone", { spec: { nodeName: "n" } as never })),
+    );
+    expect({ type, metadata: object.metadata, spec: object.spec }).toEqual({
+      type: "DELETED",
+      metadata,
+      spec: { containers: [] },
+    });
+  });
+
   it("come with errors and bookmarks as those are", () => {
     const read = createPodFrameReader(createPodProjection());
     const status = { apiVersion: "v1", kind: "Status", metadata: {}, code: 410, reason: "Expired" };

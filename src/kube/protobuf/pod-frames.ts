@@ -19,7 +19,10 @@ const ANNOTATIONS_LIMIT = 256;
 const ANNOTATIONS = 12;
 const MANAGED_FIELDS = 17;
 
-/** Of frames without their length. `project`: what is kept of a pod; pods come as it makes them, frozen. */
+/**
+ * Of frames without their length. `project`: what is kept of a pod; pods come as it makes them, frozen. One that
+ * is gone comes with its metadata alone: whoever follows it has seen the rest.
+ */
 export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod> {
   const readPod = createPodReader(project);
   return (frame) => {
@@ -34,7 +37,11 @@ export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod>
     if (object === undefined) throw new Error("a watch event without an object");
     const { kind, message } = unwrap(object);
     if (kind === "Pod")
-      return { type: type as WatchEventType, object: readPod(message), projected: true };
+      return {
+        type: type as WatchEventType,
+        object: readPod(message, type === "DELETED"),
+        projected: true,
+      };
     if (kind === "Status")
       return { type: "ERROR", object: readMessage("Status", message) as unknown as Pod };
     throw new Error(`a watch on pods brought a ${kind}`);
@@ -47,13 +54,16 @@ function rawOf(fields: Fields): Fields | undefined {
   return undefined;
 }
 
-function createPodReader(project: (pod: Pod) => Pod): (message: Fields) => Pod {
+/** Of a pod that is gone nothing else is read. */
+const NO_SPEC: PodSpec = Object.freeze({ containers: Object.freeze([]) as never });
+
+function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: boolean) => Pod {
   const metadataParts = new Parts<Metadata>(PARTS_LIMIT);
   const annotations = new Parts<Metadata>(ANNOTATIONS_LIMIT);
   const specs = new Parts<PodSpec>(PARTS_LIMIT);
   const statuses = new Parts<PodStatus>(PARTS_LIMIT);
 
-  return (message) => {
+  return (message, isGone) => {
     let metadata: Fields | undefined;
     let spec: Fields | undefined;
     let status: Fields | undefined;
@@ -69,11 +79,15 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields) => Pod {
       projected ??= project(readWhole(message.part(at, end)));
       return projected;
     };
-    const ownStatus = status === undefined ? undefined : readStatus(status, statuses, whole);
-    return Object.freeze({
+    const head = {
       apiVersion: "v1",
       kind: "Pod",
       metadata: readMetadata(metadata, metadataParts, annotations, whole),
+    };
+    if (isGone) return Object.freeze({ ...head, spec: NO_SPEC });
+    const ownStatus = status === undefined ? undefined : readStatus(status, statuses, whole);
+    return Object.freeze({
+      ...head,
       spec: readSpec(spec, specs, whole),
       ...(ownStatus === undefined ? {} : { status: ownStatus }),
     }) as Pod;
