@@ -13,7 +13,10 @@ import { type InterruptFlags, runInterrupt } from "./run-interrupt.ts";
 const QueueUrl = "https://sqs.us-west-2.amazonaws.com/123456789012/demo";
 
 let endpoint: AwsEndpoint | undefined;
-afterEach(async () => endpoint?.close());
+afterEach(async () => {
+  await endpoint?.close();
+  endpoint = undefined;
+});
 
 interface Account {
   readonly clock: VirtualClock;
@@ -128,7 +131,9 @@ describe("karpenter interrupt", () => {
   it("says which instances cannot be interrupted, and sends nothing", async () => {
     const world = await account();
     const [id = ""] = world.aws.state.instances.keys();
-    await expect(world.run({ instanceIds: [id] })).rejects.toThrow(/running spot instances/);
+    await expect(world.run({ instanceIds: [id] })).rejects.toThrow(
+      `${id} is no running spot instance`,
+    );
     expect(world.said).toEqual([]);
     expect(await world.messages()).toEqual([]);
   });

@@ -118,7 +118,9 @@ function start(state: AwsState, template: Template, experiment: Experiment): Tim
     });
   const targets = running();
   if (targets.length < template.instanceIds.length) {
-    const reason = "Target resolution failed: not all of them are running spot instances.";
+    const found = new Set(targets.map(({ id }) => id));
+    const missing = template.instanceIds.filter((id) => !found.has(id)).join(", ");
+    const reason = `Target resolution failed: ${missing} is no running spot instance.`;
     experiment.state = { status: "failed", reason };
     return undefined;
   }
