@@ -84,6 +84,10 @@ describe("disruption budgets", () => {
   it("allows nothing in a pool with a budget that cannot be read", () => {
     const owner = withBudgets({ nodes: "100%" }, { nodes: "5", schedule: "x", duration: "1h" });
     expect(allowed([owner], [view("a")]).get(owner.id)?.allowed).toBe(0);
+    // Whatever it is about: the pool's budgets are not what somebody meant them to be.
+    const ofAnother = { nodes: "5", schedule: "x", duration: "1h", reasons: ["Drifted" as const] };
+    const other = withBudgets({ nodes: "100%" }, ofAnother);
+    expect(allowed([other], [view("a")]).get(other.id)?.allowed).toBe(0);
   });
 
   it("names the budget that cannot be read, with its value", () => {

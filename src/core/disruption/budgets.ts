@@ -82,7 +82,7 @@ export function* allowancesInSteps({
   );
 }
 
-/** The strictest budget, of so many nodes; undefined when one of the budgets is broken. */
+/** The strictest budget, of so many nodes; undefined when one of them is broken, whatever reason that is about. */
 export function allowedDisruptions(
   budgets: readonly Budget[],
   reason: CommandReason,
@@ -91,11 +91,11 @@ export function allowedDisruptions(
 ): number | undefined {
   let allowed = UNLIMITED;
   for (const budget of budgets) {
-    if (budget.reasons?.some((one) => one === reason) === false) continue;
     const active = isActive(budget, nowMs);
     const most = amount(budget.nodes, nodes);
     if (active === undefined || most === undefined) return undefined;
-    if (active) allowed = Math.min(allowed, most);
+    const isAbout = budget.reasons?.some((one) => one === reason) !== false;
+    if (active && isAbout) allowed = Math.min(allowed, most);
   }
   return allowed;
 }
