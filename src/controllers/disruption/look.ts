@@ -10,7 +10,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import type { StandingProblems } from "../../base/standing-problems.ts";
-import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { nextAllowed } from "../../core/disruption/calendar.ts";
 import type {
@@ -29,6 +29,7 @@ import type { PoolInput, SchedulingInput } from "../../core/provisioning/schedul
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";
+import { catchUp } from "../state/catch-up.ts";
 import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
@@ -59,9 +60,7 @@ export async function surroundings(
   problems: StandingProblems,
   last?: Surroundings,
 ): Promise<Surroundings> {
-  // Of a small cluster, or a large one that has changed little, in this very turn.
-  const looking = world.cluster.catchUp();
-  if (looking.next().done !== true) await inTurns(world.clock, looking, TURN_MS);
+  await catchUp(world);
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
   const usable = await usablePools(world, SILENT);

@@ -27,6 +27,7 @@ import type { Steering } from "../disruption/steering.ts";
 import { showAll } from "../metrics/observer.ts";
 import { mayDecide } from "../patience.ts";
 import { listPools } from "../pools.ts";
+import { catchUp } from "../state/catch-up.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { Batcher } from "./batcher.ts";
@@ -84,9 +85,7 @@ async function reconcile(
   const { waitMs } = batcher;
   if (waitMs === undefined) return AWAIT_CHANGE;
   if (waitMs > 0) return requeueAfter(waitMs);
-  // Of a small cluster, or a large one that has changed little, in this very turn.
-  const looking = world.cluster.catchUp();
-  if (looking.next().done !== true) await inTurns(world.clock, looking, TURN_MS);
+  await catchUp(world);
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const startMs = world.clock.now();
   const batchedMs = startMs - (batcher.openedAtMs ?? startMs);
