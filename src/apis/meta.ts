@@ -88,3 +88,8 @@ export type ResourceAmounts = Readonly<Record<string, string | number>>;
 export function createdAtMs(object: KubeObject): number {
   return fromRfc3339(object.metadata.creationTimestamp) ?? 0;
 }
+
+/** The owner that controls an object, if any. */
+export function controllerOf(object: KubeObject): OwnerReference | undefined {
+  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
+}

@@ -4,6 +4,7 @@
  * once. So ten thousand pods of a Deployment weigh little more than their names.
  */
 import type { ContainerStatus, Pod, PodSpec, PodStatus, Volume } from "../apis/core/pod.ts";
+import { isSized } from "../apis/core/pod-resources.ts";
 import type { Condition } from "../apis/meta.ts";
 import { deepFreeze } from "../base/json.ts";
 
@@ -131,10 +132,6 @@ function timeless({ type, status, reason, message }: Condition): Condition {
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
   };
-}
-
-function isSized({ allocatedResources, resources }: ContainerStatus): boolean {
-  return allocatedResources !== undefined || resources !== undefined;
 }
 
 function sizeOf({ name, ready, allocatedResources, resources }: ContainerStatus): ContainerStatus {

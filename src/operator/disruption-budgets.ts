@@ -1,6 +1,7 @@
 /** DISRUPTION_BUDGETS: budgets of the whole cluster, each as one of a NodePool. YAML or JSON. */
 import { parse } from "yaml";
 import type { Budget } from "../apis/karpenter/nodepool.ts";
+import { isObject } from "../base/json.ts";
 import { brokenBudget } from "../core/disruption/budgets.ts";
 
 const REASONS = ["Underutilized", "Empty", "Drifted"];
@@ -51,8 +52,4 @@ function problemOf(budget: unknown, index: number): string | undefined {
   if (reasons === undefined) return undefined;
   const isKnown = Array.isArray(reasons) && reasons.every((one) => REASONS.includes(one));
   return isKnown ? undefined : `${field}.reasons: must be of ${REASONS.join(", ")}`;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

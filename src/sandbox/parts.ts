@@ -3,15 +3,8 @@
  * what they share: the mirrors with the indexes they read by, and a writer of Events that keeps
  * within the limits of the real recorder.
  */
-
 import { POD, type Pod } from "../apis/core/pod.ts";
-import {
-  apiVersionOf,
-  type Kind,
-  type KubeObject,
-  keyOf,
-  type OwnerReference,
-} from "../apis/meta.ts";
+import { apiVersionOf, controllerOf, type Kind, type KubeObject, keyOf } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
@@ -48,11 +41,6 @@ export function podMirror(mirrors: Mirrors): Mirror<Pod> {
       },
     },
   });
-}
-
-/** The owner that controls an object, if any. */
-export function controllerOf(object: KubeObject): OwnerReference | undefined {
-  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
 
 /** client-go's spam filter: this many Events an object at once, then one each five minutes. */

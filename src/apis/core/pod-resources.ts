@@ -39,7 +39,7 @@ function holdsMore(
   statuses: readonly ContainerStatus[] | undefined,
   containers: readonly Container[] | undefined,
 ): boolean {
-  if (containers === undefined || statuses?.some(isHeld) !== true) return false;
+  if (containers === undefined || statuses?.some(isSized) !== true) return false;
   const work = () => containers.some((one) => heldIsMore(one, statuses));
   if (!Object.isFrozen(statuses) || !Object.isFrozen(containers)) return work();
   const ofStatuses = known.get(statuses) ?? new WeakMap<readonly Container[], boolean>();
@@ -51,12 +51,13 @@ function holdsMore(
 
 function heldIsMore(container: Container, statuses: readonly ContainerStatus[]): boolean {
   const status = statuses.find(({ name }) => name === container.name);
-  if (status === undefined || !isHeld(status)) return false;
+  if (status === undefined || !isSized(status)) return false;
   const asked = askedFor(container);
   return Object.entries(heldFor(status)).some(([name, amount]) => amount > (asked[name] ?? 0));
 }
 
-function isHeld({ allocatedResources, resources }: ContainerStatus): boolean {
+/** Whether the kubelet says what it holds for a container. */
+export function isSized({ allocatedResources, resources }: ContainerStatus): boolean {
   return allocatedResources !== undefined || resources !== undefined;
 }
 
@@ -104,7 +105,7 @@ function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources):
 function containerRequests(container: Container, pod: PodStatus | undefined): Resources {
   const asked = askedFor(container);
   const status = statusOf(pod, container.name);
-  if (status === undefined || !isHeld(status)) return asked;
+  if (status === undefined || !isSized(status)) return asked;
   const held = heldFor(status);
   return isResizeInfeasible(pod) ? held : maxResources(asked, held);
 }

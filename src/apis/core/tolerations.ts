@@ -25,6 +25,11 @@ export function isSameTaint(a: Taint, b: Taint): boolean {
   return a.key === b.key && a.effect === b.effect;
 }
 
+/** `key=value:Effect`, as kubectl writes it. */
+export function formatTaint({ key, value, effect }: Taint): string {
+  return value === undefined || value === "" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
+}
+
 /** An empty effect covers all effects; an empty key with Exists covers all keys. */
 function covers(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false;

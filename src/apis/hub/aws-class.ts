@@ -25,8 +25,8 @@ import { condition } from "../karpenter/conditions.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
 import { contentHash } from "../karpenter/nodepool-hash.ts";
 import { PROVISIONER, type Provisioner } from "../karpenter/provisioner.ts";
-import type { KubeObject } from "../meta.ts";
 import type { Generation } from "./generation.ts";
+import { identityOf } from "./identity.ts";
 import { nodePoolGeneration } from "./to-pool.ts";
 
 export type AmiFamily =
@@ -115,7 +115,7 @@ function amiFamilyOf(native: EC2NodeClass): AmiFamily {
 function fromNodeClass(native: EC2NodeClass): AwsClass {
   const { spec } = native;
   return {
-    ...identity(native, "ec2nodeclass"),
+    ...identityOf(native, "ec2nodeclass"),
     generation: nodePoolGeneration(native),
     ready: condition(native, "Ready")?.status === "True",
     amiFamily: amiFamilyOf(native),
@@ -149,7 +149,7 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
 function fromTemplate(native: AWSNodeTemplate): AwsClass {
   const spec: AWSNodeTemplate["spec"] = native.spec ?? {};
   return {
-    ...identity(native, "awsnodetemplate"),
+    ...identityOf(native, "awsnodetemplate"),
     ...fromBlock(spec),
     amiTerms: amiTerms(spec.amiSelector),
     userData: spec.userData,
@@ -161,7 +161,7 @@ function fromTemplate(native: AWSNodeTemplate): AwsClass {
 function fromInline(native: Provisioner): AwsClass {
   const block: AwsProviderBlock = native.spec?.provider ?? {};
   return {
-    ...identity(native, "provisioner"),
+    ...identityOf(native, "provisioner"),
     ...fromBlock(block),
     amiTerms: [],
     userData: undefined,
@@ -196,17 +196,6 @@ function fromBlock(block: AwsProviderBlock) {
     ipPrefixCount: undefined,
     kubelet: undefined,
   } as const;
-}
-
-function identity(native: KubeObject, noun: string) {
-  const { metadata } = native;
-  return {
-    id: `${noun}/${metadata.name}`,
-    name: metadata.name,
-    uid: metadata.uid ?? "",
-    observedGeneration: metadata.generation ?? 0,
-    deleting: metadata.deletionTimestamp !== undefined,
-  };
 }
 
 /** Absent options have the generation's defaults at use. */

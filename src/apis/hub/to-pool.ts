@@ -17,6 +17,7 @@ import type { Kind, KubeObject } from "../meta.ts";
 import { parseResources } from "../resources.ts";
 import { classRefOf, parseKubelet } from "./claim.ts";
 import type { Generation } from "./generation.ts";
+import { identityOf } from "./identity.ts";
 import type { Pool, PoolDisruption } from "./pool.ts";
 import { POOL_SHAPE, PROVISIONER_SHAPE, sound } from "./shape.ts";
 
@@ -66,7 +67,7 @@ function fromNodePool(native: NodePool): Pool {
   const template = spec.template?.spec;
   const generation = nodePoolGeneration(native);
   return {
-    ...identity(native, "nodepool"),
+    ...identityOf(native, "nodepool"),
     generation,
     ready: condition(native, "Ready")?.status === "True",
     labels: spec.template?.metadata?.labels ?? {},
@@ -101,7 +102,7 @@ function fromProvisioner(native: Provisioner): Pool {
   const spec: Provisioner["spec"] = native.spec ?? {};
   const kubelet: KubeletConfiguration | undefined = spec.kubeletConfiguration;
   return {
-    ...identity(native, "provisioner"),
+    ...identityOf(native, "provisioner"),
     generation: "alpha",
     ready: true,
     labels: spec.labels ?? {},
@@ -134,17 +135,6 @@ function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
     return { ...shared, policy: "none", consolidateAfter: "Never" };
   const consolidateAfter = seconds(spec.ttlSecondsAfterEmpty);
   return { ...shared, policy: "WhenEmpty", consolidateAfter };
-}
-
-function identity(native: KubeObject, noun: "nodepool" | "provisioner") {
-  const { metadata } = native;
-  return {
-    id: `${noun}/${metadata.name}`,
-    name: metadata.name,
-    uid: metadata.uid ?? "",
-    observedGeneration: metadata.generation ?? 0,
-    deleting: metadata.deletionTimestamp !== undefined,
-  };
 }
 
 /** Absent and -1 (the seeds' way to write it) mean never. */

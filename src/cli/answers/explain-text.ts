@@ -6,6 +6,7 @@ import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
+import { section } from "../layout.ts";
 import { fellText } from "../plan/plan-text.ts";
 import type { Answer, WaitingPodAnswer } from "./explain.ts";
 
@@ -226,10 +227,6 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
         ]),
     ...(fix === undefined ? [] : [`fix: ${fix.text}`]),
   ]);
-}
-
-function section(title: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
 }
 
 function named(names: readonly string[]): string {

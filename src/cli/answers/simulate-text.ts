@@ -1,6 +1,7 @@
 /** What would happen, for people: a line a step, with what it costs from then on. */
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
+import { section, table } from "../layout.ts";
 import type { Simulated } from "./simulate.ts";
 
 const NAMED = 5;
@@ -46,20 +47,7 @@ function nextLine({ says, method }: CommandAnswer): string {
   return `${says}, by ${method}`;
 }
 
-function section(title: string, lines: readonly string[]): readonly string[] {
-  return lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
-}
-
 function named(names: readonly string[]): string {
   const shown = names.slice(0, NAMED).join(", ");
   return names.length > NAMED ? `${shown} and ${names.length - NAMED} more` : shown;
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return rows.map((row) =>
-    `  ${row.map((cell, column) => cell.padEnd(widths[column] as number)).join("  ")}`.trimEnd(),
-  );
 }

@@ -7,7 +7,7 @@ import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { withLimitRanges } from "../../apis/core/limit-range.ts";
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
-import { type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
+import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
 import type { Manifests } from "./manifests.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
 
@@ -85,10 +85,6 @@ function deploymentOf({ metadata }: Pod, { kind, name }: OwnerReference): string
   return kind === "ReplicaSet" && name.endsWith(end)
     ? `Deployment ${metadata.namespace}/${name.slice(0, -end.length)}`
     : undefined;
-}
-
-function controllerOf(object: KubeObject): OwnerReference | undefined {
-  return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }
 
 function identity(object: KubeObject): string {

@@ -1,4 +1,5 @@
 /** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
+import { table } from "../layout.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 
 /** Most pods named in one line; the rest are counted. */
@@ -116,13 +117,4 @@ function count(pods: readonly string[]): string {
 
 function dollars(microUsd: number): string {
   return `$${(microUsd / 1e6).toFixed(4)}`;
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  return rows.map((row) =>
-    `  ${row.map((cell, column) => cell.padEnd(widths[column] as number)).join("  ")}`.trimEnd(),
-  );
 }

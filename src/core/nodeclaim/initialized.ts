@@ -3,11 +3,11 @@
  * ephemeral taint left), and offering every resource that was asked for.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
  */
-import type { Node, Taint } from "../../apis/core/node.ts";
-import { isSameTaint } from "../../apis/core/tolerations.ts";
-import { KNOWN_EPHEMERAL_TAINTS, READINESS_TAINT_PREFIX } from "../../apis/karpenter/labels.ts";
+import type { Node } from "../../apis/core/node.ts";
+import { formatTaint, isSameTaint } from "../../apis/core/tolerations.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { parseResources } from "../../apis/resources.ts";
+import { isEphemeralTaint } from "../scheduling/taints.ts";
 
 export type Initialization =
   | { readonly ok: true }
@@ -54,16 +54,4 @@ function missingResource(claim: NodeClaim, node: Node): string | undefined {
   return Object.keys(requested)
     .sort()
     .find((name) => (requested[name] ?? 0) > 0 && (allocatable[name] ?? 0) === 0);
-}
-
-function isEphemeralTaint(taint: Taint): boolean {
-  return (
-    taint.key.startsWith(READINESS_TAINT_PREFIX) ||
-    KNOWN_EPHEMERAL_TAINTS.some((known) => isSameTaint(known, taint))
-  );
-}
-
-/** `key=value:Effect`, as kubectl writes it. */
-function formatTaint({ key, value, effect }: Taint): string {
-  return value === undefined || value === "" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
 }

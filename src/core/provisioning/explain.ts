@@ -4,7 +4,7 @@
  * last variant is explained, so what is named is what no giving up could cure. upstream:
  * pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
-import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { firstUntolerated, formatTaint } from "../../apis/core/tolerations.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import {
   addResources,
@@ -26,7 +26,6 @@ import {
 import { allows } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
-import { formatTaint } from "../scheduling/taints.ts";
 import { NewNodeClaim, type PlanningContext } from "./new-nodeclaim.ts";
 import type { PodClass, PodClasses, Variant } from "./pod-class.ts";
 import { dropPortConflicts, leastDaemonRequests, type Template } from "./pool-template.ts";

@@ -6,7 +6,7 @@
 import type { Taint } from "../../apis/core/node.ts";
 import type { Pod, Toleration } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
-import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { firstUntolerated, formatTaint } from "../../apis/core/tolerations.ts";
 import { formatResource, type Resources } from "../../apis/resources.ts";
 import { isUsable } from "../cloudprovider/offerings.ts";
 import {
@@ -18,7 +18,7 @@ import {
 } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
-import { formatTaint, TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
+import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
 import { type Edit, rankOf } from "./edits.ts";
 import { lowerRequests, mayNotBeOvercommitted } from "./lower-requests.ts";
 import type { Template } from "./pool-template.ts";

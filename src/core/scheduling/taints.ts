@@ -18,11 +18,6 @@ export function isEphemeralTaint(taint: Taint): boolean {
   );
 }
 
-/** `key=value:Effect`, as kubectl writes it. */
-export function formatTaint(taint: Taint): string {
-  return `${taint.key}${taint.value ? `=${taint.value}` : ""}:${taint.effect}`;
-}
-
 /** Whether any of these pools or nodes is one that pods would rather not go to. */
 export function someAreAvoided(places: readonly { readonly taints: readonly Taint[] }[]): boolean {
   return places.some(({ taints }) => taints.some(({ effect }) => effect === "PreferNoSchedule"));

@@ -2,7 +2,6 @@
  * Feeds the scheduler: turns mirror events into the snapshot and the queue, remembers which changes
  * could help pods that fit nowhere, and keeps the pods that are placed but not yet seen as bound.
  */
-
 import { REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
 import {
   NAMESPACE,
@@ -13,12 +12,12 @@ import {
 } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { deepEqual } from "../../base/json.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
-import { controllerOf, type PartDeps, podMirror } from "../parts.ts";
+import { type PartDeps, podMirror } from "../parts.ts";
 import { mayFit } from "./feasible.ts";
 import type { FilterName } from "./filters/filter.ts";
 import { NO_LABELS, type PodInfo, podInfo } from "./pod-info.ts";

@@ -2,13 +2,13 @@
  * What the workload controllers share: making pods from a template, owning them, telling ready from
  * available, and writing status only when it differs.
  */
-
 import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import {
   apiVersionOf,
   type Condition,
+  controllerOf,
   type Kind,
   type KubeObject,
   keyOf,
@@ -19,7 +19,7 @@ import type { Random } from "../../base/random.ts";
 import type { Request } from "../../kube/controller.ts";
 import { isNotFound, KubeError } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/events.ts";
-import { controllerOf, type PartDeps, PODS_BY_OWNER, podMirror, subject } from "../parts.ts";
+import { type PartDeps, PODS_BY_OWNER, podMirror, subject } from "../parts.ts";
 
 /** Creations in flight at once, in growing batches: a template that is refused is met early. */
 const FIRST_BATCH = 1;

@@ -5,6 +5,7 @@
  * upstream: kubernetes pkg/controller/cronjob/cronjob_controllerv2.go
  */
 import { CRON_JOB, type CronJob, JOB, type Job } from "../../apis/apps/kinds.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { type Cron, nextAfter, parseCron } from "../../base/cron.ts";
 import {
@@ -17,7 +18,7 @@ import {
 } from "../../kube/controller.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { controllerOf, createPartRecorder, type PartDeps, subject } from "../parts.ts";
+import { createPartRecorder, type PartDeps, subject } from "../parts.ts";
 import { answerOf, ownerReference, requestsToOwner } from "./controls.ts";
 
 const SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp";

@@ -5,7 +5,14 @@
  */
 import { DAEMON_SET, type DaemonSet } from "../../apis/apps/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
-import { type NodeSelectorTerm, POD, type Pod, type Toleration } from "../../apis/core/pod.ts";
+import {
+  isTerminal,
+  isTerminating,
+  type NodeSelectorTerm,
+  POD,
+  type Pod,
+  type Toleration,
+} from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
@@ -102,13 +109,13 @@ export function daemonSetController(deps: PartDeps): Controller {
     for (const node of nodes.list()) {
       const pods = byNode.get(node.metadata.name) ?? [];
       const { run, keep } = fitOfDaemon(set, node);
-      const alive = pods.filter((pod) => !hasEnded(pod));
+      const alive = pods.filter((pod) => !isTerminal(pod));
       // An ended daemon pod is taken away so that a new one can come.
-      for (const pod of pods.filter((one) => hasEnded(one) && !isLeaving(one))) {
+      for (const pod of pods.filter((one) => isTerminal(one) && !isTerminating(one))) {
         tellEnded(set, pod, node.metadata.name);
         remove.push(pod);
       }
-      if (!keep) remove.push(...alive.filter((pod) => !isLeaving(pod)));
+      if (!keep) remove.push(...alive.filter((pod) => !isTerminating(pod)));
       else if (run && alive.length === 0) create.push(node.metadata.name);
       else remove.push(...surplus(set, hash, alive));
     }
@@ -214,7 +221,9 @@ function surplus(set: DaemonSet, hash: string, alive: readonly Pod[]): readonly 
   const byHash = (isNew: boolean): readonly Pod[] =>
     alive.filter((pod) => (pod.metadata.labels?.[HASH_LABEL] === hash) === isNew);
   const groups = surges(set) ? [byHash(true), byHash(false)] : [alive];
-  return groups.flatMap((pods) => [...pods].sort(byAge).slice(1)).filter((pod) => !isLeaving(pod));
+  return groups
+    .flatMap((pods) => [...pods].sort(byAge).slice(1))
+    .filter((pod) => !isTerminating(pod));
 }
 
 function placementChanged(node: Node, before: Node): boolean {
@@ -298,14 +307,6 @@ function targetOf(pod: Pod): string | undefined {
     if (field !== undefined) return field.values?.[0];
   }
   return undefined;
-}
-
-function hasEnded(pod: Pod): boolean {
-  return pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
-}
-
-function isLeaving(pod: Pod): boolean {
-  return pod.metadata.deletionTimestamp !== undefined;
 }
 
 function byAge(a: Pod, b: Pod): number {

@@ -10,7 +10,7 @@ import {
   type ReplicaSet,
 } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
-import { type Condition, createdAtMs } from "../../apis/meta.ts";
+import { type Condition, controllerOf, createdAtMs } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import {
@@ -23,7 +23,7 @@ import {
 } from "../../kube/controller.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { controllerOf, createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import {
   ownerReference,
   podsOwnedBy,

@@ -9,6 +9,7 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { matchesLabels } from "../../apis/core/selectors.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
 import {
   AWAIT_CHANGE,
@@ -20,7 +21,7 @@ import {
 } from "../../kube/controller.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { controllerOf, type PartDeps, podMirror } from "../parts.ts";
+import { type PartDeps, podMirror } from "../parts.ts";
 import { ownerReference, Pacer } from "./controls.ts";
 import {
   type Backend,

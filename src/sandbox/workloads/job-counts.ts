@@ -3,7 +3,7 @@
  * says of a failed pod, which indexes are done, and whether the Job has come to its end.
  */
 import type { Job } from "../../apis/apps/kinds.ts";
-import { isActive, type Pod } from "../../apis/core/pod.ts";
+import { isActive, isTerminal, isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
 /** On pods that are not counted yet: they stay, even deleted, until they are. */
@@ -49,7 +49,7 @@ export function countPods(job: Job, pods: readonly Pod[]): Counts {
     : [];
   return {
     active: pods.filter((pod) => isActive(pod)),
-    terminating: pods.filter((pod) => isLeaving(pod) && !hasEnded(pod)).length,
+    terminating: pods.filter((pod) => isTerminating(pod) && !isTerminal(pod)).length,
     succeeded: isIndexed(job) ? completedIndexes.length : (status.succeeded ?? 0) + done.length,
     failed: (status.failed ?? 0) + counted,
     finished,
@@ -60,10 +60,10 @@ export function countPods(job: Job, pods: readonly Pod[]): Counts {
 
 /** A pod that leaves has failed, unless only pods that ended are replaced. */
 function hasFinished(job: Job, pod: Pod): boolean {
-  if (hasEnded(pod)) return true;
+  if (isTerminal(pod)) return true;
   const onlyEnded =
     job.spec.podReplacementPolicy === "Failed" || job.spec.podFailurePolicy !== undefined;
-  return isLeaving(pod) && !onlyEnded;
+  return isTerminating(pod) && !onlyEnded;
 }
 
 /** The first rule of the failure policy that a failed pod matches, and the words for it. */
@@ -161,14 +161,6 @@ export function isTracked({ metadata }: Pod): boolean {
 
 function indexOf({ metadata }: Pod): number {
   return Number(metadata.annotations?.[INDEX_LABEL] ?? -1);
-}
-
-function hasEnded({ status }: Pod): boolean {
-  return status?.phase === "Succeeded" || status?.phase === "Failed";
-}
-
-function isLeaving({ metadata }: Pod): boolean {
-  return metadata.deletionTimestamp !== undefined;
 }
 
 /** `0,2-4` to numbers. */

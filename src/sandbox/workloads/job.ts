@@ -7,6 +7,7 @@ import { JOB, type Job } from "../../apis/apps/kinds.ts";
 import { type Container, POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import type { Condition } from "../../apis/meta.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import {
   AWAIT_CHANGE,
@@ -18,7 +19,7 @@ import {
 } from "../../kube/controller.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { controllerOf, createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import {
   createPod,
   generatedName,

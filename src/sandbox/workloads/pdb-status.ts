@@ -7,6 +7,7 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { Condition, KubeObject } from "../../apis/meta.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import {
@@ -18,7 +19,7 @@ import {
   source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
-import { controllerOf, createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import { Pacer, scaledValue } from "./controls.ts";
 
 /** An eviction that the pod's deletion has not followed by then is forgotten. */

@@ -5,7 +5,7 @@
  */
 import { STATEFUL_SET, type StatefulSet } from "../../apis/apps/kinds.ts";
 import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
-import { POD, type Pod, type Volume } from "../../apis/core/pod.ts";
+import { isTerminal, isTerminating, POD, type Pod, type Volume } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import {
   AWAIT_CHANGE,
@@ -68,14 +68,14 @@ export function statefulSetController(deps: PartDeps): Controller {
     for (let ordinal = first; ordinal < end; ordinal++) {
       const pod = byOrdinal.get(ordinal);
       if (pod === undefined) await createOrdinal(set, revision, ordinal);
-      else if (hasEnded(pod) && !isLeaving(pod)) await remove(set, pod);
+      else if (isTerminal(pod) && !isTerminating(pod)) await remove(set, pod);
       if (inOrder && !isUp(set, pod, now)) return;
     }
     const surplus = [...byOrdinal]
       .filter(([ordinal]) => ordinal < first || ordinal >= end)
       .sort((a, b) => b[0] - a[0]);
     for (const [, pod] of surplus) {
-      if (!isLeaving(pod)) await remove(set, pod);
+      if (!isTerminating(pod)) await remove(set, pod);
       if (inOrder) return;
     }
     await update(set, revision, byOrdinal);
@@ -94,7 +94,7 @@ export function statefulSetController(deps: PartDeps): Controller {
       const pod = byOrdinal.get(ordinal);
       if (pod === undefined) return;
       if (pod.metadata.labels?.[REVISION_LABEL] !== revision) {
-        if (!isLeaving(pod)) await remove(set, pod);
+        if (!isTerminating(pod)) await remove(set, pod);
         return;
       }
       if (!isUp(set, pod, now)) return;
@@ -173,7 +173,7 @@ export function statefulSetController(deps: PartDeps): Controller {
     const set = sets.get(`${before.metadata.namespace}/${before.metadata.name}`) ?? before;
     const all = podsOwnedBy(deps, set);
     // Those that leave still count as replicas, but of no revision.
-    const pods = all.filter((pod) => !isLeaving(pod));
+    const pods = all.filter((pod) => !isTerminating(pod));
     const now = clock.now();
     const updated = pods.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === revision);
     const wanted = set.spec.replicas ?? 1;
@@ -235,13 +235,7 @@ function ordinalOf(set: StatefulSet, pod: Pod): number {
 
 /** Running, ready for long enough and staying: what the next ordinal waits for. */
 function isUp(set: StatefulSet, pod: Pod | undefined, nowMs: number): boolean {
-  return pod !== undefined && isAvailable(pod, set.spec.minReadySeconds, nowMs) && !isLeaving(pod);
-}
-
-function hasEnded(pod: Pod): boolean {
-  return pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
-}
-
-function isLeaving(pod: Pod): boolean {
-  return pod.metadata.deletionTimestamp !== undefined;
+  return (
+    pod !== undefined && isAvailable(pod, set.spec.minReadySeconds, nowMs) && !isTerminating(pod)
+  );
 }

@@ -3,15 +3,10 @@
  * so what Karpenter must decide wins over the user's. upstream: amifamily/bootstrap/nodeadm.go
  */
 import { parse, stringify } from "yaml";
+import type { Taint } from "../../../apis/core/node.ts";
 import { isObject } from "../../../base/json.ts";
 import { NodeClassNotReadyError } from "../../../core/cloudprovider/errors.ts";
-import {
-  type Bootstrap,
-  dnsServers,
-  type formatTaint,
-  labelsFlag,
-  nodeTaints,
-} from "./bootstrap.ts";
+import { type Bootstrap, dnsServers, labelsFlag, nodeTaints } from "./bootstrap.ts";
 import { formatMime, isMime, type MimePart, parseMime, shellPart } from "./mime.ts";
 
 export function al2023UserData(bootstrap: Bootstrap): string {
@@ -68,7 +63,6 @@ function nodeConfig(bootstrap: Bootstrap): string {
   return `# Karpenter Generated NodeConfig\n${stringify(document, { lineWidth: 0 })}`;
 }
 
-function toKubeletTaint(taint: Parameters<typeof formatTaint>[0]): Record<string, string> {
-  const { key, value, effect } = taint;
+function toKubeletTaint({ key, value, effect }: Taint): Record<string, string> {
   return { key, ...(value === undefined ? {} : { value }), effect };
 }

@@ -4,6 +4,7 @@
  * upstream: pkg/providers/amifamily/bootstrap
  */
 import type { Taint } from "../../../apis/core/node.ts";
+import { formatTaint } from "../../../apis/core/tolerations.ts";
 import type { Generation } from "../../../apis/hub/generation.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
 import {
@@ -56,10 +57,6 @@ export function nodeTaints(bootstrap: Bootstrap): readonly Taint[] {
   const { taints, generation } = bootstrap;
   const known = taints.some((taint) => taint.key === UNREGISTERED_NO_EXECUTE_TAINT.key);
   return generation === "v1" && !known ? [...taints, UNREGISTERED_NO_EXECUTE_TAINT] : taints;
-}
-
-export function formatTaint({ key, value, effect }: Taint): string {
-  return value === undefined || value === "" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
 }
 
 /** The DNS servers to write: the user's, else kube-dns. */

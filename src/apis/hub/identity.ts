@@ -1,0 +1,13 @@
+/** What every view of a pool or class says first: which object it is, and which state of it was read. */
+import type { KubeObject } from "../meta.ts";
+
+/** `noun` tells generations apart that may share a name: `nodepool`, `provisioner`. */
+export function identityOf({ metadata }: KubeObject, noun: string) {
+  return {
+    id: `${noun}/${metadata.name}`,
+    name: metadata.name,
+    uid: metadata.uid ?? "",
+    observedGeneration: metadata.generation ?? 0,
+    deleting: metadata.deletionTimestamp !== undefined,
+  };
+}
