@@ -18,6 +18,7 @@ import {
 } from "../../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
+import { StandingProblems } from "../../../base/standing-problems.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -29,7 +30,7 @@ import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/final
 import { patchObject } from "../../../kube/patch-object.ts";
 import { unsupportedFamily } from "../ami/families.ts";
 import { hashAnnotations } from "../drift.ts";
-import { describeError, ResolutionError } from "../errors.ts";
+import { describeError, isNotFound, ResolutionError } from "../errors.ts";
 import { waitingOnNodeClaims } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { specProblem } from "./spec-check.ts";
@@ -43,8 +44,10 @@ const VALIDATION = "ValidationSucceeded";
 const WAIT_FOR_CLAIMS_MS = 600_000;
 
 export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller {
+  const name = "nodeclass";
+  const roles = new StandingProblems(deps.log.with({ controller: name }));
   return {
-    name: "nodeclass",
+    name,
     concurrency: 10,
     watches: [
       source(EC2_NODE_CLASS),
@@ -60,13 +63,19 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
       const nodeClass = deps.mirrors.of(EC2_NODE_CLASS).get(name);
       if (nodeClass === undefined) return AWAIT_CHANGE;
       return nodeClass.metadata.deletionTimestamp === undefined
-        ? follow(deps, parts, nodeClass)
+        ? follow(deps, parts, nodeClass, roles)
         : finish(deps, parts, nodeClass);
     },
   };
 }
 
-async function follow(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Promise<Outcome> {
+/** `roles`: those of classes that are not there. */
+async function follow(
+  deps: AwsDeps,
+  parts: AwsParts,
+  native: EC2NodeClass,
+  roles: StandingProblems,
+): Promise<Outcome> {
   const held = await addFinalizer(
     deps.kube,
     EC2_NODE_CLASS,
@@ -90,7 +99,17 @@ async function follow(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   const after = withConditionChanges(initializeConditions(annotated, nowMs), trial.changes, nowMs);
   await restamp(deps, nodeClass);
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);
-  const failed = [...Object.values(findings), trial.error].filter((one) => one instanceof Error);
+  // Its condition tells what to do; until somebody does, a failure each minute would tell no more.
+  const lost = isNotFound(findings.instanceProfile) ? findings.instanceProfile : undefined;
+  const { name, uid = name } = native.metadata;
+  if (lost === undefined) roles.over(uid);
+  else {
+    const fields = { EC2NodeClass: { name }, error: describeError(lost) };
+    roles.tell(uid, "role of the class not found", fields);
+  }
+  const failed = [...Object.values(findings), trial.error].filter(
+    (one) => one instanceof Error && one !== lost,
+  );
   if (failed.length > 0) {
     throw new ResolutionError(`resolving ec2nodeclass, ${failed.map(describeError).join("; ")}`, {
       cause: failed[0],
