@@ -42,6 +42,7 @@ function readable(value: unknown, name = ""): unknown {
     return Object.fromEntries(fields);
   }
   if (value === "<ca>") return "Y2E=";
+  if (value === "<port>") return 30_000;
   if (value !== "<time>") return value;
   return name === "eventTime" ? "2026-01-02T03:04:05.000000Z" : "2026-01-02T03:04:05Z";
 }

@@ -8,6 +8,7 @@ import type { Admission } from "./admission-request.ts";
 import type { Call } from "./engine.ts";
 import { withLimitDefaults } from "./limit-ranger.ts";
 import { withServiceAccount } from "./service-account-admission.ts";
+import { withNodePorts } from "./service-ports.ts";
 import { forbidden } from "./status.ts";
 
 interface Toleration {
@@ -61,6 +62,8 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
   const protection = PROTECTED[definition.storageKey];
   if (protection !== undefined && admission.operation === "CREATE")
     return withFinalizer(admission.object, protection);
+  if (definition.group === "" && definition.kind === "Service")
+    return withNodePorts(call, admission.object, admission.old);
   const isNode = definition.group === "" && definition.kind === "Node";
   if (isNode && admission.operation === "CREATE") return withNotReadyTaint(admission.object);
   return admission.object;

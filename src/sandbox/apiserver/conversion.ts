@@ -6,6 +6,7 @@
 
 import type { KubeObject } from "../../apis/meta.ts";
 import { deepFreeze, isObject } from "../../base/json.ts";
+import { newerAutoscalerOf, olderAutoscalerOf } from "./autoscaler-versions.ts";
 import { type Engine, groupVersionOf } from "./engine.ts";
 import { coreEventOf, newEventOf } from "./event-versions.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
@@ -90,6 +91,8 @@ function convert(
     if (wanted === "v1") return deepFreeze(coreEventOf(object));
     if (object.apiVersion === "v1") return deepFreeze(newEventOf(object, wanted));
   }
+  if (wanted === "autoscaling/v1") return deepFreeze(olderAutoscalerOf(object));
+  if (wanted === "autoscaling/v2") return deepFreeze(newerAutoscalerOf(object));
   return Object.freeze({ ...object, apiVersion: wanted });
 }
 

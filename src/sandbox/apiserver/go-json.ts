@@ -3,6 +3,7 @@
  * they are part of its answers. Only asked once a text has turned out to be no JSON.
  * upstream: encoding/json scanner.go
  */
+import { isObject } from "../../base/json.ts";
 
 const END = "unexpected end of JSON input";
 const LITERALS = ["true", "false", "null"] as const;
@@ -152,4 +153,13 @@ function quoted(character: string): string {
   if (isPrintable || shown.length === 2) return `'${shown}'`;
   const hex = code.toString(16);
   return code < 0x80 ? `'\\x${hex.padStart(2, "0")}'` : `'\\u${hex.padStart(4, "0")}'`;
+}
+
+/** A JSON value as Go's `%v` prints it: maps by key. */
+export function goText(value: unknown): string {
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
+  if (!isObject(value)) return String(value);
+  const keys = Object.keys(value).sort();
+  return `map[${keys.map((key) => `${key}:${goText(value[key])}`).join(" ")}]`;
 }

@@ -7,7 +7,9 @@ import type { KubeObject, ObjectMeta } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "./engine.ts";
+import { refusedPatch } from "./patch/refusal.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
+import { invalid as invalidField } from "./schema/field-error.ts";
 import type { FieldError } from "./schema/schema.ts";
 import { ApiError, badRequest, conflict, invalid, STALE_WRITE } from "./status.ts";
 
@@ -53,7 +55,9 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   const wanted = groupVersionOf(definition);
   const { apiVersion = wanted, kind = definition.kind } = object;
   if (apiVersion !== wanted || kind !== definition.kind) {
-    throw wrongKind(definition, apiVersion, kind, wanted);
+    const { refusal, problem } = wrongKind(definition, apiVersion, kind, wanted);
+    const isPatched = call.method === "PATCH" && !isCustom(definition);
+    throw isPatched ? refusedPatch(call, body as KubeObject, problem) : badRequest(refusal);
   }
   const metadata = object.metadata ?? ({} as ObjectMeta);
   if (typeof metadata !== "object" || Array.isArray(metadata)) {
@@ -69,25 +73,23 @@ function wrongKind(
   apiVersion: string,
   kind: string,
   wanted: string,
-): ApiError {
+): { readonly refusal: string; readonly problem: string } {
   const [version = ""] = apiVersion.split("/").slice(-1);
   const refused = `${kind} in version "${version}" cannot be handled as a ${definition.kind}`;
   if (isCustom(definition) || apiVersion.includes("/") !== wanted.includes("/")) {
-    return badRequest(
+    const problem = "the kind in the data does not match the URL";
+    const refusal =
       apiVersion === wanted
-        ? `${refused}: the kind in the data does not match the URL`
-        : `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`,
-    );
-  }
-  if (apiVersion !== wanted) {
-    return badRequest(
-      `${refused}: no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`,
-    );
+        ? `${refused}: ${problem}`
+        : `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`;
+    return { refusal, problem };
   }
   const inner = definition.group === "" ? "core" : definition.group.split(".")[0];
-  return badRequest(
-    `${refused}: converting (${version}.${kind}) to (${inner}.${definition.kind}): unknown conversion`,
-  );
+  const problem =
+    apiVersion === wanted
+      ? `converting (${version}.${kind}) to (${inner}.${definition.kind}): unknown conversion`
+      : `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
+  return { refusal: `${refused}: ${problem}`, problem };
 }
 
 /** The namespace of the object must be the URL's; cluster-scoped objects have none, whatever they say. */
@@ -141,7 +143,7 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   const name = path.name as string;
   const { metadata } = next;
   checkNamespace(call, next);
-  if (call.method === "PUT" && (metadata.name ?? "") === "") {
+  if ((metadata.name ?? "") === "") {
     throw badRequest(
       `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
     );
@@ -153,6 +155,11 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   }
   const { uid, resourceVersion } = metadata;
   if (uid !== undefined && uid !== "" && uid !== current.metadata.uid) {
+    if (call.method === "PATCH") {
+      // Two parts of kube-apiserver notice.
+      const problem = invalidField("metadata.uid", uid, "field is immutable");
+      throw invalid(definition, name, [problem, problem]);
+    }
     throw conflict(
       definition,
       name,

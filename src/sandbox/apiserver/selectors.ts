@@ -70,7 +70,6 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   namespaces: ["status.phase"],
   secrets: ["type"],
   services: ["spec.clusterIP", "spec.type"],
-  replicasets: ["status.replicas"],
   replicationcontrollers: ["status.replicas"],
   jobs: ["status.successful"],
 };

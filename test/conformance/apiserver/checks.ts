@@ -1,6 +1,7 @@
 /** All checks, by the name of the file that their recorded answers lie in. */
 import { ACCESS_CHECKS } from "./access.ts";
 import { APPLY_CHECKS } from "./applying.ts";
+import { AUTOSCALER_CHECKS } from "./autoscalers.ts";
 import type { Check } from "./check.ts";
 import { CUSTOM_CHECKS } from "./custom.ts";
 import { ENDING_CHECKS } from "./ending.ts";
@@ -8,18 +9,20 @@ import { KIND_CHECKS } from "./kinds.ts";
 import { LIMIT_CHECKS } from "./limits.ts";
 import { LIST_CHECKS } from "./listing.ts";
 import { OBJECT_CHECKS } from "./objects.ts";
+import { PATCH_CHECKS } from "./patching.ts";
 import { QUOTA_CHECKS } from "./quotas.ts";
+import { SERVICE_CHECKS } from "./services.ts";
 import { WEBHOOK_CHECKS } from "./webhooks.ts";
 import { WORKLOAD_CHECKS } from "./workloads.ts";
 
 export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
-  objects: OBJECT_CHECKS,
+  objects: [...OBJECT_CHECKS, ...PATCH_CHECKS],
   applying: APPLY_CHECKS,
   workloads: WORKLOAD_CHECKS,
   listing: LIST_CHECKS,
   ending: ENDING_CHECKS,
   custom: CUSTOM_CHECKS,
-  kinds: KIND_CHECKS,
+  kinds: [...KIND_CHECKS, ...SERVICE_CHECKS, ...AUTOSCALER_CHECKS],
   access: ACCESS_CHECKS,
   webhooks: WEBHOOK_CHECKS,
   limits: [...LIMIT_CHECKS, ...QUOTA_CHECKS],

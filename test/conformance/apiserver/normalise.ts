@@ -16,6 +16,9 @@ const EMBEDDED_VERSION =
 const UNORDERED: ReadonlySet<string> = new Set(["resourceRules", "nonResourceRules"]);
 /** Other columns are described in Kubernetes' own sentences, which are not ours to repeat. */
 const CUSTOM_COLUMN = "Custom resource definition column";
+/** Addresses of services and ports of nodes are given out at random. */
+const SERVICE_ADDRESS = /^10\.\d+\.\d+\.\d+$/;
+const GIVEN_PORTS: ReadonlySet<string> = new Set(["nodePort", "healthCheckNodePort"]);
 const EMBEDDED_OBJECT = /(?<=Invalid value: )"(?:[^"\\]|\\.)*"/g;
 
 export class Normaliser {
@@ -53,6 +56,7 @@ export class Normaliser {
         ]),
       );
     }
+    if (GIVEN_PORTS.has(key)) return "<port>";
     return typeof value === "string" ? this.#text(value, key, parent) : value;
   }
 
@@ -62,6 +66,8 @@ export class Normaliser {
       if (parent?.["name"] === undefined && parent?.["uid"] === undefined) return "<list version>";
       return numbered(this.#versions, text, "version");
     }
+    if (SERVICE_ADDRESS.test(text)) return "<address>";
+    if (key === "cells") text = text.replace(/^(\d+):\d+\/TCP$/, "$1:<port>/TCP");
     if (key === "continue") return "<continue>";
     if (key === "description" && !text.startsWith(CUSTOM_COLUMN)) return "<description>";
     if (key === "cells" && /^(\d+[smh])+$/.test(text)) return "<age>";

@@ -14,6 +14,38 @@ import {
 const DEPLOYMENTS = "/apis/apps/v1/namespaces/<<ns>>/deployments";
 const PODS = "/api/v1/namespaces/<<ns>>/pods";
 const NODES = "/api/v1/nodes";
+const CRON_JOBS = "/apis/batch/v1/namespaces/<<ns>>/cronjobs";
+const JOBS = "/apis/batch/v1/namespaces/<<ns>>/jobs";
+const BUDGETS = "/apis/policy/v1/namespaces/<<ns>>/poddisruptionbudgets";
+const STATEFUL_SETS = "/apis/apps/v1/namespaces/<<ns>>/statefulsets";
+const REPLICA_SETS = "/apis/apps/v1/namespaces/<<ns>>/replicasets";
+
+function budget(spec: object): object {
+  const selector = { matchLabels: { app: "a" } };
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "a" },
+    spec: { selector, ...spec },
+  };
+}
+
+function statefulSet(spec: object): object {
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name: "a" },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: { app: "a" } },
+      template: {
+        metadata: { labels: { app: "a" } },
+        spec: { containers: [{ name: "c", image: "i" }] },
+      },
+      ...spec,
+    },
+  };
+}
 
 function deployment(name: string, spec: object = {}): object {
   return {
@@ -54,7 +86,43 @@ function node(name: string, spec: object = {}, more: object = {}): object {
   return { apiVersion: "v1", kind: "Node", metadata: { name, labels: { l: "1" } }, spec, ...more };
 }
 
+function cronJob(name: string, spec: object): object {
+  const template = { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } };
+  return {
+    apiVersion: "batch/v1",
+    kind: "CronJob",
+    metadata: { name },
+    spec: { schedule: "0 0 * * *", jobTemplate: { spec: { template } }, ...spec },
+  };
+}
+
+function job(name: string, podSpec: object): object {
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name },
+    spec: { template: { spec: { containers: [{ name: "c", image: "i" }], ...podSpec } } },
+  };
+}
+
 export const WORKLOAD_CHECKS: readonly Check[] = [
+  check(
+    "RF-01",
+    "workloads that are refused",
+    post(CRON_JOBS, cronJob("a", { schedule: "bad" })),
+    post(CRON_JOBS, cronJob("a", { schedule: "61 * * * *" })),
+    post(CRON_JOBS, cronJob("a", { schedule: "0 0 * * MOO" })),
+    post(CRON_JOBS, cronJob("a", { schedule: "" })),
+    post(CRON_JOBS, cronJob("a", { schedule: "@hourly", timeZone: "Mars/Olympus" })),
+    post(JOBS, job("a", { restartPolicy: "Always" })),
+    post(JOBS, job("a", {})),
+    post(BUDGETS, budget({ minAvailable: 1, maxUnavailable: 1 })),
+    post(BUDGETS, budget({ minAvailable: -1 })),
+    post(BUDGETS, budget({ maxUnavailable: "many" })),
+    post(STATEFUL_SETS, statefulSet({})),
+    mergePatch(`${STATEFUL_SETS}/a`, { spec: { serviceName: "b" } }),
+    get(`${REPLICA_SETS}?fieldSelector=status.replicas%3D0`),
+  ),
   check(
     "DP-01",
     "defaults of a Deployment; its generation counts changes of the spec",

@@ -37,9 +37,7 @@ export async function patchObject(
     subresource,
     next: (current) => {
       const next = change(current);
-      if (!isObject(next) || !isObject(next["metadata"])) {
-        throw badRequest("the patch leaves no object with metadata");
-      }
+      if (!isObject(next)) throw badRequest("the patch leaves no object");
       return next as unknown as KubeObject;
     },
   });
@@ -50,15 +48,20 @@ function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
   const { body, definition } = call;
   if (type === JSON_PATCH) return (current) => applyJsonPatch(current, body);
   if (type === MERGE_PATCH) {
-    if (!isObject(body)) throw badRequest("a merge patch must be a JSON object");
+    if (!isObject(body)) throw badRequest(`error decoding patch: ${noMap(body)}`);
     return (current) => applyMergePatch(current, body);
   }
   if (type === STRATEGIC_PATCH && !isCustom(definition)) {
-    if (!isObject(body)) throw badRequest("a strategic merge patch must be a JSON object");
+    if (!isObject(body)) throw badRequest(noMap(body));
     return (current) => applyStrategicPatch(current, body, definition.schema);
   }
   // The router of built-in kinds refuses before anybody knows what would be accepted.
   if (!isCustom(definition))
     throw new ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
   throw unsupportedMediaType([JSON_PATCH, MERGE_PATCH, "application/apply-patch+yaml"]);
+}
+
+function noMap(body: unknown): string {
+  const found = Array.isArray(body) ? "array" : typeof body;
+  return `json: cannot unmarshal ${found} into Go value of type map[string]interface {}`;
 }

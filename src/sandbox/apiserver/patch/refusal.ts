@@ -8,6 +8,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
 import type { Call } from "../engine.ts";
+import { goText } from "../go-json.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import type { Schema } from "../schema/schema.ts";
 import { ApiError, invalid } from "../status.ts";
@@ -124,13 +125,4 @@ function typedPath(path: string, config: unknown, schema: Schema): string {
     at = at?.items;
   }
   return text;
-}
-
-/** A JSON value as Go's `%v` prints it: maps by key. */
-function goText(value: unknown): string {
-  if (value === null || value === undefined) return "<nil>";
-  if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
-  if (!isObject(value)) return String(value);
-  const keys = Object.keys(value).sort();
-  return `map[${keys.map((key) => `${key}:${goText(value[key])}`).join(" ")}]`;
 }

@@ -4,16 +4,17 @@
  * `$setElementOrder/<list>` and `$deleteFromPrimitiveList/<list>`.
  * upstream: apimachinery pkg/util/strategicpatch
  */
-import { canonicalJson, clone, isObject } from "../../../base/json.ts";
+import { clone, isObject } from "../../../base/json.ts";
+import { goText } from "../go-json.ts";
 import type { Schema } from "../schema/schema.ts";
-import { badRequest } from "../status.ts";
+import { ApiError } from "../status.ts";
 
 type Item = Record<string, unknown>;
 
 const SET_ORDER = "$setElementOrder/";
 const DELETE_PRIMITIVES = "$deleteFromPrimitiveList/";
 
-/** What `patch` makes of `target`. Neither is changed. Throws 400 for items without their merge key. */
+/** What `patch` makes of `target`. Neither is changed. Throws 500, as kube-apiserver does, for what makes no sense. */
 export function applyStrategicPatch(target: unknown, patch: unknown, schema: Schema): unknown {
   if (!isObject(patch)) return clone(patch);
   return mergeObject(isObject(target) ? target : {}, patch, schema);
@@ -23,6 +24,8 @@ function mergeObject(target: Item, patch: Item, schema: Schema | undefined): Ite
   const directive = patch["$patch"];
   if (directive === "replace") return withoutDirectives(patch, schema);
   if (directive === "delete") return {};
+  if (directive !== undefined && directive !== "merge")
+    throw senseless(`unknown patch type: ${String(directive)} in map: ${goText(patch)}`);
   const result: Item = { ...target };
   const retained = patch["$retainKeys"];
   if (Array.isArray(retained)) {
@@ -30,7 +33,10 @@ function mergeObject(target: Item, patch: Item, schema: Schema | undefined): Ite
   }
   for (const [key, value] of Object.entries(patch)) {
     if (key === "$patch" || key === "$retainKeys") continue;
-    if (key.startsWith(SET_ORDER)) continue;
+    if (key.startsWith(SET_ORDER)) {
+      checkOrder(patch[key.slice(SET_ORDER.length)], value, schema, key.slice(SET_ORDER.length));
+      continue;
+    }
     if (key.startsWith(DELETE_PRIMITIVES)) {
       removePrimitives(result, key.slice(DELETE_PRIMITIVES.length), value);
     } else if (value === null) delete result[key];
@@ -75,9 +81,7 @@ function mergeItems(
   for (const item of patch) {
     const key = item[mergeKey];
     if (key === undefined) {
-      throw badRequest(
-        `map: ${canonicalJson(item)} does not contain declared merge key: ${mergeKey}`,
-      );
+      throw senseless(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`);
     }
     const at = result.findIndex((candidate) => candidate[mergeKey] === key);
     if (item["$patch"] === "delete") {
@@ -127,6 +131,33 @@ function isReplaceMark(item: Item): boolean {
 function withoutDirectives(patch: Item, schema: Schema | undefined): Item {
   const { $patch: _directive, ...rest } = patch;
   return mergeObject({}, rest, schema);
+}
+
+/** An order for a list has to name all that the patch has of it, in the order in which the patch has them. */
+function checkOrder(
+  list: unknown,
+  order: unknown,
+  schema: Schema | undefined,
+  field: string,
+): void {
+  if (!Array.isArray(list) || !Array.isArray(order)) return;
+  const mergeKey = childSchema(schema, field)?.["x-kubernetes-patch-merge-key"] ?? "name";
+  const keyOf = (item: unknown): unknown => (isObject(item) ? item[mergeKey] : item);
+  const keys = order.map(keyOf);
+  const kept = list.filter((item) => !isObject(item) || item["$patch"] !== "delete");
+  let from = 0;
+  for (const item of kept) {
+    from = keys.indexOf(keyOf(item), from) + 1;
+    if (from > 0) continue;
+    const [patched, wanted] = [goText(list), goText(order)];
+    throw senseless(
+      `The order in patch list:\n${patched}\n doesn't match $setElementOrder list:\n${wanted}\n`,
+    );
+  }
+}
+
+function senseless(text: string): ApiError {
+  return new ApiError(500, "", text);
 }
 
 function removePrimitives(result: Item, field: string, values: unknown): void {

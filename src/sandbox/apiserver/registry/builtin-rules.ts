@@ -1,5 +1,5 @@
 /**
- * Which rules belong to which built-in kind, by `group/Kind`. A kind that is not listed has none.
+ * Which rules belong to which built-in kind, by `group/Kind`, or by `group/version/Kind` where versions differ. A kind that is not listed has none.
  */
 import {
   ANY_NAME_RULES,
@@ -10,6 +10,7 @@ import {
   CSI_NODE_RULES,
   LEASE_RULES,
   NAMESPACE_RULES,
+  OLDER_AUTOSCALER_RULES,
   PRIORITY_CLASS_RULES,
   WEBHOOK_RULES,
 } from "./cluster-rules.ts";
@@ -65,7 +66,8 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "apps/Deployment": DEPLOYMENT_RULES,
   "apps/ReplicaSet": REPLICA_SET_RULES,
   "apps/StatefulSet": STATEFUL_SET_RULES,
-  "autoscaling/HorizontalPodAutoscaler": AUTOSCALER_RULES,
+  "autoscaling/v1/HorizontalPodAutoscaler": OLDER_AUTOSCALER_RULES,
+  "autoscaling/v2/HorizontalPodAutoscaler": AUTOSCALER_RULES,
   "batch/CronJob": CRON_JOB_RULES,
   "batch/Job": JOB_RULES,
   "coordination.k8s.io/Lease": LEASE_RULES,

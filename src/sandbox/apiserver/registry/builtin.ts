@@ -36,6 +36,11 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
   return definitions;
 }
 
+/** Kinds with several versions. */
+const STORED_VERSIONS: Readonly<Record<string, string>> = {
+  "autoscaling/HorizontalPodAutoscaler": "v2",
+};
+
 /** Answers about these carry a warning. */
 const DEPRECATED: Readonly<Record<string, string>> = {
   "/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
@@ -45,7 +50,8 @@ const DEPRECATED: Readonly<Record<string, string>> = {
 function define(group: string, version: string, resource: BuiltinResource): ResourceDefinition {
   const { kind, plural } = resource;
   const schema = builtinKindSchema(group, version, kind) ?? {};
-  const rules = BUILTIN_RULES[`${group}/${kind}`] ?? {};
+  const rules =
+    BUILTIN_RULES[`${group}/${version}/${kind}`] ?? BUILTIN_RULES[`${group}/${kind}`] ?? {};
   const subresources = resource.subresources ?? [];
   const hasStatus = subresources.some(({ name }) => name === "status");
   return {
@@ -60,7 +66,7 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
     namespaced: resource.namespaced,
     verbs: resource.verbs,
     storageKey: group === "" || group === "events.k8s.io" ? plural : `${group}/${plural}`,
-    storageVersion: version,
+    storageVersion: STORED_VERSIONS[`${group}/${kind}`] ?? version,
     schema,
     hasStatus,
     scale: subresources.some(({ name }) => name === "scale") ? SCALE : undefined,

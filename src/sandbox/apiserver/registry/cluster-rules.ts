@@ -74,7 +74,7 @@ export const BUDGET_RULES: KindRules = {
       // As Go prints its own struct, in which fields are named otherwise.
       const shown = {
         MinAvailable: spec.minAvailable,
-        Selector: spec.selector,
+        Selector: spec.selector ?? null,
         MaxUnavailable: spec.maxUnavailable,
         UnhealthyPodEvictionPolicy: spec.unhealthyPodEvictionPolicy ?? null,
       };
@@ -196,17 +196,75 @@ export const BINDING_RULES: KindRules = {
   },
 };
 
-export const AUTOSCALER_RULES: KindRules = {
-  defaults({ spec = {} }) {
+export const OLDER_AUTOSCALER_RULES: KindRules = {
+  defaults({ metadata, spec = {} }) {
     fallback(spec, "minReplicas", 1);
-    fallback(spec, "targetCPUUtilizationPercentage", 80);
+    if (metadata?.annotations?.["autoscaling.alpha.kubernetes.io/metrics"] === undefined)
+      fallback(spec, "targetCPUUtilizationPercentage", 80);
   },
-  validate({ spec = {} }) {
-    if (spec.maxReplicas >= spec.minReplicas) return [];
-    const text = "must be greater than or equal to `minReplicas`";
-    return [invalid("spec.maxReplicas", spec.maxReplicas ?? 0, text)];
+  prepareCreate(autoscaler) {
+    autoscaler.status = { currentReplicas: 0, desiredReplicas: 0 };
   },
+  validate: ({ spec = {} }) => validateScaling(spec),
 };
+
+export const AUTOSCALER_RULES: KindRules = {
+  defaults({ spec = {}, status }) {
+    if (status !== undefined) {
+      fallback(status, "desiredReplicas", 0);
+      fallback(status, "currentMetrics", null);
+    }
+    fallback(spec, "minReplicas", 1);
+    const target = { type: "Utilization", averageUtilization: 80 };
+    fallback(spec, "metrics", [{ type: "Resource", resource: { name: "cpu", target } }]);
+    if (spec.behavior === undefined) return;
+    const byHalf = { type: "Percent", value: 100, periodSeconds: 15 };
+    spec.behavior.scaleUp = {
+      stabilizationWindowSeconds: 0,
+      selectPolicy: "Max",
+      policies: [{ type: "Pods", value: 4, periodSeconds: 15 }, byHalf],
+      ...spec.behavior.scaleUp,
+    };
+    spec.behavior.scaleDown = {
+      selectPolicy: "Max",
+      policies: [byHalf],
+      ...spec.behavior.scaleDown,
+    };
+  },
+  prepareCreate(autoscaler) {
+    autoscaler.status = { desiredReplicas: 0, currentMetrics: null };
+  },
+  validate: ({ spec = {} }) => validateScaling(spec),
+};
+
+function validateScaling(spec: Raw): FieldError[] {
+  const errors: FieldError[] = [];
+  const { minReplicas = 1, maxReplicas = 0, scaleTargetRef = {}, metrics = [] } = spec;
+  if (minReplicas < 1) {
+    errors.push(invalid("spec.minReplicas", minReplicas, "must be greater than or equal to 1"));
+  }
+  if (maxReplicas < 1)
+    errors.push(invalid("spec.maxReplicas", maxReplicas, "must be greater than 0"));
+  if (maxReplicas < minReplicas) {
+    const text = "must be greater than or equal to `minReplicas`";
+    errors.push(invalid("spec.maxReplicas", maxReplicas, text));
+  }
+  for (const field of ["kind", "name"])
+    if ((scaleTargetRef[field] ?? "") === "") errors.push(required(`spec.scaleTargetRef.${field}`));
+  if ((scaleTargetRef.apiVersion ?? "") === "")
+    errors.push(invalid("spec.scaleTargetRef.apiVersion", "", "apiVersion must specify API group"));
+  if (
+    minReplicas === 0 &&
+    !metrics.some(({ type }: Raw) => type === "Object" || type === "External")
+  )
+    errors.push(
+      forbidden(
+        "spec.metrics",
+        "must specify at least one Object or External metric to support scaling to zero replicas",
+      ),
+    );
+  return errors;
+}
 
 export const CSI_NODE_RULES: KindRules = {
   defaults({ spec = {} }) {

@@ -180,7 +180,7 @@ describe("workloads", () => {
     });
     expect(object.spec.template.metadata.labels).toMatchObject({ app: "x", "job-name": "j" });
     expect(create("batch", "jobs", { spec: { template } }).errors[0]).toContain(
-      'spec.template.spec.restartPolicy: Unsupported value: "Always"',
+      'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
     );
   });
 });

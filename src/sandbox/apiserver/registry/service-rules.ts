@@ -2,9 +2,13 @@
  * Services: defaults, an address of their own that stays, ports.
  * upstream: pkg/apis/core/v1/defaults.go, pkg/registry/core/service
  */
-import { invalid, required } from "../schema/field-error.ts";
+import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";
+import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+
+const PORT_TEXT = "must be between 1 and 65535, inclusive";
+const PORT_NAME_TEXT = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
 
 export const SERVICE_RULES: KindRules = {
   names: "label",
@@ -34,6 +38,7 @@ export const SERVICE_RULES: KindRules = {
   },
   prepareUpdate(service, current) {
     const { spec } = service;
+    dropWhatTheTypeHadAdded(spec, current.spec);
     if (spec.type === "ExternalName") return;
     if ((spec.clusterIP ?? "") === "") spec.clusterIP = current.spec.clusterIP;
     for (const field of ["clusterIPs", "ipFamilies", "ipFamilyPolicy"])
@@ -44,12 +49,7 @@ export const SERVICE_RULES: KindRules = {
     const errors: FieldError[] = [];
     const isHeadless = spec.clusterIP === "None" || spec.type === "ExternalName";
     if ((spec.ports ?? []).length === 0 && !isHeadless) errors.push(required("spec.ports"));
-    (spec.ports ?? []).forEach((port: Raw, index: number) => {
-      if (port.port === undefined || port.port < 1 || port.port > 65_535) {
-        const text = "must be between 1 and 65535, inclusive";
-        errors.push(invalid(`spec.ports[${index}].port`, port.port ?? 0, text));
-      }
-    });
+    errors.push(...validatePorts(spec), ...validateType(spec));
     const before = current?.spec;
     if (before?.type === spec.type && (before?.clusterIP ?? "") !== "") {
       if (spec.clusterIP !== before.clusterIP) {
@@ -60,6 +60,106 @@ export const SERVICE_RULES: KindRules = {
     return errors;
   },
 };
+
+/** Does it get ports of the nodes? */
+export function isOpenToNodes(spec: Raw): boolean {
+  return (
+    spec.type === "NodePort" ||
+    (spec.type === "LoadBalancer" && spec.allocateLoadBalancerNodePorts !== false)
+  );
+}
+
+/** A service of another type gives back what it got for its old one. upstream: dropTypeDependentFields */
+function dropWhatTheTypeHadAdded(spec: Raw, before: Raw): void {
+  if (spec.type === before.type && spec.externalTrafficPolicy === before.externalTrafficPolicy)
+    return;
+  const portsOf = ({ ports = [] }: Raw) => ports.map(({ nodePort }: Raw) => nodePort).join();
+  if (isOpenToNodes(before) && !isOpenToNodes(spec) && portsOf(before) === portsOf(spec))
+    for (const port of spec.ports ?? []) delete port.nodePort;
+  const checksHealth = spec.type === "LoadBalancer" && spec.externalTrafficPolicy === "Local";
+  const isExternal = spec.type === "NodePort" || spec.type === "LoadBalancer";
+  const dropped = [
+    ...(checksHealth ? [] : ["healthCheckNodePort"]),
+    ...(isExternal ? [] : ["externalTrafficPolicy"]),
+    ...(spec.type === "LoadBalancer" ? [] : ["allocateLoadBalancerNodePorts"]),
+    ...(spec.type === "ExternalName"
+      ? ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]
+      : []),
+  ];
+  for (const field of dropped)
+    if (JSON.stringify(spec[field]) === JSON.stringify(before[field])) delete spec[field];
+}
+
+function validatePorts(spec: Raw): FieldError[] {
+  const ports: readonly Raw[] = spec.ports ?? [];
+  const names = new Set<string>();
+  const numbers = new Set<string>();
+  return ports.flatMap((port, index) => {
+    const at = `spec.ports[${index}]`;
+    const errors = validatePort(port, at, ports.length > 1);
+    if ((port.name ?? "") !== "") {
+      if (names.has(port.name)) errors.push(duplicate(`${at}.name`, port.name));
+      names.add(port.name);
+    }
+    if (spec.type === "ClusterIP" && port.nodePort)
+      errors.push(forbidden(`${at}.nodePort`, "may not be used when `type` is 'ClusterIP'"));
+    const number = `${port.protocol}/${port.port}`;
+    if (numbers.has(number)) errors.push(duplicate(at, innerPort(port)));
+    numbers.add(number);
+    return errors;
+  });
+}
+
+function validatePort(
+  { name = "", port, targetPort }: Raw,
+  at: string,
+  isNamed: boolean,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (name === "" && isNamed) errors.push(required(`${at}.name`));
+  if (name !== "")
+    for (const problem of nameProblems(name, "label"))
+      errors.push(invalid(`${at}.name`, name, problem));
+  if (!isPort(port)) errors.push(invalid(`${at}.port`, port ?? 0, PORT_TEXT));
+  if (typeof targetPort === "number" && !isPort(targetPort))
+    errors.push(invalid(`${at}.targetPort`, targetPort, PORT_TEXT));
+  if (typeof targetPort === "string" && !/^[-a-z0-9]+$/i.test(targetPort))
+    errors.push(invalid(`${at}.targetPort`, targetPort, PORT_NAME_TEXT));
+  return errors;
+}
+
+function isPort(number: number | undefined): boolean {
+  return number !== undefined && number >= 1 && number <= 65_535;
+}
+
+/** As Go prints what it compares two ports by. */
+function innerPort({ protocol, port }: Raw): object {
+  return {
+    Name: "",
+    Protocol: protocol,
+    AppProtocol: null,
+    Port: port,
+    TargetPort: 0,
+    NodePort: 0,
+  };
+}
+
+function validateType(spec: Raw): FieldError[] {
+  const errors: FieldError[] = [];
+  const isExternal = spec.type === "NodePort" || spec.type === "LoadBalancer";
+  if (isExternal && spec.clusterIP === "None") {
+    const text = `may not be set to 'None' for ${spec.type} services`;
+    errors.push(invalid("spec.clusterIPs[0]", "None", text));
+  }
+  if (spec.type === "ExternalName" && (spec.externalName ?? "") === "")
+    errors.push(required("spec.externalName"));
+  const policy = spec.externalTrafficPolicy;
+  if (!isExternal && (policy ?? "") !== "" && ["ClusterIP", "ExternalName"].includes(spec.type)) {
+    const text = "may only be set for externally-accessible services";
+    errors.push(invalid("spec.externalTrafficPolicy", policy, text));
+  }
+  return errors;
+}
 
 /** An address in 10.96.0.0/12, from a hash of the service's key. */
 function serviceAddress(key: string): string {

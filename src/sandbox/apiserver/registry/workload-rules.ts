@@ -10,6 +10,7 @@ import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, nullTimes, type Raw } from "./kind-rules.ts";
 import { defaultPodSpec } from "./pod-spec.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
+import { scheduleProblem, timeZoneProblem } from "./schedule-problem.ts";
 import { validateImmutable, validateWorkloadSelector } from "./selector-rules.ts";
 import { CLAIM_RULES } from "./storage-rules.ts";
 
@@ -101,6 +102,7 @@ export const REPLICATION_CONTROLLER_RULES: KindRules = {
 export const STATEFUL_SET_RULES: KindRules = {
   prepareCreate(statefulSet) {
     statefulSet.status = { replicas: 0, availableReplicas: 0 };
+    fallback(statefulSet.spec, "serviceName", "");
   },
   defaults({ spec = {} }) {
     fallback(spec, "replicas", 1);
@@ -226,8 +228,18 @@ export const CRON_JOB_RULES: KindRules = {
       }
     }
   },
-  validate: ({ spec = {} }) => ((spec.schedule ?? "") === "" ? [required("spec.schedule")] : []),
+  validate: ({ spec = {} }) => validateSchedule(spec),
 };
+
+function validateSchedule({ schedule = "", timeZone }: Raw): FieldError[] {
+  const errors: FieldError[] = [];
+  const problem = scheduleProblem(schedule);
+  if (schedule === "") errors.push(required("spec.schedule"));
+  else if (problem !== undefined) errors.push(invalid("spec.schedule", schedule, problem));
+  const strange = timeZone === undefined ? undefined : timeZoneProblem(timeZone);
+  if (strange !== undefined) errors.push(invalid("spec.timeZone", timeZone, strange));
+  return errors;
+}
 
 /** Defaults of a pod template. */
 function defaultTemplate(spec: Raw): void {
@@ -279,7 +291,10 @@ function validateTemplate(spec: Raw, restartPolicies: readonly string[]): FieldE
   const errors = validateLabels(template.metadata?.labels, "spec.template.labels");
   errors.push(...validatePodSpec(template.spec, "spec.template.spec"));
   const policy = template.spec?.restartPolicy;
-  if (policy !== undefined && !restartPolicies.includes(policy)) {
+  if (policy === "Always" && !restartPolicies.includes(policy)) {
+    const valid = restartPolicies.map((word) => `"${word}"`).join(", ");
+    errors.push(required("spec.template.spec.restartPolicy", `valid values: ${valid}`));
+  } else if (policy !== undefined && !restartPolicies.includes(policy)) {
     errors.push(notSupported("spec.template.spec.restartPolicy", policy, restartPolicies));
   }
   return errors;

@@ -1,10 +1,10 @@
 /** Which row belongs to which built-in kind. Kinds without one show name, blanks and age. */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { ageCell } from "./age.ts";
+import { autoscalerCells } from "./autoscaler-cells.ts";
 import type { Cells } from "./cell.ts";
 import {
   attachmentCells,
-  autoscalerCells,
   bindingCells,
   budgetCells,
   claimCells,

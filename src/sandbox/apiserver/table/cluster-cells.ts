@@ -242,18 +242,3 @@ export const quotaCells: Cells = (quota, nowMs) => {
       .join(", ");
   return [quota.metadata.name, list(false), list(true), ageCell(quota, nowMs)];
 };
-
-export const autoscalerCells: Cells = (autoscaler, nowMs) => {
-  const { spec = {}, status = {} } = autoscaler;
-  const target = spec.targetCPUUtilizationPercentage;
-  const now = status.currentCPUUtilizationPercentage;
-  return [
-    autoscaler.metadata.name,
-    `${spec.scaleTargetRef?.kind}/${spec.scaleTargetRef?.name}`,
-    target === undefined ? NONE : `cpu: ${now === undefined ? "<unknown>" : `${now}%`}/${target}%`,
-    String(spec.minReplicas ?? UNSET),
-    spec.maxReplicas ?? 0,
-    status.currentReplicas ?? 0,
-    ageCell(autoscaler, nowMs),
-  ];
-};

@@ -1,0 +1,67 @@
+/** What is wrong with the schedule of a CronJob, in robfig/cron's words. upstream: github.com/robfig/cron/v3 parser.go */
+import { parseCron } from "../../../base/cron.ts";
+
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+
+interface Field {
+  readonly min: number;
+  readonly max: number;
+  readonly names: Readonly<Record<string, number>>;
+}
+
+const FIELDS: readonly Field[] = [
+  { min: 0, max: 59, names: {} },
+  { min: 0, max: 23, names: {} },
+  { min: 1, max: 31, names: {} },
+  { min: 1, max: 12, names: Object.fromEntries(MONTHS.map((name, index) => [name, index + 1])) },
+  { min: 0, max: 6, names: Object.fromEntries(WEEKDAYS.map((name, index) => [name, index])) },
+];
+
+/** Undefined when it can be read. */
+export function scheduleProblem(schedule: string): string | undefined {
+  if (parseCron(schedule) !== undefined) return undefined;
+  if (schedule.startsWith("@")) return `unrecognized descriptor: ${schedule}`;
+  const fields = schedule.trim().split(/\s+/);
+  if (fields.length !== FIELDS.length)
+    return `expected exactly ${FIELDS.length} fields, found ${fields.length}: [${fields.join(" ")}]`;
+  for (const [index, field] of fields.entries())
+    for (const range of field.split(",")) {
+      const problem = rangeProblem(range, FIELDS[index] as Field);
+      if (problem !== undefined) return problem;
+    }
+  return "cannot be read";
+}
+
+/** Undefined when clocks of that place are known. */
+export function timeZoneProblem(timeZone: string): string | undefined {
+  const isKnown = parseCron(`CRON_TZ=${timeZone} 0 0 * * *`) !== undefined;
+  return isKnown ? undefined : `unknown time zone ${timeZone}`;
+}
+
+function rangeProblem(range: string, field: Field): string | undefined {
+  const [span = "", step, ...moreSteps] = range.split("/");
+  const [from = "", to, ...moreEnds] = span.split("-");
+  if (moreEnds.length > 0) return `too many hyphens: ${range}`;
+  if (moreSteps.length > 0) return `too many slashes: ${range}`;
+  const isAll = from === "*" || from === "?";
+  for (const word of [...(isAll ? [] : [from]), ...(to === undefined ? [] : [to])])
+    if (numberOf(word, field) === undefined) return noNumber(word);
+  if (step !== undefined && !/^\d+$/.test(step)) return noNumber(step);
+  const start = isAll ? field.min : (numberOf(from, field) ?? 0);
+  const single = step === undefined && !isAll ? start : field.max;
+  const end = to === undefined ? single : (numberOf(to, field) ?? 0);
+  if (start < field.min)
+    return `beginning of range (${start}) below minimum (${field.min}): ${range}`;
+  if (end > field.max) return `end of range (${end}) above maximum (${field.max}): ${range}`;
+  if (start > end) return `beginning of range (${start}) beyond end of range (${end}): ${range}`;
+  return step === "0" ? `step of range should be a positive number: ${range}` : undefined;
+}
+
+function numberOf(word: string, { names }: Field): number | undefined {
+  return names[word.toLowerCase()] ?? (/^\d+$/.test(word) ? Number(word) : undefined);
+}
+
+function noNumber(word: string): string {
+  return `failed to parse int from ${word}: strconv.Atoi: parsing "${word}": invalid syntax`;
+}

@@ -1,0 +1,52 @@
+/** The row of a HorizontalPodAutoscaler, the same in both versions. upstream: pkg/printers/internalversion/printers.go */
+import { newerAutoscalerOf } from "../autoscaler-versions.ts";
+import type { Raw } from "../registry/kind-rules.ts";
+import { ageCell } from "./age.ts";
+import { type Cells, NONE } from "./cell.ts";
+
+const UNSET = "<unset>";
+/** More targets than that are counted. */
+const MAX_TARGETS = 2;
+
+export const autoscalerCells: Cells = (autoscaler, nowMs) => {
+  const { spec = {}, status = {} } = autoscaler;
+  return [
+    autoscaler.metadata.name,
+    `${spec.scaleTargetRef?.kind}/${spec.scaleTargetRef?.name}`,
+    targetsOf(autoscaler),
+    String(spec.minReplicas ?? UNSET),
+    spec.maxReplicas ?? 0,
+    status.currentReplicas ?? 0,
+    ageCell(autoscaler, nowMs),
+  ];
+};
+
+/** `cpu: <unknown>/80%, memory: 1Gi/2Gi + 1 more...`. upstream: pkg/printers/internalversion formatHPAMetrics */
+function targetsOf({ spec = {}, status = {}, ...rest }: Parameters<Cells>[0]): string {
+  const { metrics = [] } =
+    spec.metrics === undefined
+      ? ((newerAutoscalerOf({ spec, status, ...rest }) as { spec?: { metrics?: Raw[] } }).spec ??
+        {})
+      : spec;
+  if (metrics.length === 0) return NONE;
+  const shown = metrics.slice(0, MAX_TARGETS).map((metric: Raw, index: number) => {
+    const source = sourceIn(metric);
+    const { target = {}, name, container, metric: id, describedObject } = source;
+    const current = sourceIn(status.currentMetrics?.[index] ?? {}).current ?? {};
+    const value =
+      target.averageUtilization === undefined
+        ? `${current.averageValue ?? current.value ?? "<unknown>"}/${target.averageValue ?? target.value}`
+        : `${current.averageUtilization === undefined ? "<unknown>" : `${current.averageUtilization}%`}/${target.averageUtilization}%`;
+    const isAverage = (id !== undefined && target.averageValue !== undefined) || false;
+    const suffix = isAverage && (metric.type === "External" || describedObject) ? " (avg)" : "";
+    return name === undefined
+      ? `${value}${suffix}`
+      : `${container ? `${container}/` : ""}${name}: ${value}`;
+  });
+  const more = metrics.length - shown.length;
+  return `${shown.join(", ")}${more > 0 ? ` + ${more} more...` : ""}`;
+}
+
+function sourceIn({ type: _type, ...sources }: Raw): Raw {
+  return Object.values(sources)[0] ?? {};
+}
