@@ -298,3 +298,19 @@ describe("a list", () => {
     expect(bad.body.message).toContain("field label not supported: spec.foo");
   });
 });
+
+describe("an API server", () => {
+  it("tells check by check that it is well, and which paths it has", async () => {
+    const { send } = start();
+    expect((await send("GET", "/livez")).body).toBe("ok");
+    expect((await send("GET", "/readyz/ping")).body).toBe("ok");
+    expect((await send("GET", "/livez/nothing")).status).toBe(404);
+    const { body } = await send("GET", "/readyz?verbose&exclude=etcd");
+    expect(body).toContain("[+]ping ok\n");
+    expect(body).toContain("[+]etcd excluded: ok\n");
+    expect(body).toMatch(/readyz check passed\n$/);
+    const { paths } = (await send("GET", "/")).body;
+    expect(paths).toContain("/apis/apps/v1");
+    for (const path of paths) expect((await send("GET", path)).status, path).toBe(200);
+  });
+});

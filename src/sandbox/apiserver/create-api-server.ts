@@ -22,6 +22,7 @@ import { discoveryResponse } from "./discovery/discovery.ts";
 import { type Call, type Engine, isCustom } from "./engine.ts";
 import { expireEvents } from "./event-expiry.ts";
 import { collectGarbage } from "./garbage-collection.ts";
+import { healthResponse, pathsResponse } from "./health.ts";
 import { endContainers } from "./namespace-lifecycle.ts";
 import { JSON_TYPE, refusalType, YAML_TYPE } from "./negotiation.ts";
 import { openapiResponse } from "./openapi/openapi.ts";
@@ -274,9 +275,9 @@ function answerElsewhere(
     openapiResponse(options.registry, target.path, accept);
   if (document !== undefined) return document;
   const text = { "content-type": "text/plain; charset=utf-8" };
-  if (["/healthz", "/livez", "/readyz"].some((path) => target.path.startsWith(path))) {
-    return { status: 200, headers: text, body: "ok" };
-  }
+  const health = healthResponse(target.path, target.query);
+  if (health !== undefined) return health;
+  if (target.path === "/") return pathsResponse(options.registry);
   if (target.path === "/version") return ok(versionInfo(options.kubernetesVersion));
   if (target.resource !== undefined && isServedGroup(options.registry, target.resource))
     throw notServed();
