@@ -17,6 +17,8 @@ export interface Found {
   readonly live?: true;
 }
 
+/** Nodes that aliases stand for; beyond that a document is a bomb. */
+const MOST_ALIASED = 10_000;
 const EXTENSIONS = [".yaml", ".yml", ".json"];
 
 /** All objects of the paths, in the order given; folders by file name. `-` is standard input. */
@@ -51,7 +53,7 @@ function filesOf(path: string): string[] {
 /** The file's text; CliError when it cannot be read. */
 export function readText(path: string): string {
   try {
-    return readFileSync(path === "-" ? 0 : path, "utf8");
+    return readFileSync(path === "-" ? 0 : path, "utf8").replace(/^\uFEFF/, "");
   } catch (error) {
     throw new CliError(`${path}: cannot be read: ${(error as Error).message}`);
   }
@@ -78,13 +80,15 @@ function readYaml(name: string, text: string): unknown[] {
     customTags: (tags) => tags.filter((tag) => !isTimestamp(tag)),
   });
   return documents.flatMap((document, index) => {
-    const [error] = document.errors;
-    if (error !== undefined) {
-      const [what] = error.message.split("\n");
+    try {
+      const [error] = document.errors;
+      if (error !== undefined) throw error;
+      const value: unknown = document.toJS({ maxAliasCount: MOST_ALIASED });
+      return value === null || value === undefined ? [] : [value];
+    } catch (error) {
+      const [what] = (error as Error).message.split("\n");
       throw new CliError(`${name}, document ${index + 1}: ${what?.replace(/:$/, "")}`);
     }
-    const value: unknown = document.toJS({ maxAliasCount: 10_000 });
-    return value === null || value === undefined ? [] : [value];
   });
 }
 
