@@ -7,6 +7,7 @@ import { duplicate, invalid, notSupported, required } from "../schema/field-erro
 import { labelValueProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import type { Raw } from "./kind-rules.ts";
+import { validateSelector } from "./selector-rules.ts";
 
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -72,17 +73,24 @@ export function validateAffinity(affinity: Raw, path: string): FieldError[] {
     const hard = terms?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
     hard.forEach((term: Raw, index: number) => {
       const at = `${path}.${kind}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`;
-      errors.push(...validateTopologyKey(term.topologyKey, `${at}.topologyKey`));
+      errors.push(...validateNeighbours(term, at));
     });
     const soft = terms?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
     soft.forEach((term: Raw, index: number) => {
       const at = `${path}.${kind}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
       errors.push(...validateWeight(term.weight, at));
-      const key = term.podAffinityTerm?.topologyKey;
-      errors.push(...validateTopologyKey(key, `${at}.podAffinityTerm.topologyKey`));
+      errors.push(...validateNeighbours(term.podAffinityTerm, `${at}.podAffinityTerm`));
     });
   }
   return errors;
+}
+
+function validateNeighbours(term: Raw, path: string): FieldError[] {
+  return [
+    ...validateSelector(term?.labelSelector, `${path}.labelSelector`),
+    ...validateSelector(term?.namespaceSelector, `${path}.namespaceSelector`),
+    ...validateTopologyKey(term?.topologyKey, `${path}.topologyKey`),
+  ];
 }
 
 function validateNodeTerm(term: Raw, path: string): FieldError[] {
@@ -151,6 +159,7 @@ export function validateSpread(
       const text = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`;
       errors.push(invalid(`${at}.minDomains`, minDomains, text));
     }
+    errors.push(...validateSelector(constraint.labelSelector, `${at}.labelSelector`));
   });
   return errors;
 }

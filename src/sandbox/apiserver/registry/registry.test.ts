@@ -83,6 +83,41 @@ describe("pods", () => {
       "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
     ],
     [
+      "an unknown operator in what a spread counts",
+      {
+        containers: [container],
+        topologySpreadConstraints: [
+          {
+            maxSkew: 1,
+            topologyKey: "z",
+            whenUnsatisfiable: "DoNotSchedule",
+            labelSelector: { matchExpressions: [{ key: "a", operator: "Near" }] },
+          },
+        ],
+      },
+      'spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
+    ],
+    [
+      "an empty In in what neighbours are looked for",
+      {
+        containers: [container],
+        affinity: {
+          podAntiAffinity: {
+            preferredDuringSchedulingIgnoredDuringExecution: [
+              {
+                weight: 1,
+                podAffinityTerm: {
+                  topologyKey: "z",
+                  labelSelector: { matchExpressions: [{ key: "a", operator: "In" }] },
+                },
+              },
+            ],
+          },
+        },
+      },
+      "preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.labelSelector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+    ],
+    [
       "an empty In",
       {
         containers: [container],
