@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Node } from "../../apis/core/node.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { nodeClaim, nodeView, pool } from "../../testing/builders.ts";
@@ -64,6 +65,14 @@ describe("disruption budgets", () => {
     const nodes = [view("a", { deleting: true }), view("b"), view("c")];
     const owner = withBudgets({ nodes: "50%" });
     const found = allowed([owner], nodes).get(owner.id);
+    expect(found).toMatchObject({ nodes: 3, disrupting: 1, allowed: 1 });
+  });
+
+  it("counts nodes that are not ready against what is allowed", () => {
+    const { node, ...rest } = view("a");
+    const down = { ...rest, node: { ...(node as Node), status: {} } };
+    const owner = withBudgets({ nodes: "2" });
+    const found = allowed([owner], [down, view("b"), view("c")]).get(owner.id);
     expect(found).toMatchObject({ nodes: 3, disrupting: 1, allowed: 1 });
   });
 

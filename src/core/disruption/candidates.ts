@@ -11,6 +11,7 @@ import {
   CAPACITY_TYPE_LABEL_KEY,
   DO_NOT_CONSOLIDATE_ANNOTATION_KEY,
   DO_NOT_DISRUPT_ANNOTATION_KEY,
+  DO_NOT_EVICT_ANNOTATION_KEY,
   INSTANCE_TYPE_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
@@ -189,9 +190,13 @@ function addPodBlocks(
   for (const pod of annotated) {
     const verdict = doNotDisrupt(pod, nowMs);
     if (verdict.kind !== "always" && verdict.kind !== "until") continue;
+    const annotation =
+      pod.metadata.annotations?.[DO_NOT_EVICT_ANNOTATION_KEY] === "true"
+        ? DO_NOT_EVICT_ANNOTATION_KEY
+        : DO_NOT_DISRUPT_ANNOTATION_KEY;
     found.push({
       kind: "pod",
-      message: `pod has "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation (Pod=${keyOf(pod)})`,
+      message: `pod has "${annotation}" annotation (Pod=${keyOf(pod)})`,
       by: objectName("Pod", keyOf(pod)),
       ...(verdict.kind === "until" ? { untilMs: verdict.untilMs } : {}),
     });
