@@ -3,7 +3,7 @@
  * same files, each run in a cold process of its own, one after the other; medians, and their ratio by
  * time, by cpu time, and by upstream's cpu time over that of our planning thread, which is nearest to
  * what a quiet machine would show. Upstream runs with one worker and with two, and its better median
- * counts. Without Go only ours runs. Ours runs on the Node of the image. `--greedy`: upstream's rules alone, without the planner. One more run
+ * counts. Without Go only ours runs. Ours runs on the Node of the image, with its flags. `--greedy`: upstream's rules alone, without the planner. One more run
  * of ours, not timed, goes before the validator, unless `--no-validate`; a plan that does not stand fails the bench.
  */
 import { spawnSync } from "node:child_process";
@@ -11,7 +11,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { imageNode } from "./image-node.ts";
+import { imageFlags, imageNode } from "./image-node.ts";
 import { WORKLOADS } from "./workloads.ts";
 
 export interface Report {
@@ -111,7 +111,7 @@ function judge(name: string, { faults = [] }: Report): void {
 /** `modes`: `--greedy`, `--validate`. */
 export function runOurs(file: string, modes: readonly string[] = []): Report {
   const { program } = imageNode((line) => process.stdout.write(`${line}\n`));
-  const flags = ["--expose-gc", "--import", "tsx", join(HERE, "ours.ts"), file];
+  const flags = [...imageFlags(), "--expose-gc", "--import", "tsx", join(HERE, "ours.ts"), file];
   return JSON.parse(run(program, [...flags, ...modes]));
 }
 

@@ -12,6 +12,12 @@ import {
   type Use,
 } from "./packing.ts";
 
+interface Filled {
+  readonly pattern: Pattern;
+  /** Its worth for its price. */
+  readonly ratio: number;
+}
+
 /** Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. */
 export function packByGreed(
   packing: Packing,
@@ -31,22 +37,23 @@ export function packByGreed(
     const allowed = new Set(bin.rows);
     return order.filter((row) => allowed.has(row));
   });
+  const known: (Filled | undefined)[] = among.map(() => undefined);
   while (rest > 0) {
-    let best: Pattern | undefined;
-    let most = 0;
+    let best: Filled | undefined;
     for (let at = 0; at < among.length; at++) {
-      const index = among[at] as number;
-      const bin = packing.bins[index] as Bin;
+      const bin = packing.bins[among[at] as number] as Bin;
       const list = orders[at] as readonly number[];
       budget.units -= list.length;
-      const ratio = filling.fill(bin, list, left, worth) / bin.price;
-      if (ratio > most * (1 + 1e-12)) {
-        most = ratio;
-        best = { bin: index, ...filling.content() };
+      let filled = known[at];
+      if (filled === undefined || !lasts(filled.pattern, left)) {
+        const ratio = filling.fill(bin, list, left, worth) / bin.price;
+        filled = { pattern: { bin: among[at] as number, ...filling.content() }, ratio };
+        known[at] = filled;
       }
+      if (filled.ratio > (best?.ratio ?? 0) * (1 + 1e-12)) best = filled;
     }
     if (best === undefined || budget.units <= 0) return undefined;
-    const { rows, times } = best;
+    const { rows, times } = best.pattern;
     let bins = Number.POSITIVE_INFINITY;
     for (let at = 0; at < rows.length; at++) {
       const held = (left[rows[at] as number] as number) / (times[at] as number);
@@ -58,9 +65,16 @@ export function packByGreed(
       left[row] = (left[row] as number) - gone;
       rest -= gone;
     }
-    uses.push({ pattern: best, bins });
+    uses.push({ pattern: best.pattern, bins });
   }
   return uses;
+}
+
+/** Whether the bin would be filled the very same way: what did not go in then does not with fewer of it. */
+function lasts({ rows, times }: Pattern, left: Float64Array): boolean {
+  for (let at = 0; at < rows.length; at++)
+    if ((left[rows[at] as number] as number) < (times[at] as number)) return false;
+  return true;
 }
 
 /** Orders worth a try: by worth, by each of the first two dimensions, by their ratio. */

@@ -178,9 +178,10 @@ export class NewNodeClaim implements Place {
       this.#attached = attachedTogether(this.#attached, usage);
     }
     const { topology } = this.#context;
-    if (settles) topology.arrive(this);
-    if (this.#uncounted.length > 0)
+    if (settles) {
+      topology.arrive(this);
       this.#uncounted = this.#uncounted.filter((group) => !topology.count(group, this));
+    }
     for (const group of podClass.countedBy)
       if (!topology.count(group, this)) this.#uncounted.push(group);
   }
