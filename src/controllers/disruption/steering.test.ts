@@ -81,7 +81,7 @@ describe("what another process left on nodes", () => {
 async function leaving() {
   const world = fakeWorld();
   for (const name of ["a", "b", "full", "old", "roomy"]) {
-    await world.api.create(NODE_CLAIM, nodeClaim({ name, providerId: `test://${name}` }));
+    await world.api.create(NODE_CLAIM, nodeClaim({ name }));
     await world.api.create(NODE, node({ name }));
   }
   await world.api.create(POD, pod({ name: "large", cpu: "3900m", nodeName: "full" }));

@@ -1,0 +1,56 @@
+// Which pods of a command go to which node, and which nodes they are kept from meanwhile.
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import { node, nodeClaim, pod, pool } from "../../testing/builders.ts";
+import type { PlannedClaim } from "../provisioning/result.ts";
+import { nodeView } from "../state/node-view.ts";
+import { otherPlaces, stopsOf } from "./itinerary.ts";
+
+const planned: PlannedClaim = {
+  pool: pool(),
+  requirements: [],
+  instanceTypes: [],
+  pods: [],
+  requests: {},
+  cheapest: { instanceType: "m", zone: "zone-a", capacityType: "on-demand", priceMicroUsd: 1 },
+  minValuesRelaxed: false,
+};
+
+describe("the nodes that pods of a command go to", () => {
+  it("are those that stay first, then the new ones; those that take nothing are left out", () => {
+    const [first, second] = ["first", "second"].map((name) =>
+      pod({ name, owner: { kind: "ReplicaSet", name: "app" } }),
+    ) as [Pod, Pod];
+    const plan = { ...planned, pods: [second] };
+    const placements = [
+      { nodeName: "stays", pods: [first] },
+      { nodeName: "full", pods: [] },
+    ];
+    const stops = stopsOf({ replacements: [plan], placements }, ["claim"]);
+    expect(stops.map(({ name, pods, owners }) => [name, pods, [...owners]])).toEqual([
+      ["stays", [first], [first.metadata.ownerReferences?.[0]?.uid]],
+      ["claim", [second], [second.metadata.ownerReferences?.[0]?.uid]],
+    ]);
+  });
+});
+
+describe("the other places", () => {
+  it("are nodes of ours that have room for one of the pods and stay, the emptiest first", () => {
+    const view = (name: string, cpu: string) =>
+      nodeView({
+        node: node({ name }),
+        claim: nodeClaim({ name }),
+        pods: [pod({ name: `on-${name}`, cpu, nodeName: name })],
+        marked: false,
+        nominatedUntilMs: 0,
+      });
+    const nodes = [
+      view("half", "2"),
+      view("full", "3500m"),
+      view("empty", "100m"),
+      view("stop", "1"),
+    ];
+    const pods = [pod({ name: "x", cpu: "1" }), pod({ name: "y", cpu: "3" })];
+    expect(otherPlaces(nodes, new Set(["stop"]), pods)).toEqual(["empty", "half"]);
+  });
+});
