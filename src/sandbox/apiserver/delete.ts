@@ -23,7 +23,7 @@ import {
   STALE_WRITE,
   type Status,
 } from "./status.ts";
-import { hasSpecFinalizers } from "./write.ts";
+import { hasSpecFinalizers } from "./store-update.ts";
 
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number | undefined;

@@ -8,7 +8,7 @@ import { isObject } from "../../base/json.ts";
 import type { Call } from "./engine.ts";
 import { isNoOp } from "./object-meta.ts";
 import { ownedAfterWrite } from "./patch/managed-fields.ts";
-import { storeUpdate, withManagedFields } from "./write.ts";
+import { storeUpdate, withManagedFields } from "./store-update.ts";
 
 /** Replaces what is stored by `next`; a write that changes nothing is skipped. Synchronous. */
 export function writeDirectly(call: Call, current: KubeObject, next: KubeObject): KubeObject {
