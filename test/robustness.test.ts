@@ -12,7 +12,7 @@ import type { Pod } from "../src/apis/core/pod.ts";
 import { condition } from "../src/apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const MINUTE = 60_000;
 const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
@@ -37,7 +37,7 @@ afterEach(() => world.close());
 
 /** The usual pool and class, and a Deployment of one-CPU pods with none asked for yet. */
 async function cluster(): Promise<void> {
-  world = await openWorld({ logLevel: "debug" });
+  world = await openWorld({ sells: isUsual });
   await world.apply(POOL);
   await world.apply(INFLATE);
   await ready("default");
@@ -546,27 +546,27 @@ describe("pods that cannot be served", () => {
 });
 
 describe("pods that must not be disturbed", () => {
-  it("a PodDisruptionBudget holds while all nodes are deleted at once (150 pods)", async () => {
+  it("a PodDisruptionBudget holds while all nodes are deleted at once (60 pods)", async () => {
     await cluster();
     await world.apply(
       `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: inflate}, spec: {maxUnavailable: 5, selector: {matchLabels: {app: inflate}}}}`,
     );
-    await world.scale("inflate", 150);
-    await untilRunning(150);
+    await world.scale("inflate", 60);
+    await untilRunning(60);
     const first = (await nodes()).map(({ metadata }) => metadata.name);
     for (const name of first) await world.remove("Node", name);
-    let fewest = 150;
+    let fewest = 60;
     await world.until(
       "the first nodes are gone and all pods run",
       async () => {
         const count = await runningPods();
         fewest = Math.min(fewest, count);
         const left = (await nodes()).filter(({ metadata }) => first.includes(metadata.name));
-        return left.length === 0 && count === 150;
+        return left.length === 0 && count === 60;
       },
       60 * MINUTE,
     );
-    expect(fewest).toBeGreaterThanOrEqual(145);
+    expect(fewest).toBeGreaterThanOrEqual(55);
   });
 
   it("a do-not-disrupt pod keeps an empty node, and says so; without it the node goes", async () => {
@@ -613,7 +613,10 @@ describe("what is told", () => {
   });
 
   it("what only tells can be left out", async () => {
-    world = await openWorld({ flags: { "disable-cluster-state-observability": "true" } });
+    world = await openWorld({
+      sells: isUsual,
+      flags: { "disable-cluster-state-observability": "true" },
+    });
     await world.apply(POOL);
     await world.apply(INFLATE);
     await world.scale("inflate", 1);

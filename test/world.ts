@@ -14,6 +14,11 @@ import { formatTrace } from "../src/sandbox/trace.ts";
 
 const SEEDS = fileURLToPath(new URL("./fixtures/seeds/", import.meta.url));
 
+/** For `sells`: a few families in place of all, which a world has to read, price and plan with. */
+export function isUsual(type: string): boolean {
+  return /^(c5|c6g|m5|m6i|r5|r6g)\./.test(type);
+}
+
 export interface TestWorld {
   readonly clock: VirtualClock;
   readonly box: Box;
