@@ -3,7 +3,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { instanceType, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { evictionCost, findCandidates } from "./candidates.ts";
+import { type DisruptionClass, evictionCost, findCandidates } from "./candidates.ts";
 
 const NOW = Date.UTC(2026, 0, 5);
 
@@ -36,14 +36,19 @@ function view(
   });
 }
 
-function find(node: NodeView, pdbs: readonly PodDisruptionBudget[] = [], pools = [pool()]) {
+function find(
+  node: NodeView,
+  pdbs: readonly PodDisruptionBudget[] = [],
+  pools = [pool()],
+  disruptionClass: DisruptionClass = "graceful",
+) {
   return findCandidates({
     nowMs: NOW,
     nodes: [node],
     pools: pools.map((one) => ({ pool: one, instanceTypes: [instanceType()] })),
     pdbs,
     queued: new Set(),
-    disruptionClass: "graceful",
+    disruptionClass,
   });
 }
 
@@ -93,6 +98,28 @@ describe("candidates", () => {
     const { candidates, blocked } = find(node, [PDB]);
     expect(candidates).toEqual([]);
     expect(blocked.map((one) => one.message)).toEqual([message]);
+  });
+
+  it("are held by pods in spite of a terminationGracePeriod, save for drift and expiry", () => {
+    const annotations = { "karpenter.sh/do-not-disrupt": "true" };
+    const held = view({ pods: [running({ annotations }), running({ labels: { app: "a" } })] });
+    const claim = nodeClaim({ name: "n" });
+    const bounded = { ...claim, spec: { ...claim.spec, terminationGracePeriod: "10m" } };
+    const counts = (node: NodeView, disruptionClass: DisruptionClass) =>
+      find(node, [PDB], [pool()], disruptionClass).candidates.length;
+    expect(counts(held, "eventual")).toBe(0);
+    expect(counts({ ...held, claim: bounded }, "eventual")).toBe(1);
+    expect(counts({ ...held, claim: bounded }, "graceful")).toBe(0);
+  });
+
+  it("are not held by a pod that has ended", () => {
+    const annotations = { "karpenter.sh/do-not-disrupt": "true" };
+    const inPhase = (phase: "Succeeded" | "Pending"): Pod => ({
+      ...running({ annotations }),
+      status: { phase },
+    });
+    expect(find(view({ pods: [inPhase("Succeeded")] })).candidates).toHaveLength(1);
+    expect(find(view({ pods: [inPhase("Pending")] })).candidates).toEqual([]);
   });
 
   it("say when the pool of a node is gone", () => {
