@@ -9,7 +9,7 @@ import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import { Random } from "../src/base/random.ts";
 import type { KubeResponse } from "../src/kube/transport.ts";
 import { type Fault, type Replica, startReplica } from "./replicas.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 /** `npm run crashes`. Plain `npm test` meets cuts and refusals in test/calm. */
 const EVERYTHING = process.env["CRASH_RUNS"] !== undefined;
@@ -38,7 +38,7 @@ describe("an API server that misbehaves", () => {
   let karpenter: Replica;
 
   beforeEach(async () => {
-    world = await openWorld();
+    world = await openWorld({ sells: isUsual });
     await world.box.operator.stop();
     await world.apply(POOL);
     await world.apply(INFLATE);

@@ -9,7 +9,7 @@ import { POD, type Pod } from "../../src/apis/core/pod.ts";
 import { SILENT } from "../../src/base/log.ts";
 import { Random } from "../../src/base/random.ts";
 import { LiveMirrors } from "../../src/kube/mirrors.ts";
-import { openWorld, type TestWorld } from "../world.ts";
+import { isUsual, openWorld, type TestWorld } from "../world.ts";
 
 const MINUTE = 60_000;
 /** Plain `npm test` plays the first; `npm run calm` all. */
@@ -127,7 +127,7 @@ async function told(reason: string): Promise<readonly string[]> {
 
 /** `big` and `web` share a large node; once `big` is gone the node is too large for `web`. */
 async function outgrown(web: App, flags: Record<string, string> = {}): Promise<string> {
-  world = await openWorld({ logLevel: "error", flags });
+  world = await openWorld({ logLevel: "error", sells: isUsual, flags });
   await world.apply(POOL);
   await world.apply(app({ name: "big", cpu: "6" }));
   await world.apply(app(web));

@@ -10,7 +10,7 @@ import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { CreateFleetInput } from "../../src/providers/aws/api.ts";
-import { openWorld, type TestWorld } from "../world.ts";
+import { isUsual, openWorld, type TestWorld } from "../world.ts";
 
 const MESSAGES = fileURLToPath(new URL("../fixtures/seeds/messages/", import.meta.url));
 const EXAMPLES = fileURLToPath(new URL("../../examples/", import.meta.url));
@@ -24,7 +24,7 @@ afterEach(async () => {
 
 /** The seed's spot pool with its two pods running. */
 async function spotWorld(flags: Record<string, string> = {}): Promise<TestWorld> {
-  const world = await openWorld({ flags });
+  const world = await openWorld({ sells: isUsual, flags });
   worlds.push(world);
   await world.applySeed("s4-01-spot.yaml");
   await world.applySeed("s4-02-spot-deploy.yaml");
@@ -201,7 +201,7 @@ describe("a spot interruption", () => {
   });
 
   it("S4-19, S4-22: closes and empties a Machine's node too, in the words of its generation", async () => {
-    const world = await openWorld();
+    const world = await openWorld({ sells: isUsual });
     worlds.push(world);
     const spot =
       "requirements:\n    - { key: karpenter.sh/capacity-type, operator: In, values: [spot] }";
