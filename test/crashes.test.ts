@@ -11,7 +11,7 @@ import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { Random } from "../src/base/random.ts";
 import { type Replica, startReplica } from "./replicas.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 1);
 const FIRST = Number(process.env["CRASH_FIRST_SEED"] ?? 1);
@@ -118,7 +118,7 @@ class Drill {
 }
 
 async function openDrill(seed: number): Promise<Drill> {
-  const world = await openWorld({ seed });
+  const world = await openWorld({ seed, sells: isUsual });
   await world.box.operator.stop();
   const drill = new Drill(world, seed);
   await world.apply(POOL);

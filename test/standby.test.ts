@@ -1,10 +1,10 @@
 /** A replica that does not lead: ready for probes and webhooks, and for the lead. */
 import { expect, it } from "vitest";
 import { startReplica } from "./replicas.ts";
-import { openWorld } from "./world.ts";
+import { isUsual, openWorld } from "./world.ts";
 
 it("a replica that waits for the lead is ready, takes it when it is free, and is not ready once it stopped", async () => {
-  const world = await openWorld();
+  const world = await openWorld({ sells: isUsual });
   await world.box.operator.stop();
   const first = startReplica(world, "first");
   await world.until("the first is ready", () => first.operator.ready);
