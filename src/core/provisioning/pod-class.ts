@@ -349,22 +349,30 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
 /** The groups of all constraints among the wishes, each once. */
 function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): TopologyGroup[] {
   const { owner, groups } = draft;
-  const find = (constraint: object, create: () => TopologyGroup): TopologyGroup => {
-    const group = groups.get(constraint) ?? create();
+  // One term may be written once for both affinities: an anchor of YAML.
+  const find = (
+    type: TopologyGroup["type"],
+    constraint: object,
+    create: () => TopologyGroup,
+  ): TopologyGroup => {
+    const known = groups.get(constraint);
+    const group = known?.type === type ? known : create();
     groups.set(constraint, group);
     return group;
   };
   const found = new Set<TopologyGroup>();
   for (const one of wishes.spreads) {
-    found.add(find(one, () => topology.spread(one, owner, eligibleNodes(draft.pod.spec))));
+    found.add(
+      find("spread", one, () => topology.spread(one, owner, eligibleNodes(draft.pod.spec))),
+    );
   }
   const affinities = [...wishes.affinity, ...wishes.preferredAffinity.map(({ term }) => term)];
   for (const term of affinities) {
-    found.add(find(term, () => topology.affinity(term, "affinity", owner)));
+    found.add(find("affinity", term, () => topology.affinity(term, "affinity", owner)));
   }
   const anti = [...wishes.antiAffinity, ...wishes.preferredAntiAffinity.map(({ term }) => term)];
   for (const term of anti) {
-    found.add(find(term, () => topology.affinity(term, "antiAffinity", owner)));
+    found.add(find("antiAffinity", term, () => topology.affinity(term, "antiAffinity", owner)));
   }
   return [...found];
 }

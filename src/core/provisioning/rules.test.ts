@@ -118,6 +118,17 @@ describe("daemons", () => {
     expect(small.newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(["arm", "amd"]);
   });
 
+  it("put up with PreferNoSchedule, so that their room is kept there", () => {
+    const taints = [{ key: "busy", effect: "PreferNoSchedule" as const }];
+    const daemonPods = [pod({ name: "agent", cpu: "1", owner })];
+    const { newClaims } = solved({
+      pods: [pod({ cpu: "1" })],
+      pools: [poolInput({ taints })],
+      daemonPods,
+    });
+    expect(newClaims[0]?.requests["cpu"]).toBe(2_000);
+  });
+
   it("hold their host ports only on the types that they run on", () => {
     const ports = {
       containers: [{ name: "c", image: "x", ports: [{ containerPort: 80, hostPort: 80 }] }],
@@ -192,6 +203,17 @@ describe("preferences", () => {
     expect(solved({ pods: [one] }).newClaims[0]?.cheapest.zone).toBe("zone-c");
     const options = { ...SCHEDULING_OPTIONS, preferencePolicy: "Ignore" as const };
     expect(solved({ pods: [one], options }).newClaims[0]?.cheapest.zone).toBe("zone-a");
+  });
+
+  it("to be near a neighbour are given up before those to be far from one", () => {
+    const term = { topologyKey: ZONE, labelSelector: { matchLabels: { app: "db" } } };
+    const wish = {
+      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: term }],
+    };
+    const torn = pod({ spec: { affinity: { podAffinity: wish, podAntiAffinity: wish } } });
+    const running = pod({ name: "db", cpu: "4", labels: { app: "db" }, nodeName: "node" });
+    const { newClaims } = solved({ pods: [torn], nodes: [nodeView({ pods: [running] })] });
+    expect(newClaims[0]?.cheapest.zone).toBe("zone-b");
   });
 
   it("for other nodes than a neighbour's are given up when there is no other", () => {
