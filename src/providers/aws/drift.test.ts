@@ -36,6 +36,22 @@ describe("drift by what the selectors match", () => {
     expect(dynamicDrift({ ...BASE, ...change })).toBe(reason);
   });
 
+  it("is PlacementGroupDrift when the class has another group than the instance, or one more or less", () => {
+    const near = { id: "pg-1", name: "near", strategy: "cluster", partitions: [] };
+    const labels = { "karpenter.k8s.aws/placement-group-id": "pg-1" };
+    const inside = {
+      ...BASE,
+      claim: { ...awsClaim([], { labels }), status: BASE.claim.status ?? {} },
+    };
+    expect(dynamicDrift({ ...inside, placementGroup: near })).toBeUndefined();
+    for (const input of [
+      { ...BASE, placementGroup: near },
+      { ...inside, placementGroup: { ...near, id: "pg-2" } },
+      inside,
+    ])
+      expect(dynamicDrift(input)).toBe("PlacementGroupDrift");
+  });
+
   it("is none while the class resolves to nothing: that is the class' trouble", () => {
     const change = { amis: [], subnets: [], securityGroups: [] };
     expect(dynamicDrift({ ...BASE, ...change })).toBeUndefined();
