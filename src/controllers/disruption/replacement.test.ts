@@ -21,6 +21,8 @@ async function driftedNode(
     limits?: Record<string, string>;
     drifted?: boolean;
     settings?: Parameters<typeof fakeWorld>[0];
+    /** What is so before any controller looks. */
+    before?: (world: FakeWorld) => void;
   } = {},
 ): Promise<FakeWorld> {
   const world = fakeWorld(options.settings);
@@ -37,6 +39,7 @@ async function driftedNode(
   await world.api.create(NODE_POOL, nodePool({ ...spec, template: { nodeClassRef: CLASS_REF } }));
   await establish(world, "a");
   await world.api.create(POD, pod({ name: "app", cpu: "3", nodeName: "a" }));
+  options.before?.(world);
   await world.run(...allControllers(world));
   return world;
 }
@@ -102,8 +105,9 @@ describe("a drifted node", () => {
   });
 
   it("is open again when its replacement finds no capacity, and is left alone for a minute", async () => {
-    const world = await driftedNode();
-    world.cloud.refusals.push(new InsufficientCapacityError("no room"));
+    const world = await driftedNode({
+      before: ({ cloud }) => cloud.refusals.push(new InsufficientCapacityError("no room")),
+    });
     await world.clock.advance(15_000);
     expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["a"]);
     expect(taints(world)).toEqual([]);
@@ -203,9 +207,11 @@ describe("a command that a crash cut short", () => {
 
 describe("what people hold back", () => {
   it("stays as it is while its pool is paused, and goes once it no longer is", async () => {
-    const world = await driftedNode();
-    world.api.change(NODE_POOL, "default", {
-      metadata: { annotations: { "karpenter.sh/disruption-paused": "true" } },
+    const world = await driftedNode({
+      before: ({ api }) =>
+        api.change(NODE_POOL, "default", {
+          metadata: { annotations: { "karpenter.sh/disruption-paused": "true" } },
+        }),
     });
     await world.clock.advance(60_000);
     expect(taints(world)).toEqual([]);
