@@ -104,7 +104,6 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
   await manager.start();
   // It waits for messages when they come; what making the claims left behind is no part of what they cost.
   await clock.sleep(200);
-  globalThis.gc?.();
   const startMs = performance.now();
   const cpu = process.cpuUsage();
   await queue.fill(count);
