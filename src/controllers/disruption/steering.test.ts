@@ -47,6 +47,29 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
+  it("go on while a claim is launched, whatever that takes", async () => {
+    const { world, steering, first, second } = await leaving();
+    const unlaunched = { ...nodeClaim({ name: "slow" }), status: {} };
+    await world.api.create(NODE_CLAIM, unlaunched);
+    await world.clock.settle();
+    expect(world.cluster.synced).toBe(false);
+    await steering.begin("c");
+    await moved(world, first, "a");
+    await world.clock.advance(2_000);
+    expect(steering.mayLeave(second)).toBe(true);
+    await world.stop();
+  });
+
+  it("are not held anew when the command is tried again", async () => {
+    const { world, steering, second } = await leaving();
+    await steering.begin("c");
+    await world.clock.advance(8_000);
+    await steering.begin("c");
+    await world.clock.advance(3_000);
+    expect(steering.mayLeave(second)).toBe(true);
+    await world.stop();
+  });
+
   it("go as ever when a node that was to take them is not there", async () => {
     const { world, steering, second } = await leaving();
     await world.api.delete(NODE, { name: "a" });
@@ -66,11 +89,21 @@ describe("pods that a command moves", () => {
   });
 });
 
-describe("what another process left on nodes", () => {
-  it("is taken away at the start", async () => {
+describe("a taint that nobody wants any more", () => {
+  it("is taken away at the start: another process left it", async () => {
     const world = fakeWorld();
     await world.api.create(NODE, node({ name: "a", taints: [SOFT] }));
     await world.run(stateNode(world), createSteering(world).controller);
+    await world.clock.advance(1_000);
+    expect(putLast(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("is taken away also when it comes late", async () => {
+    const world = fakeWorld();
+    await world.api.create(NODE, node({ name: "a" }));
+    await world.run(stateNode(world), createSteering(world).controller);
+    world.api.change(NODE, "a", { spec: { taints: [SOFT] } });
     await world.clock.advance(1_000);
     expect(putLast(world)).toEqual([]);
     await world.stop();

@@ -2,7 +2,8 @@
  * Brings the pods of a consolidation to the nodes that its plan has for them (core/disruption/itinerary.ts):
  * lets drains move only the pods whose turn it is, and keeps the taint `karpenter.sh/other-nodes-first` on
  * the nodes whose turn it is not. A wish, never a rule: whatever takes too long is passed over, and after a
- * while everything goes as it does without. What another process left behind is taken away at the start.
+ * while everything goes as it does without. A taint that nobody wants any more, left by another process or
+ * written late, is taken away as soon as it is seen.
  */
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
@@ -17,10 +18,10 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
+  source,
 } from "../../kube/controller.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { nodes, pods } from "../mirrors.ts";
-import { mayDecide } from "../patience.ts";
 import type { World } from "../world.ts";
 
 const POLL_MS = 500;
@@ -71,7 +72,6 @@ export function createSteering(world: World): Steering {
   /** Names of the nodes that bear the taint, as far as is known here. */
   const marked = new Set<string>();
   const log = world.log.with({ controller: SELF.name });
-  let hasSwept = false;
   let ask: ((request: Request) => void) | undefined;
 
   const courseOf = (pod: Pod) => {
@@ -84,15 +84,11 @@ export function createSteering(world: World): Steering {
   };
 
   async function reconcile(): Promise<Outcome> {
-    if (!mayDecide(world)) return requeueAfter(POLL_MS);
-    if (!hasSwept)
-      for (const node of nodes(world).list()) if (isPutLast(node)) marked.add(node.metadata.name);
-    hasSwept = true;
     const nowMs = world.clock.now();
     for (const [id, { stops, going }] of courses) {
       if (going === undefined) continue;
       advance(world, stops, going, nowMs);
-      if (going.turn === stops.length || nowMs - going.sinceMs > MOST_MS) courses.delete(id);
+      if (going.turn === stops.length || isTooLong(going, nowMs)) courses.delete(id);
     }
     await mark(world, log, marked, putLastBy(courses.values()));
     const isGoing = [...courses.values()].some(({ going }) => going !== undefined);
@@ -108,7 +104,8 @@ export function createSteering(world: World): Steering {
     },
     begin: async (id) => {
       const course = courses.get(id);
-      if (course === undefined) return;
+      // Going already: the command is tried again after an error, its pods have waited long enough.
+      if (course === undefined || course.going !== undefined) return;
       const names = nodeNames(world, course.stops);
       if (names === undefined) {
         courses.delete(id);
@@ -126,14 +123,22 @@ export function createSteering(world: World): Steering {
     },
     mayLeave: (pod) => {
       const found = courseOf(pod);
-      return found?.course.going === undefined || found.turn <= found.course.going.turn;
+      const going = found?.course.going;
+      if (found === undefined || going === undefined) return true;
+      return found.turn <= going.turn || isTooLong(going, world.clock.now());
     },
     hasPlace: (pod) => courseOf(pod) !== undefined,
     controller: {
       name: SELF.name,
-      watches: [],
+      watches: [
+        source(NODE, (node, event) => {
+          const { name } = node.metadata;
+          if (event === "removed" || !isPutLast(node) || marked.has(name)) return [];
+          marked.add(name);
+          return [SELF];
+        }),
+      ],
       concurrency: 1,
-      initialRequests: [SELF],
       listen: (handler) => {
         ask = handler;
         return () => {
@@ -143,6 +148,10 @@ export function createSteering(world: World): Steering {
       reconcile,
     },
   };
+}
+
+function isTooLong({ sinceMs }: Going, nowMs: number): boolean {
+  return nowMs - sinceMs > MOST_MS;
 }
 
 /** Undefined when one of them is not there. */
