@@ -67,8 +67,9 @@ export function meteredCloud(
     delete: (claim) => timed("Delete", () => cloud.delete(claim)),
     get: (providerId) => timed("Get", () => cloud.get(providerId)),
     list: () => timed("List", () => cloud.list()),
-    // Not a method of upstream's: its metrics know it not.
+    // No methods of upstream's: its metrics know them not.
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
+    isTakenBack: (claim) => cloud.isTakenBack(claim),
     isDrifted: (claim) => timed("IsDrifted", () => cloud.isDrifted(claim)),
     getInstanceTypes: async (pool) => {
       try {

@@ -136,6 +136,7 @@ export function fakeCloud(clock: Clock): FakeCloud {
     labelsOfRunning: async () => ({}),
     getInstanceTypes: async (pool) => cloud.instanceTypes(pool),
     isDrifted: async () => undefined,
+    isTakenBack: () => false,
   };
   return cloud;
 }

@@ -28,7 +28,7 @@ const POLL_MS = 500;
 /** A moved pod's new one is made, and has found its node, within so long. */
 const REST_MS = 1_000;
 const MOST_FOR_A_STOP_MS = 10_000;
-/** In all; less than what a spot interruption leaves a node that is held up here. */
+/** In all. A node whose machine the cloud takes back meanwhile is not held up at all (node/termination.ts). */
 const MOST_MS = 90_000;
 
 const SELF: Request = { kind: "", name: "disruption.steering" };

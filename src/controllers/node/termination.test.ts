@@ -5,9 +5,11 @@ import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { KubeError } from "../../kube/errors.ts";
-import { pod } from "../../testing/builders.ts";
+import { node, nodeClaim, pod } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
+import { createEvictionQueue } from "./eviction-queue.ts";
+import { termination } from "./termination.ts";
 
 /** A claim whose node has joined. */
 async function joined(grace?: string): Promise<FakeWorld> {
@@ -50,6 +52,27 @@ describe("the end of a node", () => {
     await world.clock.advance(30_000);
     expect(world.api.all(NODE)).toEqual([]);
     expect(world.api.all(NODE_CLAIM)).toEqual([]);
+    await world.stop();
+  });
+
+  it("holds pods back whose turn it is not, save where the cloud takes the machine away", async () => {
+    const world = fakeWorld();
+    const labels = { "karpenter.test.sh/testnodeclass": "default" };
+    const claim = nodeClaim({ name: "a" });
+    const finalizers = ["karpenter.sh/termination"];
+    await world.api.create(NODE_CLAIM, { ...claim, metadata: { ...claim.metadata, finalizers } });
+    const owned = node({ name: "node-a", labels, providerId: claim.status?.providerID ?? "" });
+    await world.api.create(NODE, { ...owned, metadata: { ...owned.metadata, finalizers } });
+    await world.api.create(POD, onNode("app"));
+    const queue = createEvictionQueue(world);
+    await world.run(queue.controller, termination(world, queue, { mayLeave: () => false }));
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(20_000);
+    expect(world.api.journal).not.toContain("evict default/app");
+    world.cloud.isTakenBack = ({ metadata }) => metadata.name === "a";
+    await world.clock.advance(1_500);
+    expect(world.api.journal).toContain("evict default/app");
     await world.stop();
   });
 

@@ -5,7 +5,7 @@
  * upstream: pkg/controllers/node/termination/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
-import { POD } from "../../apis/core/pod.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import {
@@ -25,7 +25,7 @@ import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { cordonedForTermination, cordonTaint } from "../../core/state/cordon.ts";
-import { drain } from "../../core/termination/drain.ts";
+import { drain, mustDelete } from "../../core/termination/drain.ts";
 import { blockingAttachments } from "../../core/termination/volumes.ts";
 import {
   AWAIT_CHANGE,
@@ -195,7 +195,9 @@ async function drained(
   if (plan.waiting > 0) {
     const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
     const isSoon = deadlineMs !== undefined && deadlineMs - nowMs < SOON_MS;
-    const inTurn = isSoon ? plan.evict : plan.evict.filter((pod) => steering.mayLeave(pod));
+    const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
+    const mayLeave = (pod: Pod) => mustDelete(pod, deadlineMs, nowMs) || steering.mayLeave(pod);
+    const inTurn = isHurried ? plan.evict : plan.evict.filter(mayLeave);
     const evict = await surgeFirst(world, node, inTurn, deadlineMs);
     queue.add(node, evict, { deadlineMs, reason });
     const what = `${plan.waiting} pods are waiting to be evicted`;

@@ -65,6 +65,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
     list: () => cloud.list(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isDrifted: (claim) => cloud.isDrifted(claim),
+    isTakenBack: (claim) => cloud.isTakenBack(claim),
     // What the cloud has to say comes first: its own errors are not hidden.
     getInstanceTypes: async (pool) => overlays.lay(pool.id, await cloud.getInstanceTypes(pool)),
   };

@@ -52,5 +52,7 @@ export interface CloudProvider {
   labelsOfRunning(claim: NodeClaim): Promise<Readonly<Record<string, string>> | undefined>;
   /** The provider's drift reason (`AMIDrift`, …), or undefined. */
   isDrifted(claim: NodeClaim): Promise<string | undefined>;
+  /** Whether the provider was told that the cloud takes the instance away: what is to leave it leaves at once. */
+  isTakenBack(claim: NodeClaim): boolean;
   readonly repairPolicies: readonly RepairPolicy[];
 }

@@ -97,6 +97,8 @@ export interface AwsParts {
   readonly trials: Trials;
   readonly shifts: ZonalShifts;
   readonly seen: SeenTypes;
+  /** UIDs of claims whose instance EC2 has said to take away; filled and emptied by interruption. */
+  readonly takenBack: Set<string>;
 }
 
 export function createParts(deps: AwsDeps): AwsParts {
@@ -149,6 +151,7 @@ export function createParts(deps: AwsDeps): AwsParts {
     placementGroups: new PlacementGroups(api.ec2, clock),
     seen: new SeenTypes(clock),
     trials: new Trials(api.ec2, clock, clusterName),
+    takenBack: new Set(),
   };
 }
 

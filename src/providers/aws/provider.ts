@@ -106,6 +106,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       );
       return dynamicDrift({ claim, nodeClass, type, instance, ...resolved });
     },
+    isTakenBack: ({ metadata }) => parts.takenBack.has(metadata.uid ?? ""),
     repairPolicies: [
       repair("Ready", "False", 30),
       repair("Ready", "Unknown", 30),

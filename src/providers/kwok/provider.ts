@@ -136,6 +136,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     getInstanceTypes: async () => kwokInstanceTypes(),
     labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
+    isTakenBack: () => false,
   };
 }
 

@@ -29,7 +29,10 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
   /** UIDs of claims that were asked to go; the mirror may not know yet. */
   const asked = new Set<string>();
   const nodes = deps.mirrors.of(NODE);
-  const claims = new ClaimIndex(deps.mirrors, (claim) => asked.delete(uidOf(claim)));
+  const claims = new ClaimIndex(deps.mirrors, (claim) => {
+    asked.delete(uidOf(claim));
+    parts.takenBack.delete(uidOf(claim));
+  });
 
   return async ({ kind, instanceIds }) => {
     if (kind === "no_op" || kind === "unreadable") return;
@@ -46,6 +49,8 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     const objects = node === undefined ? [claim] : [claim, node];
     deps.events.publish(...happened(reaction, objects));
     const leaves = reaction.action === "CordonAndDrain" || isEarly(kind);
+    // Also where it was asked to go before, at more leisure.
+    if (leaves) parts.takenBack.add(uidOf(claim));
     if (reaction.marksOffering || isEarly(kind)) markOffering(parts, claim, kind);
     if (kind === "capacity_reservation_interrupted") {
       const id = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];

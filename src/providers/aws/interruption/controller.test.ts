@@ -157,6 +157,21 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
+  it("knows of a machine that is taken away, also when its claim was asked to go before", async () => {
+    await begin();
+    await claim(1);
+    const stored = () => world.kube.find<NodeClaim>(NODE_CLAIM, "claim-1") as NodeClaim;
+    await world.kube.delete(NODE_CLAIM, { name: "claim-1" });
+    await world.clock.settle();
+    expect(world.cloud.isTakenBack(stored())).toBe(false);
+    await send(ec2(SPOT, 1));
+    const last = stored();
+    expect(world.cloud.isTakenBack(last)).toBe(true);
+    world.kube.vanish(NODE_CLAIM, "claim-1");
+    await world.clock.settle();
+    expect(world.cloud.isTakenBack(last)).toBe(false);
+  });
+
   it("survives a flood: a thousand messages, each claim gone, nothing left", async () => {
     await begin();
     for (let n = 0; n < 50; n++) await claim(n);
