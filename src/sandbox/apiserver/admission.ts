@@ -8,7 +8,6 @@ import type { Admission } from "./admission-request.ts";
 import { admitBuiltIn } from "./built-in-admission.ts";
 import type { Call } from "./engine.ts";
 import { checkLimits } from "./limit-ranger.ts";
-import { checkNodePorts } from "./service-ports.ts";
 import { callMutatingWebhooks, callValidatingWebhooks } from "./webhook-admission.ts";
 
 /** The object as admission wants it, read and defaulted anew after each change by a webhook. */
@@ -17,9 +16,8 @@ export async function mutate(call: Call, admission: Admission<KubeObject>): Prom
   return callMutatingWebhooks(call, { ...admission, object });
 }
 
-/** Throws what limit ranges, a validating webhook or the ports of other services deny. */
+/** Throws what limit ranges or a validating webhook deny. */
 export async function review(call: Call, admission: Admission): Promise<void> {
   checkLimits(call, admission);
   await callValidatingWebhooks(call, admission);
-  checkNodePorts(call, admission);
 }

@@ -38,28 +38,37 @@ export function withNodePorts(
   const service = object as Service;
   const { spec } = service;
   if (spec === undefined || !isOpenToNodes(spec)) return object;
+  const before = (old as Service | undefined)?.spec ?? {};
   const taken = takenPorts(call.engine, service);
-  for (const { nodePort } of spec.ports ?? []) if (nodePort) taken.add(nodePort);
-  const had = new Map(
-    ((old as Service | undefined)?.spec?.ports ?? []).map((port) => [keyOf(port), port.nodePort]),
-  );
+  for (const own of [before, spec]) addPorts(taken, own);
+  const had = new Map((before.ports ?? []).map((port) => [keyOf(port), port.nodePort]));
+  /** A new service has one for TCP and UDP of the same number. */
+  const shared = new Map<number, number>();
+  if (old === undefined)
+    for (const { port, nodePort } of spec.ports ?? []) if (nodePort) shared.set(port, nodePort);
   const key = `${service.metadata.namespace}/${service.metadata.name}`;
   const give = (what: string): number => {
     const port = freePort(taken, `${key}/${what}`);
     taken.add(port);
     return port;
   };
-  const ports = (spec.ports ?? []).map((port) =>
-    port.nodePort ? port : { ...port, nodePort: had.get(keyOf(port)) ?? give(keyOf(port)) },
-  );
+  const ports = (spec.ports ?? []).map((port) => {
+    if (port.nodePort) return port;
+    const nodePort = had.get(keyOf(port)) ?? shared.get(port.port) ?? give(keyOf(port));
+    if (old === undefined) shared.set(port.port, nodePort);
+    return { ...port, nodePort };
+  });
   const checksHealth = spec.type === "LoadBalancer" && spec.externalTrafficPolicy === "Local";
   const health = checksHealth
-    ? { healthCheckNodePort: spec.healthCheckNodePort ?? give("health") }
+    ? {
+        healthCheckNodePort:
+          spec.healthCheckNodePort || before.healthCheckNodePort || give("health"),
+      }
     : {};
   return { ...service, spec: { ...spec, ports, ...health } } as KubeObject;
 }
 
-/** Throws 422 for a port of the nodes that is none, or somebody else's. */
+/** Throws 422 for a port of the nodes that is none, or somebody else's. To be asked in the turn in which it is stored. */
 export function checkNodePorts(call: Call, { object, subresource = "" }: Admission): void {
   const { definition, engine } = call;
   if (definition.group !== "" || definition.kind !== "Service" || subresource !== "") return;
@@ -88,10 +97,17 @@ function takenPorts({ store }: Engine, { metadata }: Service): Set<number> {
   for (const other of store.list("services").objects as readonly Service[]) {
     const { name, namespace } = other.metadata;
     if (name === metadata.name && namespace === metadata.namespace) continue;
-    for (const { nodePort } of other.spec?.ports ?? []) if (nodePort) taken.add(nodePort);
-    if (other.spec?.healthCheckNodePort) taken.add(other.spec.healthCheckNodePort);
+    addPorts(taken, other.spec ?? {});
   }
   return taken;
+}
+
+function addPorts(
+  taken: Set<number>,
+  { ports = [], healthCheckNodePort }: NonNullable<Service["spec"]>,
+): void {
+  for (const { nodePort } of ports) if (nodePort) taken.add(nodePort);
+  if (healthCheckNodePort) taken.add(healthCheckNodePort);
 }
 
 /** From a hash, so that the same story gives the same ports. */

@@ -22,6 +22,7 @@ import { ownedAfterWrite } from "./patch/managed-fields.ts";
 import { refusedPatch } from "./patch/refusal.ts";
 import { admitToQuotas } from "./quota/admission.ts";
 import { notSupported } from "./schema/field-error.ts";
+import { checkNodePorts } from "./service-ports.ts";
 import {
   ApiError,
   alreadyExists,
@@ -71,8 +72,10 @@ export async function create(
   await review(call, { operation: "CREATE", object, old: undefined });
   object = withManagedFields(object, owned);
   const stored = await toStorage(engine, definition, object);
-  // No turn of the loop between the look at a quota and the write: two racing creates do not share its last place.
-  const charge = admitToQuotas(call, { operation: "CREATE", object, old: undefined });
+  // No turn of the loop between these looks and the write: two racing creates share neither a quota's last place nor a port.
+  const admission = { operation: "CREATE", object, old: undefined } as const;
+  const charge = admitToQuotas(call, admission);
+  checkNodePorts(call, admission);
   const found = engine.store.get(definition.storageKey, namespace, name);
   if (found !== undefined) {
     throw alreadyExists(definition, name, found.metadata.deletionTimestamp !== undefined);
@@ -96,12 +99,10 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
     if (isNoOp(next, current) && !changesOwnership(next, current)) return current;
     const stored = await toStorage(engine, definition, next);
     if (engine.store.get(definition.storageKey, path.namespace, name) !== before) continue;
-    const charge = admitToQuotas(call, {
-      operation: "UPDATE",
-      object: next,
-      old: current,
-      subresource: change.subresource ?? "",
-    });
+    const { subresource = "" } = change;
+    const admission = { operation: "UPDATE", object: next, old: current, subresource } as const;
+    const charge = admitToQuotas(call, admission);
+    checkNodePorts(call, admission);
     if (isDryRun(call)) return next;
     charge();
     return fromStorage(engine, definition, storeUpdate(call, stored));

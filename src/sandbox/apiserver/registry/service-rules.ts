@@ -94,6 +94,7 @@ function validatePorts(spec: Raw): FieldError[] {
   const ports: readonly Raw[] = spec.ports ?? [];
   const names = new Set<string>();
   const numbers = new Set<string>();
+  const onNodes = new Set<string>();
   return ports.flatMap((port, index) => {
     const at = `spec.ports[${index}]`;
     const errors = validatePort(port, at, ports.length > 1);
@@ -103,6 +104,10 @@ function validatePorts(spec: Raw): FieldError[] {
     }
     if (spec.type === "ClusterIP" && port.nodePort)
       errors.push(forbidden(`${at}.nodePort`, "may not be used when `type` is 'ClusterIP'"));
+    const onNode = `${port.protocol}/${port.nodePort}`;
+    if (port.nodePort && onNodes.has(onNode))
+      errors.push(duplicate(`${at}.nodePort`, port.nodePort));
+    onNodes.add(onNode);
     const number = `${port.protocol}/${port.port}`;
     if (numbers.has(number)) errors.push(duplicate(at, innerPort(port)));
     numbers.add(number);
