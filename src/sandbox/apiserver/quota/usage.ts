@@ -5,7 +5,7 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
-import { type Amounts, type Container, nano, spell, totals } from "../amounts.ts";
+import { type Amounts, type Container, nano, type Resources, spell, totals } from "../amounts.ts";
 
 /** A kind as quotas name it. */
 export interface Counted {
@@ -18,7 +18,7 @@ interface Pod extends KubeObject {
     readonly containers?: readonly Container[];
     readonly initContainers?: readonly Container[];
     readonly overhead?: Amounts;
-    readonly resources?: object;
+    readonly resources?: Resources;
   };
   readonly status?: { readonly phase?: string };
 }
@@ -83,15 +83,16 @@ export function takes({ group, plural }: Counted, resource: string): boolean {
     : plural === "pods" && PLAIN_REQUESTS.has(resource);
 }
 
-/** A pod that has ended, or should have, takes nothing more but is still an object. */
+/** A pod that has ended, or should long have, takes nothing more but is still an object. */
 function usageOfPod(pod: Pod, nowMs: number): Amounts {
-  const { deletionTimestamp } = pod.metadata;
   const { phase } = pod.status ?? {};
-  const endsMs = deletionTimestamp === undefined ? undefined : fromRfc3339(deletionTimestamp);
-  if (phase === "Succeeded" || phase === "Failed" || (endsMs ?? nowMs) < nowMs) return {};
-  const { containers = [], initContainers = [], overhead = {} } = pod.spec ?? {};
-  const requests = added(totals(containers, initContainers, "requests"), overhead);
-  const limits = totals(containers, initContainers, "limits");
+  if (phase === "Succeeded" || phase === "Failed" || isOverdue(pod, nowMs)) return {};
+  const { containers = [], initContainers = [], overhead = {}, resources = {} } = pod.spec ?? {};
+  const ofParts = (which: "requests" | "limits") => totals(containers, initContainers, which);
+  const requests = added({ ...ofParts("requests"), ...resources.requests }, overhead);
+  const bounded = { ...ofParts("limits"), ...resources.limits };
+  const onTop = Object.entries(overhead).filter(([name]) => nano(bounded[name] ?? 0) !== 0n);
+  const limits = added(bounded, Object.fromEntries(onTop));
   const result: Record<string, string | number> = { pods: "1" };
   for (const [resource, amount] of Object.entries(requests)) {
     if (PLAIN_REQUESTS.has(resource) || resource.startsWith("hugepages-"))
@@ -101,6 +102,13 @@ function usageOfPod(pod: Pod, nowMs: number): Amounts {
   for (const [resource, amount] of Object.entries(limits))
     if (PLAIN_REQUESTS.has(resource)) result[`limits.${resource}`] = amount;
   return result;
+}
+
+/** As upstream reckons: a grace period after `deletionTimestamp`, which has it in it. */
+function isOverdue({ metadata }: Pod, nowMs: number): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds: graceS } = metadata;
+  const endsMs = deletionTimestamp === undefined ? undefined : fromRfc3339(deletionTimestamp);
+  return endsMs !== undefined && graceS !== undefined && endsMs + graceS * 1_000 < nowMs;
 }
 
 function usageOfService({ spec = {} }: Service): Amounts {
