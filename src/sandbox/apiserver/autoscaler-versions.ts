@@ -4,6 +4,7 @@
  * upstream: kubernetes pkg/apis/autoscaling/v1/conversion.go
  */
 import type { KubeObject } from "../../apis/meta.ts";
+import { isObject } from "../../base/json.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: raw JSON whose shape the schema holds
 type Raw = any;
@@ -24,7 +25,7 @@ export function olderAutoscalerOf(object: KubeObject): KubeObject {
   const currentCpu = (currentMetrics ?? []).find(
     ({ type, resource }: Raw) => type === "Resource" && resource?.name === "cpu",
   );
-  const utilization = currentCpu?.resource.current.averageUtilization;
+  const utilization = currentCpu?.resource.current?.averageUtilization;
   const notes = {
     ...(others.length === 0 ? {} : { [METRICS]: JSON.stringify(others.map(olderMetric)) }),
     ...(behavior === undefined ? {} : { [BEHAVIOR]: JSON.stringify(innerBehavior(behavior)) }),
@@ -75,7 +76,9 @@ export function newerAutoscalerOf(object: KubeObject): KubeObject {
           },
         ];
   const others = note(METRICS);
-  const metrics = [...(Array.isArray(others) ? others.map(newerMetric) : []), ...cpu];
+  // Anybody may write the annotation.
+  const noted = Array.isArray(others) ? others.filter(isObject).map(newerMetric) : [];
+  const metrics = [...noted, ...cpu];
   const behavior = outerNames(note(BEHAVIOR));
   const conditions = note(CONDITIONS);
   const currentMetrics = note(CURRENT_METRICS) ?? null;
@@ -182,5 +185,5 @@ function outerNames(value: Raw): Raw {
 
 function sourceOf(metric: Raw): readonly [string, Raw] {
   const found = Object.entries(metric).find(([name]) => name !== "type");
-  return found === undefined ? ["resource", {}] : [found[0], found[1]];
+  return found !== undefined && isObject(found[1]) ? [found[0], found[1]] : ["resource", {}];
 }

@@ -218,16 +218,16 @@ export const AUTOSCALER_RULES: KindRules = {
     const target = { type: "Utilization", averageUtilization: 80 };
     fallback(spec, "metrics", [{ type: "Resource", resource: { name: "cpu", target } }]);
     if (spec.behavior === undefined) return;
-    const byHalf = { type: "Percent", value: 100, periodSeconds: 15 };
+    const allAtOnce = { type: "Percent", value: 100, periodSeconds: 15 };
     spec.behavior.scaleUp = {
       stabilizationWindowSeconds: 0,
       selectPolicy: "Max",
-      policies: [{ type: "Pods", value: 4, periodSeconds: 15 }, byHalf],
+      policies: [{ type: "Pods", value: 4, periodSeconds: 15 }, allAtOnce],
       ...spec.behavior.scaleUp,
     };
     spec.behavior.scaleDown = {
       selectPolicy: "Max",
-      policies: [byHalf],
+      policies: [allAtOnce],
       ...spec.behavior.scaleDown,
     };
   },

@@ -22,12 +22,10 @@ export const autoscalerCells: Cells = (autoscaler, nowMs) => {
 };
 
 /** `cpu: <unknown>/80%, memory: 1Gi/2Gi + 1 more...`. upstream: pkg/printers/internalversion formatHPAMetrics */
-function targetsOf({ spec = {}, status = {}, ...rest }: Parameters<Cells>[0]): string {
-  const { metrics = [] } =
-    spec.metrics === undefined
-      ? ((newerAutoscalerOf({ spec, status, ...rest }) as { spec?: { metrics?: Raw[] } }).spec ??
-        {})
-      : spec;
+function targetsOf(autoscaler: Parameters<Cells>[0]): string {
+  const isNewer = autoscaler.spec?.metrics !== undefined;
+  const { spec = {}, status = {} }: Raw = isNewer ? autoscaler : newerAutoscalerOf(autoscaler);
+  const { metrics = [] } = spec;
   if (metrics.length === 0) return NONE;
   const shown = metrics.slice(0, MAX_TARGETS).map((metric: Raw, index: number) => {
     const source = sourceIn(metric);
@@ -37,7 +35,7 @@ function targetsOf({ spec = {}, status = {}, ...rest }: Parameters<Cells>[0]): s
       target.averageUtilization === undefined
         ? `${current.averageValue ?? current.value ?? "<unknown>"}/${target.averageValue ?? target.value}`
         : `${current.averageUtilization === undefined ? "<unknown>" : `${current.averageUtilization}%`}/${target.averageUtilization}%`;
-    const isAverage = (id !== undefined && target.averageValue !== undefined) || false;
+    const isAverage = id !== undefined && target.averageValue !== undefined;
     const suffix = isAverage && (metric.type === "External" || describedObject) ? " (avg)" : "";
     return name === undefined
       ? `${value}${suffix}`
