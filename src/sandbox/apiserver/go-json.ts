@@ -1,6 +1,6 @@
 /**
  * What is wrong with a text that should be JSON, in the words of Go's decoder: kube-apiserver passes them on, so
- * they are part of its answers. Only asked once a text has turned out to be no JSON.
+ * they are part of its answers. Only asked once a text has turned out to be no JSON. And how Go names and prints values.
  * upstream: encoding/json scanner.go
  */
 import { isObject } from "../../base/json.ts";
@@ -153,6 +153,12 @@ function quoted(character: string): string {
   if (isPrintable || shown.length === 2) return `'${shown}'`;
   const hex = code.toString(16);
   return code < 0x80 ? `'\\x${hex.padStart(2, "0")}'` : `'\\u${hex.padStart(4, "0")}'`;
+}
+
+/** What Go's decoder calls a JSON value. */
+export function goKind(value: unknown): string {
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
 }
 
 /** A JSON value as Go's `%v` prints it: maps by key. */

@@ -4,6 +4,7 @@
  * Refusals are worded as kube-apiserver words them.
  */
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
+import { goKind } from "../go-json.ts";
 import { ApiError, badRequest } from "../status.ts";
 
 /** Which operation it was kube-apiserver keeps to itself. */
@@ -24,13 +25,13 @@ interface Place {
 
 /** What the operations make of `current`, which stays as it is. Throws 400 and 422. */
 export function applyJsonPatch(current: unknown, body: unknown): unknown {
-  if (!Array.isArray(body)) {
-    throw badRequest(
-      `error decoding patch: json: cannot unmarshal ${isObject(body) ? "object" : typeof body} into Go value of type []handlers.jsonPatchOp`,
-    );
-  }
+  if (!Array.isArray(body)) throw unreadable(body, "[]handlers.jsonPatchOp");
   let root = clone(current);
-  for (const operation of body as readonly Operation[]) root = applied(root, operation);
+  for (const operation of body as readonly (Operation | null)[]) {
+    if (operation !== null && !isObject(operation))
+      throw unreadable(operation, "handlers.jsonPatchOp");
+    root = applied(root, operation ?? {});
+  }
   return root;
 }
 
@@ -117,6 +118,12 @@ function indexOf(key: string, length: number): number {
   if (!/^[-+]?\d+$/.test(key)) return fail();
   const index = Number(key) < 0 ? Number(key) + length : Number(key);
   return index >= 0 && index < length ? index : fail();
+}
+
+function unreadable(value: unknown, wanted: string): ApiError {
+  return badRequest(
+    `error decoding patch: json: cannot unmarshal ${goKind(value)} into Go value of type ${wanted}`,
+  );
 }
 
 function fail(): never {

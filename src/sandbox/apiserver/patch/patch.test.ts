@@ -141,6 +141,20 @@ describe("a strategic merge patch", () => {
   });
 });
 
+describe("a JSON patch", () => {
+  it.each([
+    ["something that is no operation", [7], 400, "cannot unmarshal number into Go value of type"],
+    ["a list for an operation", [[]], 400, "cannot unmarshal array into Go value of type"],
+    ["nothing for an operation", [null], 422, "error in our request"],
+  ])("with %s is refused", async (_, body, status, words) => {
+    const { send } = start();
+    await send("POST", DEPLOYMENTS, deployment());
+    const type = "application/json-patch+json";
+    const refused = await send("PATCH", `${DEPLOYMENTS}/web`, body, type);
+    expect(refused).toMatchObject({ status, body: { message: expect.stringContaining(words) } });
+  });
+});
+
 describe("server-side apply", () => {
   it("creates, and applying the same again changes nothing", async () => {
     const { apply } = start();

@@ -5,6 +5,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { applyMergePatch, isObject } from "../../../base/json.ts";
 import { type Call, isCustom } from "../engine.ts";
+import { goKind } from "../go-json.ts";
 import { forbidden } from "../schema/field-error.ts";
 import { ApiError, badRequest, invalid, unsupportedMediaType } from "../status.ts";
 import { update } from "../write.ts";
@@ -62,6 +63,5 @@ function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
 }
 
 function noMap(body: unknown): string {
-  const found = Array.isArray(body) ? "array" : typeof body;
-  return `json: cannot unmarshal ${found} into Go value of type map[string]interface {}`;
+  return `json: cannot unmarshal ${goKind(body)} into Go value of type map[string]interface {}`;
 }
