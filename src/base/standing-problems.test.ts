@@ -15,7 +15,7 @@ describe("a problem that lasts", () => {
     problems.tell("pool/y", "no types", { why: "b" });
     problems.over("pool/x");
     for (const why of ["b", "b"]) problems.tell("pool/x", "no types", { why });
-    expect(lines).toEqual([
+    expect(lines.splice(0)).toEqual([
       "error no types a",
       "debug no types a",
       "error no types b",
@@ -23,5 +23,9 @@ describe("a problem that lasts", () => {
       "error no types b",
       "debug no types b",
     ]);
+    // One pool is deleted, and made again later.
+    problems.keep((key) => key === "pool/y");
+    for (const key of ["pool/x", "pool/y"]) problems.tell(key, "no types", { why: "b" });
+    expect(lines).toEqual(["error no types b", "debug no types b"]);
   });
 });

@@ -25,4 +25,9 @@ export class StandingProblems {
   over(key: string): void {
     this.#told.delete(key);
   }
+
+  /** Whatever had one and is no longer there has none: nothing is kept of it. */
+  keep(isThere: (key: string) => boolean): void {
+    for (const key of this.#told.keys()) if (!isThere(key)) this.#told.delete(key);
+  }
 }

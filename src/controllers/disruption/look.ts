@@ -107,7 +107,7 @@ export async function poolsInUse(
   const pools = listPools(world).filter(({ id }) => owners.has(id));
   return Promise.all(
     pools.map(async (pool) => {
-      const key = `instance types of ${pool.id}`;
+      const key = aboutTypes(pool);
       try {
         const instanceTypes = await world.cloud.getInstanceTypes(pool);
         problems.over(key);
@@ -135,7 +135,7 @@ export function* reportRound(
       if (pod.metadata.annotations !== undefined) world.events.publish(...graceOf(pod, nowMs));
   });
   for (const { pool } of pools) {
-    const key = `budgets of ${pool.id}`;
+    const key = aboutBudgets(pool);
     const broken = brokenBudget(pool.disruption.budgets, nowMs);
     if (broken === undefined) {
       problems.over(key);
@@ -144,7 +144,12 @@ export function* reportRound(
     const error = `${broken}; no node of this pool is disrupted until it is corrected`;
     problems.tell(key, "detected disruption budget errors", { ...poolFields(pool), error });
   }
+  const there = new Set(pools.flatMap(({ pool }) => [aboutTypes(pool), aboutBudgets(pool)]));
+  problems.keep((key) => there.has(key));
 }
+
+const aboutTypes = ({ id }: Pool) => `instance types of ${id}`;
+const aboutBudgets = ({ id }: Pool) => `budgets of ${id}`;
 
 /** What a method may know now; says what blocks nodes and pools. */
 export function* look(
