@@ -71,6 +71,15 @@ describe("a Deployment", () => {
   });
 });
 
+describe("workloads that own each other", () => {
+  it("have pods all the same", () => {
+    const replicaSet = (name: string, owner: string) =>
+      `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: ${name}${ownedBy("ReplicaSet", owner)}}, spec: {replicas: 1, ${SELECTOR}, ${TEMPLATE}}}`;
+    const there = pod("x", ownedBy("ReplicaSet", "a"));
+    expect(names(expand(replicaSet("a", "b"), replicaSet("b", "a"), there))).toEqual(["x"]);
+  });
+});
+
 describe("a pod that no cluster has yet", () => {
   it("gets what LimitRanges give to containers that say nothing", () => {
     const range =

@@ -35,10 +35,9 @@ export function expandWorkloads(manifests: Manifests): Expanded {
         claims.push(...claimsOfSet(workload as StatefulSet, pod));
     }
   }
-  claims.push(...pods.flatMap(claimsOfPod));
   return {
     pods: pods.map((pod) => withPriority(pod, manifests)),
-    volumeClaims: completeClaims(claims, manifests),
+    volumeClaims: completeClaims([...claims, ...pods.flatMap(claimsOfPod)], manifests),
   };
 }
 
@@ -72,9 +71,11 @@ function countByOwner(manifests: Manifests): Map<string, number> {
     const own = ownerIdentity(pod, owner);
     const deployment = deploymentOf(pod, owner);
     if (deployment !== undefined && !parents.has(own)) parents.set(own, deployment);
-    for (let id: string | undefined = own; id !== undefined; id = parents.get(id)) {
-      counts.set(id, (counts.get(id) ?? 0) + 1);
-    }
+    // What is written by hand may own itself.
+    const above = new Set<string>();
+    for (let id: string | undefined = own; id && !above.has(id); id = parents.get(id))
+      above.add(id);
+    for (const id of above) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
   return counts;
 }

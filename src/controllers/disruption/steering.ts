@@ -156,9 +156,13 @@ function isTooLong({ sinceMs }: Going, nowMs: number): boolean {
 
 /** Undefined when one of them is not there. */
 function nodeNames(world: World, stops: readonly Stop[]): readonly string[] | undefined {
-  const there = world.cluster.nodes().filter(({ node }) => node !== undefined);
-  const known = new Map(there.map(({ name, claim }) => [claim?.metadata.name, name]));
-  for (const { name } of there) known.set(name, name);
+  const wanted = new Set(stops.map(({ name }) => name));
+  const known = new Map<string, string>();
+  for (const { name, node, claim } of world.cluster.nodes()) {
+    if (node === undefined) continue;
+    for (const one of [claim?.metadata.name, name])
+      if (one !== undefined && wanted.has(one)) known.set(one, name);
+  }
   const names = stops.flatMap(({ name }) => known.get(name) ?? []);
   return names.length === stops.length ? names : undefined;
 }

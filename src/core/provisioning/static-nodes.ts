@@ -24,8 +24,9 @@ export function planStaticNodes(
   count: number,
   instead: readonly string[] = [],
 ): readonly PlannedClaim[] {
+  const going = new Set(instead);
   const own = input.nodes.filter(
-    ({ poolId, deleting, name }) => poolId === pool.pool.id && !deleting && !instead.includes(name),
+    ({ poolId, deleting, name }) => poolId === pool.pool.id && !deleting && !going.has(name),
   );
   const { newClaims } = solve({
     ...input,
