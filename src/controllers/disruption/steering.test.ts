@@ -70,6 +70,16 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
+  it("may go to nodes that are not ours, which bear no taint of ours", async () => {
+    const { world, steering, second } = await leaving();
+    await world.api.delete(NODE_CLAIM, { name: "b" });
+    await world.clock.settle();
+    await steering.begin("c");
+    expect(putLast(world)).toEqual(["roomy"]);
+    expect(steering.mayLeave(second)).toBe(false);
+    await world.stop();
+  });
+
   it("go as ever when a node that was to take them is not there", async () => {
     const { world, steering, second } = await leaving();
     await world.api.delete(NODE, { name: "a" });

@@ -12,6 +12,7 @@ import type { Logger } from "../../base/log.ts";
 import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
 import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -57,8 +58,8 @@ interface Course {
 }
 
 interface Going {
-  /** Of the Nodes that the stops are, in their order. */
-  readonly names: readonly string[];
+  /** The nodes that the stops are, in their order. */
+  readonly nodes: readonly NodeView[];
   readonly others: readonly string[];
   readonly sinceMs: number;
   turn: number;
@@ -106,15 +107,16 @@ export function createSteering(world: World): Steering {
       const course = courses.get(id);
       // Going already: the command is tried again after an error, its pods have waited long enough.
       if (course === undefined || course.going !== undefined) return;
-      const names = nodeNames(world, course.stops);
-      if (names === undefined) {
+      const stops = nodesOf(world, course.stops);
+      if (stops === undefined) {
         courses.delete(id);
         return;
       }
       const moving = course.stops.flatMap((stop) => stop.pods);
-      const others = otherPlaces(world.cluster.nodes(), new Set(names), moving);
+      const names = new Set(stops.map(({ name }) => name));
+      const others = otherPlaces(world.cluster.nodes(), names, moving);
       const nowMs = world.clock.now();
-      course.going = { names, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
+      course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
       await mark(world, log, marked, putLastBy(courses.values()));
       ask?.(SELF);
     },
@@ -155,16 +157,16 @@ function isTooLong({ sinceMs }: Going, nowMs: number): boolean {
 }
 
 /** Undefined when one of them is not there. */
-function nodeNames(world: World, stops: readonly Stop[]): readonly string[] | undefined {
+function nodesOf(world: World, stops: readonly Stop[]): readonly NodeView[] | undefined {
   const wanted = new Set(stops.map(({ name }) => name));
-  const known = new Map<string, string>();
-  for (const { name, node, claim } of world.cluster.nodes()) {
-    if (node === undefined) continue;
-    for (const one of [claim?.metadata.name, name])
-      if (one !== undefined && wanted.has(one)) known.set(one, name);
+  const known = new Map<string, NodeView>();
+  for (const view of world.cluster.nodes()) {
+    if (view.node === undefined) continue;
+    for (const name of [view.claim?.metadata.name, view.name])
+      if (name !== undefined && wanted.has(name)) known.set(name, view);
   }
-  const names = stops.flatMap(({ name }) => known.get(name) ?? []);
-  return names.length === stops.length ? names : undefined;
+  const found = stops.flatMap(({ name }) => known.get(name) ?? []);
+  return found.length === stops.length ? found : undefined;
 }
 
 /** To the next stop once the new pods of this one have been placed, or it takes too long. */
@@ -189,14 +191,16 @@ function isDone(world: World, { pods: planned, owners }: Stop): boolean {
   return !world.cluster.unboundPods().some((pod) => owners.has(ownerOf(pod)?.uid ?? ""));
 }
 
-/** Names of the nodes whose turn it is not. */
+/** Names of the nodes whose turn it is not. Nodes that are not ours are left as they are. */
 function putLastBy(courses: Iterable<Course>): ReadonlySet<string> {
   const last = new Set<string>();
   const first = new Set<string>();
   for (const { going } of courses) {
     if (going === undefined) continue;
-    for (const [index, name] of going.names.entries())
-      (index > going.turn ? last : first).add(name);
+    for (const [index, { name, managed }] of going.nodes.entries()) {
+      if (index <= going.turn) first.add(name);
+      else if (managed) last.add(name);
+    }
     for (const name of going.others) last.add(name);
   }
   for (const name of first) last.delete(name);
