@@ -40,6 +40,8 @@ export interface AwsWorld {
   readonly lines: string[];
   /** The same with their fields as JSON. */
   readonly said: readonly string[];
+  /** Of the lines, those at error. */
+  readonly errors: readonly string[];
   /** Time passes until the promise is settled. */
   settle<T>(promise: Promise<T>): Promise<T>;
   /** Data of every launch template made so far. */
@@ -67,12 +69,17 @@ export async function awsWorld(
   const client = { ...kube, raw: async () => version };
   const random = new Random("aws");
   const lines: string[] = [];
+  const errors: string[] = [];
   const said: string[] = [];
   const say = (message: string, fields: object = {}): void => {
     lines.push(message);
     said.push(`${message} ${JSON.stringify(fields)}`);
   };
-  const log = { debug: say, info: say, warn: say, error: say, with: () => log, named: () => log };
+  const error = (message: string, fields?: object): void => {
+    errors.push(message);
+    say(message, fields);
+  };
+  const log = { debug: say, info: say, warn: say, error, with: () => log, named: () => log };
   const instances: InstanceEvent[] = [];
   const events: EventToPublish[] = [];
   const counts = new Map<string, number>();
@@ -127,6 +134,7 @@ export async function awsWorld(
     events,
     counts,
     lines,
+    errors,
     said,
     settle: async (promise) => {
       let done = false;

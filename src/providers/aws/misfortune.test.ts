@@ -130,7 +130,7 @@ describe("a role that is deleted", () => {
       reason: "RoleNotFound",
     });
     expect(shown("InstanceProfileReady")?.message).toContain(`role "${ROLE}" does not exist`);
-    expect(world.lines).toContain("role of the class not found");
+    expect(world.errors).toEqual(["role of the class not found"]);
     expect(world.lines).not.toContain("Reconciler error");
     expect(shown("Ready")?.status).toBe("False");
     await expect(launch()).rejects.toThrow(NodeClassNotReadyError);

@@ -61,7 +61,10 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
     ],
     reconcile: async ({ name }) => {
       const nodeClass = deps.mirrors.of(EC2_NODE_CLASS).get(name);
-      if (nodeClass === undefined) return AWAIT_CHANGE;
+      if (nodeClass === undefined) {
+        roles.over(name);
+        return AWAIT_CHANGE;
+      }
       return nodeClass.metadata.deletionTimestamp === undefined
         ? follow(deps, parts, nodeClass, roles)
         : finish(deps, parts, nodeClass);
@@ -69,7 +72,7 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
   };
 }
 
-/** `roles`: those of classes that are not there. */
+/** `roles`: those that are not there, by class. */
 async function follow(
   deps: AwsDeps,
   parts: AwsParts,
@@ -101,11 +104,11 @@ async function follow(
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);
   // Its condition tells what to do; until somebody does, a failure each minute would tell no more.
   const lost = isNotFound(findings.instanceProfile) ? findings.instanceProfile : undefined;
-  const { name, uid = name } = native.metadata;
-  if (lost === undefined) roles.over(uid);
+  const { name } = native.metadata;
+  if (lost === undefined) roles.over(name);
   else {
     const fields = { EC2NodeClass: { name }, error: describeError(lost) };
-    roles.tell(uid, "role of the class not found", fields);
+    roles.tell(name, "role of the class not found", fields);
   }
   const failed = [...Object.values(findings), trial.error].filter(
     (one) => one instanceof Error && one !== lost,
