@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSdkApi } from "./sdk.ts";
+import { createSdkHttpHandler } from "./sdk-http.ts";
 
 /** Ends the connection of each first call, holds receiving calls, and answers all others. */
 let server: Server;
@@ -36,6 +37,20 @@ describe("the queue's connections", () => {
     const answer = await queueApi().getQueueUrl({ QueueName: "q" });
     expect(answer).toEqual({ QueueUrl: "https://sqs/1/q" });
     expect(calls).toEqual(["GetQueueUrl", "GetQueueUrl"]);
+  });
+
+  it("serve whoever gets credentials for it, also where questions stand in the address", async () => {
+    const paths: (string | undefined)[] = [];
+    server.once("request", ({ url }) => void paths.push(url));
+    calls = ["before"];
+    const handler = createSdkHttpHandler({ requestTimeoutMs: 1_000, connectionTimeoutMs: 1_000 });
+    const { port } = server.address() as AddressInfo;
+    const query = { role: "a b", account: ["1", "2"], plain: null };
+    const request = { protocol: "http:", hostname: "127.0.0.1", method: "GET", path: "/x", port };
+    const { response } = await handler.handle({ ...request, query, headers: {} });
+    handler.destroy();
+    expect(response.statusCode).toBe(200);
+    expect(paths).toEqual(["/x?account=1&account=2&plain&role=a%20b"]);
   });
 
   it("are given up when whoever waits for messages stops", async () => {

@@ -38,7 +38,7 @@ const QUEUE_CONFIG = {
   useQueueUrlAsEndpoint: false,
   // The chain of middleware is put together once for each command, not for each call.
   cacheMiddleware: true,
-  // TLS keeps bodies whole.
+  // TLS keeps bodies whole; over plain http only emulators are asked.
   md5: false as const,
   // The SDK copies all input and output for a logger that listens to `info`, even one that drops it.
   logger: { warn: ignore, error: ignore } as unknown as NonNullable<sqs.SQSClientConfig["logger"]>,
