@@ -102,7 +102,7 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
   const manager = createManager({ mirrors, clock, random, log: SILENT });
   manager.add(interruptionController(deps, createParts(deps), CLUSTER));
   await manager.start();
-  // It waits for messages when they come; what making the claims left behind is no part of what they cost.
+  // It waits for messages when they come.
   await clock.sleep(200);
   const startMs = performance.now();
   const cpu = process.cpuUsage();
