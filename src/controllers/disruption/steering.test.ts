@@ -140,7 +140,8 @@ async function leaving() {
     { nodeName: "a", pods: [first] },
     { nodeName: "b", pods: [second] },
   ];
-  steering.plan("c", stopsOf({ replacements: [], placements }, []));
+  const candidates = [{ reschedulablePods: [first, second] }];
+  steering.plan("c", stopsOf({ candidates, replacements: [], placements }, []));
   return { world, steering, first, second };
 }
 

@@ -17,16 +17,19 @@ const planned: PlannedClaim = {
 };
 
 describe("the nodes that pods of a command go to", () => {
-  it("are those that stay first, then the new ones; those that take nothing are left out", () => {
+  it("are those that stay first, then the new ones; those that take nothing of its nodes are left out", () => {
     const [first, second] = ["first", "second"].map((name) =>
       pod({ name, owner: { kind: "ReplicaSet", name: "app" } }),
     ) as [Pod, Pod];
-    const plan = { ...planned, pods: [second] };
+    const waiting = pod({ name: "waiting" });
+    const plan = { ...planned, pods: [waiting, second] };
     const placements = [
       { nodeName: "stays", pods: [first] },
       { nodeName: "full", pods: [] },
+      { nodeName: "with-room-for-it", pods: [waiting] },
     ];
-    const stops = stopsOf({ replacements: [plan], placements }, ["claim"]);
+    const candidates = [{ reschedulablePods: [first, second] }];
+    const stops = stopsOf({ candidates, replacements: [plan], placements }, ["claim"]);
     expect(stops.map(({ name, pods, owners }) => [name, pods, [...owners]])).toEqual([
       ["stays", [first], [first.metadata.ownerReferences?.[0]?.uid]],
       ["claim", [second], [second.metadata.ownerReferences?.[0]?.uid]],

@@ -8,6 +8,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { fits, type Resources } from "../../apis/resources.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { ownerOf } from "./moves.ts";
 
@@ -23,17 +24,36 @@ export interface Stop {
   readonly owners: ReadonlySet<string>;
 }
 
-/** `claimNames`: of the command's replacements, in their order. Nodes that take nothing are no stops. */
+/** What of a command says where its pods go. */
+interface Plan extends Pick<Command, "replacements" | "placements"> {
+  readonly candidates: readonly Pick<Candidate, "reschedulablePods">[];
+}
+
+/**
+ * `claimNames`: of the command's replacements, in their order. Nodes that take nothing are no stops. Pods that
+ * wait anyway may be planned along: nobody has them leave, they are not steered.
+ */
 export function stopsOf(
-  { replacements, placements = [] }: Pick<Command, "replacements" | "placements">,
+  { candidates, replacements, placements = [] }: Plan,
   claimNames: readonly string[],
 ): readonly Stop[] {
+  const uids = candidates.flatMap(({ reschedulablePods }) => reschedulablePods.map(uidOf));
+  const leaving = new Set(uids);
+  const stop = (name: string, pods: readonly Pod[]) =>
+    stopFor(
+      name,
+      pods.filter((pod) => leaving.has(uidOf(pod))),
+    );
   const fresh = replacements.map(({ pods }, index) => stop(claimNames[index] as string, pods));
   const known = placements.map(({ nodeName, pods }) => stop(nodeName, pods));
   return [...known, ...fresh].filter(({ pods }) => pods.length > 0);
 }
 
-function stop(name: string, pods: readonly Pod[]): Stop {
+function uidOf({ metadata }: Pod): string | undefined {
+  return metadata.uid;
+}
+
+function stopFor(name: string, pods: readonly Pod[]): Stop {
   const owners = new Set(pods.flatMap((pod) => ownerOf(pod)?.uid ?? []));
   return { name, pods, owners };
 }
