@@ -7,13 +7,12 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
+import { NOT_FOR_US } from "../../core/provisioning/eligibility.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 import { failedScheduling } from "./events.ts";
 
-/** What planning says of a pod that forbids our nodes: no event for that. */
-const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
 /** v0.5 asked for no more types than these. */
 const V05_OPTIONS = 20;
 

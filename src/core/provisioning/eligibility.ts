@@ -13,7 +13,7 @@ import { forbidsAll } from "../scheduling/requirement.ts";
 import type { VolumeIndex } from "../scheduling/volumes.ts";
 
 /** A pod that wants no node of ours: nothing is wrong, so nobody needs an event. */
-const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
+export const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
 
 const NO_DYNAMIC_RESOURCES =
   "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter";
