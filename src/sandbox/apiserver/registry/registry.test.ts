@@ -220,6 +220,30 @@ describe("workloads", () => {
   });
 });
 
+describe("the schedule of a CronJob", () => {
+  const jobTemplate = { spec: { template } };
+  const cronJob = (spec: object) => ({ spec: { jobTemplate, ...spec } });
+
+  it("says no place when it is new, and keeps one that it had, but not beside timeZone", () => {
+    const schedule = "TZ=UTC 0 0 * * *";
+    const made = create("batch", "cronjobs", cronJob({ schedule })).errors;
+    expect(made.join()).toContain("cannot use TZ or CRON_TZ in schedule, use timeZone field");
+    const change = (spec: object) =>
+      update("batch", "cronjobs", cronJob({ schedule }), cronJob({ schedule, ...spec }));
+    expect(change({ suspend: true }).join()).not.toContain("TZ");
+    expect(change({ timeZone: "Etc/UTC" }).join()).toContain("cannot use both timeZone field");
+  });
+
+  it.each([
+    ["", "timeZone must be nil or non-empty string"],
+    ["local", "timeZone must be an explicit time zone"],
+    ["Mars/Olympus", "unknown time zone Mars/Olympus"],
+  ])("is not by the clocks of %j", (timeZone, words) => {
+    const { errors } = create("batch", "cronjobs", cronJob({ schedule: "@daily", timeZone }));
+    expect(errors.join()).toContain(words);
+  });
+});
+
 describe("kinds around the workloads", () => {
   it("are set up as the API server does", () => {
     expect(create("", "namespaces", {}).object).toMatchObject({

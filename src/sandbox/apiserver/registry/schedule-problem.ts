@@ -1,4 +1,7 @@
-/** What is wrong with the schedule of a CronJob, in robfig/cron's words. upstream: github.com/robfig/cron/v3 parser.go */
+/**
+ * What is wrong with the schedule of a CronJob, in robfig/cron's words, and with its time zone in kube-apiserver's.
+ * upstream: github.com/robfig/cron/v3 parser.go, pkg/apis/batch/validation
+ */
 import { parseCron } from "../../../base/cron.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -35,6 +38,9 @@ export function scheduleProblem(schedule: string): string | undefined {
 
 /** Undefined when clocks of that place are known. */
 export function timeZoneProblem(timeZone: string): string | undefined {
+  if (timeZone === "") return "timeZone must be nil or non-empty string";
+  if (timeZone.toLowerCase() === "local")
+    return "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
   const isKnown = parseCron(`CRON_TZ=${timeZone} 0 0 * * *`) !== undefined;
   return isKnown ? undefined : `unknown time zone ${timeZone}`;
 }

@@ -228,14 +228,21 @@ export const CRON_JOB_RULES: KindRules = {
       }
     }
   },
-  validate: ({ spec = {} }) => validateSchedule(spec),
+  validate: ({ spec = {} }, current) => validateSchedule(spec, current?.spec?.schedule),
 };
 
-function validateSchedule({ schedule = "", timeZone }: Raw): FieldError[] {
+/** `before`: what the schedule was. A new one names no place; that is for `timeZone`. */
+function validateSchedule({ schedule = "", timeZone }: Raw, before = ""): FieldError[] {
   const errors: FieldError[] = [];
   const problem = scheduleProblem(schedule);
   if (schedule === "") errors.push(required("spec.schedule"));
   else if (problem !== undefined) errors.push(invalid("spec.schedule", schedule, problem));
+  if (schedule.includes("TZ") && (timeZone !== undefined || !before.includes("TZ"))) {
+    const text = before.includes("TZ")
+      ? "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+      : "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+    errors.push(invalid("spec.schedule", schedule, text));
+  }
   const strange = timeZone === undefined ? undefined : timeZoneProblem(timeZone);
   if (strange !== undefined) errors.push(invalid("spec.timeZone", timeZone, strange));
   return errors;
