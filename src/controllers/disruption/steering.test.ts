@@ -5,6 +5,7 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { OTHERS_FIRST_TAINT_KEY } from "../../apis/karpenter/labels.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { stopsOf } from "../../core/disruption/itinerary.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { stateNodeClaim } from "../state/nodeclaims.ts";
@@ -105,6 +106,24 @@ describe("a taint that nobody wants any more", () => {
     await world.api.create(NODE, node({ name: "a", taints: [SOFT] }));
     await world.run(stateNode(world), createSteering(world).controller);
     await world.clock.advance(1_000);
+    expect(putLast(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("is tried again after some seconds where the API refuses", async () => {
+    const world = fakeWorld();
+    await world.api.create(NODE, node({ name: "a", taints: [SOFT] }));
+    const { patch } = world.kube;
+    let tries = 0;
+    const refused: typeof patch = (...asked) => {
+      tries++;
+      return tries > 3 ? patch(...asked) : Promise.reject(new KubeError(403, undefined, "no"));
+    };
+    Object.assign(world.kube, { patch: refused });
+    await world.run(stateNode(world), createSteering(world).controller);
+    await world.clock.advance(11_000);
+    expect([tries, putLast(world)]).toEqual([3, ["a"]]);
+    await world.clock.advance(5_000);
     expect(putLast(world)).toEqual([]);
     await world.stop();
   });

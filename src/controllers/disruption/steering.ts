@@ -26,6 +26,8 @@ import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
 const POLL_MS = 500;
+/** Until a taint that could not be taken away is tried again. */
+const RETRY_MS = 5_000;
 /** A moved pod's new one is made, and has found its node, within so long. */
 const REST_MS = 1_000;
 const MOST_FOR_A_STOP_MS = 10_000;
@@ -93,7 +95,8 @@ export function createSteering(world: World): Steering {
     }
     await mark(world, log, marked, putLastBy(courses.values()));
     const isGoing = [...courses.values()].some(({ going }) => going !== undefined);
-    return isGoing || marked.size > 0 ? requeueAfter(POLL_MS) : AWAIT_CHANGE;
+    if (isGoing) return requeueAfter(POLL_MS);
+    return marked.size > 0 ? requeueAfter(RETRY_MS) : AWAIT_CHANGE;
   }
 
   return {

@@ -73,9 +73,10 @@ export function otherPlaces(
   return nodes
     .filter(({ node, managed, deleting }) => node !== undefined && managed && !deleting)
     .filter(({ name, available }) => !stops.has(name) && fits(least, available))
-    .toSorted((a, b) => free(b) - free(a) || (a.name < b.name ? -1 : 1))
+    .map((view) => [free(view), view.name] as const)
+    .sort(([a, one], [b, other]) => b - a || (one < other ? -1 : 1))
     .slice(0, MOST_OTHERS)
-    .map(({ name }) => name);
+    .map(([, name]) => name);
 }
 
 /** Of each resource what the pod with least of it wants. */
