@@ -14,7 +14,7 @@ import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { zonesOfPods } from "../../core/provisioning/effective-zone.ts";
-import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import {
   AWAIT_CHANGE,
@@ -98,26 +98,37 @@ async function reconcile(
   const pods = [...pending, ...leaving];
   const input = schedulingInput(world, pods, pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
-  const steps = planBatchInSteps({ ...input, options }, world.settings.planner);
-  const result = withoutNeedless(await inTurns(world.clock, steps, TURN_MS), steering);
+  const result = await planned(world, { ...input, options }, steering);
   progress.decided();
   tellOfPods(world, { times, progress }, pending, { input, result });
-  const planned = pools.map(({ pool }) => pool);
-  await apply(world, log, { result, pods, startMs, batchedMs, pools: planned });
+  const asked = pools.map(({ pool }) => pool);
+  await apply(world, log, { result, pods, startMs, batchedMs, pools: asked });
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
 
 /**
  * Pods of a command's nodes are planned, too, so that others do not take their room; but a command has seen
- * to nodes for them, however this pass would have packed them.
+ * to nodes for them, however this pass would have packed them. Where somebody would stay without a node for
+ * the limits that such needless ones count against, the others are planned once more.
  */
-function withoutNeedless(
-  result: SchedulingResult,
-  steering: Pick<Steering, "hasPlace">,
-): SchedulingResult {
-  const needed = result.newClaims.filter(({ pods }) => !pods.every(steering.hasPlace));
-  return needed.length === result.newClaims.length ? result : { ...result, newClaims: needed };
+async function planned(
+  { clock, settings }: World,
+  input: SchedulingInput,
+  { hasPlace }: Pick<Steering, "hasPlace">,
+): Promise<SchedulingResult> {
+  const plan = (pods: readonly Pod[]) =>
+    inTurns(clock, planBatchInSteps({ ...input, pods }, settings.planner), TURN_MS);
+  const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);
+  const all = await plan(input.pods);
+  const needless = all.newClaims.filter(isNeedless);
+  if (needless.length === 0) return all;
+  const isShort =
+    all.unschedulable.some(({ ignored }) => ignored !== true) &&
+    needless.some(({ pool }) => Object.keys(pool.limits).length > 0);
+  const housed = new Set(needless.flatMap(({ pods }) => pods.map(keyOf)));
+  const result = isShort ? await plan(input.pods.filter((pod) => !housed.has(keyOf(pod)))) : all;
+  return { ...result, newClaims: result.newClaims.filter((claim) => !isNeedless(claim)) };
 }
 
 /** The gauges and durations of pods that wait. */
