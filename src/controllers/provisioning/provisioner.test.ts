@@ -1,0 +1,63 @@
+// Pods of nodes that a command takes away, beside those that wait.
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { node, nodeClaim, nodePool, pod } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { fakeWorld } from "../../testing/fake-world.ts";
+import { stateNodeClaim } from "../state/nodeclaims.ts";
+import { stateNode } from "../state/nodes.ts";
+import { statePod } from "../state/pods.ts";
+import { createBatcher } from "./batcher.ts";
+import { createPodTimes } from "./pod-times.ts";
+import { provisioner } from "./provisioner.ts";
+import { podTrigger } from "./triggers.ts";
+
+const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+
+/** What nodes are asked for when `moving` leaves its node and `waiting` has none; `placed`: by a command. */
+async function asked(placed: readonly string[], limits: Record<string, string> = {}) {
+  const world = fakeWorld();
+  await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
+  const pool = nodePool({ spec: { limits }, template: { nodeClassRef: CLASS_REF } });
+  const conditions = [{ type: "Ready", status: "True" as const }];
+  await world.api.create(NODE_POOL, { ...pool, status: { conditions } });
+  const claim = nodeClaim({ name: "old" });
+  await world.api.create(NODE_CLAIM, claim);
+  await world.api.create(NODE, node({ name: "old" }));
+  await world.api.create(POD, pod({ name: "moving", cpu: "12", nodeName: "old" }));
+  await world.api.create(POD, pod({ name: "waiting", cpu: "12" }));
+  world.cluster.markForDeletion("old");
+  const batcher = createBatcher(world);
+  const times = createPodTimes(world);
+  const steering = {
+    hasPlace: ({ metadata }: { metadata: { name: string } }) => placed.includes(metadata.name),
+  };
+  await world.run(
+    ...[stateNode(world), stateNodeClaim(world), statePod(world)],
+    podTrigger(world, batcher, times),
+    provisioner(world, batcher, times, steering),
+  );
+  await world.clock.advance(5_000);
+  await world.stop();
+  const made = world.api.all(NODE_CLAIM).filter(({ metadata }) => metadata.name !== "old");
+  const waits = world.published.some(
+    ({ reason, object }) => reason === "FailedScheduling" && object.metadata.name === "waiting",
+  );
+  return { nodes: made.length, waits };
+}
+
+describe("pods that a command has a place for", () => {
+  it("get no further node", async () => {
+    expect(await asked([])).toEqual({ nodes: 2, waits: false });
+    expect(await asked(["moving"])).toEqual({ nodes: 1, waits: false });
+    expect(await asked(["moving", "waiting"])).toEqual({ nodes: 0, waits: false });
+  });
+
+  it("take nothing of the pool's limits from those that wait", async () => {
+    expect(await asked([], { cpu: "16" })).toEqual({ nodes: 1, waits: true });
+    expect(await asked(["moving"], { cpu: "16" })).toEqual({ nodes: 1, waits: false });
+  });
+});
