@@ -6,6 +6,7 @@ import type { AwsApi } from "../providers/aws/api.ts";
 import { callObserver } from "../providers/aws/call-metrics.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import { createAwsProvider } from "../providers/aws/provider.ts";
+import type { Proxies } from "../providers/aws/sdk-http.ts";
 import { kwokNodeClass } from "../providers/kwok/node-class.ts";
 import { createKwokProvider } from "../providers/kwok/provider.ts";
 import { CliError } from "./cli-error.ts";
@@ -23,8 +24,20 @@ export async function awsProvider(options: Options): Promise<(doors: ProviderDoo
   const endpoint = process.env["AWS_ENDPOINT_URL"];
   return (doors) => {
     const observed = { clock: doors.clock, observer: callObserver(doors.metrics) };
-    const where = { region, ...(endpoint === undefined ? {} : { endpoint }) };
+    const proxies = proxiesOf(process.env);
+    const where = { region, proxies, ...(endpoint === undefined ? {} : { endpoint }) };
     return awsProviderOf(doors, createSdkApi({ ...where, observed }), options, region);
+  };
+}
+
+/** In either case of letters, as Go's HTTP reads them; an empty one is none. */
+export function proxiesOf(environment: Readonly<Record<string, string | undefined>>): Proxies {
+  const read = (name: string) => environment[name] || environment[name.toLowerCase()] || undefined;
+  const [https, http, except] = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].map(read);
+  return {
+    ...(https === undefined ? {} : { https }),
+    ...(http === undefined ? {} : { http }),
+    ...(except === undefined ? {} : { except }),
   };
 }
 

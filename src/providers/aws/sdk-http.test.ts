@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSdkApi } from "./sdk.ts";
 import { createSdkHttpHandler } from "./sdk-http.ts";
@@ -32,7 +32,7 @@ function queueApi() {
   return createSdkApi(options).sqs;
 }
 
-describe("the queue's connections", () => {
+describe("connections to AWS", () => {
   it("that end in the middle of a call are made anew, and the call with them", async () => {
     const answer = await queueApi().getQueueUrl({ QueueName: "q" });
     expect(answer).toEqual({ QueueUrl: "https://sqs/1/q" });
@@ -51,6 +51,44 @@ describe("the queue's connections", () => {
     handler.destroy();
     expect(response.statusCode).toBe(200);
     expect(paths).toEqual(["/x?account=1&account=2&plain&role=a%20b"]);
+  });
+
+  it("go through the proxy that is named, but for hosts that are excepted and this machine", async () => {
+    calls = ["before"];
+    const { port } = server.address() as AddressInfo;
+    const asked: (string | undefined)[] = [];
+    const proxy = createServer().on("connect", ({ url }, socket) => {
+      asked.push(url);
+      const onward = connect(port, "127.0.0.1", () => {
+        socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
+        onward.pipe(socket).pipe(onward);
+      });
+      onward.on("error", () => socket.destroy());
+      socket.on("error", () => onward.destroy());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const http = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const handler = createSdkHttpHandler(
+      { requestTimeoutMs: 1_000, connectionTimeoutMs: 1_000 },
+      { http, except: "127.0.0.2" },
+    );
+    const ask = (hostname: string, port?: number) =>
+      handler.handle({
+        protocol: "http:",
+        hostname,
+        ...(port === undefined ? {} : { port }),
+        method: "GET",
+        path: "/",
+        headers: {},
+      });
+    expect((await ask("aws.invalid")).response.statusCode).toBe(200);
+    expect((await ask("127.0.0.1", port)).response.statusCode).toBe(200);
+    // Nobody listens there, which is asked straight.
+    await expect(ask("127.0.0.2", port)).rejects.toThrow();
+    expect(asked).toEqual(["aws.invalid:80"]);
+    handler.destroy();
+    proxy.closeAllConnections();
+    proxy.close();
   });
 
   it("are given up when whoever waits for messages stops", async () => {

@@ -1,19 +1,29 @@
 /**
- * HTTP for the SDK's busiest client, the queue's, with undici: a call costs a fifth less cpu than with the
- * SDK's own handler, and in a flood of interruptions calls are what costs. Answers are read whole. What goes
- * wrong with a connection is an error that the SDK takes for passing, so that it tries again. The SDK hands it
- * on to the clients by which the queue's gets credentials (STS for service accounts), so it takes any request.
+ * HTTP for the SDK's clients, with undici: a call costs a fifth less cpu than with the SDK's own handler, which
+ * counts in a flood of interruptions, and it goes through a proxy where the environment names one, as Go's
+ * does. Answers are read whole. What goes wrong with a connection is an error that the SDK takes for passing,
+ * so that it tries again. The SDK hands it on to the clients that get credentials (STS for service accounts).
  */
-import { Agent } from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
 
 /** As many as the SDK's own handler opens. */
 const MOST_CONNECTIONS = 50;
 /** Between two floods; a new connection costs a handshake just when time is short. */
 const KEEP_ALIVE_MS = 30_000;
+const THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"];
 
 export interface HttpTimeouts {
   readonly requestTimeoutMs: number;
   readonly connectionTimeoutMs: number;
+}
+
+/** As HTTPS_PROXY, HTTP_PROXY and NO_PROXY give them. */
+export interface Proxies {
+  /** Address of the proxy for `https:` and for `http:`; without it requests go straight. */
+  readonly https?: string;
+  readonly http?: string;
+  /** Hosts that are asked straight, with their subdomains, by commas, or `*`; this machine always is. */
+  readonly except?: string;
 }
 
 /** What is needed of the SDK's request. */
@@ -46,15 +56,11 @@ export interface SdkHttpHandler {
   httpHandlerConfigs(): object;
 }
 
-export function createSdkHttpHandler(timeouts: HttpTimeouts): SdkHttpHandler {
-  const agent = new Agent({
-    connections: MOST_CONNECTIONS,
-    pipelining: 1,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    headersTimeout: timeouts.requestTimeoutMs,
-    bodyTimeout: timeouts.requestTimeoutMs,
-    connect: { timeout: timeouts.connectionTimeoutMs },
-  });
+export function createSdkHttpHandler(
+  timeouts: HttpTimeouts,
+  proxies: Proxies = {},
+): SdkHttpHandler {
+  const agent = agentOf(timeouts, proxies);
   return {
     metadata: { handlerProtocol: "http/1.1" },
     async handle({ protocol, hostname, port, method, headers, body, ...target }, options = {}) {
@@ -98,6 +104,25 @@ function escaped(text: string): string {
   const hex = (character: string): string =>
     `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(text).replace(/[!'()*]/g, hex);
+}
+
+function agentOf(timeouts: HttpTimeouts, { https, http, except }: Proxies): Dispatcher {
+  const options = {
+    connections: MOST_CONNECTIONS,
+    pipelining: 1,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    headersTimeout: timeouts.requestTimeoutMs,
+    bodyTimeout: timeouts.requestTimeoutMs,
+    connect: { timeout: timeouts.connectionTimeoutMs },
+  };
+  if (https === undefined && http === undefined) return new Agent(options);
+  return new EnvHttpProxyAgent({
+    ...options,
+    // An empty one is none, and keeps the agent from asking the environment itself.
+    httpsProxy: https ?? "",
+    httpProxy: http ?? "",
+    noProxy: except === "*" ? except : [except, ...THIS_MACHINE].filter(Boolean).join(","),
+  });
 }
 
 function flatten(headers: Record<string, string | string[] | undefined>): Record<string, string> {

@@ -12,7 +12,7 @@ import * as ssm from "@aws-sdk/client-ssm";
 import * as sts from "@aws-sdk/client-sts";
 import { isObject } from "../../base/json.ts";
 import { type AwsApi, AwsError } from "./api.ts";
-import { createSdkHttpHandler } from "./sdk-http.ts";
+import { createSdkHttpHandler, type Proxies } from "./sdk-http.ts";
 import { type MiddlewareStack, type Observed, observeStack } from "./sdk-observer.ts";
 import { createZonalShiftClient, GetManagedResourceCommand } from "./sdk-zonal-shift.ts";
 
@@ -26,6 +26,7 @@ export interface SdkOptions {
   readonly endpoint?: string;
   /** Instead of the default chain: the sandbox has no secrets to find. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  readonly proxies?: Proxies;
   /** Product version, for the user agent. */
   readonly version?: string;
   /** Told of each call. */
@@ -58,18 +59,14 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     region: options.region,
     retryMode: "standard",
     customUserAgent: `karpenter.sh-${options.version ?? "dev"}`,
-    requestHandler: {
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionTimeout: CONNECTION_TIMEOUT_MS,
-    },
+    requestHandler: createSdkHttpHandler(
+      { requestTimeoutMs: REQUEST_TIMEOUT_MS, connectionTimeoutMs: CONNECTION_TIMEOUT_MS },
+      options.proxies,
+    ),
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
   };
   const pricingConfig = { ...config, region: pricingRegion(options.region) };
-  const requestHandler = createSdkHttpHandler({
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
-  });
   const { observed } = options;
   const told = <T extends Sender>(service: string, client: T): T => {
     if (observed !== undefined) observeStack(client.middlewareStack, service, observed);
@@ -82,7 +79,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     eks: eksCalls(told("EKS", new eks.EKSClient(config))),
     pricing: pricingCalls(told("Pricing", new pricing.PricingClient(pricingConfig))),
     sts: stsCalls(told("STS", new sts.STSClient(config))),
-    sqs: sqsCalls(told("SQS", new sqs.SQSClient({ ...config, ...QUEUE_CONFIG, requestHandler }))),
+    sqs: sqsCalls(told("SQS", new sqs.SQSClient({ ...config, ...QUEUE_CONFIG }))),
     zonalShift: zonalShiftCalls(told("ARC Zonal Shift", createZonalShiftClient(config))),
   };
 }
