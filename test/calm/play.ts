@@ -84,6 +84,7 @@ class Day {
       world,
       pools: story.pools,
       clusterBudgets: story.clusterBudgets,
+      expirySpreadPercent: Number(story.flags["expiration-spread"] ?? 0),
       surging: story.apps.filter(({ surges }) => surges).map(({ name }) => name),
       troubled: () => world.clock.now() - this.#troubleMs < 2 * MINUTE || this.#isIll(),
     });

@@ -28,6 +28,9 @@ const TROUBLED_HASTE_MS = 75_000;
 const MOVES_PER_POD_HOUR = 4;
 const REST_MS = HOUR;
 
+/** Of pools whose nodes expire. */
+const EXPIRY_MS = 45 * MINUTE;
+
 /** Where a pool's name would stand. */
 const EVERYWHERE = "the whole cluster";
 /** `--surge-timeout`. */
@@ -47,6 +50,8 @@ export interface WitnessOptions {
   readonly pools: readonly PoolFacts[];
   /** Of the whole cluster. */
   readonly clusterBudgets?: readonly BudgetFacts[];
+  /** `--expiration-spread`: nodes may end by so much of their time earlier. */
+  readonly expirySpreadPercent?: number;
   /** Workloads of one replica that are to be moved without downtime. */
   readonly surging?: readonly string[];
   /** Requests of Karpenter fail, or are slow, or were a moment ago. */
@@ -220,10 +225,16 @@ export class Witness {
   #checkHolds(claim: NodeClaim, reason: string): void {
     const nowMs = this.#options.world.clock.now();
     if (reason === "Drifted" && claim.spec.terminationGracePeriod !== undefined) return;
+    // When it was decided, to the second: pods that are held for some time may have been let go just before.
+    const { startedAt } = commandOf(claim.metadata.annotations?.[COMMAND]);
+    const decidedMs = Math.min(
+      nowMs,
+      startedAt === undefined ? nowMs : Date.parse(startedAt) + 1_000,
+    );
     for (const pod of this.pods.byIndex("node", claim.status?.nodeName ?? "")) {
       const startMs = Date.parse(pod.status?.startTime ?? "");
       if (Number.isNaN(startMs) || nowMs - startMs < this.#hasteMs()) continue;
-      if (isHeld(pod, nowMs - this.#hasteMs()) && pod.metadata.deletionTimestamp === undefined)
+      if (isHeld(pod, decidedMs) && pod.metadata.deletionTimestamp === undefined)
         this.accuse(
           `${claim.metadata.name} is disrupted as ${reason}, though ${pod.metadata.name} on it may not be`,
         );
@@ -268,7 +279,9 @@ export class Witness {
     const name = claim.metadata.labels?.["karpenter.sh/nodepool"];
     const pool = this.#options.pools.find((one) => one.name === name);
     const ageMs = nowMs - Date.parse(claim.metadata.creationTimestamp ?? "");
-    if (pool?.expires === true && ageMs >= 45 * MINUTE) return true;
+    const { expirySpreadPercent = 0 } = this.#options;
+    const expiryMs = EXPIRY_MS * (1 - expirySpreadPercent / 100);
+    if (pool?.expires === true && ageMs >= expiryMs) return true;
     const node = this.nodes.get(claim.status?.nodeName ?? "");
     if (node === undefined || node.metadata.deletionTimestamp !== undefined) return true;
     const id = claim.status?.providerID?.split("/").at(-1) ?? "";
@@ -427,8 +440,14 @@ function isHeld({ metadata, status }: Pod, nowMs: number): boolean {
   return !(nowMs >= startMs + Number.parseInt(text, 10) * MINUTE);
 }
 
-function commandOf(text: string | undefined): { id?: string; replacements?: number } {
-  return text === undefined ? {} : (JSON.parse(text) as { id: string; replacements: number });
+interface CommandFacts {
+  readonly id?: string;
+  readonly replacements?: number;
+  readonly startedAt?: string;
+}
+
+function commandOf(text: string | undefined): CommandFacts {
+  return text === undefined ? {} : (JSON.parse(text) as CommandFacts);
 }
 
 /** Kubernetes rounds a budget's percentages up. */
