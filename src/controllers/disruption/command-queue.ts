@@ -357,7 +357,15 @@ async function remove(world: World, { record }: Running, candidate: Candidate): 
   );
 }
 
-async function rollBack(world: World, log: Logger, { record, candidates }: Running): Promise<void> {
+/**
+ * The nodes are open again. Replacements that never joined go first: with the nodes that they were to take the
+ * place of they would be more than the pool's limits allow. Those that have a Node stay, pods may run there.
+ */
+async function rollBack(
+  world: World,
+  log: Logger,
+  { record, candidates, replacements }: Running,
+): Promise<void> {
   log.error("failed terminating nodes while executing a disruption command", {
     "command-id": record.id,
     decision: recordedDecision(record),
@@ -365,6 +373,9 @@ async function rollBack(world: World, log: Logger, { record, candidates }: Runni
     error: "a replacement is gone or did not become ready in time",
   });
   world.metrics.count("voluntary_disruption_queue_failures_total", commandLabels(record));
+  const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
+  const unjoined = latest.filter((claim) => !isDeleting(claim) && !isTrue(claim, "Registered"));
+  await Promise.all(unjoined.map((claim) => deleteClaim(world, claim)));
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
   world.cluster.unmarkForDeletion(...candidates.map(({ node }) => node.name));
 }

@@ -121,10 +121,13 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("is open again when its replacement does not come up in time", async () => {
+  it("is open again when its replacement does not come up in time, which goes", async () => {
     const world = await driftedNode();
-    await world.clock.advance(12 * 60_000);
+    await world.clock.advance(9 * 60_000);
+    const { name } = replacementOf(world).metadata;
+    await world.clock.advance(3 * 60_000);
     expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    expect(world.api.find(NODE_CLAIM, name)).toBeUndefined();
     expect(world.lines.some((line) => line.includes("executing a disruption command"))).toBe(true);
     await world.stop();
   });
