@@ -19,21 +19,25 @@ export interface Cron {
 /** What to add to UTC to get the time on the clocks, at an instant; both in milliseconds. */
 type Zone = (ms: number) => number;
 
-interface Field {
+export interface CronField {
   readonly min: number;
   readonly max: number;
+  /** Each at its number. */
   readonly names: readonly string[];
 }
 
-const MINUTE: Field = { min: 0, max: 59, names: [] };
-const HOUR: Field = { min: 0, max: 23, names: [] };
-const DAY: Field = { min: 1, max: 31, names: [] };
-const MONTH: Field = {
-  min: 1,
-  max: 12,
-  names: ["", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
-};
-const WEEKDAY: Field = { min: 0, max: 6, names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
+/** In the order in which an expression names them: minute, hour, day of the month, month, day of the week. */
+export const CRON_FIELDS: readonly CronField[] = [
+  { min: 0, max: 59, names: [] },
+  { min: 0, max: 23, names: [] },
+  { min: 1, max: 31, names: [] },
+  {
+    min: 1,
+    max: 12,
+    names: ["", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+  },
+  { min: 0, max: 6, names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] },
+];
 
 const ABBREVIATIONS: Readonly<Record<string, string>> = {
   "@yearly": "0 0 1 1 *",
@@ -61,9 +65,9 @@ export function parseCron(text: string): Cron | undefined {
   if (place !== undefined && zone === undefined) return undefined;
   const expanded = ABBREVIATIONS[rest] ?? rest;
   const fields = expanded.trim().split(/\s+/);
-  if (fields.length !== 5) return undefined;
-  const [minutes, hours, daysOfMonth, months, weekdays] = [MINUTE, HOUR, DAY, MONTH, WEEKDAY].map(
-    (field, index) => parseField(fields[index] as string, field),
+  if (fields.length !== CRON_FIELDS.length) return undefined;
+  const [minutes, hours, daysOfMonth, months, weekdays] = CRON_FIELDS.map((field, index) =>
+    parseField(fields[index] as string, field),
   );
   if (!minutes || !hours || !daysOfMonth || !months || !weekdays) return undefined;
   return {
@@ -160,7 +164,10 @@ function fitsDay(cron: Cron, date: Date): boolean {
   return cron.bothDays ? day && weekday : day || weekday;
 }
 
-function parseField(text: string, field: Field): { allowed: boolean[]; star: boolean } | undefined {
+function parseField(
+  text: string,
+  field: CronField,
+): { allowed: boolean[]; star: boolean } | undefined {
   const allowed: boolean[] = new Array(field.max + 1).fill(false);
   let star = false;
   for (const part of text.split(",")) {
@@ -174,7 +181,7 @@ function parseField(text: string, field: Field): { allowed: boolean[]; star: boo
 
 function parseRange(
   part: string,
-  field: Field,
+  field: CronField,
 ): { from: number; to: number; step: number; star: boolean } | undefined {
   const [span = "", stepText, ...more] = part.split("/");
   const step = stepText === undefined ? 1 : Number(stepText);
@@ -191,7 +198,7 @@ function parseRange(
   return { from, to: end, step, star: false };
 }
 
-function parseValue(text: string, { min, max, names }: Field): number | undefined {
+function parseValue(text: string, { min, max, names }: CronField): number | undefined {
   const named = text === "" ? -1 : names.indexOf(text.toLowerCase());
   const value = named >= 0 ? named : /^\d+$/.test(text) ? Number(text) : Number.NaN;
   return value >= min && value <= max ? value : undefined;

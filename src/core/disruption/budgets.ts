@@ -82,6 +82,11 @@ export function* allowancesInSteps({
   );
 }
 
+/** A budget without reasons is about all of them. */
+export function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
+  return reasons?.some((one) => one === reason) !== false;
+}
+
 /** The strictest budget, of so many nodes; undefined when one of them is broken, whatever reason that is about. */
 export function allowedDisruptions(
   budgets: readonly Budget[],
@@ -94,8 +99,7 @@ export function allowedDisruptions(
     const active = isActive(budget, nowMs);
     const most = amount(budget.nodes, nodes);
     if (active === undefined || most === undefined) return undefined;
-    const isAbout = budget.reasons?.some((one) => one === reason) !== false;
-    if (active && isAbout) allowed = Math.min(allowed, most);
+    if (active && isAbout(budget, reason)) allowed = Math.min(allowed, most);
   }
   return allowed;
 }

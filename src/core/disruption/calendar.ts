@@ -5,7 +5,7 @@
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { nextAfter } from "../../base/cron.ts";
-import { allowedDisruptions, brokenBudget, scheduleOf } from "./budgets.ts";
+import { allowedDisruptions, brokenBudget, isAbout, scheduleOf } from "./budgets.ts";
 import type { CommandReason } from "./command.ts";
 
 export interface Window {
@@ -73,10 +73,6 @@ export function nextAllowed(
     if (state === "used up") someMs ??= atMs;
   }
   return someMs === undefined ? { when: "never" } : { when: "at", atMs: someMs };
-}
-
-function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
-  return reasons?.some((one) => one === reason) !== false;
 }
 
 /** `used up`: they allow some, but not more than are down already. */

@@ -39,7 +39,7 @@ interface Claim extends KubeObject {
 }
 
 /** Counted by their plain name, too. */
-const PLAINLY_COUNTED: ReadonlySet<string> = new Set([
+export const PLAINLY_COUNTED: ReadonlySet<string> = new Set([
   "configmaps",
   "persistentvolumeclaims",
   "pods",
@@ -50,8 +50,8 @@ const PLAINLY_COUNTED: ReadonlySet<string> = new Set([
 ]);
 /** What a container asks for of these is counted without `requests.`, too. */
 const PLAIN_REQUESTS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
-/** Where a quota bounds one of these, each container has to name it. */
-const TO_BE_NAMED: ReadonlySet<string> = new Set([
+/** What a container is given; where a quota bounds one of these, each container has to name it. */
+export const COMPUTE: ReadonlySet<string> = new Set([
   "cpu",
   "memory",
   "requests.cpu",
@@ -139,7 +139,7 @@ export function unnamed(hard: Amounts, object: KubeObject): string {
   if (spec.resources !== undefined) return "";
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
   return Object.keys(hard)
-    .filter((resource) => TO_BE_NAMED.has(resource))
+    .filter((resource) => COMPUTE.has(resource))
     .sort()
     .flatMap((resource) => {
       const names = containers.filter((one) => !isNamed(one, resource)).map(({ name }) => name);

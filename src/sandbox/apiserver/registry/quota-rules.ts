@@ -3,6 +3,7 @@
  * upstream: pkg/apis/core/validation ValidateResourceQuota, pkg/apis/core/helper/helpers.go
  */
 import { parseNano } from "../../../base/quantity.ts";
+import { COMPUTE, PLAINLY_COUNTED } from "../quota/usage.ts";
 import { canonicalQuantity } from "../schema/canonical-quantity.ts";
 import { invalid, required } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
@@ -11,23 +12,9 @@ import { validateImmutable } from "./selector-rules.ts";
 
 /** Numbers of things. */
 const WHOLE: ReadonlySet<string> = new Set([
-  "configmaps",
-  "persistentvolumeclaims",
-  "pods",
-  "replicationcontrollers",
-  "resourcequotas",
-  "secrets",
-  "services",
+  ...PLAINLY_COUNTED,
   "services.loadbalancers",
   "services.nodeports",
-]);
-const COMPUTE: ReadonlySet<string> = new Set([
-  "cpu",
-  "memory",
-  "requests.cpu",
-  "requests.memory",
-  "limits.cpu",
-  "limits.memory",
 ]);
 const STANDARD: ReadonlySet<string> = new Set([
   ...WHOLE,

@@ -2,35 +2,18 @@
  * What is wrong with the schedule of a CronJob, in robfig/cron's words, and with its time zone in kube-apiserver's.
  * upstream: github.com/robfig/cron/v3 parser.go, pkg/apis/batch/validation
  */
-import { parseCron } from "../../../base/cron.ts";
-
-const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-
-interface Field {
-  readonly min: number;
-  readonly max: number;
-  readonly names: Readonly<Record<string, number>>;
-}
-
-const FIELDS: readonly Field[] = [
-  { min: 0, max: 59, names: {} },
-  { min: 0, max: 23, names: {} },
-  { min: 1, max: 31, names: {} },
-  { min: 1, max: 12, names: Object.fromEntries(MONTHS.map((name, index) => [name, index + 1])) },
-  { min: 0, max: 6, names: Object.fromEntries(WEEKDAYS.map((name, index) => [name, index])) },
-];
+import { CRON_FIELDS, type CronField, parseCron } from "../../../base/cron.ts";
 
 /** Undefined when it can be read. */
 export function scheduleProblem(schedule: string): string | undefined {
   if (parseCron(schedule) !== undefined) return undefined;
   if (schedule.startsWith("@")) return `unrecognized descriptor: ${schedule}`;
   const fields = schedule.trim().split(/\s+/);
-  if (fields.length !== FIELDS.length)
-    return `expected exactly ${FIELDS.length} fields, found ${fields.length}: [${fields.join(" ")}]`;
+  if (fields.length !== CRON_FIELDS.length)
+    return `expected exactly ${CRON_FIELDS.length} fields, found ${fields.length}: [${fields.join(" ")}]`;
   for (const [index, field] of fields.entries())
     for (const range of field.split(",")) {
-      const problem = rangeProblem(range, FIELDS[index] as Field);
+      const problem = rangeProblem(range, CRON_FIELDS[index] as CronField);
       if (problem !== undefined) return problem;
     }
   return "cannot be read";
@@ -45,7 +28,7 @@ export function timeZoneProblem(timeZone: string): string | undefined {
   return isKnown ? undefined : `unknown time zone ${timeZone}`;
 }
 
-function rangeProblem(range: string, field: Field): string | undefined {
+function rangeProblem(range: string, field: CronField): string | undefined {
   const [span = "", step, ...moreSteps] = range.split("/");
   const [from = "", to, ...moreEnds] = span.split("-");
   if (moreEnds.length > 0) return `too many hyphens: ${range}`;
@@ -64,8 +47,10 @@ function rangeProblem(range: string, field: Field): string | undefined {
   return step === "0" ? `step of range should be a positive number: ${range}` : undefined;
 }
 
-function numberOf(word: string, { names }: Field): number | undefined {
-  return names[word.toLowerCase()] ?? (/^\d+$/.test(word) ? Number(word) : undefined);
+function numberOf(word: string, { names }: CronField): number | undefined {
+  const named = word === "" ? -1 : names.indexOf(word.toLowerCase());
+  if (named >= 0) return named;
+  return /^\d+$/.test(word) ? Number(word) : undefined;
 }
 
 function noNumber(word: string): string {
