@@ -54,6 +54,52 @@ describe("a Job", () => {
   });
 });
 
+describe("a CronJob", () => {
+  const template = "template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}";
+  const cronJob = (spec = "") =>
+    `{apiVersion: batch/v1, kind: CronJob, metadata: {name: report}, spec: {schedule: "0 * * * *", ${spec}jobTemplate: {spec: {parallelism: 2, ${template}}}}}`;
+  const madeBy = ownedBy("CronJob", "report");
+  const run = (spec: string) =>
+    `{apiVersion: batch/v1, kind: Job, metadata: {name: report-29000000${madeBy}}, spec: {${spec}${template}}}`;
+
+  it("has the pods of one run, with the labels of a Job", () => {
+    const { pods } = expand(cronJob());
+    expect(pods.map(({ metadata }) => metadata.name)).toEqual(["report-next-0", "report-next-1"]);
+    expect(pods[0]?.metadata.labels).toMatchObject({ "job-name": "report-next" });
+    expect(names(expand(cronJob("suspend: true, ")))).toEqual([]);
+  });
+
+  it("has no other while one is under way, be it a Job of the input or pods of one that is not", () => {
+    expect(names(expand(cronJob(), run("")))).toEqual(["report-29000000-0"]);
+    expect(names(expand(cronJob(), run("suspend: true, ")))).toHaveLength(2);
+    const there = pod("report-29000000-x", ownedBy("Job", "report-29000000"));
+    expect(names(expand(cronJob(), there))).toEqual(["report-29000000-x"]);
+  });
+});
+
+describe("a ReplicationController", () => {
+  it("has its replicas, as far as they are not there yet", () => {
+    const controller = `{apiVersion: v1, kind: ReplicationController, metadata: {name: old}, spec: {replicas: 3, selector: {app: w}, ${TEMPLATE}}}`;
+    const there = pod("old-x", ownedBy("ReplicationController", "old"));
+    expect(names(expand(controller, there))).toEqual(["old-x", "old-0", "old-1"]);
+  });
+});
+
+describe("an autoscaler", () => {
+  const web = (replicas: string) =>
+    `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {${replicas}${SELECTOR}, ${TEMPLATE}}}`;
+  const autoscaler = (version: string, name = "web") =>
+    `{apiVersion: autoscaling/${version}, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: ${name}}, minReplicas: 3, maxReplicas: 5}}`;
+  const count = (...documents: readonly string[]) => names(expand(...documents)).length;
+
+  it("keeps the replicas of its workload within its bounds, unless somebody set them to zero", () => {
+    expect(count(web(""), autoscaler("v2"))).toBe(3);
+    expect(count(web("replicas: 9, "), autoscaler("v1"))).toBe(5);
+    expect(count(web("replicas: 0, "), autoscaler("v2"))).toBe(0);
+    expect(count(web(""), autoscaler("v2", "other"))).toBe(1);
+  });
+});
+
 describe("a StatefulSet", () => {
   it("misses pods by their names, from its first ordinal on", () => {
     const there = pod("db-6", ownedBy("StatefulSet", "db"), "nodeName: n1, ");

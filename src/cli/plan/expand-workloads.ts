@@ -1,6 +1,6 @@
 /**
  * Pods of workloads, as the controllers of a cluster would make them: one for each replica that is
- * not among the pods already. Pods that stand alone come through as they are.
+ * not among the pods already, and one run of a CronJob. Pods that stand alone come through as they are.
  */
 import type { Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -10,6 +10,7 @@ import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
 import type { Manifests } from "./manifests.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
+import { nextRun, wantedPods } from "./workload-size.ts";
 
 /** What the replicas of all workloads come to, with the pods that were there before. */
 export interface Expanded {
@@ -24,11 +25,12 @@ export function expandWorkloads(manifests: Manifests): Expanded {
   const taken = new Set(pods.map(keyOf));
   const running = countByOwner(manifests);
   const owners = new Set(manifests.workloads.map(identity));
-  for (const workload of manifests.workloads) {
+  for (const workload of [...manifests.workloads, ...runs(manifests, running)]) {
     const owner = controllerOf(workload);
     // A ReplicaSet of a Deployment that is here too: the Deployment says how many.
     if (owner !== undefined && owners.has(ownerIdentity(workload, owner))) continue;
-    for (const pod of missingPods(workload, running.get(identity(workload)) ?? 0, taken)) {
+    const wanted = wantedPods(workload, manifests.autoscalers);
+    for (const pod of missingPods(workload, wanted, running, taken)) {
       taken.add(keyOf(pod));
       pods.push(admitted(manifests.withDefaults(pod), manifests));
       if (workload.kind === "StatefulSet")
@@ -41,16 +43,32 @@ export function expandWorkloads(manifests: Manifests): Expanded {
   };
 }
 
+/** A run of each CronJob that has none under way. */
+function runs({ workloads, cronJobs }: Manifests, running: ReadonlyMap<string, number>): Job[] {
+  const busy = new Set(running.keys());
+  for (const workload of workloads) {
+    const owner = controllerOf(workload);
+    if (owner !== undefined && wantedPods(workload, []) > 0)
+      busy.add(ownerIdentity(workload, owner));
+  }
+  return cronJobs.filter((one) => !busy.has(identity(one))).map(nextRun);
+}
+
 /** Pods of a StatefulSet are missing by name, those of other workloads by number. */
-function missingPods(workload: KubeObject, running: number, taken: ReadonlySet<string>): Pod[] {
-  const wanted = replicas(workload);
+function missingPods(
+  workload: KubeObject,
+  wanted: number,
+  running: ReadonlyMap<string, number>,
+  taken: ReadonlySet<string>,
+): Pod[] {
   const made: Pod[] = [];
   if (workload.kind === "StatefulSet") {
     const first = (workload as StatefulSet).spec.ordinals?.start ?? 0;
     for (let index = first; index < first + wanted; index++) made.push(replica(workload, index));
     return made.filter((pod) => !taken.has(keyOf(pod)));
   }
-  for (let index = 0; made.length < wanted - running; index++) {
+  const there = running.get(identity(workload)) ?? 0;
+  for (let index = 0; made.length < wanted - there; index++) {
     const pod = replica(workload, index);
     if (!taken.has(keyOf(pod))) made.push(pod);
   }
@@ -69,8 +87,8 @@ function countByOwner(manifests: Manifests): Map<string, number> {
     const owner = controllerOf(pod);
     if (owner === undefined) continue;
     const own = ownerIdentity(pod, owner);
-    const deployment = deploymentOf(pod, owner);
-    if (deployment !== undefined && !parents.has(own)) parents.set(own, deployment);
+    const parent = parentOf(pod, owner);
+    if (parent !== undefined && !parents.has(own)) parents.set(own, parent);
     // What is written by hand may own itself.
     const above = new Set<string>();
     for (let id: string | undefined = own; id && !above.has(id); id = parents.get(id))
@@ -80,11 +98,18 @@ function countByOwner(manifests: Manifests): Map<string, number> {
   return counts;
 }
 
-/** A Deployment calls its ReplicaSets by its own name and the hash; they need not be in the input. */
-function deploymentOf({ metadata }: Pod, { kind, name }: OwnerReference): string | undefined {
-  const end = `-${metadata.labels?.["pod-template-hash"]}`;
-  return kind === "ReplicaSet" && name.endsWith(end)
-    ? `Deployment ${metadata.namespace}/${name.slice(0, -end.length)}`
+/**
+ * What made the pod's owner, when that is not in the input: a Deployment calls its ReplicaSets by its own
+ * name and the hash, a CronJob its Jobs by its own name and the minute.
+ */
+function parentOf({ metadata }: Pod, { kind, name }: OwnerReference): string | undefined {
+  const { namespace, labels } = metadata;
+  const hash = `-${labels?.["pod-template-hash"]}`;
+  if (kind === "ReplicaSet" && name.endsWith(hash))
+    return `Deployment ${namespace}/${name.slice(0, -hash.length)}`;
+  const minute = /-\d+$/.exec(name);
+  return kind === "Job" && minute !== null
+    ? `CronJob ${namespace}/${name.slice(0, minute.index)}`
     : undefined;
 }
 
@@ -94,21 +119,6 @@ function identity(object: KubeObject): string {
 
 function ownerIdentity(object: KubeObject, owner: OwnerReference): string {
   return `${owner.kind} ${object.metadata.namespace}/${owner.name}`;
-}
-
-function replicas(workload: KubeObject): number {
-  if (workload.kind !== "Job") return (workload as Deployment).spec.replicas ?? 1;
-  const { spec, status = {} } = workload as Job;
-  const { suspend, parallelism = 1, completions = Number.POSITIVE_INFINITY } = spec;
-  if (suspend === true || isOver(status)) return 0;
-  return Math.min(parallelism, Math.max(0, completions - (status.succeeded ?? 0)));
-}
-
-/** Complete, or failed for good. */
-function isOver({ conditions = [] }: NonNullable<Job["status"]>): boolean {
-  return conditions.some(
-    ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
-  );
 }
 
 function replica(workload: KubeObject, index: number): Pod {
@@ -146,10 +156,20 @@ function ownLabels(workload: KubeObject, podName: string, index: number): Record
   if (workload.kind === "Deployment") {
     return { "pod-template-hash": contentHash((workload as Deployment).spec.template) };
   }
+  if (workload.kind === "Job") return jobLabels(workload as Job, index);
   if (workload.kind !== "StatefulSet") return {};
   return {
     "statefulset.kubernetes.io/pod-name": podName,
     "apps.kubernetes.io/pod-index": String(index),
+  };
+}
+
+function jobLabels({ metadata: { name }, spec }: Job, index: number): Record<string, string> {
+  const indexed = spec.completionMode === "Indexed";
+  return {
+    "batch.kubernetes.io/job-name": name,
+    "job-name": name,
+    ...(indexed ? { "batch.kubernetes.io/job-completion-index": String(index) } : {}),
   };
 }
 

@@ -3,7 +3,7 @@
  * would hold it to, with the same schemas and defaults; older generations of Karpenter's kinds are
  * brought to the newest. What a plan has no use for is counted and named, never an error.
  */
-import type { DaemonSet } from "../../apis/apps/kinds.ts";
+import type { CronJob, DaemonSet } from "../../apis/apps/kinds.ts";
 import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
 import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import type {
@@ -39,14 +39,23 @@ import type { WrongValue } from "../../sandbox/apiserver/schema/decode.ts";
 import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
 import { CliError } from "../cli-error.ts";
 import type { Found } from "./documents.ts";
+import type { Autoscaler } from "./workload-size.ts";
 
 /** Objects with a pod template that becomes pods. */
-const WORKLOAD_KINDS = ["Deployment", "ReplicaSet", "StatefulSet", "Job"] as const;
+const WORKLOAD_KINDS = [
+  "Deployment",
+  "ReplicaSet",
+  "ReplicationController",
+  "StatefulSet",
+  "Job",
+] as const;
 
 /** What a plan is made from, by kind, each at its newest version with defaults filled in. */
 export interface Manifests {
   readonly pods: readonly Pod[];
   readonly workloads: readonly KubeObject[];
+  readonly cronJobs: readonly CronJob[];
+  readonly autoscalers: readonly Autoscaler[];
   readonly daemonSets: readonly DaemonSet[];
   readonly pools: readonly (NodePool | Provisioner)[];
   readonly nodeClasses: readonly (EC2NodeClass | AWSNodeTemplate)[];
@@ -127,6 +136,8 @@ export function sortManifests(found: readonly Found[]): Manifests {
   const manifests = {
     pods: of<Pod>("Pod"),
     workloads: of(...WORKLOAD_KINDS),
+    cronJobs: of<CronJob>("CronJob"),
+    autoscalers: of<Autoscaler>("HorizontalPodAutoscaler"),
     daemonSets: of<DaemonSet>("DaemonSet"),
     pools: of<NodePool | Provisioner>("NodePool", "Provisioner"),
     nodeClasses: of<EC2NodeClass | AWSNodeTemplate>("EC2NodeClass", "AWSNodeTemplate"),

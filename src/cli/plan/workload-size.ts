@@ -1,0 +1,61 @@
+/** How many pods a workload wants to have at once, as the controllers of a cluster would read it. */
+import type { CronJob, Deployment, Job } from "../../apis/apps/kinds.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
+
+/** What counts of a HorizontalPodAutoscaler: the same in both of its versions. */
+export interface Autoscaler extends KubeObject {
+  readonly spec: {
+    readonly scaleTargetRef: { readonly kind: string; readonly name: string };
+    readonly minReplicas?: number;
+    readonly maxReplicas: number;
+  };
+}
+
+/** Replicas within the bounds of an autoscaler; of a Job, what may run at once of what is not done. */
+export function wantedPods(workload: KubeObject, autoscalers: readonly Autoscaler[]): number {
+  if (workload.kind === "Job") return wantedOfJob(workload as Job);
+  const replicas = (workload as Deployment).spec.replicas ?? 1;
+  const autoscaler = autoscalers.find((one) => targets(one, workload));
+  // Who scales to zero by hand switches the autoscaler off.
+  if (autoscaler === undefined || replicas === 0) return replicas;
+  const { minReplicas = 1, maxReplicas } = autoscaler.spec;
+  return Math.min(maxReplicas, Math.max(minReplicas, replicas));
+}
+
+/** The next run of a CronJob, as the Job that it would make. */
+export function nextRun({ metadata, spec }: CronJob): Job {
+  const { jobTemplate, suspend } = spec;
+  const { name, namespace = "default", uid = "", creationTimestamp } = metadata;
+  const owner = { apiVersion: "batch/v1", kind: "CronJob", name, uid, controller: true };
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: {
+      ...jobTemplate.metadata,
+      name: `${name}-next`,
+      namespace,
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      ownerReferences: [owner],
+    },
+    spec: suspend === true ? { ...jobTemplate.spec, suspend } : jobTemplate.spec,
+  };
+}
+
+function wantedOfJob({ spec, status = {} }: Job): number {
+  const { suspend, parallelism = 1, completions = Number.POSITIVE_INFINITY } = spec;
+  if (suspend === true || isOver(status)) return 0;
+  return Math.min(parallelism, Math.max(0, completions - (status.succeeded ?? 0)));
+}
+
+/** Complete, or failed for good. */
+function isOver({ conditions = [] }: NonNullable<Job["status"]>): boolean {
+  return conditions.some(
+    ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
+  );
+}
+
+function targets({ metadata, spec }: Autoscaler, workload: KubeObject): boolean {
+  const { kind, name } = spec.scaleTargetRef;
+  const target = { metadata: { name, namespace: metadata.namespace ?? "default" } };
+  return kind === workload.kind && keyOf(target) === keyOf(workload);
+}
