@@ -9,6 +9,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { ExistingNode } from "./existing-node.ts";
+import type { Draft } from "./pod-class.ts";
 import type { QueuedPod } from "./queue.ts";
 import type { UnschedulablePod } from "./result.ts";
 import { heldTerms } from "./solve.ts";
@@ -29,6 +30,8 @@ export interface Host {
   readonly stands: readonly Stand[];
   /** What it would leave behind; undefined: nobody has asked yet. */
   left: Left | undefined;
+  /** Of each pod there that may have to leave. */
+  drafts: readonly Draft[];
 }
 
 /** A node's pods that would need another. */
@@ -117,10 +120,16 @@ export class Census {
     }
     for (const group of counted) this.#topology.count(group, place);
     const felt = counted.every(isFeltElsewhere) ? counted : counted.filter(isFeltElsewhere);
-    const host = { place, isTarget, counted, felt, stands, left: undefined };
+    const host = { place, isTarget, counted, felt, stands, left: undefined, drafts: NOTHING };
     this.#hosts.set(place.view.name, host);
     this.#perHostname.set(place.hostname, (this.#perHostname.get(place.hostname) ?? 0) + 1);
     return host;
+  }
+
+  /** Says which of the host's pods may have to leave: their wishes are those of a running pod. */
+  settle(host: Host, drafts: readonly Draft[]): void {
+    host.drafts = drafts;
+    for (const draft of drafts) draft.running++;
   }
 
   remove(name: string): void {
@@ -128,6 +137,7 @@ export class Census {
     assert(host !== undefined, "only a node that is there can leave");
     const { place, isTarget, counted, stands } = host;
     this.#hosts.delete(name);
+    for (const draft of host.drafts) draft.running--;
     const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
     if (others > 0) this.#perHostname.set(place.hostname, others);
     if (isTarget) {
@@ -237,4 +247,4 @@ function isFeltElsewhere({ key, type }: TopologyGroup): boolean {
 }
 
 const NONE: readonly TopologyGroup[] = [];
-const NOTHING: readonly Stand[] = [];
+const NOTHING: readonly never[] = [];

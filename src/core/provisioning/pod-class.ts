@@ -107,21 +107,15 @@ export class PodClasses {
     return this.#drafts.size;
   }
 
-  /** One class for each of the wishes that pods had when they were announced as running on some node. */
+  /** One class for each of the wishes that {@link Draft.running} counts somebody with. */
   running(): readonly PodClass[] {
     return [...this.#drafts.values()]
-      .filter(({ runs }) => runs)
+      .filter(({ running }) => running > 0)
       .map((draft) => this.classOf(draft.pod, draft));
   }
 
   /** First pass over the batch: registers the pod's topology groups. */
   announce(written: Pod): Draft {
-    const draft = this.#draftOf(written);
-    if (written.spec.nodeName) draft.runs = true;
-    return draft;
-  }
-
-  #draftOf(written: Pod): Draft {
     const pod = this.#complete?.(written) ?? written;
     const volumeSets = this.#volumeSets(pod);
     const alike = this.#alike(pod);
@@ -159,7 +153,7 @@ export class PodClasses {
       const [groups, classes, variants] = [new Map(), new Map(), new Map()];
       const variety = { groups, classes, variants };
       const known = { pod, requests, ports, volumeSets, wishes, owner };
-      draft = { ...known, ...variety, owned: [], runs: false };
+      draft = { ...known, ...variety, owned: [], running: 0 };
       this.#drafts.set(text, draft);
       draft.owned = ownedGroups(draft, wishes, this.#topology);
       for (const term of wishes.antiAffinity) {
@@ -315,8 +309,8 @@ export interface Draft {
   readonly groups: Map<object, TopologyGroup>;
   /** Of all its wishes, while none is given up. */
   owned: readonly TopologyGroup[];
-  /** Some pod of it runs on a node, or did: it does not only wait. */
-  runs: boolean;
+  /** How many of its pods a picture counts as running: the others only wait, or are gone. */
+  running: number;
   /** By the groups that count its pods. */
   readonly classes: Map<readonly TopologyGroup[], PodClass>;
   /** By what was given up, and by which rules count or stop its pods: all else is the same. */

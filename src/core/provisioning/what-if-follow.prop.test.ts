@@ -159,6 +159,11 @@ function shown({ newClaims, existing, unschedulable }: Without): unknown {
   };
 }
 
+/** Which pools the same pods could go to, whatever the order. */
+function openTo(whatIf: WhatIf): readonly string[] {
+  return [...new Set(whatIf.openTo().map((ids) => ids.toSorted().join()))].sort();
+}
+
 const scene = fc.record({
   deployments: fc.tuple(...["a", "b", "c", "d"].map(deployment)),
   limited: fc.boolean(),
@@ -195,6 +200,7 @@ describe("a picture that follows its cluster", () => {
           if (whatIf.follow(input)) followed++;
           else whatIf = WhatIf.of(input);
           const fresh = WhatIf.of(input);
+          expect(openTo(whatIf)).toEqual(openTo(fresh));
           for (const view of input.nodes) {
             if (view.deleting) continue;
             const moving = view.pods.filter(isReschedulable);
@@ -207,6 +213,29 @@ describe("a picture that follows its cluster", () => {
     );
     // Else nothing has been shown.
     expect(followed / rounds).toBeGreaterThan(0.7);
+  });
+
+  it("forgets which pools pods that are gone could go to", () => {
+    const taints = [{ key: "team", value: "a", effect: "NoSchedule" as const }];
+    const pools = [
+      poolInput({ name: "open" }, TYPES),
+      poolInput({ name: "closed", taints }, TYPES),
+    ];
+    const guest = pod({
+      name: "guest",
+      spec: { tolerations: [{ key: "team", operator: "Exists" }] },
+    });
+    const bare = { cpu: 4, pool: 0, initialized: true, deleting: false, zone: "zone-a" };
+    const input = (deleting: boolean, ...pods: Pod[]) =>
+      schedulingInput({ nodes: [viewOf({ ...bare, name: "node", deleting, pods })], pools });
+    const whatIf = WhatIf.of(input(false, pod({ name: "host" })));
+    expect(openTo(whatIf)).toEqual(["nodepool/open"]);
+    expect(whatIf.follow(input(false, pod({ name: "host" }), guest))).toBe(true);
+    expect(openTo(whatIf)).toEqual(["nodepool/closed,nodepool/open", "nodepool/open"]);
+    expect(whatIf.follow(input(false, pod({ name: "host" })))).toBe(true);
+    expect(openTo(whatIf)).toEqual(["nodepool/open"]);
+    expect(whatIf.follow(input(true, pod({ name: "host" })))).toBe(true);
+    expect(openTo(whatIf)).toEqual([]);
   });
 
   it("follows volumes that are bound elsewhere, come and go", () => {

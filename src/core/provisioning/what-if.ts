@@ -167,7 +167,7 @@ export class WhatIf {
     yield;
     const drafts = yield* mapInSteps(nodes, NODES_PER_STEP, (view) => {
       this.#census.expect(stayingPods(view, batch));
-      return movable(view).map((pod) => this.#base.classes.announce(pod));
+      return this.#announce(movable(view));
     });
     this.#mostWishes = 2 * this.#base.classes.size + 1_000;
     this.#census.open();
@@ -177,7 +177,8 @@ export class WhatIf {
       const place = new ExistingNode(view, view.deleting ? [] : daemons);
       if (!view.deleting) targets.push(place);
       const host = this.#census.add(place, !view.deleting, stayingPods(view, batch));
-      if (isMovable(view)) host.left = this.#leftOf(view, drafts[index]);
+      this.#census.settle(host, drafts[index] ?? NOBODY);
+      if (isMovable(view)) host.left = this.#leftOf(view, host.drafts);
     });
     this.#nodes = yield* inTargetOrder(targets);
     this.#trying.see(this.#nodes);
@@ -222,8 +223,10 @@ export class WhatIf {
     }
     const waiting = input.pods.filter((pod) => this.#refusal(pod) === undefined);
     this.#announce(waiting);
-    yield* eachInSteps(changed, NODES_PER_STEP, (view) => this.#announce(movable(view)));
-    yield* this.#come(changed, left, batch);
+    const drafts = yield* mapInSteps(changed, NODES_PER_STEP, (view) =>
+      this.#announce(movable(view)),
+    );
+    yield* this.#come(changed, drafts, left, batch);
     // A rule that nobody had before: it would have to be asked about everybody.
     if (context.topology.groups.length > known) return false;
     yield* this.#house(waiting);
@@ -414,8 +417,8 @@ export class WhatIf {
   }
 
   /** Pods that a question could be about: all topology groups must be known before counting. */
-  #announce(pods: readonly Pod[]): void {
-    for (const pod of pods) this.#base.classes.announce(pod);
+  #announce(pods: readonly Pod[]): readonly Draft[] {
+    return pods.map((pod) => this.#base.classes.announce(pod));
   }
 
   /**
@@ -447,16 +450,18 @@ export class WhatIf {
   /** Counts what has changed. Who can take the place of its former self does; else all are put in order. */
   *#come(
     changed: readonly NodeView[],
+    drafts: readonly (readonly Draft[])[],
     left: ReadonlyMap<string, ExistingNode>,
     batch: ReadonlySet<string>,
   ): Steps<void> {
     const daemons = this.#daemons();
     const nodes = [...this.#nodes];
     const fresh: ExistingNode[] = [];
-    yield* eachInSteps(changed, NODES_PER_STEP, (view) => {
+    yield* eachInSteps(changed, NODES_PER_STEP, (view, index) => {
       const former = left.get(view.name);
       const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.index);
-      this.#census.add(place, !view.deleting, stayingPods(view, batch));
+      const host = this.#census.add(place, !view.deleting, stayingPods(view, batch));
+      this.#census.settle(host, drafts[index] ?? NOBODY);
       if (view.deleting) return;
       const isAlike = former?.view.initialized === view.initialized;
       if (isAlike && !this.#census.sharesItsHost(place)) {
