@@ -6,6 +6,7 @@
 
 import type { KubeObject } from "../../apis/meta.ts";
 import { clone, deepEqual, isObject } from "../../base/json.ts";
+import { checkEscalation } from "./access/escalation.ts";
 import { mutate, review } from "./admission.ts";
 import { fromStorage, toStorage } from "./conversion.ts";
 import { type Call, isDryRun } from "./engine.ts";
@@ -67,6 +68,7 @@ export async function create(
   // What admission and the server add is nobody's.
   const owned = managedFields?.(object, undefined) ?? ownedAfterWrite(call, object, undefined, "");
   object = await mutate(call, { operation: "CREATE", object, old: undefined });
+  checkEscalation(call, object);
   object = definition.prepareCreate(object);
   refuseErrors(call, object, undefined);
   await review(call, { operation: "CREATE", object, old: undefined });
@@ -152,6 +154,7 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
     change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   if (subresource === "") next = definition.prepareUpdate(next, current);
   next = await mutate(call, { operation: "UPDATE", object: next, old: current, subresource });
+  checkEscalation(call, next, current);
   refuseErrors(call, next, current);
   await review(call, { operation: "UPDATE", object: next, old: current, subresource });
   next = subresource === "status" ? next : withGeneration(definition, next, current);

@@ -30,12 +30,12 @@ interface Subject {
   readonly namespace?: string;
 }
 
-interface Binding extends KubeObject {
+export interface Binding extends KubeObject {
   readonly subjects?: readonly Subject[];
   readonly roleRef: { readonly kind: string; readonly name: string };
 }
 
-interface Role extends KubeObject {
+export interface Role extends KubeObject {
   readonly rules?: readonly Rule[];
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };
 }
@@ -85,7 +85,7 @@ function* grants(
   for (const binding of [...everywhere, ...here] as unknown as readonly Binding[]) {
     const subject = (binding.subjects ?? []).find((each) => isMeant(each, user, binding));
     if (subject === undefined) continue;
-    const rules = rulesOf(store, binding);
+    const rules = roleRules(store, binding);
     if (rules !== undefined) yield { binding, subject, rules };
     else {
       const { kind, name } = binding.roleRef;
@@ -101,7 +101,11 @@ function isMeant({ kind, name, namespace }: Subject, user: User, binding: Bindin
   return kind === "ServiceAccount" && user.name === `${ACCOUNT}${home}:${name}`;
 }
 
-function rulesOf(store: Store, { metadata, roleRef }: Binding): readonly Rule[] | undefined {
+/** What the role of a binding allows; undefined when there is no such role. */
+export function roleRules(
+  store: Store,
+  { metadata, roleRef }: Binding,
+): readonly Rule[] | undefined {
   const isLocal = roleRef.kind === "Role";
   const role = (
     isLocal
