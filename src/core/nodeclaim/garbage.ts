@@ -37,13 +37,20 @@ export function orphanedClaims(input: GarbageInput): readonly NodeClaim[] {
   });
 }
 
-/** Instances of this cluster that no claim names. */
+/**
+ * Instances of this cluster that no claim names, nor will. One that was launched for a claim just before a
+ * restart is given to that claim when it asks again, and may be older than the grace by then.
+ */
 export function leakedInstances(input: GarbageInput): readonly NodeClaim[] {
   const claimed = new Set(input.claims.map(({ status }) => status?.providerID));
+  const waitingSinceMs = input.claims
+    .filter(({ metadata, status }) => !metadata.deletionTimestamp && !status?.providerID)
+    .map(({ metadata }) => fromRfc3339(metadata.creationTimestamp) ?? input.nowMs)
+    .reduce((least, ms) => Math.min(least, ms), input.nowMs);
   return input.instances.filter((instance) => {
     if (instance.metadata.deletionTimestamp !== undefined) return false;
     const launchedMs = fromRfc3339(instance.metadata.creationTimestamp) ?? input.nowMs;
-    if (input.nowMs - launchedMs < LEAK_GRACE_MS) return false;
+    if (input.nowMs - launchedMs < LEAK_GRACE_MS || waitingSinceMs <= launchedMs) return false;
     return !claimed.has(instance.status?.providerID);
   });
 }

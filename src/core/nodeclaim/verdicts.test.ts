@@ -167,6 +167,15 @@ describe("garbage", () => {
     ];
     const input = { nowMs: NOW, claims: [claimWith()], nodes: [], instances };
     expect(leakedInstances(input).map(({ metadata }) => metadata.name)).toEqual(["leaked"]);
+    // A claim that has no instance yet may be given one that was launched for it before a restart.
+    const waiting = (madeAgoMs: number, metadata = {}) => {
+      const made = { creationTimestamp: ago(madeAgoMs), ...metadata };
+      const claim = nodeClaim({ name: "b", status: {}, metadata: made });
+      return { ...input, claims: [claimWith(), claim] };
+    };
+    expect(leakedInstances(waiting(32_000))).toEqual([]);
+    expect(leakedInstances(waiting(29_000))).toHaveLength(1);
+    expect(leakedInstances(waiting(32_000, { deletionTimestamp: ago(0) }))).toHaveLength(1);
   });
 
   it("is a registered claim without an instance, unless its node still reports Ready", () => {
