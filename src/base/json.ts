@@ -1,13 +1,5 @@
 /** Plain JSON values: compare, copy, freeze, merge. Objects of the API are plain JSON everywhere. */
 
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [key: string]: Json };
-
 /** True for `{...}`, false for arrays and null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

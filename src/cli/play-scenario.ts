@@ -45,7 +45,7 @@ export interface StoryOutcome {
   readonly virtualMs: number;
 }
 
-/** Plays a parsed story; `folder` is where the files it names lie. */
+/** Plays a parsed story; `folder` is where the files it names lie. Exported for tests. */
 export async function play(
   scenario: Scenario,
   folder: string,
@@ -69,6 +69,7 @@ export async function play(
   }
 }
 
+/** Exported for tests. */
 export function readScenario(file: string): Scenario {
   const text = readText(file, "scenario");
   try {

@@ -30,7 +30,7 @@ export async function awsProvider(options: Options): Promise<(doors: ProviderDoo
   };
 }
 
-/** In either case of letters, as Go's HTTP reads them; an empty one is none. */
+/** In either case of letters, as Go's HTTP reads them; an empty one is none. Exported for tests. */
 export function proxiesOf(environment: Readonly<Record<string, string | undefined>>): Proxies {
   const read = (name: string) => environment[name] || environment[name.toLowerCase()] || undefined;
   const [https, http, except] = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].map(read);

@@ -90,7 +90,7 @@ export async function runController(
   process.exit(0);
 }
 
-/** Nothing on AWS is found or made without it. */
+/** Nothing on AWS is found or made without it. Exported for tests. */
 export function requireClusterName(provider: "aws" | "kwok", options: Options): void {
   if (provider === "aws" && options.clusterName === "") {
     throw new CliError(

@@ -22,7 +22,7 @@ export interface ConvertFlags {
 }
 
 /** Where it reads and writes; a test gives its own. */
-export interface ConvertDoors {
+interface ConvertDoors {
   readonly out: (text: string) => void;
   readonly say: (line: string) => void;
   readonly stdin: () => string;

@@ -37,7 +37,7 @@ export function meteredTransport(
   return { send, close: () => transport.close() };
 }
 
-/** Of `/api/v1/namespaces/a/pods/b/eviction`, `/apis/apps/v1/deployments?limit=1`, `/version`. */
+/** Of `/api/v1/namespaces/a/pods/b/eviction`, `/apis/apps/v1/deployments?limit=1`, `/version`. Exported for tests. */
 export function targetOf(path: string): RequestTarget {
   const [root, ...rest] = (path.split("?")[0] ?? "").split("/").filter((step) => step !== "");
   const isCore = root === "api";

@@ -226,7 +226,7 @@ export interface Access {
   readonly name: string | undefined;
 }
 
-/** Undefined for paths that name no resource (`/apis`, `/version`): all who are known may read these. */
+/** Undefined for paths that name no resource (`/apis`, `/version`): all who are known may read these. For tests, too. */
 export function accessOf({
   method,
   path,
@@ -254,7 +254,7 @@ export function accessOf({
   };
 }
 
-/** The first right that covers it; `own` is the controller's namespace. */
+/** The first right that covers it; `own` is the controller's namespace. For tests, too. */
 export function coveredBy(
   access: Access,
   rights: readonly Right[],

@@ -22,7 +22,7 @@ import {
 export const NOW = Date.UTC(2026, 0, 5);
 
 /** 2, 4, 8 and 16 cpu at 0.05 dollars each. */
-export const TYPES: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) => instanceType({ cpu }));
+const TYPES: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) => instanceType({ cpu }));
 
 export interface CandidateOptions {
   readonly generation?: Generation;

@@ -13,11 +13,8 @@ import { unschedulableMessage } from "../../src/sandbox/kube-scheduler/message.t
 import { podInfo } from "../../src/sandbox/kube-scheduler/pod-info.ts";
 import { findPreemption, type Preemption } from "../../src/sandbox/kube-scheduler/preemption.ts";
 import { scoreNodes } from "../../src/sandbox/kube-scheduler/scores.ts";
-import {
-  NO_SURROUNDINGS,
-  type Surroundings,
-  snapshotOf,
-} from "../../src/sandbox/kube-scheduler/snapshot.ts";
+import type { Surroundings } from "../../src/sandbox/kube-scheduler/snapshot.ts";
+import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/testing/snapshots.ts";
 import { type SchedulingCase, SHARED, schedulingCase } from "./scheduler/cases.ts";
 import { CASES, RECORDING, type SchedulerAnswer } from "./scheduler/recording.ts";
 

@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 import { requireClusterName } from "../../src/cli/run-controller.ts";
 import { parseOptions } from "../../src/operator/options.ts";
-import { RUN_FOR_ANNOTATION } from "../../src/sandbox/kubelet/pod-lifecycle.ts";
 import { type Account, CLAIMS, inAccount, type Json, NODES, seed, userDataOf } from "./account.ts";
 
 const BATCH_MAX_MS = 10_000;
@@ -127,7 +126,7 @@ describe("S3: a long job", () => {
               labels: { app: "long" },
               annotations: {
                 "karpenter.sh/do-not-disrupt": "true",
-                [RUN_FOR_ANNOTATION]: "5m",
+                "karpenter-ts.sandbox/run-for": "5m",
               },
             },
             spec: {

@@ -182,7 +182,7 @@ export function isActive(pod: Pod): boolean {
 }
 
 /** Bound to a node. */
-export function isScheduled(pod: Pod): boolean {
+function isScheduled(pod: Pod): boolean {
   return Boolean(pod.spec.nodeName);
 }
 
@@ -208,7 +208,7 @@ function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
 }
 
 /** The scheduler tried and found no node. */
-export function isUnschedulable(pod: Pod): boolean {
+function isUnschedulable(pod: Pod): boolean {
   return (
     pod.status?.conditions?.some(
       (one) => one.type === "PodScheduled" && one.reason === "Unschedulable",

@@ -2,15 +2,7 @@ import { describe, expect, it } from "vitest";
 import { seedObjects } from "../../testing/seed-manifests.ts";
 import type { Provisioner } from "../karpenter/provisioner.ts";
 import type { KubeObject } from "../meta.ts";
-import {
-  type AdmissionSettings,
-  answerWebhook,
-  DEFAULTING_PATH,
-  VALIDATING_AWS_PATH,
-  VALIDATING_CONFIG_PATH,
-  VALIDATING_PATH,
-  webhookConfigurations,
-} from "./admission.ts";
+import { type AdmissionSettings, answerWebhook, webhookConfigurations } from "./admission.ts";
 
 const settings: AdmissionSettings = {
   clusterName: "karpenter-demo",
@@ -26,13 +18,15 @@ function ask(path: string, object: unknown, more: Partial<AdmissionSettings> = {
 
 /** Denial text of all webhooks together; undefined when they let it pass. */
 function denial(object: unknown, more: Partial<AdmissionSettings> = {}): string | undefined {
-  const answers = [VALIDATING_AWS_PATH, VALIDATING_PATH].map((path) => ask(path, object, more));
+  const answers = ["/validate/karpenter.k8s.aws", "/validate/karpenter.sh"].map((path) =>
+    ask(path, object, more),
+  );
   const texts = answers.filter((one) => !one.allowed).map((one) => one.status.message);
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
 function defaulted(object: Provisioner): Provisioner {
-  const answer = ask(DEFAULTING_PATH, object);
+  const answer = ask("/default/karpenter.k8s.aws", object);
   if (answer.patch === undefined) return object;
   const [operation] = JSON.parse(Buffer.from(answer.patch, "base64").toString("utf8"));
   return { ...object, spec: operation.value };
@@ -95,7 +89,7 @@ describe("defaulting of Provisioners", () => {
 
   it("changes nothing when asked twice", () => {
     const once = defaulted(provisioner({}));
-    expect(ask(DEFAULTING_PATH, once).patch).toBeUndefined();
+    expect(ask("/default/karpenter.k8s.aws", once).patch).toBeUndefined();
   });
 });
 
@@ -221,9 +215,9 @@ describe("validation of AWSNodeTemplates", () => {
 describe("the other webhooks", () => {
   it("refuse a logging configuration that cannot be read", () => {
     const [object] = seedObjects("s3-41-config-logging.yaml");
-    expect(ask(VALIDATING_CONFIG_PATH, object).allowed).toBe(true);
+    expect(ask("/validate/config.karpenter.sh", object).allowed).toBe(true);
     const broken = { ...object, data: { "zap-logger-config": "{", "loglevel.controller": "loud" } };
-    expect(ask(VALIDATING_CONFIG_PATH, broken).status.message).toContain(
+    expect(ask("/validate/config.karpenter.sh", broken).status.message).toContain(
       "data.loglevel.controller",
     );
   });

@@ -36,10 +36,10 @@ export interface AdmissionSettings {
   readonly defaultInstanceProfile: string | undefined;
 }
 
-export const DEFAULTING_PATH = "/default/karpenter.k8s.aws";
-export const VALIDATING_AWS_PATH = "/validate/karpenter.k8s.aws";
-export const VALIDATING_PATH = "/validate/karpenter.sh";
-export const VALIDATING_CONFIG_PATH = "/validate/config.karpenter.sh";
+const DEFAULTING_PATH = "/default/karpenter.k8s.aws";
+const VALIDATING_AWS_PATH = "/validate/karpenter.k8s.aws";
+const VALIDATING_PATH = "/validate/karpenter.sh";
+const VALIDATING_CONFIG_PATH = "/validate/config.karpenter.sh";
 const CONVERSION_PATHS = ["/conversion/karpenter.sh", "/conversion/karpenter.k8s.aws"] as const;
 
 /** Answers a review posted to one of our paths; undefined when the path is none of ours. */

@@ -3,9 +3,9 @@
  * without a cluster. Where alpha's meaning has no word in v1beta1 it is said as a remark, or refused.
  * upstream: tools/karpenter-convert at v0.32 (spec: generations 8)
  */
+import { canonicalQuantity } from "../../base/canonical-quantity.ts";
 import { formatDuration, parseDuration } from "../../base/duration.ts";
 import { isObject } from "../../base/json.ts";
-import { parseNano } from "../../base/quantity.ts";
 import type { AWSNodeTemplate, AwsProviderBlock } from "../aws/awsnodetemplate.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
 import type { Provisioner } from "../karpenter/provisioner.ts";
@@ -228,7 +228,7 @@ function compact(value: Readonly<Record<string, unknown>>): Record<string, unkno
 }
 
 function quantities(amounts: Readonly<Record<string, string | number>>): Record<string, string> {
-  return mapValues(amounts, canonicalQuantity);
+  return mapValues(amounts, (amount) => canonicalQuantity(amount) ?? String(amount));
 }
 
 function mapValues<V>(
@@ -241,25 +241,4 @@ function mapValues<V>(
 function canonicalDuration(text: string): string {
   const ms = parseDuration(text);
   return ms === undefined ? text : formatDuration(ms);
-}
-
-const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-
-/** As apimachinery writes it back: `1000` → `1k`, `1024Mi` → `1Gi`. What is no quantity stays as it is. */
-export function canonicalQuantity(given: string | number): string {
-  const text = String(given);
-  const nano = parseNano(text);
-  if (nano === undefined || /[eE]\d|[eE][+-]/.test(text)) return text;
-  const isBinary = text.endsWith("i") && nano % 1_000_000_000n === 0n;
-  const units = isBinary ? BINARY : DECIMAL;
-  const step = isBinary ? 1_024n : 1_000n;
-  let value = isBinary ? nano / 1_000_000_000n : nano;
-  let unit = 0;
-  if (value === 0n) return "0";
-  while (value % step === 0n && unit < units.length - 1) {
-    value /= step;
-    unit++;
-  }
-  return `${value}${units[unit]}`;
 }

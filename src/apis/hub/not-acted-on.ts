@@ -17,6 +17,7 @@ export interface FieldNotActedOn {
   readonly note: string;
 }
 
+/** Exported for the test that holds it against the kinds. */
 export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
   {
     kind: "NodePool",

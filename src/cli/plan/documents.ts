@@ -26,7 +26,7 @@ export function readDocuments(paths: readonly string[]): Found[] {
   return paths.flatMap(filesOf).flatMap((path) => objectsOf(path, readText(path)));
 }
 
-/** Objects of one text. Throws CliError that names the place. */
+/** Objects of one text; exported for tests. Throws CliError that names the place. */
 export function objectsOf(path: string, text: string): Found[] {
   const name = path === "-" ? "standard input" : path;
   const values = readJson(text) ?? readYaml(name, text);

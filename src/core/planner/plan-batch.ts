@@ -232,6 +232,7 @@ function isRelaxed(claim: SchedulingResult["newClaims"][number]): boolean {
   return claim.minValuesRelaxed;
 }
 
+/** What the new nodes of a plan cost an hour. Exported for tests. */
 export function priceMicroUsd({ newClaims }: SchedulingResult): number {
   return newClaims.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
 }

@@ -6,7 +6,7 @@
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Fields } from "./fields.ts";
 
-/** `number name type`; `[]` a list, `{}` a map by text, `!` spelled out among the fields around it. */
+/** `number name type`; `[]` a list, `{}` a map by text, `!` spelled out among the fields around it. For tests, too. */
 export const MESSAGES = {
   Pod: "1 metadata ObjectMeta, 2 spec PodSpec, 3 status PodStatus",
   ObjectMeta:

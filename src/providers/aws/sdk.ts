@@ -84,7 +84,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
   };
 }
 
-/** The Pricing API exists in few regions. upstream: pkg/providers/pricing */
+/** The Pricing API exists in few regions. Exported for tests. upstream: pkg/providers/pricing */
 export function pricingRegion(region: string): string {
   if (region.startsWith("ap-")) return "ap-south-1";
   if (region.startsWith("cn-")) return "cn-northwest-1";
@@ -256,7 +256,7 @@ const SUFFIXED: ReadonlySet<string> = new Set([
   "DeleteConflictException",
 ]);
 
-export function toAwsError(error: unknown): AwsError {
+function toAwsError(error: unknown): AwsError {
   if (error instanceof AwsError) return error;
   if (!(error instanceof Error)) return new AwsError("Unknown", String(error), 0, error);
   const metadata = (error as { $metadata?: { httpStatusCode?: number } }).$metadata;

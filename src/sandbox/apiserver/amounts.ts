@@ -1,6 +1,7 @@
 /** Quantities by resource, added up exactly and written as Kubernetes would: what limit ranges and quotas reckon with. */
+
+import { canonicalQuantity } from "../../base/canonical-quantity.ts";
 import { parseNano } from "../../base/quantity.ts";
-import { canonicalQuantity } from "./schema/canonical-quantity.ts";
 
 export type Amounts = Readonly<Record<string, string | number>>;
 

@@ -46,7 +46,7 @@ export async function identityIn(directory: string): Promise<Identity> {
   return identity;
 }
 
-/** A fresh identity in memory. The authority's key is thrown away: it signs once. */
+/** A fresh identity in memory. The authority's key is thrown away: it signs once. For webhook servers of tests, too. */
 export async function makeIdentity(): Promise<Identity> {
   // Loaded only where certificates are made: a second start reads them from files. A CommonJS package
   // that the bundle loads apart has no names but this one.

@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
 import type { Affinity, Pod, TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import { HOSTNAME, testNode, testPod, ZONE } from "../testing/objects.ts";
+import { NO_SURROUNDINGS, snapshotOf } from "../testing/snapshots.ts";
 import { feasibleNodes } from "./feasible.ts";
 import { unschedulableMessage } from "./message.ts";
 import { podInfo } from "./pod-info.ts";
 import { findPreemption } from "./preemption.ts";
-import { NO_SURROUNDINGS, snapshotOf } from "./snapshot.ts";
 
 const THREE = [
   testNode("a", { zone: "a" }),

@@ -60,7 +60,7 @@ export interface Feasible {
   readonly rejectedBy: ReadonlySet<FilterName>;
 }
 
-/** Asks every node. */
+/** Asks every node. For the tests that hold plans against it, too. */
 export function feasibleNodes(pod: PodInfo, snapshot: Snapshot): Feasible {
   const checks: { readonly name: FilterName; readonly prepared: Check }[] = [];
   const rejectedBy = new Set<FilterName>();

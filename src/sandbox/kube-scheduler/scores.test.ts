@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { testNode, testPod, ZONE } from "../testing/objects.ts";
+import { NO_SURROUNDINGS, snapshotOf } from "../testing/snapshots.ts";
 import { podInfo } from "./pod-info.ts";
 import { bestNode, scoreNodes } from "./scores.ts";
-import { NO_SURROUNDINGS, snapshotOf } from "./snapshot.ts";
 
 function best(pod: Pod, nodes: readonly Node[], placed: readonly Pod[] = []): string | undefined {
   const snapshot = snapshotOf(nodes, placed);

@@ -44,7 +44,7 @@ const PLUGINS: readonly {
   { name: "NodeResourcesBalancedAllocation", weight: 1, score: balancedAllocation },
 ];
 
-/** Weighted totals in the order of `nodes`. */
+/** Weighted totals in the order of `nodes`. Exported for tests. */
 export function scoreNodes(
   pod: PodInfo,
   nodes: readonly NodeInfo[],

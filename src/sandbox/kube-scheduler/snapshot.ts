@@ -12,9 +12,8 @@ import type { LabelSelector } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { NodeInfo } from "./node-info.ts";
-import { type Labels, NO_LABELS, type PodInfo, podInfo, type Term } from "./pod-info.ts";
+import type { Labels, PodInfo, Term } from "./pod-info.ts";
 import type { VolumeObjects } from "./volumes.ts";
-import { NO_VOLUMES } from "./volumes.ts";
 
 /** Other objects that decisions look at, asked when needed. */
 export interface Surroundings {
@@ -25,14 +24,6 @@ export interface Surroundings {
   /** The selector of the ReplicaSet or StatefulSet that controls the pod. */
   ownerSelector(pod: Pod): LabelSelector | undefined;
 }
-
-export const NO_SURROUNDINGS: Surroundings = {
-  volumes: NO_VOLUMES,
-  namespaceLabels: () => NO_LABELS,
-  services: () => [],
-  budgets: () => [],
-  ownerSelector: () => undefined,
-};
 
 /** Terms of pods already placed, by term: on which nodes, with which total weight. */
 export interface PlacedTerm {
@@ -61,7 +52,7 @@ export class Snapshot {
   readonly #tallies = new Map<string, Tally>();
   #ordered: readonly NodeInfo[] | undefined;
 
-  constructor(surroundings: Surroundings = NO_SURROUNDINGS) {
+  constructor(surroundings: Surroundings) {
     this.surroundings = surroundings;
   }
 
@@ -180,20 +171,6 @@ export class Snapshot {
       place(this.placedPreferences, term, nodeName, -sign * weight);
     }
   }
-}
-
-/** A snapshot of plain objects: pods with a node name are on it, others are left out. */
-export function snapshotOf(
-  nodes: readonly Node[],
-  pods: readonly Pod[],
-  surroundings: Surroundings = NO_SURROUNDINGS,
-): Snapshot {
-  const snapshot = new Snapshot(surroundings);
-  for (const node of nodes) snapshot.setNode(node);
-  for (const pod of pods) {
-    if (pod.spec.nodeName !== undefined) snapshot.setPod(podInfo(pod), pod.spec.nodeName);
-  }
-  return snapshot;
 }
 
 function place(terms: Map<string, PlacedTerm>, term: Term, nodeName: string, weight: number): void {

@@ -14,14 +14,6 @@ export interface VolumeObjects {
   csiNode(name: string): CSINode | undefined;
 }
 
-export const NO_VOLUMES: VolumeObjects = {
-  claim: () => undefined,
-  volume: () => undefined,
-  volumes: () => [],
-  storageClass: () => undefined,
-  csiNode: () => undefined,
-};
-
 export const SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node";
 const BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed";
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";

@@ -32,7 +32,7 @@ import {
 } from "./pod-status.ts";
 
 /** How long containers run before they end by themselves: `30s`. */
-export const RUN_FOR_ANNOTATION = "karpenter-ts.sandbox/run-for";
+const RUN_FOR_ANNOTATION = "karpenter-ts.sandbox/run-for";
 /** With which code they end. Default 0. */
 const EXIT_CODE_ANNOTATION = "karpenter-ts.sandbox/exit-code";
 /** How long they take to stop when the pod is deleted. */

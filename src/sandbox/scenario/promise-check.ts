@@ -41,7 +41,7 @@ export function describePromise(promise: Promised): string {
   ].join(" ");
 }
 
-/** The text at a dotted path; `conditions[Ready]` picks a condition's status, `[0]` an item. */
+/** The text at a dotted path; `conditions[Ready]` picks a condition's status, `[0]` an item. Exported for tests. */
 export function valueAt(object: KubeObject, path: string): string {
   let value: unknown = object;
   for (const part of path.match(/\[[^\]]+\]|[^.[\]]+(?:\\\.[^.[\]]+)*/g) ?? []) {

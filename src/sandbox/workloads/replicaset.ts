@@ -217,7 +217,7 @@ const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, 
 /**
  * Pods in the order in which they are given up: without a node, pending, not ready, low deletion
  * cost, on crowded nodes, ready for a shorter time, restarted more often, younger; then by name.
- * upstream of behaviour: pkg/controller ActivePodsWithRanks.
+ * Exported for tests. upstream of behaviour: pkg/controller ActivePodsWithRanks.
  */
 export function byDeletionPreference(
   pods: readonly Pod[],

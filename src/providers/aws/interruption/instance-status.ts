@@ -36,7 +36,7 @@ const SWEEPS = [
   },
 ];
 
-export type StatusCategory = "InstanceStatus" | "SystemStatus" | "EventStatus";
+type StatusCategory = "InstanceStatus" | "SystemStatus" | "EventStatus";
 
 /** Why an instance is not well, worst first; empty when it is. */
 function troublesOf(status: InstanceStatus, nowMs: number): readonly StatusCategory[] {

@@ -2,9 +2,10 @@
  * ResourceQuotas: which resources may be bounded, by what, and in which scopes.
  * upstream: pkg/apis/core/validation ValidateResourceQuota, pkg/apis/core/helper/helpers.go
  */
+
+import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
 import { parseNano } from "../../../base/quantity.ts";
 import { COMPUTE, PLAINLY_COUNTED } from "../quota/usage.ts";
-import { canonicalQuantity } from "../schema/canonical-quantity.ts";
 import { invalid, required } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import type { KindRules, Raw } from "./kind-rules.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { createRegistry } from "../registry/create-registry.ts";
-import { canonicalQuantity } from "./canonical-quantity.ts";
 
 const registry = createRegistry({ kubernetesVersion: "1.34" });
 const deployments = registry.find("apps", "v1", "deployments")!;
@@ -60,30 +59,5 @@ describe("reading a body as a built-in kind", () => {
     const volumes = [{ name: "tmp", emptyDir: {} }];
     const { value } = read({ spec: { template: { spec: { volumes } } } });
     expect(value).toMatchObject({ spec: { template: { spec: { volumes } } } });
-  });
-});
-
-describe("canonical quantities", () => {
-  it.each([
-    ["1000m", "1"],
-    [0.5, "500m"],
-    ["1500m", "1500m"],
-    ["1024Mi", "1Gi"],
-    ["1.5Gi", "1536Mi"],
-    ["0.5Gi", "512Mi"],
-    ["1000", "1k"],
-    ["2e3", "2e3"],
-    ["0", "0"],
-    ["100M", "100M"],
-    ["-1", "-1"],
-    ["1Ki", "1Ki"],
-    ["12345678", "12345678"],
-  ])("spells %s as %s", (text, canonical) => {
-    expect(canonicalQuantity(text)).toBe(canonical);
-  });
-
-  it("knows what is no quantity", () => {
-    for (const text of ["", "abc", "1.2.3", "1 Gi", "5X"])
-      expect(canonicalQuantity(text)).toBeUndefined();
   });
 });

@@ -4,8 +4,9 @@
  * (omitempty), quantities take their canonical spelling. Custom kinds use it for their metadata.
  * upstream: sigs.k8s.io/json, apimachinery pkg/api/resource
  */
+
+import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
 import { isObject } from "../../../base/json.ts";
-import { canonicalQuantity } from "./canonical-quantity.ts";
 import { goStructName, goTypeName } from "./link.ts";
 import type { Schema } from "./schema.ts";
 

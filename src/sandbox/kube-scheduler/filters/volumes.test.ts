@@ -3,9 +3,9 @@ import type { PersistentVolume, PersistentVolumeClaim } from "../../../apis/core
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { CSINode, StorageClass } from "../../../apis/storage/kinds.ts";
 import { testNode, testPod, ZONE } from "../../testing/objects.ts";
+import { NO_SURROUNDINGS, snapshotOf } from "../../testing/snapshots.ts";
 import { feasibleNodes } from "../feasible.ts";
 import { podInfo } from "../pod-info.ts";
-import { NO_SURROUNDINGS, snapshotOf } from "../snapshot.ts";
 
 interface World {
   readonly claims?: readonly PersistentVolumeClaim[];

@@ -4,7 +4,7 @@
  * exponents).
  * upstream: apimachinery pkg/api/resource/quantity.go CanonicalizeBytes
  */
-import { parseNano } from "../../../base/quantity.ts";
+import { parseNano } from "./quantity.ts";
 
 const NANO = 1_000_000_000n;
 const DECIMAL = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];

@@ -1,0 +1,36 @@
+/** The simulated scheduler's picture of plain objects, for tests: no cluster, nothing around them unless given. */
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { NO_LABELS, podInfo } from "../kube-scheduler/pod-info.ts";
+import { Snapshot, type Surroundings } from "../kube-scheduler/snapshot.ts";
+import type { VolumeObjects } from "../kube-scheduler/volumes.ts";
+
+const NO_VOLUMES: VolumeObjects = {
+  claim: () => undefined,
+  volume: () => undefined,
+  volumes: () => [],
+  storageClass: () => undefined,
+  csiNode: () => undefined,
+};
+
+export const NO_SURROUNDINGS: Surroundings = {
+  volumes: NO_VOLUMES,
+  namespaceLabels: () => NO_LABELS,
+  services: () => [],
+  budgets: () => [],
+  ownerSelector: () => undefined,
+};
+
+/** A snapshot of plain objects: pods with a node name are on it, others are left out. */
+export function snapshotOf(
+  nodes: readonly Node[],
+  pods: readonly Pod[],
+  surroundings: Surroundings = NO_SURROUNDINGS,
+): Snapshot {
+  const snapshot = new Snapshot(surroundings);
+  for (const node of nodes) snapshot.setNode(node);
+  for (const pod of pods) {
+    if (pod.spec.nodeName !== undefined) snapshot.setPod(podInfo(pod), pod.spec.nodeName);
+  }
+  return snapshot;
+}

@@ -1,0 +1,77 @@
+/**
+ * The house's own files, read once: text, imports, what they export. A scan by lines, not a parser: the formatter
+ * sees to it that every declaration begins its line.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+export interface SourceFile {
+  /** From the root: `src/core/provisioning/solve.ts`. */
+  readonly path: string;
+  readonly text: string;
+  readonly isTest: boolean;
+  /** Resolved path of each relative import → the names taken from it, `*` for all. */
+  readonly taken: ReadonlyMap<string, readonly string[]>;
+  /** Resolved paths of relative imports. */
+  readonly imports: readonly string[];
+  readonly packages: readonly string[];
+}
+
+/** Every TypeScript file below a folder, by path. */
+export function readSources(folder: string): SourceFile[] {
+  const found: SourceFile[] = [];
+  for (const item of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
+    const path = join(folder, item.name);
+    if (item.isDirectory()) found.push(...readSources(path));
+    else if (path.endsWith(".ts")) found.push(readSource(path));
+  }
+  return found.sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+const IMPORTS = [
+  /^(?:import|export)\s+((?:type\s+)?(?:\*(?: as \w+)?|\{[^}]*\}|\w+(?:, \{[^}]*\})?))\s+from "([^"]+)"/gm,
+  /^import() "([^"]+)"/gm,
+  /(?:(\{[^{}]*\}) = )?\(?(?:await )?\bimport\("([^"]+)"\)/g,
+];
+
+function readSource(path: string): SourceFile {
+  const text = readFileSync(join(ROOT, path), "utf8");
+  const taken = new Map<string, string[]>();
+  const packages: string[] = [];
+  for (const [, what = "", from = ""] of IMPORTS.flatMap((form) => [...text.matchAll(form)])) {
+    if (!from.startsWith(".")) {
+      packages.push(from);
+      continue;
+    }
+    const target = relative(ROOT, join(ROOT, dirname(path), from));
+    taken.set(target, [...(taken.get(target) ?? []), ...namesIn(what)]);
+  }
+  return {
+    path,
+    text,
+    isTest: /\.(test|prop\.test)\.ts$/.test(path) || /\/testing\//.test(path),
+    taken,
+    imports: [...taken.keys()],
+    packages,
+  };
+}
+
+/** `{ a, type B as C }` → `a`, `B`; anything else takes all. */
+function namesIn(what: string): string[] {
+  const list = /\{([^}]*)\}/.exec(what)?.[1];
+  if (list === undefined) return ["*"];
+  return list
+    .split(",")
+    .map(
+      (name) =>
+        name
+          .trim()
+          .replace(/^type /, "")
+          .split(/ as |:/)[0]
+          ?.trim() ?? "",
+    )
+    .filter((name) => name !== "");
+}
