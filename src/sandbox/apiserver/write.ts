@@ -25,7 +25,7 @@ import { admitToQuotas } from "./quota/admission.ts";
 import { notSupported } from "./schema/field-error.ts";
 import { checkNodePorts } from "./service-ports.ts";
 import {
-  ApiError,
+  type ApiError,
   alreadyExists,
   badRequest,
   conflict,
@@ -230,9 +230,4 @@ function refusedBody(call: Call, object: KubeObject, problem: string): ApiError 
 function refuseErrors(call: Call, next: KubeObject, current: KubeObject | undefined): void {
   const errors = call.definition.validate(next, current);
   if (errors.length > 0) throw invalid(call.definition, next.metadata.name, errors);
-}
-
-/** What a failing write inside the server itself is worth: nothing if the object is simply gone. */
-export function isGone(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 404;
 }
