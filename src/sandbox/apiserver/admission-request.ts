@@ -7,4 +7,12 @@ export interface Admission<T extends KubeObject | undefined = KubeObject | undef
   readonly object: T;
   readonly old: KubeObject | undefined;
   readonly subresource?: string;
+  /** Where the object is not of the resource's own kind: an Eviction of a pod, the Scale of a workload. */
+  readonly kind?: GroupVersionKind;
+}
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
 }

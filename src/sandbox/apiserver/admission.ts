@@ -8,7 +8,11 @@ import type { Admission } from "./admission-request.ts";
 import { admitBuiltIn } from "./built-in-admission.ts";
 import type { Call } from "./engine.ts";
 import { checkLimits } from "./limit-ranger.ts";
-import { callMutatingWebhooks, callValidatingWebhooks } from "./webhook-admission.ts";
+import {
+  askMutatingWebhooks,
+  callMutatingWebhooks,
+  callValidatingWebhooks,
+} from "./webhook-admission.ts";
 
 /** The object as admission wants it, read and defaulted anew after each change by a webhook. */
 export async function mutate(call: Call, admission: Admission<KubeObject>): Promise<KubeObject> {
@@ -20,4 +24,11 @@ export async function mutate(call: Call, admission: Admission<KubeObject>): Prom
 export async function review(call: Call, admission: Admission): Promise<void> {
   checkLimits(call, admission);
   await callValidatingWebhooks(call, admission);
+}
+
+/** A deletion, which mutating webhooks are asked about, too: they can refuse it. */
+export async function reviewDeletion(call: Call, old: KubeObject): Promise<void> {
+  const admission = { operation: "DELETE", object: undefined, old } as const;
+  await askMutatingWebhooks(call, admission);
+  await review(call, admission);
 }

@@ -7,7 +7,7 @@
 import type { KubeObject, ObjectMeta } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { isObject } from "../../base/json.ts";
-import { review } from "./admission.ts";
+import { reviewDeletion } from "./admission.ts";
 import { fromStorage, listFromStorage } from "./conversion.ts";
 import { type Call, isDryRun } from "./engine.ts";
 import { withBumpedGeneration } from "./object-meta.ts";
@@ -118,7 +118,7 @@ export async function deleteObject(
       throw forbidden(definition, name, "this namespace may not be deleted");
     }
     const old = await fromStorage(engine, definition, stored);
-    await review(call, { operation: "DELETE", object: undefined, old });
+    await reviewDeletion(call, old);
     if (engine.store.get(storageKey, namespace, name) !== stored) continue;
     return applyDelete(call, stored, old, options);
   }

@@ -7,10 +7,12 @@ import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../apis/meta.ts";
 import { clone, isObject } from "../../base/json.ts";
 import type { Admission } from "./admission-request.ts";
+import { admissionReview } from "./admission-review.ts";
 import { evaluateCondition } from "./cel/conditions.ts";
-import { type Call, isDryRun } from "./engine.ts";
+import { fromStorage, toStorage } from "./conversion.ts";
+import type { Call } from "./engine.ts";
 import { jsonProblem } from "./go-json.ts";
-import type { WebhookClientConfig } from "./resource-definition.ts";
+import type { ResourceDefinition, WebhookClientConfig } from "./resource-definition.ts";
 import { ApiError, type StatusDetails } from "./status.ts";
 
 interface Webhook {
@@ -27,6 +29,7 @@ interface Webhook {
   readonly reinvocationPolicy?: "Never" | "IfNeeded";
   readonly timeoutSeconds?: number;
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+  readonly matchPolicy?: "Exact" | "Equivalent";
   readonly namespaceSelector?: LabelSelector;
   readonly objectSelector?: LabelSelector;
 }
@@ -50,31 +53,50 @@ const DEFAULT_TIMEOUT_SECONDS = 10;
 const MUTATING = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
 const VALIDATING = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
+/** A webhook that a write concerns, and the version of the resource that it wants to see. */
+interface Concerned {
+  readonly webhook: Webhook;
+  readonly definition: ResourceDefinition;
+}
+
 export async function callMutatingWebhooks(
   call: Call,
   admission: Admission<KubeObject>,
 ): Promise<KubeObject> {
   let object = admission.object;
   /** Those that wish to see what others made of the object after them. */
-  const again = new Map<Webhook, KubeObject>();
-  const askOne = async (webhook: Webhook): Promise<void> => {
-    const answer = await ask(call, webhook, { ...admission, object });
-    if (answer?.patch !== undefined)
-      object = patched(call, webhook, object, answer.patch) ?? object;
+  const again = new Map<Concerned, KubeObject>();
+  const askOne = async (one: Concerned): Promise<void> => {
+    const shown = await asWanted(call, one, { ...admission, object });
+    const answer = await ask(call, one, shown);
+    if (answer?.patch === undefined || shown.object === undefined) return;
+    const changed = patched(one, shown.object, answer.patch, admission.kind === undefined);
+    if (changed !== undefined)
+      object = await inVersion(call, one.definition, call.definition, changed);
   };
-  for (const webhook of concerned(call, MUTATING, admission)) {
-    await askOne(webhook);
-    if (webhook.reinvocationPolicy === "IfNeeded") again.set(webhook, object);
+  for (const one of concerned(call, MUTATING, admission)) {
+    await askOne(one);
+    if (one.webhook.reinvocationPolicy === "IfNeeded") again.set(one, object);
   }
-  for (const [webhook, seen] of again) if (seen !== object) await askOne(webhook);
+  for (const [one, seen] of again) if (seen !== object) await askOne(one);
   return object;
 }
 
-export async function callValidatingWebhooks(call: Call, admission: Admission): Promise<void> {
-  for (const webhook of concerned(call, VALIDATING, admission)) await ask(call, webhook, admission);
+/** Where there is nothing to change. */
+export async function askMutatingWebhooks(call: Call, admission: Admission): Promise<void> {
+  await askAll(call, MUTATING, admission);
 }
 
-function concerned(call: Call, storageKey: string, admission: Admission): readonly Webhook[] {
+export async function callValidatingWebhooks(call: Call, admission: Admission): Promise<void> {
+  await askAll(call, VALIDATING, admission);
+}
+
+async function askAll(call: Call, storageKey: string, admission: Admission): Promise<void> {
+  for (const one of concerned(call, storageKey, admission))
+    await ask(call, one, await asWanted(call, one, admission));
+}
+
+function concerned(call: Call, storageKey: string, admission: Admission): readonly Concerned[] {
   const { store } = call.engine;
   // Webhooks never judge the objects that configure webhooks: they could lock everybody out.
   if (call.definition.group === "admissionregistration.k8s.io" || store.count(storageKey) === 0) {
@@ -85,14 +107,39 @@ function concerned(call: Call, storageKey: string, admission: Admission): readon
   })[];
   return configurations
     .flatMap((configuration) => configuration.webhooks ?? [])
-    .filter((webhook) => concerns(call, webhook, admission));
+    .filter((webhook) => selectsObject(call, webhook, admission))
+    .flatMap((webhook) => {
+      const definition = wantedVersion(call, webhook, admission);
+      return definition === undefined ? [] : [{ webhook, definition }];
+    });
 }
 
-function concerns(call: Call, webhook: Webhook, admission: Admission): boolean {
-  const { definition, engine, path } = call;
-  const { operation, subresource = "" } = admission;
+/** The request's own version if a rule names it, else another of the same resource that one names. */
+function wantedVersion(
+  call: Call,
+  webhook: Webhook,
+  admission: Admission,
+): ResourceDefinition | undefined {
+  const { definition, engine } = call;
+  if (isRuledIn(webhook, definition, admission)) return definition;
+  if (webhook.matchPolicy === "Exact" || admission.kind !== undefined) return undefined;
+  return engine.registry
+    .list()
+    .find(
+      (other) =>
+        other.storageKey === definition.storageKey &&
+        other !== definition &&
+        isRuledIn(webhook, other, admission),
+    );
+}
+
+function isRuledIn(
+  webhook: Webhook,
+  definition: ResourceDefinition,
+  { operation, subresource = "" }: Admission,
+): boolean {
   const resource = subresource === "" ? definition.plural : `${definition.plural}/${subresource}`;
-  const byRule = (webhook.rules ?? []).some(
+  return (webhook.rules ?? []).some(
     (rule) =>
       includes(rule.operations, operation) &&
       includes(rule.apiGroups, definition.group) &&
@@ -102,7 +149,10 @@ function concerns(call: Call, webhook: Webhook, admission: Admission): boolean {
         rule.scope === "*" ||
         (rule.scope === "Namespaced") === definition.namespaced),
   );
-  if (!byRule) return false;
+}
+
+function selectsObject(call: Call, webhook: Webhook, admission: Admission): boolean {
+  const { definition, engine, path } = call;
   const labels = [admission.object, admission.old]
     .filter((object) => object !== undefined)
     .map((object) => object.metadata.labels ?? {});
@@ -111,6 +161,28 @@ function concerns(call: Call, webhook: Webhook, admission: Admission): boolean {
   if (namespace === undefined) return true;
   const stored = engine.store.get("namespaces", undefined, namespace);
   return selects(webhook.namespaceSelector, stored?.metadata.labels ?? {});
+}
+
+async function asWanted(
+  call: Call,
+  { definition }: Concerned,
+  admission: Admission,
+): Promise<Admission> {
+  if (definition === call.definition) return admission;
+  const shown = async (object: KubeObject | undefined): Promise<KubeObject | undefined> =>
+    object === undefined ? undefined : inVersion(call, call.definition, definition, object);
+  const { object, old } = admission;
+  return { ...admission, object: await shown(object), old: await shown(old) };
+}
+
+async function inVersion(
+  { engine }: Call,
+  from: ResourceDefinition,
+  to: ResourceDefinition,
+  object: KubeObject,
+): Promise<KubeObject> {
+  if (from === to) return object;
+  return fromStorage(engine, to, await toStorage(engine, from, object));
 }
 
 /** Whether all conditions hold; one that cannot be evaluated counts as a failed call. */
@@ -152,33 +224,10 @@ function coversResource(list: readonly string[], resource: string): boolean {
 
 async function ask(
   call: Call,
-  webhook: Webhook,
+  { webhook, definition }: Concerned,
   admission: Admission,
 ): Promise<Answer | undefined> {
-  const { definition, engine, path, user } = call;
-  const { group, version, kind, plural } = definition;
-  const gvk = { group, version, kind };
-  const gvr = { group, version, resource: plural };
-  const review = {
-    apiVersion: "admission.k8s.io/v1",
-    kind: "AdmissionReview",
-    request: {
-      uid: engine.random.uuid(),
-      kind: gvk,
-      resource: gvr,
-      requestKind: gvk,
-      requestResource: gvr,
-      ...(admission.subresource ? { subResource: admission.subresource } : {}),
-      name: (admission.object ?? admission.old)?.metadata.name,
-      ...(path.namespace === undefined ? {} : { namespace: path.namespace }),
-      operation: admission.operation,
-      userInfo: { username: user.name, groups: user.groups },
-      object: admission.object ?? null,
-      oldObject: admission.old ?? null,
-      dryRun: isDryRun(call),
-      options: { apiVersion: "meta.k8s.io/v1", kind: optionsKind(admission.operation) },
-    },
-  };
+  const review = admissionReview(call, definition, admission);
   let answer: Answer;
   try {
     if (!conditionsHold(webhook, review.request)) return undefined;
@@ -238,12 +287,11 @@ function denial(name: string, { status = {} }: Answer): ApiError {
 
 /** The object after the patch; undefined when a patch that cannot be read is to be ignored. */
 function patched(
-  call: Call,
-  webhook: Webhook,
+  { webhook, definition }: Concerned,
   object: KubeObject,
   patch: string,
+  isOwnKind: boolean,
 ): KubeObject | undefined {
-  const { definition } = call;
   const target = clone(object);
   const bytes = Buffer.from(patch, "base64");
   const problem = jsonProblem(bytes);
@@ -263,10 +311,5 @@ function patched(
       causes: [{ message }],
     });
   }
-  return definition.applyDefaults(definition.prune(target).value);
-}
-
-function optionsKind(operation: string): string {
-  if (operation === "CREATE") return "CreateOptions";
-  return operation === "DELETE" ? "DeleteOptions" : "UpdateOptions";
+  return isOwnKind ? definition.applyDefaults(definition.prune(target).value) : target;
 }

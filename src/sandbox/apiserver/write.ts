@@ -8,6 +8,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { clone, deepEqual, isObject } from "../../base/json.ts";
 import { checkEscalation } from "./access/escalation.ts";
 import { mutate, review } from "./admission.ts";
+import type { Admission, GroupVersionKind } from "./admission-request.ts";
 import { fromStorage, toStorage } from "./conversion.ts";
 import { type Call, isDryRun } from "./engine.ts";
 import {
@@ -49,8 +50,18 @@ export interface Change {
   ) => readonly unknown[];
   /** An update through a URL of its own touches only that part. */
   readonly subresource?: string | undefined;
+  /** Where admission is shown something else than the whole object. */
+  readonly shown?: Shown;
   /** Strict and warn do not apply to bodies that are made by the server. */
   readonly internal?: boolean;
+}
+
+/** A face of the object with a kind of its own, as a Scale is. */
+interface Shown {
+  readonly kind: GroupVersionKind;
+  readonly of: (object: KubeObject) => KubeObject;
+  /** The object with what admission made of its face. */
+  readonly into: (object: KubeObject, face: KubeObject) => KubeObject;
 }
 
 /** Creates an object; returns it at the request's version. */
@@ -153,12 +164,24 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
   const managed =
     change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   if (subresource === "") next = definition.prepareUpdate(next, current);
-  next = await mutate(call, { operation: "UPDATE", object: next, old: current, subresource });
+  const admission = (object: KubeObject) => admissionOf(object, current, change);
+  const admitted = await mutate(call, admission(next));
+  next = change.shown === undefined ? admitted : change.shown.into(next, admitted);
   checkEscalation(call, next, current);
   refuseErrors(call, next, current);
-  await review(call, { operation: "UPDATE", object: next, old: current, subresource });
+  await review(call, admission(next));
   next = subresource === "status" ? next : withGeneration(definition, next, current);
   return withManagedFields(next, managed);
+}
+
+function admissionOf(
+  next: KubeObject,
+  current: KubeObject,
+  { shown, subresource = "" }: Change,
+): Admission<KubeObject> {
+  if (shown === undefined) return { operation: "UPDATE", object: next, old: current, subresource };
+  const { kind, of } = shown;
+  return { operation: "UPDATE", object: of(next), old: of(current), subresource, kind };
 }
 
 /** Each URL writes its own part: the object without status, or the status alone. */

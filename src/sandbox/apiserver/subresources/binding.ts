@@ -7,6 +7,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
+import { mutate, review } from "../admission.ts";
 import { withCondition, writeDirectly } from "../direct-write.ts";
 import { type Call, isDryRun } from "../engine.ts";
 import { badRequest, conflict, invalid, notFound } from "../status.ts";
@@ -18,7 +19,16 @@ interface PodShape extends KubeObject {
 export async function bindPod(call: Call): Promise<KubeResponse> {
   const { definition, engine, path } = call;
   const name = path.name as string;
-  const { nodeName, metadata } = bindingOf(call);
+  const admission = {
+    operation: "CREATE",
+    object: bindingOf(call),
+    old: undefined,
+    subresource: "binding",
+    kind: { group: "", version: "v1", kind: "Binding" },
+  } as const;
+  const binding = await mutate(call, admission);
+  const { nodeName, metadata } = wishOf(call, binding);
+  await review(call, { ...admission, object: binding });
   const pod = engine.store.get(definition.storageKey, path.namespace, name) as PodShape | undefined;
   if (pod === undefined) throw notFound(definition, name);
   refuseUnbindable(pod, metadata["uid"]);
@@ -44,15 +54,24 @@ export async function bindPod(call: Call): Promise<KubeResponse> {
   return { status: 201, headers: { "content-type": "application/json" }, body };
 }
 
-function bindingOf(call: Call): { nodeName: string; metadata: Record<string, unknown> } {
+function bindingOf(call: Call): KubeObject {
   const { body, path } = call;
   if (!isObject(body)) throw badRequest("the body of pods/binding must be a v1 Binding");
-  const metadata = isObject(body["metadata"]) ? body["metadata"] : {};
-  const target = isObject(body["target"]) ? body["target"] : {};
-  if (metadata["name"] !== undefined && metadata["name"] !== path.name) {
-    throw badRequest("name in URL does not match name in Binding object");
-  }
-  const { kind = "", name = "" } = target as { kind?: string; name?: string };
+  const sent = isObject(body["metadata"]) ? body["metadata"] : {};
+  const { name = path.name, ...rest } = sent;
+  if (name !== path.name) throw badRequest("name in URL does not match name in Binding object");
+  const metadata = { name, namespace: path.namespace, ...rest };
+  return { ...body, metadata } as unknown as KubeObject;
+}
+
+interface Wish {
+  readonly nodeName: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+function wishOf(call: Call, binding: KubeObject): Wish {
+  const { metadata, target } = binding as KubeObject & { readonly target?: object };
+  const { kind = "", name = "" } = (target ?? {}) as { kind?: string; name?: string };
   const errors = [];
   if (kind !== "" && kind !== "Node") {
     const message = `Unsupported value: "${kind}": supported values: "Node", "<empty>"`;
@@ -62,9 +81,9 @@ function bindingOf(call: Call): { nodeName: string; metadata: Record<string, unk
     errors.push({ field: "target.name", reason: "FieldValueRequired", message: "Required value" });
   }
   if (errors.length > 0) {
-    throw invalid({ group: "", kind: "Binding" }, path.name as string, errors);
+    throw invalid({ group: "", kind: "Binding" }, call.path.name as string, errors);
   }
-  return { nodeName: name, metadata };
+  return { nodeName: name, metadata: { ...metadata } };
 }
 
 function refuseUnbindable(pod: PodShape, uid: unknown): void {

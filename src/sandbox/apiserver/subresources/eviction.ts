@@ -10,7 +10,7 @@ import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
-import { review } from "../admission.ts";
+import { mutate, review } from "../admission.ts";
 import { type DeleteOptions, deleteObject, deleteOptionsOf } from "../delete.ts";
 import { withCondition, writeDirectly, writeOwned } from "../direct-write.ts";
 import type { Call } from "../engine.ts";
@@ -29,15 +29,18 @@ interface PodShape extends KubeObject {
 }
 
 export async function evictPod(call: Call): Promise<KubeResponse> {
-  const options = optionsOf(call);
-  const pod = (await getObject(call)) as PodShape;
-  const eviction = call.body as KubeObject;
-  await review(call, {
+  const admission = {
     operation: "CREATE",
-    object: { ...eviction, metadata: { ...eviction.metadata, name: pod.metadata.name } },
+    object: evictionOf(call),
     old: undefined,
     subresource: "eviction",
-  });
+    kind: { group: "policy", version: "v1", kind: "Eviction" },
+  } as const;
+  const eviction = await mutate(call, admission);
+  const { deleteOptions } = eviction as { readonly deleteOptions?: unknown };
+  const options = deleteOptionsOf({ ...call, body: deleteOptions });
+  const pod = (await getObject(call)) as PodShape;
+  await review(call, { ...admission, object: eviction });
   if (!passesByBudgets(pod)) {
     const refused = askBudget(call, pod, options);
     if (refused !== undefined) return refused;
@@ -54,17 +57,16 @@ export async function evictPod(call: Call): Promise<KubeResponse> {
   });
 }
 
-function optionsOf(call: Call): DeleteOptions {
+function evictionOf(call: Call): KubeObject {
   const { body, path } = call;
   if (!isObject(body) || body["kind"] !== "Eviction") {
     throw badRequest("the body of pods/eviction must be a policy/v1 Eviction");
   }
-  const metadata = isObject(body["metadata"]) ? body["metadata"] : {};
-  const name = metadata["name"];
-  if (name !== undefined && name !== path.name) {
-    throw badRequest("name in URL does not match name in Eviction object");
-  }
-  return deleteOptionsOf({ ...call, body: body["deleteOptions"] });
+  const sent = isObject(body["metadata"]) ? body["metadata"] : {};
+  const { name = path.name, ...rest } = sent;
+  if (name !== path.name) throw badRequest("name in URL does not match name in Eviction object");
+  const metadata = { name, namespace: path.namespace, ...rest };
+  return { ...body, metadata } as unknown as KubeObject;
 }
 
 /** Pods that are over, not begun or already going do no harm to any budget. */

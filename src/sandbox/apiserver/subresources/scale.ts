@@ -32,6 +32,16 @@ export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeRe
   const object = await update(call, {
     internal: true,
     subresource: "scale",
+    shown: {
+      kind: { group: "autoscaling", version: "v1", kind: "Scale" },
+      of: (shownObject) => scaleOf(shownObject, paths),
+      into: (next, scale) =>
+        withValueAt(
+          next,
+          partsOf(paths.specReplicasPath),
+          (scale as Scale).spec?.replicas ?? 0,
+        ) as KubeObject,
+    },
     managedFields: (next, current) =>
       ownedAfterScale(call, next, current as KubeObject, partsOf(paths.specReplicasPath)),
     next: (current) => {

@@ -6,6 +6,7 @@ import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import { issueToken } from "../access/identity.ts";
+import { review } from "../admission.ts";
 import type { Call } from "../engine.ts";
 import { getObject } from "../read.ts";
 import { invalid } from "../status.ts";
@@ -29,6 +30,21 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
   const sent = (spec["audiences"] ?? []) as readonly string[];
   const audiences = sent.length === 0 ? [AUDIENCE] : sent;
   const { name, namespace = "", uid = "" } = account.metadata;
+  const creationTimestamp = toRfc3339(engine.clock.now());
+  const asked = {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    metadata: { name, namespace, uid, creationTimestamp },
+    spec: { audiences, expirationSeconds, boundObjectRef: null, ...spec },
+    status: { token: "", expirationTimestamp: null },
+  };
+  await review(call, {
+    operation: "CREATE",
+    object: asked,
+    old: undefined,
+    subresource: "token",
+    kind: { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" },
+  });
   const { token, expiresMs } = issueToken(
     engine,
     { namespace, name, uid },
