@@ -10,6 +10,7 @@ import { type ResourceAttributes, refused } from "./attributes.ts";
 import { authorize } from "./rbac.ts";
 
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
+const AUTHENTICATION = "authentication.k8s.io";
 const ISSUER = "https://kubernetes.default.svc";
 
 /** A token for a service account, made like those of kube-apiserver; only this server can tell it from a forged one. */
@@ -75,23 +76,51 @@ export function impersonated(
   if (name === undefined && asked === undefined) return user;
   const groups = (asked ?? "").split(",").flatMap((group) => group.trim() || []);
   const account = ACCOUNT.exec(name ?? "");
-  const check = (resource: string, target: string, namespace = ""): void => {
+  const check = (
+    resource: string,
+    target: string,
+    { namespace = "", group = "", subresource = "" } = {},
+  ): void => {
     const attributes: ResourceAttributes = {
       verb: "impersonate",
-      group: "",
+      group,
       resource,
-      subresource: "",
+      subresource,
       namespace,
       name: target,
     };
     const { allowed, reason } = authorize(store, user, attributes);
     if (!allowed) throw refused(user.name, attributes, reason);
   };
-  if (account !== null) check("serviceaccounts", account[2] as string, account[1] as string);
+  if (account !== null)
+    check("serviceaccounts", account[2] as string, { namespace: account[1] as string });
   else check("users", name ?? "");
   for (const group of groups) check("groups", group);
+  const uid = headers["impersonate-uid"];
+  if (uid !== undefined) check("uids", uid, { group: AUTHENTICATION });
+  const extra = extraOf(headers);
+  for (const [key, values] of Object.entries(extra))
+    for (const value of values)
+      check("userextras", value, { group: AUTHENTICATION, subresource: key });
   const known =
     groups.length > 0 ? groups : account === null ? [] : accountGroups(account[1] as string);
   const standing = name === "system:anonymous" ? "system:unauthenticated" : "system:authenticated";
-  return { name: name ?? "", groups: known.includes(standing) ? known : [...known, standing] };
+  return {
+    name: name ?? "",
+    groups: known.includes(standing) ? known : [...known, standing],
+    ...(uid === undefined ? {} : { uid }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  };
+}
+
+/** `Impersonate-Extra-Team: blue`, by key. */
+function extraOf(headers: Readonly<Record<string, string>>): Readonly<Record<string, string[]>> {
+  const prefix = "impersonate-extra-";
+  const found = Object.entries(headers).filter(([header]) => header.startsWith(prefix));
+  return Object.fromEntries(
+    found.map(([header, values]) => [
+      decodeURIComponent(header.slice(prefix.length)),
+      values.split(",").map((value) => value.trim()),
+    ]),
+  );
 }
