@@ -14,12 +14,14 @@ export class StandingProblems {
     this.#log = log;
   }
 
-  /** `key`: what has the problem. */
-  tell(key: string, message: string, fields: LogFields): void {
+  /** `key`: what has the problem. True when it was told, not only repeated at debug. */
+  tell(key: string, message: string, fields: LogFields): boolean {
     const text = JSON.stringify([message, fields]);
-    if (this.#told.get(key) === text) this.#log.debug(message, fields);
-    else this.#log.error(message, fields);
+    const isNew = this.#told.get(key) !== text;
+    if (isNew) this.#log.error(message, fields);
+    else this.#log.debug(message, fields);
     this.#told.set(key, text);
+    return isNew;
   }
 
   over(key: string): void {

@@ -9,7 +9,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
-import type { StandingProblems } from "../../base/standing-problems.ts";
+import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { nextAllowed } from "../../core/disruption/calendar.ts";
@@ -63,7 +63,7 @@ export async function surroundings(
   await catchUp(world);
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
-  const usable = await usablePools(world, SILENT);
+  const usable = await usablePools(world, SILENT, new StandingProblems(SILENT));
   const { pending, leaving } = podsToPlace(world);
   const scheduling = schedulingInput(world, [...pending, ...leaving], usable);
   const { revision } = world.cluster;

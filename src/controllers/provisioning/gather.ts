@@ -10,6 +10,7 @@ import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
 import type { Logger } from "../../base/log.ts";
+import type { StandingProblems } from "../../base/standing-problems.ts";
 import { UnevaluatedNodePoolError } from "../../core/cloudprovider/errors.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import {
@@ -62,10 +63,19 @@ function hasSuccessor(world: World, pod: Pod): boolean {
   return found.kind === "rolling" && found.ours;
 }
 
-/** Pools a pass may use, each with what its class can launch. Order does not matter. */
-export async function usablePools(world: World, log: Logger): Promise<readonly PoolInput[]> {
+/**
+ * Pools a pass may use, each with what its class can launch. Order does not matter. `idle`: pools that are not
+ * ready, which a pass finds again and again.
+ */
+export async function usablePools(
+  world: World,
+  log: Logger,
+  idle: StandingProblems,
+): Promise<readonly PoolInput[]> {
   const inputs: PoolInput[] = [];
-  for (const pool of listPools(world)) {
+  const pools = listPools(world);
+  idle.keep((id) => pools.some((pool) => pool.id === id && !pool.ready));
+  for (const pool of pools) {
     if (pool.deleting || pool.replicas !== undefined) continue;
     // v0.32's beta knew no readiness: a class that is missing showed when its types were asked for.
     const asks = pool.ready || pool.generation === "beta";
@@ -73,7 +83,7 @@ export async function usablePools(world: World, log: Logger): Promise<readonly P
     if (pool.ready) {
       if (input !== undefined) inputs.push(input);
     } else if (!asks || input !== undefined) {
-      log.error(`ignoring ${noun(pool)}, not ready`, poolFields(pool));
+      idle.tell(pool.id, `ignoring ${noun(pool)}, not ready`, poolFields(pool));
     }
   }
   return inputs;

@@ -11,6 +11,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
+import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { zonesOfPods } from "../../core/provisioning/effective-zone.ts";
@@ -52,6 +53,7 @@ export function provisioner(
 ): Controller {
   const log = world.log.with({ controller: "provisioner" });
   const progress = new Progress(world);
+  const idle = new StandingProblems(log);
   return {
     name: "provisioner",
     watches: [],
@@ -65,7 +67,9 @@ export function provisioner(
       };
     },
     reconcile: () =>
-      reconcile(world, { batcher, times, progress, steering }, log).finally(() => progress.end()),
+      reconcile(world, { batcher, times, progress, idle, steering }, log).finally(() =>
+        progress.end(),
+      ),
   };
 }
 
@@ -74,12 +78,14 @@ interface Memory {
   readonly batcher: Batcher;
   readonly times: PodTimes;
   readonly progress: Progress;
+  /** Pools that are not ready. */
+  readonly idle: StandingProblems;
   readonly steering: Pick<Steering, "hasPlace">;
 }
 
 async function reconcile(
   world: World,
-  { batcher, times, progress, steering }: Memory,
+  { batcher, times, progress, idle, steering }: Memory,
   log: Logger,
 ): Promise<Outcome> {
   const { waitMs } = batcher;
@@ -93,7 +99,7 @@ async function reconcile(
   const { pending, leaving } = podsToPlace(world);
   if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
   progress.begin(pending.length + leaving.length);
-  const pools = await usablePools(world, log);
+  const pools = await usablePools(world, log, idle);
   if (pools.length === 0) return withoutPools(world, log, pending);
   const pods = [...pending, ...leaving];
   const input = schedulingInput(world, pods, pools);

@@ -158,7 +158,11 @@ export function launchFailure(text: string): { reason: string; message: string }
   return { reason: "LaunchFailed", message: `Error creating instance: ${text}` };
 }
 
+/** EC2 hides who was refused what in a text that only it can read, another one each time. */
+const ENCODED_REFUSAL = /\s*Encoded authorization failure message: \S+/;
+
 export function describeError(error: unknown): string {
-  if (error instanceof AwsError) return `${error.code}: ${error.message}`;
+  if (error instanceof AwsError)
+    return `${error.code}: ${error.message.replace(ENCODED_REFUSAL, "")}`;
   return error instanceof Error ? error.message : String(error);
 }

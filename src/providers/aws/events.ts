@@ -26,6 +26,17 @@ export function spotRoleMissing(claim: NodeClaim): EventToPublish {
   };
 }
 
+/** On a class that cannot be launched from, at birth or later; `why` says what to do. */
+export function nodeClassNotReady(nodeClass: KubeObject, why: string): EventToPublish {
+  return {
+    object: nodeClass,
+    type: "Warning",
+    reason: "NodeClassNotReady",
+    message: `Nothing is launched from this ${nodeClass.kind}: ${why}`,
+    dedupeValues: [nodeClass.metadata.uid ?? nodeClass.metadata.name, why],
+  };
+}
+
 /** On a class that is being deleted while claims name it. */
 export function waitingOnNodeClaims(
   nodeClass: KubeObject,

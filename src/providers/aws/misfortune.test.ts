@@ -46,6 +46,48 @@ function shown(type: string, className = "default") {
   return condition(world.kube.find(EC2_NODE_CLASS, className) as EC2NodeClass, type);
 }
 
+/** What Warning events said of class `default`. */
+function warned(): readonly string[] {
+  return world.events
+    .filter(({ type, object }) => type === "Warning" && object.metadata.name === "default")
+    .map(({ reason, message }) => `${reason} ${message}`);
+}
+
+describe("a class that was born broken", () => {
+  it("gets one event that says what is wrong and what to do, and another when it is wrong otherwise", async () => {
+    await begin({ subnetSelectorTerms: [{ tags: { team: "nobody" } }] });
+    await world.clock.advance(10 * MINUTE);
+    const said =
+      'NodeClassNotReady Nothing is launched from this EC2NodeClass: SubnetsReady: SubnetSelector did not match any Subnets: spec.subnetSelectorTerms is [{"tags":{"team":"nobody"}}]; mend the terms, or tag subnets so';
+    expect(warned()).toEqual([said]);
+    const mended = ec2NodeClass({ role: "nobody" }).spec;
+    world.kube.change(EC2_NODE_CLASS, "default", { spec: mended });
+    await world.clock.advance(10 * MINUTE);
+    expect(warned()).toEqual([
+      said,
+      expect.stringContaining('InstanceProfileReady: role "nobody"'),
+    ]);
+  });
+
+  it("is told once of a refusal that EC2 words otherwise each time", async () => {
+    world = await awsWorld();
+    let times = 0;
+    world.aws.faults.failCalls({
+      action: "DescribeSubnets",
+      code: "UnauthorizedOperation",
+      get message() {
+        return `You are not authorized. Encoded authorization failure message: x${++times}`;
+      },
+      status: 403,
+    });
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+    await world.clock.advance(10 * MINUTE);
+    expect(shown("SubnetsReady")).toMatchObject({ status: "Unknown", reason: "ResolutionFailed" });
+    expect(shown("SubnetsReady")?.message).toBe("UnauthorizedOperation: You are not authorized.");
+    expect(warned()).toHaveLength(1);
+  });
+});
+
 describe("credentials that expire", () => {
   it("fail launches with a reason and change nothing that was known; nothing is left behind", async () => {
     await begin();
@@ -131,6 +173,7 @@ describe("a role that is deleted", () => {
     });
     expect(shown("InstanceProfileReady")?.message).toContain(`role "${ROLE}" does not exist`);
     expect(world.errors).toEqual(["role of the class not found"]);
+    expect(warned()).toEqual([expect.stringContaining(`role "${ROLE}" does not exist`)]);
     expect(world.lines).not.toContain("Reconciler error");
     expect(shown("Ready")?.status).toBe("False");
     await expect(launch()).rejects.toThrow(NodeClassNotReadyError);

@@ -335,6 +335,25 @@ describe("launching", () => {
   });
 });
 
+describe("a node template", () => {
+  it("that matches nothing is said once, in the log and as an event, until something matches", async () => {
+    await beginAlpha({ subnetSelector: { team: "nobody" } });
+    await world.clock.advance(600_000);
+    const wrong = 'no subnets exist given constraints [{"tags":{"team":"nobody"}}]';
+    const told = () => world.events.filter(({ reason }) => reason === "NodeClassNotReady");
+    expect(told().map(({ message }) => message)).toEqual([
+      `Nothing is launched from this AWSNodeTemplate: ${wrong}`,
+    ]);
+    const [id = ""] = world.aws.state.subnets.keys();
+    world.aws.controls.tag(id, [{ Key: "team", Value: "nobody" }]);
+    await world.clock.advance(600_000);
+    expect(world.kube.find(AWS_NODE_TEMPLATE, "default")?.status).toMatchObject({
+      subnets: [{ id }],
+    });
+    expect(world.errors.filter((line) => line === wrong)).toHaveLength(1);
+  });
+});
+
 describe("alpha machines", () => {
   it("S0-60 S0-61 S0-62 S0-64 carry alpha's tags, of which only Name is the user's", async () => {
     await beginAlpha({ tags: { team: "a", "karpenter.sh/managed-by": "me" } });
@@ -635,7 +654,12 @@ describe("AMI families", () => {
 describe("beta claims", () => {
   it("S2-23 S3-28 S3-30 S3-31 S3-33 S3-34 carry beta's tags beside the user's", async () => {
     await begin({
-      tags: { "test-tag": "test-value", Name: "mine", "karpenter.sh/discovery": "x" },
+      tags: {
+        "test-tag": "test-value",
+        Name: "mine",
+        "karpenter.sh/discovery": "x",
+        "karpenter.sh/managed-by": "me",
+      },
     });
     const claim = awsClaim(SMALL, {
       annotations: { "compatibility.karpenter.sh/generation": "v1beta1" },

@@ -31,10 +31,10 @@ import { patchObject } from "../../../kube/patch-object.ts";
 import { unsupportedFamily } from "../ami/families.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError, isNotFound, ResolutionError } from "../errors.ts";
-import { waitingOnNodeClaims } from "../events.ts";
+import { nodeClassNotReady, waitingOnNodeClaims } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { specProblem } from "./spec-check.ts";
-import { conditionChanges, type Findings, foundStatus } from "./status.ts";
+import { conditionChanges, type Findings, foundStatus, newlyWrong } from "./status.ts";
 import type { Refusal } from "./trials.ts";
 
 /** Subnets are looked at again each minute; the other answers are cached as long. */
@@ -102,6 +102,9 @@ async function follow(
   const after = withConditionChanges(initializeConditions(annotated, nowMs), trial.changes, nowMs);
   await restamp(deps, nodeClass);
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);
+  // Once, not with each look; that it is well again, its conditions' own events tell.
+  const why = newlyWrong(held, after);
+  if (why !== "") deps.events.publish(nodeClassNotReady(native, why));
   // Its condition tells what to do; until somebody does, a failure each minute would tell no more.
   const lost = isNotFound(findings.instanceProfile) ? findings.instanceProfile : undefined;
   const { name } = native.metadata;

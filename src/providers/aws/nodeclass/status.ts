@@ -5,12 +5,16 @@
 import type { EC2NodeClass, EC2NodeClassStatus } from "../../../apis/aws/ec2nodeclass.ts";
 import { type ConditionChange, condition } from "../../../apis/karpenter/conditions.ts";
 import { NODEPOOL_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { Condition } from "../../../apis/meta.ts";
 import type { Ami } from "../ami/choose.ts";
 import type { SecurityGroup, Subnet } from "../api.ts";
 import { describeError, isNotFound } from "../errors.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Reservation } from "../reservation/reservations.ts";
 import { EKS_CLUSTER_TAG, NODECLAIM_TAG, NODECLASS_TAG } from "../tags/tags.ts";
+
+const RESOLUTION_FAILED = "ResolutionFailed";
+const DEPENDENCIES_NOT_READY = "DependenciesNotReady";
 
 /** A part that could not be read is an Error: its old status stays. */
 export interface Findings {
@@ -122,7 +126,7 @@ export function conditionChanges(
       "AMIsReady",
       findings.amis,
       "AMINotFound",
-      `AMISelector did not match any AMIs: ${termsOf(spec, "amiSelectorTerms", "are there images as these terms say, for this Kubernetes version?")}`,
+      `AMISelector did not match any AMIs: ${termsOf(spec, "amiSelectorTerms", "mend the terms, or make images for this Kubernetes version that match them, visible to this account")}`,
     );
   list(
     "SubnetsReady",
@@ -139,6 +143,28 @@ export function conditionChanges(
   changes.push(...profile(nodeClass, findings.instanceProfile));
   changes.push(...setAside(nodeClass, findings));
   return [...changes, validation(nodeClass, changes)];
+}
+
+/** What is wrong now and was not `before`, and what to do, in the words of the conditions; empty when nothing is. */
+export function newlyWrong(before: EC2NodeClass, now: EC2NodeClass): string {
+  const known = new Set(wrongConditions(before).map(verdict));
+  return wrongConditions(now)
+    .filter((one) => !known.has(verdict(one)))
+    .map(({ type, message }) => `${type}: ${message}`)
+    .sort()
+    .join("; ");
+}
+
+function wrongConditions({ status }: EC2NodeClass): readonly Condition[] {
+  return (status?.conditions ?? []).filter((one) => {
+    if (one.type === "Ready" || one.reason === DEPENDENCIES_NOT_READY) return false;
+    return one.status === "False" || (one.status === "Unknown" && one.reason === RESOLUTION_FAILED);
+  });
+}
+
+/** AWS may word the same failure otherwise each time: times, numbers of requests. */
+function verdict({ type, status, reason, message }: Condition): string {
+  return [type, status, reason, status === "False" ? message : ""].join(" ");
 }
 
 /** Upstream's words do not say what was looked for, nor what to do. */
@@ -202,7 +228,7 @@ function ok(type: string): ConditionChange {
 function unread(nodeClass: EC2NodeClass, type: string, error: Error): readonly ConditionChange[] {
   const known = condition(nodeClass, type);
   if (known !== undefined && known.status !== "Unknown") return [];
-  return [{ type, status: "Unknown", reason: "ResolutionFailed", message: describeError(error) }];
+  return [{ type, status: "Unknown", reason: RESOLUTION_FAILED, message: describeError(error) }];
 }
 
 const RESTRICTED_TAGS: readonly RegExp[] = [
@@ -229,7 +255,7 @@ function validation(nodeClass: EC2NodeClass, changes: readonly ConditionChange[]
   const open = ["False" as const, "Unknown" as const].find((status) => statuses.includes(status));
   if (open !== undefined) {
     const message = "Awaiting AMI, Instance Profile, Security Group, and Subnet resolution";
-    return { type, status: open, reason: "DependenciesNotReady", message };
+    return { type, status: open, reason: DEPENDENCIES_NOT_READY, message };
   }
   for (const key of Object.keys(nodeClass.spec.tags ?? {}).sort()) {
     const pattern = RESTRICTED_TAGS.find((restricted) => restricted.test(key));

@@ -1,14 +1,16 @@
 /**
  * Keeps an AWSNodeTemplate's status: what its selectors match now, most free subnet first. Alpha has no
- * conditions, so a selector that matches nothing is an error in the log, in upstream's words. No
- * finalizer: what was launched from a template outlives it.
+ * conditions, so a selector that matches nothing is an error in the log, in upstream's words, and an event, once
+ * for as long as it lasts. No finalizer: what was launched from a template outlives it.
  */
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../../apis/aws/awsnodetemplate.ts";
 import { toAwsClass } from "../../../apis/hub/aws-class.ts";
+import { StandingProblems } from "../../../base/standing-problems.ts";
 import { AWAIT_CHANGE, type Controller, requeueAfter, source } from "../../../kube/controller.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError } from "../errors.ts";
+import { nodeClassNotReady } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { amiStatus, securityGroupStatus, subnetStatus } from "./status.ts";
 
@@ -18,19 +20,23 @@ const REFRESH_MS = 300_000;
 const RETRY_MS = 60_000;
 
 export function nodeTemplateController(deps: AwsDeps, parts: AwsParts): Controller {
+  const name = "awsnodetemplate";
+  const standing = new StandingProblems(deps.log.with({ controller: name }));
   return {
-    name: "awsnodetemplate",
+    name,
     concurrency: 10,
     watches: [source(AWS_NODE_TEMPLATE)],
     reconcile: async ({ name }) => {
       const template = deps.mirrors.of(AWS_NODE_TEMPLATE).get(name);
       if (template === undefined || template.metadata.deletionTimestamp !== undefined) {
+        standing.over(name);
         return AWAIT_CHANGE;
       }
       const problems = await follow(deps, parts, template);
-      for (const problem of problems) {
-        deps.log.error(problem, { controller: "awsnodetemplate", awsnodetemplate: name });
-      }
+      const text = problems.join("; ");
+      if (problems.length === 0) standing.over(name);
+      else if (standing.tell(name, text, { awsnodetemplate: name }))
+        deps.events.publish(nodeClassNotReady(template, text));
       return requeueAfter(problems.length > 0 ? RETRY_MS : REFRESH_MS);
     },
   };
