@@ -3,12 +3,15 @@ import { GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { validate } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
 import { withVolumes } from "./draw-volumes.ts";
+import { fixVerdict } from "./fixes.ts";
 import { planned } from "./ours.ts";
 import { faultsOf } from "./properties.ts";
 import { shrink } from "./shrink.ts";
 
 /** The first seeds of `npm run fuzz`. */
 const QUICK = 60;
+/** Of `npm run fuzz -- fixes`. */
+const QUICK_FIXES = 8;
 
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
@@ -16,6 +19,18 @@ describe("plans of random scenarios", () => {
       const scenario = withVolumes(drawScenario(seed), seed);
       expect({ seed, faults: faultsOf(scenario) }).toEqual({ seed, faults: [] });
     }
+  });
+});
+
+describe("the fixes that plans name", () => {
+  it("place the pods they are for when they are made, and nothing smaller of their kind does", () => {
+    let fixed = 0;
+    for (let seed = 0; seed < QUICK_FIXES; seed++) {
+      const verdict = fixVerdict(withVolumes(drawScenario(seed), seed));
+      expect({ seed, faults: verdict.faults }).toEqual({ seed, faults: [] });
+      fixed += verdict.fixed;
+    }
+    expect(fixed).toBeGreaterThan(QUICK_FIXES);
   });
 });
 

@@ -13,7 +13,8 @@ import type { SchedulingInput } from "../../src/core/provisioning/scheduling-inp
 import { createClusterState } from "../../src/core/state/create-cluster-state.ts";
 import type { Scenario } from "../validator/validate.ts";
 
-function inputOf({ manifests, instanceTypes: written }: Scenario): SchedulingInput {
+/** What the engine takes, for a scenario. */
+export function inputOf({ manifests, instanceTypes: written }: Scenario): SchedulingInput {
   const of = <T>(kind: string) => manifests.filter((one) => one.kind === kind) as T[];
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(
     "types.json",

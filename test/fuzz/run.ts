@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz`: random scenarios against what must hold of every plan (properties.ts); the first failure of
  * each seed is made small, written to a file, and printed with the command that replays it. USAGE names the
- * others: upstream.ts, repack.ts and test/calm/run.ts.
+ * others: fixes.ts, upstream.ts, repack.ts and test/calm/run.ts.
  */
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +10,7 @@ import { calm, calmDay } from "../calm/run.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
 import { withVolumes } from "./draw-volumes.ts";
+import { fixVerdict } from "./fixes.ts";
 import { faultsOf } from "./properties.ts";
 import { repackVerdict } from "./repack.ts";
 import { shrink } from "./shrink.ts";
@@ -19,6 +20,7 @@ const DEFAULT_COUNT = 10_000;
 const MAX_REPORTS = 5;
 
 const USAGE = `npm run fuzz -- [--count N] [--seed N]          plans of random scenarios (${DEFAULT_COUNT})
+npm run fuzz -- fixes [--count N] [--seed N]    the fixes that such plans name, made and planned again (1000)
 npm run fuzz -- --upstream [--count N] [--seed N]  the same, compared with sigs.k8s.io/karpenter (2000)
 npm run fuzz -- repack [--count N] [--seed N]      what repack proposes for random clusters (2000)
 npm run fuzz -- calm [--from N] [--seeds N] [--workers N]  random days of random clusters (500)
@@ -27,7 +29,8 @@ npm run fuzz -- calm --seed N [--verbose]          one of them, told in full
 
 const args = process.argv.slice(2);
 const strange = args.find(
-  (arg) => !/^(?:calm|repack|\d+|--(?:count|seed|upstream|from|seeds|workers|verbose))$/.test(arg),
+  (arg) =>
+    !/^(?:calm|repack|fixes|\d+|--(?:count|seed|upstream|from|seeds|workers|verbose))$/.test(arg),
 );
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
@@ -45,6 +48,8 @@ if (strange !== undefined) {
       : await calmDay(seed, args.includes("--verbose"));
 else if (args.includes("repack"))
   process.exitCode = await fuzzRepack(seed, count ?? (seed === undefined ? 2_000 : 1));
+else if (args.includes("fixes"))
+  process.exitCode = fuzzFixes(seed, count ?? (seed === undefined ? 1_000 : 1));
 else if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
 else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT : 1));
 
@@ -77,6 +82,24 @@ async function fuzzRepack(first = 0, clusters: number): Promise<number> {
   }
   const outcome = failures === 0 ? "no fault" : `${failures} seeds failed`;
   process.stdout.write(`${clusters} clusters, ${commands} commands, ${outcome}\n`);
+  return failures === 0 ? 0 : 1;
+}
+
+function fuzzFixes(first = 0, scenarios: number): number {
+  let [failures, fixed, unfixed] = [0, 0, 0];
+  for (let at = first; at < first + scenarios && failures < MAX_REPORTS; at++) {
+    const verdict = fixVerdict(withVolumes(drawScenario(at), at));
+    fixed += verdict.fixed;
+    unfixed += verdict.unfixed;
+    if (verdict.faults.length === 0) continue;
+    failures++;
+    const lines = [`seed ${at}:`, ...verdict.faults.slice(0, 5).map((fault) => `  ${fault}`)];
+    process.stdout.write(`${lines.join("\n")}\n  again: npm run fuzz -- fixes --seed ${at}\n`);
+  }
+  const outcome = failures === 0 ? "no fault" : `${failures} seeds failed`;
+  process.stdout.write(
+    `${scenarios} scenarios, ${fixed} kinds of pods with a fix, ${unfixed} without, ${outcome}\n`,
+  );
   return failures === 0 ? 0 : 1;
 }
 

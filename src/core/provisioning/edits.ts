@@ -8,7 +8,7 @@ import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { allows, toRequirement } from "../scheduling/requirement.ts";
-import { type LoweredRequest, withLowered } from "./lower-requests.ts";
+import { type LoweredRequest, lowerRequests, withLowered } from "./lower-requests.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 
 export type PodEdit =
@@ -62,6 +62,15 @@ export function rankOf(edit: Edit): number {
   const { from, to } = edit;
   if (edit.change === "request" && to === 0) return RANKS.request + NOTHING_LEFT;
   return RANKS[edit.change] + Math.abs(to - from) / (Math.max(from, to) + 1);
+}
+
+/** So that the pod asks for no more than `most` of the resource; undefined: that low it cannot be. */
+export function requestEdits(pod: Pod, resource: string, most: number): PodEdit[] | undefined {
+  return lowerRequests(pod, resource, most)?.map((one) => ({
+    on: "pod",
+    change: "request",
+    ...one,
+  }));
 }
 
 /** The input with the edits made; those of pods in each pod of `keys`. */

@@ -19,8 +19,8 @@ import {
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../scheduling/taints.ts";
-import { type Edit, rankOf } from "./edits.ts";
-import { lowerRequests, mayNotBeOvercommitted } from "./lower-requests.ts";
+import { type Edit, rankOf, requestEdits } from "./edits.ts";
+import { mayNotBeOvercommitted } from "./lower-requests.ts";
 import type { Template } from "./pool-template.ts";
 
 /** A way round: all of the edits together. None = there is no way round. */
@@ -56,7 +56,7 @@ export function taintObstacles(pod: Pod, taints: readonly Taint[]): Obstacle[] {
     }));
 }
 
-function tolerationOf({ key, value, effect }: Taint): Toleration {
+export function tolerationOf({ key, value, effect }: Taint): Toleration {
   return value === undefined || value === ""
     ? { key, operator: "Exists", effect }
     : { key, operator: "Equal", value, effect };
@@ -254,9 +254,7 @@ class LoweredTo {
     if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;
     const key = `${resource} ${most}`;
     if (!this.#known.has(key)) {
-      const lowered = lowerRequests(this.#pod, resource, most);
-      const edits = lowered?.map((one): Edit => ({ on: "pod", change: "request", ...one }));
-      this.#known.set(key, edits);
+      this.#known.set(key, requestEdits(this.#pod, resource, most));
     }
     return this.#known.get(key);
   }

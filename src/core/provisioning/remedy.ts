@@ -4,20 +4,15 @@
  * place the pod, and every pod like it. Small = fewest edits, then the ones that owners mind least.
  * Too dear for a live pass: `karpenter plan` asks for it.
  */
-import { hostPorts } from "../../apis/core/host-ports.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
-import { assert } from "../../base/assert.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
-import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
-import { VolumeIndex } from "../scheduling/volumes.ts";
-import { applyEdits, type Edit, editedPod, editedPool, editText, type PoolEdit } from "./edits.ts";
-import { hasDynamicResources } from "./eligibility.ts";
+import { type Edit, editedPod, editText } from "./edits.ts";
+import { leastFix } from "./least-fix.ts";
 import {
   costOf,
   labelObstacles,
@@ -28,10 +23,11 @@ import {
   typeObstacle,
   volumeWays,
 } from "./obstacles.ts";
-import { createTemplate, type Template } from "./pool-template.ts";
+import { podWays, portEdits, ruleEdits } from "./pod-ways.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { solve } from "./solve.ts";
+import { Templates, TrialPlans } from "./trial-plans.ts";
 
 /** The place that comes closest. */
 export interface NearMiss {
@@ -65,15 +61,9 @@ const PLANNED_PODS = 200_000;
 const MOST_EDITS = 4;
 /** What costs more is minded no more. */
 const MOST_DISLIKED = 1_000;
+const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** Most required terms of a pod that are worth meeting. */
 const TRIED_TERMS = 4;
-/** Limits are raised by whole ones of these: cores, gibibytes. Of other resources, by one. */
-const UNITS: Readonly<Record<string, number>> = {
-  cpu: 1_000,
-  memory: 2 ** 30,
-  "ephemeral-storage": 2 ** 30,
-};
-
 /** By key of the pod. Pods that were refused before planning have none. */
 export function remedies(
   input: SchedulingInput,
@@ -82,7 +72,7 @@ export function remedies(
 ): ReadonlyMap<string, Remedy> {
   const found = new Map<string, Remedy>();
   const allowed = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
-  const plans = new Plans(input, plan);
+  const plans = new TrialPlans(input, plan);
   const templates = new Templates(input);
   const classes = classesOf(result.unschedulable);
   /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
@@ -115,81 +105,20 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
 }
 
 /** Edits under way towards a node of one pool. */
-interface State {
+interface Towards {
   readonly poolId: string;
   /** Which of the pod's required terms is to be met. */
   readonly term: number;
   readonly edits: readonly Edit[];
 }
 
-/** What a new node of each pool would be, with edits made. Many searches ask for the same. */
-class Templates {
-  readonly space: RequirementSpace;
-  readonly volumes: VolumeIndex;
-  readonly #input: SchedulingInput;
-  readonly #daemonPods: readonly Pod[];
-  readonly #known = new Map<string, Template>();
-
-  constructor(input: SchedulingInput) {
-    const { wellKnownLabels } = input.options;
-    this.space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
-    this.volumes = new VolumeIndex(input.volumes);
-    this.#input = input;
-    this.#daemonPods = input.daemonPods.filter((one) => !hasDynamicResources(one));
-  }
-
-  of(poolId: string, edits: readonly PoolEdit[]): Template {
-    const text = `${poolId} ${JSON.stringify(edits)}`;
-    let template = this.#known.get(text);
-    if (template === undefined) {
-      const own = this.#input.pools.find(({ pool }) => pool.id === poolId);
-      assert(own !== undefined, "fixes are looked for in pools of the batch");
-      const pool = { ...own, pool: edits.reduce(editedPool, own.pool) };
-      template = createTemplate(pool, 0, this.space, this.#daemonPods);
-      this.#known.set(text, template);
-    }
-    return template;
-  }
+/** An edit that may do of itself, wherever the pod goes then. */
+interface Anywhere {
+  readonly poolId?: undefined;
+  readonly edits: readonly Edit[];
 }
 
-/** Plans with edits made. Those that change pools only are the same for every kind of pod. */
-class Plans {
-  made = 0;
-  #most = 0;
-  readonly #input: SchedulingInput;
-  readonly #plan: (input: SchedulingInput) => SchedulingResult;
-  readonly #known = new Map<string, SchedulingResult>();
-
-  constructor(input: SchedulingInput, plan: (input: SchedulingInput) => SchedulingResult) {
-    this.#input = input;
-    this.#plan = plan;
-  }
-
-  /** So many more may be made from here on. */
-  allow(count: number): void {
-    this.#most = this.made + count;
-  }
-
-  get areUsedUp(): boolean {
-    return this.made >= this.#most;
-  }
-
-  /** `pods`: keys of those that edits of pods are for; `unlimited`: the pool whose limits are put aside. */
-  of(pods: ReadonlySet<string>, edits: readonly Edit[], unlimited?: string): SchedulingResult {
-    const isShared = edits.every(({ on }) => on === "pool");
-    const text = `${unlimited} ${JSON.stringify(edits)}`;
-    const known = isShared ? this.#known.get(text) : undefined;
-    if (known !== undefined) return known;
-    this.made++;
-    const edited = applyEdits(this.#input, pods, edits);
-    const pools = edited.pools.map((one) =>
-      one.pool.id === unlimited ? { ...one, pool: { ...one.pool, limits: {} } } : one,
-    );
-    const result = this.#plan({ ...edited, pools });
-    if (isShared) this.#known.set(text, result);
-    return result;
-  }
-}
+type State = Towards | Anywhere;
 
 class Search {
   readonly #input: SchedulingInput;
@@ -199,17 +128,17 @@ class Search {
   readonly #siblings: ReadonlySet<string>;
   /** One for all: they are alike. */
   readonly #one: UnschedulablePod;
-  readonly #plans: Plans;
+  readonly #plans: TrialPlans;
   readonly #templates: Templates;
   /** Keys of the pods that the last plan left. */
   #left: ReadonlySet<string> | undefined;
-  readonly #misses = new WeakMap<State, readonly TypeMiss[]>();
+  readonly #misses = new WeakMap<Towards, readonly TypeMiss[]>();
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
 
   constructor(
     input: SchedulingInput,
     alike: readonly UnschedulablePod[],
-    plans: Plans,
+    plans: TrialPlans,
     templates: Templates,
   ) {
     this.#templates = templates;
@@ -228,30 +157,31 @@ class Search {
   }
 
   run(): Remedy {
-    const terms = requiredAlternatives(this.#one.pod.spec).slice(0, TRIED_TERMS);
-    const open: State[] = this.#input.pools.flatMap(({ pool }) =>
-      terms.map((_, term) => ({ poolId: pool.id, term, edits: [] })),
+    const { pod } = this.#one;
+    const terms = requiredAlternatives(pod.spec).slice(0, TRIED_TERMS);
+    const asIs = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
+      terms.map((_, term): Towards => ({ poolId, term, edits: [] })),
     );
-    for (const state of open) this.#look(state, this.#standing(state));
+    for (const state of asIs) this.#look(state, this.#standing(state));
+    const anywhere = podWays(pod, this.#input.nodes).map((edits): Anywhere => ({ edits }));
+    const open: State[] = [...asIs, ...anywhere];
     const seen = new Set<string>();
     let fix: Fix | undefined;
     for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
       if (fix !== undefined || open.length === 0 || this.#plans.areUsedUp) break;
       open.sort(cheapestFirst);
       const state = open.shift() as State;
-      const obstacles = this.#standing(state);
-      const first = obstacles[0] ?? this.#planned(state);
+      const first = this.#standing(state)[0] ?? this.#planned(state);
       if (first === undefined) {
-        const edits = this.#leastRaised(state);
+        const edits = leastFix(state.edits, pod, (tried) => this.#isEnough(tried));
         fix = { edits, pods: this.#siblings, text: this.#text(edits) };
       }
       for (const way of first?.ways ?? []) {
         const edits = [...state.edits, ...way];
-        const { poolId, term } = state;
-        const id = `${poolId} ${term} ${edits.map((edit) => JSON.stringify(edit)).sort()}`;
+        const id = idOf({ ...state, edits });
         if (edits.length > MOST_EDITS || seen.has(id)) continue;
         seen.add(id);
-        open.push({ poolId, term, edits });
+        open.push({ ...state, edits });
       }
     }
     const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
@@ -263,6 +193,7 @@ class Search {
 
   /** What stands in the way once the edits are made, as far as it shows without planning. */
   #standing(state: State): Obstacle[] {
+    if (state.poolId === undefined) return [];
     const { pod, wanted, template, space } = this.#seenFrom(state);
     const whole = [
       ...taintObstacles(pod, template.taints),
@@ -273,57 +204,41 @@ class Search {
     return typed === undefined ? [] : [typed];
   }
 
+  /** Those of the class that have no place once the edits are made. */
+  #out(edits: readonly Edit[]): UnschedulablePod[] {
+    const { unschedulable } = this.#plans.of(this.#siblings, edits);
+    const out = unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
+    if (out.length === 0) this.#left = new Set(unschedulable.map(({ pod }) => keyOf(pod)));
+    return out;
+  }
+
+  #isEnough(edits: readonly Edit[]): boolean {
+    return !this.#plans.areUsedUp && this.#out(edits).length === 0;
+  }
+
   /** Plans with the edits made. What keeps pods of the class out then; undefined = all are placed. */
   #planned(state: State): Obstacle | undefined {
-    const { poolId, edits } = state;
-    const result = this.#plans.of(this.#siblings, edits);
-    this.#left = new Set(result.unschedulable.map(({ pod }) => keyOf(pod)));
-    const out = result.unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
-    const [one] = out;
+    const [one] = this.#out(state.edits);
     if (one === undefined) return undefined;
+    if (state.poolId === undefined) return NO_WAY;
+    const { poolId } = state;
     const rejection = one.pools.find((pool) => pool.poolId === poolId);
     const rejected = rejection?.rejected ?? {};
     const texts = [rejection?.why ?? rejection?.message ?? one.message];
     const ways: (readonly Edit[])[] = [];
-    if (rejected.volumes !== undefined) {
-      const { pod, template, space } = this.#seenFrom(state);
+    const { pod, template, space } = this.#seenFrom(state);
+    if (rejected.volumes !== undefined)
       ways.push(...volumeWays(this.#templates.volumes.alternatives(pod), template, space));
-    }
-    if (rejected.limits !== undefined) ways.push(...this.#limitWays(state));
-    if (rejected.topology !== undefined) ways.push(...ruleWays(one.pod));
-    if (rejected.hostPorts !== undefined) {
-      for (const { port } of hostPorts(one.pod))
-        ways.push([{ on: "pod", change: "dropHostPort", port }]);
-    }
-    if (rejected.minValues !== undefined)
-      ways.push(...minValuesWays(this.#seenFrom(state).template.pool));
+    if (rejected.limits !== undefined) ways.push(...this.#limitWays(poolId, state, template.pool));
+    if (rejected.topology !== undefined) ways.push(...ruleEdits(one.pod).map((edit) => [edit]));
+    if (rejected.hostPorts !== undefined) ways.push(...portEdits(one.pod).map((edit) => [edit]));
+    if (rejected.minValues !== undefined) ways.push(...minValuesWays(template.pool));
     return { texts, ways };
   }
 
-  /** The edits of a fix, with limits no higher than they must be. */
-  #leastRaised(state: State): readonly Edit[] {
-    let { edits } = state;
-    for (const [index, edit] of edits.entries()) {
-      if (edit.change !== "limit") continue;
-      const unit = UNITS[edit.resource] ?? 1;
-      let [low, high] = [Math.floor(edit.from / unit), Math.ceil(edit.to / unit)];
-      while (high - low > 1 && !this.#plans.areUsedUp) {
-        const middle = Math.floor((low + high) / 2);
-        const tried = edits.with(index, { ...edit, to: middle * unit });
-        const left = this.#left;
-        if (this.#planned({ ...state, edits: tried }) === undefined) {
-          [edits, high] = [tried, middle];
-        } else [this.#left, low] = [left, middle];
-      }
-    }
-    return edits;
-  }
-
   /** Limits as high as the plan without them would need: with its cheapest types, or with any. */
-  #limitWays(state: State): Edit[][] {
-    const { poolId, edits } = state;
+  #limitWays(poolId: string, { edits }: State, { limits }: Pool): Edit[][] {
     const free = this.#plans.of(this.#siblings, edits, poolId);
-    const { limits } = this.#seenFrom(state).template.pool;
     const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
     const claims = free.newClaims.filter(({ pool }) => pool.id === poolId);
     const of = (pick: (capacities: readonly Resources[], name: string) => number) =>
@@ -346,7 +261,7 @@ class Search {
     ].filter((way) => way.length > 0);
   }
 
-  #look(state: State, obstacles: readonly Obstacle[]): void {
+  #look(state: Towards, obstacles: readonly Obstacle[]): void {
     const { poolId } = state;
     const [miss] = this.#missesOf(state);
     const pooled = obstacles.flatMap(({ texts }) => texts);
@@ -365,7 +280,7 @@ class Search {
   }
 
   /** Asked about a state several times, and of every type. */
-  #missesOf(state: State): readonly TypeMiss[] {
+  #missesOf(state: Towards): readonly TypeMiss[] {
     let misses = this.#misses.get(state);
     if (misses === undefined) {
       const { pod, wanted, template, space } = this.#seenFrom(state);
@@ -375,7 +290,7 @@ class Search {
     return misses;
   }
 
-  #seenFrom({ poolId, term, edits }: State) {
+  #seenFrom({ poolId, term, edits }: Towards) {
     const written = this.#one.pod;
     const pod = edits.filter((edit) => edit.on === "pod").reduce(editedPod, written);
     const terms = requiredAlternatives(pod.spec);
@@ -413,36 +328,19 @@ function nameOf({ generation, name }: Pool): string {
   return `${vocabulary(generation).poolKind} ${name}`;
 }
 
-function ruleWays({ spec }: Pod): Edit[][] {
-  const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
-  const keys = (terms: readonly { readonly topologyKey: string }[] = []) => [
-    ...new Set(terms.map(({ topologyKey }) => topologyKey)),
-  ];
-  const drop =
-    (rule: "spread" | "affinity" | "antiAffinity") =>
-    (topologyKey: string): Edit[] => [{ on: "pod", change: "dropRule", rule, topologyKey }];
-  return [
-    ...keys(spec.topologySpreadConstraints).map(drop("spread")),
-    ...keys(podAffinity?.requiredDuringSchedulingIgnoredDuringExecution).map(drop("affinity")),
-    ...keys(podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).map(
-      drop("antiAffinity"),
-    ),
-  ];
-}
-
 function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
   return requirements
     .filter(({ minValues }) => (minValues ?? 0) > 1)
-    .flatMap(({ key, minValues: from = 1 }) =>
-      [...new Set([from - 1, Math.ceil(from / 2), 1])].map((to): Edit[] => [
-        { on: "pool", poolId, change: "minValues", key, from, to },
-      ]),
-    );
+    .map(({ key, minValues: from = 1 }) => [
+      { on: "pool", poolId, change: "minValues", key, from, to: 1 },
+    ]);
 }
 
 function cheapestFirst(a: State, b: State): number {
-  const [left, right] = [a, b].map(
-    ({ poolId, term, edits }) => `${poolId} ${term} ${JSON.stringify(edits)}`,
-  );
-  return costOf(a.edits) - costOf(b.edits) || ((left as string) < (right as string) ? -1 : 1);
+  return costOf(a.edits) - costOf(b.edits) || (idOf(a) < idOf(b) ? -1 : 1);
+}
+
+function idOf(state: State): string {
+  const towards = state.poolId === undefined ? "" : `${state.poolId} ${state.term}`;
+  return `${towards} ${state.edits.map((edit) => JSON.stringify(edit)).sort()}`;
 }

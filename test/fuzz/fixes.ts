@@ -1,0 +1,93 @@
+/**
+ * What must hold of the fixes that a plan names: made in the manifests, each gives a place to all the pods it
+ * is for; it does nothing that could be left out, raises or lowers nothing further than it must, and there is
+ * no single edit where it takes several, or says that there is none.
+ */
+import { type PlannedEdit, plannedEdit } from "../../src/cli/plan/planned-edit.ts";
+import type { Fix, Remedy } from "../../src/core/provisioning/remedy.ts";
+import { remedies } from "../../src/core/provisioning/remedy.ts";
+import { solve } from "../../src/core/provisioning/solve.ts";
+import type { Json } from "../validator/kubernetes.ts";
+import { keyOf, type Scenario } from "../validator/validate.ts";
+import { madeIn, singleEdits } from "./make-edit.ts";
+import { inputOf } from "./ours.ts";
+
+export interface FixVerdict {
+  readonly faults: readonly string[];
+  /** Kinds of pods without a place: with a fix, and without. */
+  readonly fixed: number;
+  readonly unfixed: number;
+}
+
+/** Pods that share a remedy. */
+interface Group {
+  readonly keys: ReadonlySet<string>;
+  readonly remedy: Remedy;
+}
+
+export function fixVerdict(scenario: Scenario): FixVerdict {
+  const input = inputOf(scenario);
+  const found = remedies(input, solve(input));
+  const groups = new Map<Remedy, Group & { keys: Set<string> }>();
+  for (const [key, remedy] of found) {
+    const group = groups.get(remedy) ?? { keys: new Set<string>(), remedy };
+    group.keys.add(key);
+    groups.set(remedy, group);
+  }
+  const all = [...groups.values()];
+  const fixed = all.filter(({ remedy }) => remedy.fix !== undefined);
+  return {
+    faults: all.flatMap((group) => groupFaults(scenario, group)),
+    fixed: fixed.length,
+    unfixed: all.length - fixed.length,
+  };
+}
+
+function groupFaults(scenario: Scenario, { keys, remedy }: Group): string[] {
+  const { fix, nearest } = remedy;
+  const [first = ""] = keys;
+  const faults: string[] = [];
+  const places = (edits: readonly PlannedEdit[], pods: ReadonlySet<string> = keys) =>
+    leftOf(edits.reduce((made, edit) => madeIn(made, edit, pods), scenario)).every(
+      (key) => !keys.has(key),
+    );
+  if (nearest === undefined) faults.push(`${first}: no place is said to come closest`);
+  const edits = fix === undefined ? [] : fix.edits.map((edit) => plannedEdit(edit, first));
+  const text = `${first} (of ${keys.size}): "${fix?.text ?? "no fix"}"`;
+  if (fix !== undefined) {
+    if (!places(edits, fix.pods)) faults.push(`${text}: made, and a pod of these is left`);
+    if (edits.length > 1)
+      for (const [at, edit] of edits.entries())
+        if (places(edits.toSpliced(at, 1), fix.pods))
+          faults.push(`${text}: will do without ${edit.field}`);
+    for (const [at, edit] of fix.edits.entries()) {
+      const less = oneLess(edit);
+      if (less !== undefined && places(edits.with(at, plannedEdit(less, first)), fix.pods))
+        faults.push(`${text}: ${edits[at]?.field} goes further than it must`);
+    }
+  }
+  if (edits.length !== 1) {
+    const pod = scenario.manifests.find((one) => one.kind === "Pod" && keyOf(one) === first);
+    const enough = singleEdits(scenario, pod as Json).find((edit) => places([edit]));
+    if (enough !== undefined)
+      faults.push(`${text}: ${enough.field} ${enough.value} of ${enough.object} is enough`);
+  }
+  return faults;
+}
+
+/** The same edit by one step less; undefined: it has no amount, or none between. */
+function oneLess(edit: Fix["edits"][number]): Fix["edits"][number] | undefined {
+  if (!("from" in edit)) return undefined;
+  const { from, to } = edit;
+  const step = edit.change === "limit" ? LIMIT_STEPS : edit.change === "request" ? STEPS : {};
+  const size = step["resource" in edit ? edit.resource : ""] ?? 1;
+  const less = from > to ? to + size : to - size;
+  return (from > to ? less < from : less > from) ? { ...edit, to: less } : undefined;
+}
+
+const LIMIT_STEPS: Readonly<Record<string, number>> = { cpu: 1_000, memory: 2 ** 30 };
+const STEPS: Readonly<Record<string, number>> = { memory: 2 ** 20 };
+
+function leftOf(scenario: Scenario): string[] {
+  return solve(inputOf(scenario)).unschedulable.map(({ pod }) => keyOf(pod));
+}

@@ -1,0 +1,236 @@
+/**
+ * Makes an edit that `karpenter plan` proposes in the manifests, as its owner would by hand: knows nothing
+ * but the table of docs/reference/plan.md. And all single edits that somebody might think of.
+ */
+import type { PlannedEdit } from "../../src/cli/plan/planned-edit.ts";
+import type { Json } from "../validator/kubernetes.ts";
+import type { Scenario } from "../validator/validate.ts";
+
+/** The scenario with the edit made; one of a pod in each pod of `pods` (`namespace/name`). */
+export function madeIn(scenario: Scenario, edit: PlannedEdit, pods: ReadonlySet<string>): Scenario {
+  const [kind, name] = edit.object.split(" ");
+  const isMeant = (one: Json) =>
+    kind === "Pod"
+      ? one.kind === "Pod" && pods.has(`${one.metadata.namespace}/${one.metadata.name}`)
+      : one.kind === kind && one.metadata.name === name;
+  const manifests = scenario.manifests.map((one) => {
+    if (!isMeant(one)) return one;
+    const copy = structuredClone(one);
+    if (kind === "Pod") editPod(copy.spec, edit);
+    else editPool(copy.spec, edit);
+    return copy;
+  });
+  return { ...scenario, manifests };
+}
+
+function editPool(spec: Json, { field, value }: PlannedEdit): void {
+  const { template } = spec;
+  const limit = /^spec\.limits\.(.+)$/.exec(field)?.[1];
+  if (limit !== undefined) {
+    spec.limits[limit] = value;
+    return;
+  }
+  const least = /^spec\.template\.spec\.requirements\[(.+)\]\.minValues$/.exec(field)?.[1];
+  if (least !== undefined) {
+    for (const one of template.spec.requirements)
+      if (one.key === least && one.minValues !== undefined) one.minValues = Number(value);
+    return;
+  }
+  const [key, wanted] = value.split("=") as [string, string];
+  if (field === "spec.template.metadata.labels") {
+    template.metadata ??= {};
+    template.metadata.labels = { ...template.metadata.labels, [key]: wanted };
+    return;
+  }
+  if (field !== "spec.template.spec.requirements") throw new Error(`no such edit: ${field}`);
+  template.spec.requirements = template.spec.requirements.flatMap((one: Json) =>
+    one.key === key ? letting(one, wanted) : [one],
+  );
+}
+
+/** The requirement with the value in it. */
+function letting(one: Json, value: string): Json[] {
+  const number = Number(value);
+  switch (one.operator) {
+    case "In":
+      return [{ ...one, values: [...new Set([...one.values, value])] }];
+    case "NotIn": {
+      const values = one.values.filter((other: string) => other !== value);
+      return values.length === 0 ? [] : [{ ...one, values }];
+    }
+    case "Gt":
+      return number > Number(one.values[0]) ? [one] : [];
+    case "Lt":
+      return number < Number(one.values[0]) ? [one] : [];
+    case "Exists":
+      return [one];
+    default:
+      throw new Error(`no edit adds a value to ${one.operator}`);
+  }
+}
+
+function editPod(spec: Json, { field, value }: PlannedEdit): void {
+  const request =
+    /^spec\.(?:(initContainers|containers)\[(.+)\]\.)?resources\.requests\.(.+)$/.exec(field);
+  if (request !== null) {
+    const [, list, name, resource] = request;
+    const holder = list === undefined ? spec : spec[list].find((one: Json) => one.name === name);
+    holder.resources.requests[resource as string] = value;
+    return;
+  }
+  switch (field) {
+    case "spec.tolerations": {
+      const [taint, effect] = value.split(":") as [string, string];
+      const [key, is] = taint.split("=") as [string, string?];
+      const what = is === undefined ? { operator: "Exists" } : { operator: "Equal", value: is };
+      spec.tolerations = [...(spec.tolerations ?? []), { key, effect, ...what }];
+      return;
+    }
+    case "spec.nodeSelector, spec.affinity.nodeAffinity":
+      dropKey(spec, value);
+      return;
+    case "spec.topologySpreadConstraints":
+      spec.topologySpreadConstraints = spec.topologySpreadConstraints.filter(
+        (one: Json) => one.topologyKey !== value,
+      );
+      return;
+    case "spec.affinity.podAffinity":
+    case "spec.affinity.podAntiAffinity": {
+      const rules = spec.affinity[field.split(".")[2] as string];
+      const list = "requiredDuringSchedulingIgnoredDuringExecution";
+      rules[list] = rules[list].filter((one: Json) => one.topologyKey !== value);
+      return;
+    }
+    case "spec.containers[].ports":
+      for (const one of [...spec.containers, ...(spec.initContainers ?? [])])
+        one.ports = (one.ports ?? []).filter(({ hostPort }: Json) => String(hostPort) !== value);
+      return;
+    default:
+      throw new Error(`no such edit: ${field}`);
+  }
+}
+
+function dropKey(spec: Json, key: string): void {
+  delete spec.nodeSelector?.[key];
+  const affinity = spec.affinity?.nodeAffinity;
+  const list = "requiredDuringSchedulingIgnoredDuringExecution";
+  const terms = affinity?.[list]?.nodeSelectorTerms;
+  if (terms === undefined) return;
+  for (const term of terms)
+    term.matchExpressions = term.matchExpressions.filter((one: Json) => one.key !== key);
+  // A term that asks for nothing any more is met anywhere, and with it the whole.
+  if (terms.some((term: Json) => term.matchExpressions.length === 0)) delete affinity[list];
+}
+
+/** Every change of one field that could be of use to this pod; amounts as far as they can go. */
+export function singleEdits({ manifests, instanceTypes }: Scenario, pod: Json): PlannedEdit[] {
+  const pools = manifests.filter(({ kind }) => kind === "NodePool");
+  return [...pools.flatMap((pool) => poolEdits(pool, pod, instanceTypes)), ...podEdits(pod, pools)];
+}
+
+const FAR = 1_000_000;
+
+function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]): PlannedEdit[] {
+  const { limits = {}, template } = spec;
+  const on = (field: string, action: "add" | "set", value: string): PlannedEdit => ({
+    object: `NodePool ${metadata.name}`,
+    field,
+    action,
+    value,
+  });
+  const requirements: readonly Json[] = template.spec.requirements;
+  const asked = askedLabels(pod);
+  return [
+    ...Object.keys(limits).map((name) => on(`spec.limits.${name}`, "set", String(FAR))),
+    ...requirements.flatMap(({ key, minValues }) => [
+      ...[...knownValues(key, types), ...(asked.get(key) ?? [])].map((value) =>
+        on("spec.template.spec.requirements", "add", `${key}=${value}`),
+      ),
+      ...(minValues > 1
+        ? [on(`spec.template.spec.requirements[${key}].minValues`, "set", "1")]
+        : []),
+    ]),
+    ...[...asked].flatMap(([key, values]) =>
+      requirements.some((one) => one.key === key) || template.metadata?.labels?.[key] !== undefined
+        ? []
+        : values.map((value) => on("spec.template.metadata.labels", "add", `${key}=${value}`)),
+    ),
+  ];
+}
+
+/** Values that a pod names for each label key. */
+function askedLabels({ spec }: Json): Map<string, string[]> {
+  const asked = new Map<string, string[]>();
+  const add = (key: string, values: readonly string[]) =>
+    asked.set(key, [...(asked.get(key) ?? []), ...values]);
+  for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) add(key, [value as string]);
+  const terms =
+    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  for (const one of (terms ?? []).flatMap((term: Json) => term.matchExpressions))
+    if (one.operator === "In") add(one.key, one.values);
+  return asked;
+}
+
+/** What types and their offerings have for a key. */
+function knownValues(key: string, types: readonly Json[]): string[] {
+  const values = types.flatMap(({ name, labels, offerings }) => [
+    ...(key === "node.kubernetes.io/instance-type" ? [name] : []),
+    ...[labels[key] ?? []].flat(),
+    ...offerings.flatMap((one: Json) => [
+      ...(key === "topology.kubernetes.io/zone" ? [one.zone] : []),
+      ...(key === "karpenter.sh/capacity-type" ? [one.capacityType] : []),
+    ]),
+  ]);
+  return [...new Set(values)];
+}
+
+function podEdits({ metadata, spec }: Json, pools: readonly Json[]): PlannedEdit[] {
+  const on = (field: string, action: PlannedEdit["action"], value: string): PlannedEdit => ({
+    object: `Pod ${metadata.namespace}/${metadata.name}`,
+    field,
+    action,
+    value,
+  });
+  const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
+  const list = "requiredDuringSchedulingIgnoredDuringExecution";
+  const keys = new Set([
+    ...Object.keys(spec.nodeSelector ?? {}),
+    ...(nodeAffinity?.[list]?.nodeSelectorTerms ?? []).flatMap((term: Json) =>
+      term.matchExpressions.map(({ key }: Json) => key),
+    ),
+  ]);
+  const over = (rules: readonly Json[] = []) => rules.map(({ topologyKey }) => topologyKey);
+  const taints = pools.flatMap((pool) => pool.spec.template.spec.taints ?? []);
+  const containers = [
+    ...spec.containers.map((one: Json) => ["containers", one]),
+    ...(spec.initContainers ?? []).map((one: Json) => ["initContainers", one]),
+  ];
+  return [
+    ...taints.map(({ key, value, effect }) =>
+      on("spec.tolerations", "add", `${value === undefined ? key : `${key}=${value}`}:${effect}`),
+    ),
+    ...[...keys].map((key) => on("spec.nodeSelector, spec.affinity.nodeAffinity", "remove", key)),
+    ...over(spec.topologySpreadConstraints).map((key) =>
+      on("spec.topologySpreadConstraints", "remove", key),
+    ),
+    ...over(podAffinity?.[list]).map((key) => on("spec.affinity.podAffinity", "remove", key)),
+    ...over(podAntiAffinity?.[list]).map((key) =>
+      on("spec.affinity.podAntiAffinity", "remove", key),
+    ),
+    ...containers.flatMap(([name, one]) =>
+      (one.ports ?? [])
+        .flatMap(({ hostPort }: Json) =>
+          hostPort === undefined ? [] : [on("spec.containers[].ports", "remove", String(hostPort))],
+        )
+        .concat(
+          Object.keys(one.resources.requests).map((resource) =>
+            on(
+              `spec.${name}[${one.name}].resources.requests.${resource}`,
+              "set",
+              resource === "cpu" ? "1m" : "1",
+            ),
+          ),
+        ),
+    ),
+  ];
+}
