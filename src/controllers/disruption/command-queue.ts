@@ -111,13 +111,16 @@ export function createCommandQueue(
     const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
     if (state === "failed") {
       for (const pool of pools) backoff.failed(pool, world.clock.now());
-      steering.forget(one.record.id);
       await rollBack(world, log, one);
+      // Not before: pods of nodes that are marked still would be given new ones.
+      steering.forget(one.record.id);
       ledger.forget(one.record.id);
       return finish(one);
     }
     for (const pool of pools) backoff.succeeded(pool);
-    await steering.begin(one.record.id);
+    // Only what is to save money depends on where the pods end.
+    if (one.record.reason === "Underutilized") await steering.begin(one.record.id);
+    else steering.forget(one.record.id);
     await Promise.all(one.candidates.map((candidate) => remove(world, one, candidate)));
     await account(world, log, one);
     return finish(one);
@@ -141,14 +144,8 @@ export function createCommandQueue(
         },
       );
       ledger.note(move, world.clock.now());
-      if (command.reason === "Underutilized")
-        steering.plan(
-          record.id,
-          stopsOf(
-            started,
-            replacements.map(({ metadata }) => metadata.name),
-          ),
-        );
+      const claimNames = replacements.map(({ metadata }) => metadata.name);
+      steering.plan(record.id, stopsOf(started, claimNames));
       takeIn({ record, candidates, replacements, move });
       protect(world, command.targets);
       countDecision(world, command, record);

@@ -22,7 +22,7 @@ async function driftedNode(
     drifted?: boolean;
     settings?: Parameters<typeof fakeWorld>[0];
     /** What is so before any controller looks. */
-    before?: (world: FakeWorld) => void;
+    before?: (world: FakeWorld) => unknown;
   } = {},
 ): Promise<FakeWorld> {
   const world = fakeWorld(options.settings);
@@ -39,7 +39,7 @@ async function driftedNode(
   await world.api.create(NODE_POOL, nodePool({ ...spec, template: { nodeClassRef: CLASS_REF } }));
   await establish(world, "a");
   await world.api.create(POD, pod({ name: "app", cpu: "3", nodeName: "a" }));
-  options.before?.(world);
+  await options.before?.(world);
   await world.run(...allControllers(world));
   return world;
 }
@@ -118,6 +118,34 @@ describe("a drifted node", () => {
     await world.clock.advance(40_000);
     expect(world.cloud.creates).toBe(2);
     expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    await world.stop();
+  });
+
+  it("gets no further nodes for pods that are to go to nodes that stay (calm seed 5017)", async () => {
+    const topologySpreadConstraints = [
+      {
+        maxSkew: 1,
+        topologyKey: "kubernetes.io/hostname",
+        whenUnsatisfiable: "ScheduleAnyway" as const,
+        labelSelector: { matchLabels: { app: "web" } },
+      },
+    ];
+    const web = (name: string, nodeName: string) =>
+      pod({ name, nodeName, labels: { app: "web" }, spec: { topologySpreadConstraints } });
+    const world = await driftedNode({
+      limits: { cpu: "8" },
+      before: async (one) => {
+        await establish(one, "b");
+        await one.api.delete(POD, { name: "app", namespace: "default" });
+        await one.api.create(POD, web("first", "a"));
+        await one.api.create(POD, web("second", "a"));
+        await one.api.create(POD, web("third", "b"));
+      },
+    });
+    await world.clock.advance(9 * 60_000);
+    // The limits leave room for one new node of any size, or for two small ones.
+    expect(claims(world)).toHaveLength(3);
+    await world.clock.advance(3 * 60_000);
     await world.stop();
   });
 

@@ -43,7 +43,8 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     );
     for (const [index, candidate] of used.entries()) {
       if (index % NODES_PER_STEP === 0) yield;
-      const { replacements, targets, homeless } = input.simulator.without([candidate]);
+      const found = input.simulator.without([candidate]);
+      const { replacements, targets, placements, homeless } = found;
       if (homeless.length > 0) {
         const message = `not all pods would schedule, ${homeless.join("; ")}`;
         remarks.push({ candidate, about: "blocked", message });
@@ -51,7 +52,7 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
       }
       if (replacements.some(({ pool }) => input.backingOff.has(pool.id))) continue;
       const [bare] = byGeneration([candidate], reason, name) as [Command];
-      const command = { ...bare, replacements, targets };
+      const command = { ...bare, replacements, targets, placements };
       const message = input.objection(command);
       if (message === undefined) return { commands: [command], remarks };
       remarks.push({ candidate, about: "blocked", message });
