@@ -2,8 +2,10 @@
  * The ledger's books: what a command moves is written on a claim that stays, and once it is done, what it was
  * to save is held against what it saved.
  */
+
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
 import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
@@ -53,7 +55,7 @@ async function writeOn(
     // A restart would forget these moves; that is no reason not to make them.
     log.debug("failed writing down what is moved", {
       NodeClaim: { name: claim.metadata.name },
-      error: error instanceof Error ? error.message : String(error),
+      error: errorText(error),
     });
   }
 }

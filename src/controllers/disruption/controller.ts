@@ -6,8 +6,10 @@
  * Also takes up, or takes back, what a crash left half done.
  * upstream: pkg/controllers/disruption/controller.go
  */
+
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
@@ -358,7 +360,7 @@ async function start(queue: CommandQueue, command: Command, log: Logger): Promis
     return true;
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     log.error("failed starting a disruption command", { error: `${text}: ${cause}` });
     return false;
   }
@@ -401,7 +403,7 @@ async function attempt(log: Logger, { metadata }: NodeClaim, act: () => Promise<
   } catch (error) {
     log.error("failed taking back an unfinished disruption command", {
       NodeClaim: { name: metadata.name },
-      error: error instanceof Error ? error.message : String(error),
+      error: errorText(error),
     });
   }
 }

@@ -2,11 +2,13 @@
  * What the disruption methods may know at one moment: pools with what they offer, what provisioning would
  * plan with, candidates, budgets. A look at all nodes also tells people what is blocked, and why.
  */
+
 import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { errorText } from "../../base/error-text.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
@@ -113,7 +115,7 @@ export async function poolsInUse(
         problems.over(key);
         return { pool, instanceTypes };
       } catch (error) {
-        const text = error instanceof Error ? error.message : String(error);
+        const text = errorText(error);
         const fields = { ...poolFields(pool), error: text };
         problems.tell(key, "failed listing instance types", fields);
         return { pool, instanceTypes: [] };

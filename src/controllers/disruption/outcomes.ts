@@ -3,7 +3,9 @@
  * pool's, and writes it on the NodePool: the process that takes over is held back as this one is, and
  * `kubectl describe` and `karpenter explain nodepool` show it. What is judged how: core/disruption/outcome.ts.
  */
+
 import { toRfc3339 } from "../../base/clock.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { priceOf } from "../../core/disruption/candidates.ts";
 import type { Ledger } from "../../core/disruption/ledger.ts";
@@ -74,7 +76,7 @@ async function write(world: World, log: Logger, id: string, outcome: Outcome): P
     // A restart would forget it; that is no reason not to go on.
     log.debug("failed writing down what moves came to", {
       ...poolFields(stored.pool),
-      error: error instanceof Error ? error.message : String(error),
+      error: errorText(error),
     });
   }
 }

@@ -5,9 +5,11 @@
  * while everything goes as it does without. A taint that nobody wants any more, left by another process or
  * written late, is taken away as soon as it is seen.
  */
+
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
 import { ownerOf } from "../../core/disruption/moves.ts";
@@ -230,7 +232,7 @@ async function mark(
         if (!isLast) marked.delete(name);
       } catch (error) {
         if (isLast) marked.delete(name);
-        const text = error instanceof Error ? error.message : String(error);
+        const text = errorText(error);
         log.debug("failed telling where pods had better go", { Node: { name }, error: text });
       }
     }),

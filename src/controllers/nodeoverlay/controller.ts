@@ -3,9 +3,11 @@
  * result into effect at once, and writes on each overlay whether it has one. Only with the gate
  * NodeOverlay. upstream: pkg/controllers/nodeoverlay/controller.go
  */
+
 import { type ConditionChange, withCondition } from "../../apis/karpenter/conditions.ts";
 import { NODE_OVERLAY, type NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
 import type { Kind } from "../../apis/meta.ts";
+import { errorText } from "../../base/error-text.ts";
 import { judgeOverlays, type OverlaidPool } from "../../core/cloudprovider/overlays.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import { type Controller, type Outcome, requeueAfter, source } from "../../kube/controller.ts";
@@ -70,7 +72,7 @@ async function gather(world: World): Promise<{ pools: OverlaidPool[]; isComplete
       pools.push({ pool, labels: poolLabels(pool), instanceTypes });
     } catch (error) {
       isComplete = false;
-      const text = error instanceof Error ? error.message : String(error);
+      const text = errorText(error);
       world.log.error("skipping, node overlays are not applied", {
         ...poolFields(pool),
         error: text,

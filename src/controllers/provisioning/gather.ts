@@ -2,6 +2,7 @@
  * The reads of one planning pass: which pods need a place, which pools may give one and what they can
  * launch, the nodes, the volumes. A pool that cannot be used is said so and left out; others go on.
  */
+
 import type { Pod } from "../../apis/core/pod.ts";
 import { isProvisionable } from "../../apis/core/pod.ts";
 import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -9,6 +10,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import type { StandingProblems } from "../../base/standing-problems.ts";
 import { UnevaluatedNodePoolError } from "../../core/cloudprovider/errors.ts";
@@ -106,7 +108,7 @@ export async function poolInput(
     if (error instanceof UnevaluatedNodePoolError) {
       log.debug("skipping, awaiting nodeoverlay evaluation", poolFields(pool));
     } else {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = errorText(error);
       const what = "skipping, unable to resolve instance types";
       // Older generations wrote the cause into the message.
       if (pool.generation === "v1") log.error(what, { ...poolFields(pool), error: text });

@@ -4,9 +4,11 @@
  * tells the API server where. With upstream's v1-only CRDs it does nothing. What fails is said once, with
  * the right that is missing, tried again, and never in the way of the controllers.
  */
+
 import { SERVICE } from "../../apis/core/kinds.ts";
 import { type AdmissionSettings, answerWebhook } from "../../apis/hub/admission.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import type { KubeClient } from "../../kube/client.ts";
@@ -290,7 +292,7 @@ function hostsOf(address: WebhookAddress): readonly string[] {
 }
 
 function failure(error: unknown): [string, Readonly<Record<string, unknown>>] {
-  const told = error instanceof Error ? error.message : String(error);
+  const told = errorText(error);
   if (error instanceof KubeError && error.status === 403)
     return [
       "webhooks are not served: a right is missing",

@@ -2,6 +2,7 @@
  * What AWS's error codes mean to us: gone, exists, throttled, out of capacity; and the reason and words
  * that a failed launch shows in the claim's Launched condition. upstream: pkg/errors
  */
+import { errorText } from "../../base/error-text.ts";
 import { AwsError, type FleetError } from "./api.ts";
 
 const NOT_FOUND: ReadonlySet<string> = new Set([
@@ -164,5 +165,5 @@ const ENCODED_REFUSAL = /\s*Encoded authorization failure message: \S+/;
 export function describeError(error: unknown): string {
   if (error instanceof AwsError)
     return `${error.code}: ${error.message.replace(ENCODED_REFUSAL, "")}`;
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }

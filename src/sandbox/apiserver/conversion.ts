@@ -5,6 +5,7 @@
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
+import { errorText } from "../../base/error-text.ts";
 import { deepFreeze, isObject } from "../../base/json.ts";
 import { newerAutoscalerOf, olderAutoscalerOf } from "./autoscaler-versions.ts";
 import { type Engine, groupVersionOf } from "./engine.ts";
@@ -119,7 +120,7 @@ async function callWebhook(
   try {
     answer = await engine.webhooks(config, review);
   } catch (error) {
-    throw fail(error instanceof Error ? error.message : String(error));
+    throw fail(errorText(error));
   }
   const response = isObject(answer) ? answer["response"] : undefined;
   if (!isObject(response)) throw fail("the answer has no response");

@@ -6,6 +6,7 @@
 
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
+import { errorText } from "../../base/error-text.ts";
 import { clone } from "../../base/json.ts";
 import type { Logger } from "../../base/log.ts";
 import { SILENT } from "../../base/log.ts";
@@ -144,12 +145,12 @@ async function answer(
     const status =
       error instanceof ApiError
         ? error.status
-        : failure(500, "InternalError", `Internal error occurred: ${textOf(error)}`, {
-            causes: [{ message: textOf(error) }],
+        : failure(500, "InternalError", `Internal error occurred: ${errorText(error)}`, {
+            causes: [{ message: errorText(error) }],
           });
     if (!(error instanceof ApiError)) {
       const stack = error instanceof Error ? error.stack : undefined;
-      log.error("request failed", { path: request.path, error: textOf(error), stack });
+      log.error("request failed", { path: request.path, error: errorText(error), stack });
     }
     const retryAfter = status.details?.retryAfterSeconds;
     const headers = {
@@ -359,10 +360,6 @@ function withWarnings(response: KubeResponse, warnings: readonly string[]): Kube
   }
   if (texts.length === 0) return response;
   return { ...response, headers: { ...response.headers, warning: texts.join(", ") } };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** One timer for all who want to be called each minute; none when nobody does. */

@@ -12,6 +12,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { parse as parseYaml, stringify as writeYaml } from "yaml";
 import type { Clock } from "../../base/clock.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { KubeRequest, KubeStream } from "../../kube/transport.ts";
 import type { ApiServer, User } from "./api-server.ts";
 import { type Identity, identityIn } from "./certificates.ts";
@@ -220,9 +221,7 @@ function readYaml(text: string): unknown {
   try {
     return parseYaml(text);
   } catch (error) {
-    throw badRequest(
-      `the object provided is unrecognized (must be YAML): ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw badRequest(`the object provided is unrecognized (must be YAML): ${errorText(error)}`);
   }
 }
 

@@ -2,9 +2,11 @@
  * Admission webhooks: which configured webhook a write concerns, what it is asked and what becomes of
  * its answer. Mutating ones run one after the other by configuration name, validating ones after.
  */
+
 import { applyPatch, type Operation } from "rfc6902";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../apis/meta.ts";
+import { errorText } from "../../base/error-text.ts";
 import { clone, isObject } from "../../base/json.ts";
 import type { Admission } from "./admission-request.ts";
 import { admissionReview } from "./admission-review.ts";
@@ -234,7 +236,7 @@ async function ask(
     answer = await answerTo(call, webhook, review);
   } catch (error) {
     if (webhook.failurePolicy === "Ignore") return undefined;
-    throw failedCall(webhook, error instanceof Error ? error.message : String(error));
+    throw failedCall(webhook, errorText(error));
   }
   call.warnings.push(...(answer.warnings ?? []));
   if (answer.allowed === true) return answer;

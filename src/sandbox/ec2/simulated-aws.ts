@@ -3,6 +3,7 @@
  * journal of them, faults, and controls to seed and change the account. Each call runs whole
  * between two instants: checks for faults, answers or refuses, and is written down.
  */
+import { errorText } from "../../base/error-text.ts";
 import { canonicalJson, clone, isObject } from "../../base/json.ts";
 import type {
   AwsApi,
@@ -297,7 +298,7 @@ function handlersOf(state: AwsState): Handlers {
 /** An error as a caller sees it; what is no refusal of ours is AWS's `InternalError`. */
 export function toAwsError(error: unknown): AwsError {
   if (error instanceof AwsError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   return new AwsError("InternalError", message, 500, error);
 }
 

@@ -5,8 +5,10 @@
  * script. Written from the operating systems' side, so that a wrong script of the product fails
  * here as it would there.
  */
+
 import { parse as parseToml } from "smol-toml";
 import { parseAllDocuments } from "yaml";
+import { errorText } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 
 export type ImageFamily =
@@ -75,7 +77,7 @@ export function decodeUserData(family: ImageFamily, base64: string | undefined):
   try {
     readInto(draft, family === "Custom" ? familyOfText(text) : family, text);
   } catch (error) {
-    return { ok: false, problem: error instanceof Error ? error.message : String(error) };
+    return { ok: false, problem: errorText(error) };
   }
   const { booted, ...settings } = draft;
   if (!booted) return { ok: false, problem: "user data starts no kubelet" };

@@ -2,6 +2,7 @@
  * What the workload controllers share: making pods from a template, owning them, telling ready from
  * available, and writing status only when it differs.
  */
+
 import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
@@ -15,6 +16,7 @@ import {
   type OwnerReference,
 } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Random } from "../../base/random.ts";
 import type { Request } from "../../kube/controller.ts";
 import { isNotFound, KubeError } from "../../kube/errors.ts";
@@ -157,7 +159,7 @@ export async function createPod<T extends KubeObject>(
 /** What the server said, as client-go's errors tell it: without what was asked. */
 export function answerOf(error: unknown): string {
   if (error instanceof KubeError && error.body?.message !== undefined) return error.body.message;
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }
 
 /** Deletes a pod and says so on its owner. */

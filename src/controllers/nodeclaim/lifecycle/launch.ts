@@ -4,6 +4,7 @@
  * is out of capacity, or a class that is not ready, gives the claim up: its pods are planned anew.
  * upstream: pkg/controllers/nodeclaim/lifecycle/launch.go
  */
+
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, withCondition } from "../../../apis/karpenter/conditions.ts";
@@ -13,6 +14,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { errorText } from "../../../base/error-text.ts";
 import {
   CreateError,
   InsufficientCapacityError,
@@ -107,7 +109,7 @@ function withInstance(claim: NodeClaim, launched: NodeClaim): NodeClaim {
 async function failed(world: World, claim: NodeClaim, error: unknown): Promise<StepResult> {
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
   const noun = vocabulary(claimGeneration(claim)).claimNoun;
-  const text = error instanceof Error ? error.message : String(error);
+  const text = errorText(error);
   if (error instanceof InsufficientCapacityError || error instanceof NodeClassNotReadyError) {
     const short = error instanceof InsufficientCapacityError;
     if (short) world.events.publish(insufficientCapacity(claim, cut(text)));

@@ -3,9 +3,11 @@
  * reserved amounts that are no quantity. They become numbers for each type, the same for the planner and for
  * the node. upstream: pkg/cel, pkg/apis/v1 (spec: upstream-aws 2.6)
  */
+
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";
 import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpenter/kubelet.ts";
 import type { ResourceAmounts } from "../../../apis/meta.ts";
+import { firstLineOf } from "../../../base/error-text.ts";
 import { parseMilli } from "../../../base/quantity.ts";
 import type { InstanceTypeInfo } from "../api.ts";
 
@@ -114,7 +116,7 @@ function evaluate(source: string, bindings: Readonly<Record<string, unknown>>): 
     const value = Number(program({ ...bindings }));
     return Number.isFinite(value) ? Math.trunc(value) : `${value} is no finite number`;
   } catch (error) {
-    return firstLine(error);
+    return firstLineOf(error);
   }
 }
 
@@ -136,11 +138,11 @@ function compileAnew(source: string): ParseResult | string {
   try {
     const program = shared().parse(source);
     const { valid, type, error } = program.check();
-    if (!valid) return firstLine(error);
+    if (!valid) return firstLineOf(error);
     const isNumber = type === "int" || type === "double";
     return isNumber ? program : `it gives a ${type}, not an int or a double`;
   } catch (error) {
-    return firstLine(error);
+    return firstLineOf(error);
   }
 }
 
@@ -166,8 +168,4 @@ function shared(): Environment {
     }
   }
   return environment;
-}
-
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
 }

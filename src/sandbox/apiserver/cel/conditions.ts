@@ -2,7 +2,9 @@
  * Conditions of admission webhooks: expressions over the object, what it was before, and the request.
  * upstream: apiserver pkg/admission/plugin/webhook/matchconditions
  */
+
 import { Environment } from "@marcbachmann/cel-js";
+import { firstLineOf } from "../../../base/error-text.ts";
 import { type Outcome, type Program, run, toCel } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
 
@@ -37,7 +39,7 @@ function compiled(expression: string): Program | string {
   try {
     return shared().parse(expression);
   } catch (error) {
-    return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
+    return firstLineOf(error);
   }
 }
 

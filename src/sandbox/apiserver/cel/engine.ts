@@ -3,7 +3,9 @@
  * Kubernetes' types: whole numbers are int by schema, date-times are timestamps, and field names
  * that are no CEL words are escaped (`__namespace__`).
  */
+
 import { Environment, Optional, type ParseResult } from "@marcbachmann/cel-js";
+import { firstLineOf } from "../../../base/error-text.ts";
 import { isObject } from "../../../base/json.ts";
 import type { Schema } from "../schema/schema.ts";
 import { registerKubernetesLibrary } from "./library.ts";
@@ -30,9 +32,9 @@ export function compile(source: string): Program | string {
   try {
     const program = shared().parse(withGoPatterns(source));
     const check = program.check();
-    return check.valid ? program : firstLine(check.error);
+    return check.valid ? program : firstLineOf(check.error);
   } catch (error) {
-    return firstLine(error);
+    return firstLineOf(error);
   }
 }
 
@@ -41,7 +43,7 @@ export function run(program: Program, bindings: Readonly<Record<string, unknown>
   try {
     return { value: program({ ...bindings }) };
   } catch (error) {
-    return { problem: firstLine(error) };
+    return { problem: firstLineOf(error) };
   }
 }
 
@@ -108,8 +110,4 @@ function withGoPatterns(source: string): string {
     (whole, quoted: string | undefined, open: string) =>
       quoted === undefined ? `.matchesRe2${open}` : whole,
   );
-}
-
-function firstLine(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n")[0] as string;
 }
