@@ -84,6 +84,11 @@ async function tagsOf(claim: NodeClaim): Promise<Readonly<Record<string, string>
   return fromTagList(Reservations[0]?.Instances[0]?.Tags ?? []);
 }
 
+/** Of each launch template made so far. */
+function userDataOfAll(): readonly string[] {
+  return world.templates().map((data) => Buffer.from(data.UserData ?? "", "base64").toString());
+}
+
 function nodeClass(): EC2NodeClass {
   return world.kube.find(EC2_NODE_CLASS, "default") as EC2NodeClass;
 }
@@ -627,6 +632,32 @@ describe("AMI families", () => {
     expect(claim.metadata.labels?.["kubernetes.io/os"]).toBe(
       alias.startsWith("windows") ? "windows" : "linux",
     );
+  });
+
+  it("are told the pods that the class says, in one template, and hold no more than podsPerCore lets them", async () => {
+    await begin(
+      { kubelet: { maxPods: 42, podsPerCore: 8 }, amiSelectorTerms: [{ alias: "al2@latest" }] },
+      {},
+      { minor: 32 },
+    );
+    const types = ["m5.large", "m5.xlarge"];
+    const claim = await launch(
+      awsClaim([{ key: "node.kubernetes.io/instance-type", operator: "In", values: types }]),
+    );
+    expect(claim.status?.capacity?.["pods"]).toBe(
+      claim.metadata.labels?.["node.kubernetes.io/instance-type"] === "m5.large" ? "16" : "32",
+    );
+    expect(userDataOfAll()).toEqual([expect.stringContaining(" --max-pods=42 --pods-per-core=8")]);
+  });
+
+  it("of Bottlerocket are known by their image's name where no alias tells the version", async () => {
+    await begin({
+      amiFamily: "Bottlerocket",
+      amiSelectorTerms: [{ name: "bottlerocket-aws-k8s-1.34-x86_64-*" }],
+      instanceStorePolicy: "RAID0",
+    });
+    await launch();
+    expect(userDataOfAll()[0]).toContain('"ephemeral-storage", "bind" ]');
   });
 
   it("give types with GPUs the image with drivers", async () => {

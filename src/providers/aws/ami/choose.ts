@@ -3,6 +3,7 @@
  * stays: not deprecated before deprecated, then the newest. upstream: pkg/providers/amifamily/types.go
  */
 import { AWS_WELL_KNOWN_LABELS } from "../../../apis/aws/labels.ts";
+import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { ARCH_LABEL_KEY, WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
@@ -23,6 +24,13 @@ export interface Ami {
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
 const KNOWN_LABELS: ReadonlySet<string> = new Set([...WELL_KNOWN_LABELS, ...AWS_WELL_KNOWN_LABELS]);
+
+/** The version that the class pins or follows, else the one in the image's name; `latest`, `1.47.0`. */
+export function imageVersion(terms: AwsClass["amiTerms"], ami: Ami): string | undefined {
+  const alias = terms.find((term) => term.alias !== undefined)?.alias;
+  const version = alias?.split("@")[1] ?? /-(v\d+\.[\d.]+)(?:-|$)/.exec(ami.name)?.[1];
+  return version?.replace(/^v/, "");
+}
 
 /** An image as an entry; undefined for architectures that Kubernetes nodes do not have here. */
 export function toAmi(

@@ -24,7 +24,7 @@ import type {
 } from "../../../core/cloudprovider/instance-type.ts";
 import { allows } from "../../../core/scheduling/requirement.ts";
 import type { EventRecorder } from "../../../kube/events.ts";
-import { type Ami, amiFor } from "../ami/choose.ts";
+import { type Ami, amiFor, imageVersion } from "../ami/choose.ts";
 import {
   AwsError,
   type CreateLaunchTemplateInput,
@@ -239,10 +239,10 @@ async function templateGroups(
   for (const candidate of types.flatMap(byReservation)) {
     const ami = amiFor(candidate.type, input.amis);
     if (ami === undefined) continue;
-    const pods = candidate.type.capacity["pods"] ?? 0;
     const efa = efaCount(claim, candidate.type);
     const { reservation } = candidate;
     const kubelet = input.kubeletOf(candidate.type.name);
+    const pods = kubelet?.maxPods ?? candidate.type.capacity["pods"] ?? 0;
     const reserved = [kubelet?.kubeReserved, kubelet?.systemReserved];
     const key = JSON.stringify([ami.id, pods, efa, reservation?.id, reserved]);
     const group = groups.get(key) ?? { ami, pods, efa, reservation, kubelet, types: [] };
@@ -269,7 +269,10 @@ async function templateGroups(
       const template = templateOf(deps, {
         ...shared,
         imageId: ami.id,
-        bootstrap: { ...bootstrap, kubelet, maxPods: pods },
+        bootstrap: {
+          ...{ ...bootstrap, kubelet, maxPods: pods },
+          imageVersion: imageVersion(nodeClass.amiTerms, ami),
+        },
         efaCount: efa,
         reservation,
       });

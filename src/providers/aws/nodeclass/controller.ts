@@ -181,8 +181,8 @@ async function restamp(deps: AwsDeps, nodeClass: AwsClass): Promise<void> {
   const version = wanted[ANNOTATION_EC2NODECLASS_HASH_VERSION] as string;
   const claims = deps.mirrors.of(NODE_CLAIM).list();
   for (const claim of claims) {
-    const { kind, name } = claim.spec.nodeClassRef;
-    if (kind !== EC2_NODE_CLASS.kind || name !== nodeClass.name) continue;
+    const { nodeClassRef } = toClaim(claim).spec;
+    if (nodeClassRef.kind !== EC2_NODE_CLASS.kind || nodeClassRef.name !== nodeClass.name) continue;
     const own = claim.metadata.annotations ?? {};
     const stamped = own[ANNOTATION_EC2NODECLASS_HASH_VERSION];
     if (stamped === undefined || stamped === version) continue;

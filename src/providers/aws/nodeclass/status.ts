@@ -119,8 +119,7 @@ export function conditionChanges(
   const { spec } = nodeClass;
   const { noImages } = findings;
   const byAlias = spec.amiSelectorTerms?.some((term) => term.alias !== undefined) === true;
-  if (noImages !== undefined && byAlias)
-    list("AMIsReady", findings.amis, "UnsupportedAlias", noImages);
+  if (noImages !== undefined && byAlias) list("AMIsReady", [], "UnsupportedAlias", noImages);
   else
     list(
       "AMIsReady",

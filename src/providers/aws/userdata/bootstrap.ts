@@ -27,12 +27,14 @@ export interface Bootstrap {
   /** Address of kube-dns, when known. */
   readonly dnsIp: string | undefined;
   readonly kubelet: KubeletConfiguration | undefined;
-  /** The pods the launched type holds, as the planner counts them. */
+  /** What the class says, else the pods that the launched type holds, as the planner counts them. */
   readonly maxPods: number;
   readonly labels: Readonly<Record<string, string>>;
   /** Without what registration adds: see `nodeTaints`. */
   readonly taints: readonly Taint[];
   readonly raid0: boolean;
+  /** `latest` or `1.47.0`, where it is known; only Bottlerocket's matters. */
+  readonly imageVersion?: string | undefined;
   /** The class's own user data. */
   readonly custom: string | undefined;
 }

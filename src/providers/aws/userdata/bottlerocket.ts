@@ -29,21 +29,21 @@ export function bottlerocketUserData(bootstrap: Bootstrap): string {
     tableIn(settings, "bootstrap-commands")["000-mount-instance-storage"] = {
       commands: [
         ["apiclient", "ephemeral-storage", "init"],
-        [
-          "apiclient",
-          "ephemeral-storage",
-          "bind",
-          "--dirs",
-          "/var/lib/containerd",
-          "/var/lib/kubelet",
-          "/var/log/pods",
-        ],
+        ["apiclient", "ephemeral-storage", "bind", ...boundFolders(bootstrap)],
       ],
       mode: "always",
       essential: true,
     };
   }
   return stringify(document);
+}
+
+/** Images since 1.46.0 know themselves which folders belong on the instance store; others are told. */
+function boundFolders({ imageVersion }: Bootstrap): readonly string[] {
+  if (imageVersion === "latest") return [];
+  const [major = 0, minor = 0] = (imageVersion ?? "").split(".").map(Number);
+  if (major > 1 || (major === 1 && minor >= 46)) return [];
+  return ["--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"];
 }
 
 function parseToml(text: string | undefined): Table {

@@ -171,6 +171,22 @@ describe("user data of Bottlerocket", () => {
     });
   });
 
+  it.each([
+    [undefined, true],
+    ["1.45.2", true],
+    ["1.46.0", false],
+    ["2.0.0", false],
+    ["latest", false],
+  ])(
+    "of an image of version %s names the folders for the instance store: %s",
+    (imageVersion, named) => {
+      const text = userData("Bottlerocket", { ...BASE, raid0: true, imageVersion });
+      const bind = '"apiclient", "ephemeral-storage", "bind"';
+      const folders = ', "--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"';
+      expect(text).toContain(`[ ${bind}${named ? folders : ""} ]`);
+    },
+  );
+
   it("refuses what is no TOML, naming the field", () => {
     expect(() => userData("Bottlerocket", { ...BASE, custom: "#!/bin/sh\nx" })).toThrow(
       "spec.userData must be TOML",
