@@ -1,7 +1,8 @@
 /**
  * A simulated AWS with a queue full of spot warnings. As a program it serves them on the loopback: it tells its
  * address, then fills the queue with as many as each line of its input says, and tells how much cpu the serving
- * took until then. It is the queue of `bench -- aws interruption` in a process of its own.
+ * took until then and when the queue held them all, by the clock that all processes of a machine share. It is the
+ * queue of `bench -- aws interruption` in a process of its own.
  */
 import { createInterface } from "node:readline";
 import { Random } from "../src/base/random.ts";
@@ -20,6 +21,11 @@ export function emptyQueue(): SimulatedAws {
     nodeGroup: false,
     onInstance: () => undefined,
   });
+}
+
+/** Milliseconds of the machine's own clock. */
+export function machineMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 /** One message for each of `count` instances. */
@@ -48,8 +54,9 @@ if (process.argv[1]?.endsWith("aws-queue.ts")) {
   for await (const line of createInterface({ input: process.stdin })) {
     const { user, system } = process.cpuUsage(before);
     await fill(aws, Number(line));
+    const fullAtMs = machineMs();
     before = process.cpuUsage();
-    process.stdout.write(`${Math.round((user + system) / 1_000)}\n`);
+    process.stdout.write(`${Math.round((user + system) / 1_000)} ${fullAtMs}\n`);
   }
   process.exit(0);
 }

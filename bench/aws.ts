@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- aws [interruption] [launch] [types] [pools]`: the AWS provider's figures, on the image's Node.
- * Interruption: messages a second from a queue over the loopback, by the SDK, until every claim is gone and nothing
- * waits; the median of its rounds. Launch: AWS calls for each node, from
+ * Interruption: messages a second from a queue over the loopback, by the SDK, from when the queue holds them all
+ * until every claim is gone and nothing waits; the median of its rounds. Launch: AWS calls for each node, from
  * nothing to 500 and 5,000 nodes. Types: the list for a class made anew, and the longest the loop was held.
  * Pools: memory of each NodePool beyond the first. cpu is the process' own time, which other work on the
  * machine inflates less.
@@ -23,7 +23,7 @@ import { createSdkApi } from "../src/providers/aws/sdk.ts";
 import { awsClaim, awsWorld, CLUSTER, ec2NodeClass, REGION } from "../src/testing/aws-world.ts";
 import { nodeClaim, pool } from "../src/testing/builders.ts";
 import { fakeKube } from "../src/testing/fake-kube.ts";
-import { emptyQueue, fill } from "./aws-queue.ts";
+import { emptyQueue, fill, machineMs } from "./aws-queue.ts";
 import { imageFlags, imageNode } from "./image-node.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -57,7 +57,10 @@ export async function aws(args: readonly string[]): Promise<void> {
 
 /** What one flood took; `servedMs` is cpu of the queue's own process. */
 interface Flood {
+  /** From when the queue holds them all; the first may be received by then. */
   readonly ms: number;
+  /** From when the first is asked for: filling, and telling the queue's process to, counted in. */
+  readonly withFillMs: number;
   readonly cpuMs: number;
   readonly servedMs: number | undefined;
   readonly claimsLeft: number;
@@ -69,10 +72,10 @@ async function interruptions(count: number, rounds: number, queue: Queue): Promi
   const sorted = (of: (one: Flood) => number): number[] => all.map(of).sort((a, b) => a - b);
   const median = (of: (one: Flood) => number): number => sorted(of)[rounds >> 1] as number;
   const ms = sorted((one) => one.ms);
+  const aSecond = (of: (one: Flood) => number): number => Math.round((count / median(of)) * 1_000);
   const cpuMs = median((one) => one.cpuMs);
   const served = all[0]?.servedMs === undefined ? "" : `, the queue's server ${median((one) => one.servedMs ?? 0).toFixed(0)} ms`;
-  const perSecond = Math.round((count / median((one) => one.ms)) * 1_000);
-  say(`interruption ${queue.name} ${String(count).padStart(6)} messages  ${perSecond} a second: ${median((one) => one.ms).toFixed(0)} ms in the median of ${rounds} (${ms[0]?.toFixed(0)} to ${ms.at(-1)?.toFixed(0)}), cpu ${cpuMs.toFixed(0)} ms${served}, claims left ${median((one) => one.claimsLeft)}`);
+  say(`interruption ${queue.name} ${String(count).padStart(6)} messages  ${aSecond((one) => one.ms)} a second: ${median((one) => one.ms).toFixed(1)} ms in the median of ${rounds} (${ms[0]?.toFixed(1)} to ${ms.at(-1)?.toFixed(1)}), with filling ${aSecond((one) => one.withFillMs)} a second; cpu ${cpuMs.toFixed(0)} ms${served}, claims left ${median((one) => one.claimsLeft)}`);
 }
 
 function instanceId(n: number): string {
@@ -104,26 +107,26 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
   await manager.start();
   // It waits for messages when they come.
   await clock.sleep(200);
-  const startMs = performance.now();
+  const startMs = machineMs();
   const cpu = process.cpuUsage();
-  await queue.fill(count);
+  const fullAtMs = await queue.fill(count);
   await done;
-  const ms = performance.now() - startMs;
+  const endMs = machineMs();
   const used = process.cpuUsage(cpu);
   const cpuMs = (used.user + used.system) / 1_000;
   const servedMs = await queue.servedMs();
   const stopping = manager.stop();
   mirrors.close();
   await stopping;
-  return { ms, cpuMs, servedMs, claimsLeft: kube.all(NODE_CLAIM).length };
+  return { ms: endMs - fullAtMs, withFillMs: endMs - startMs, cpuMs, servedMs, claimsLeft: kube.all(NODE_CLAIM).length };
 }
 
 interface Queue {
   readonly name: string;
   /** Whoever asks it. */
   readonly api: AwsApi;
-  /** So many messages come. */
-  fill(count: number): Promise<void>;
+  /** So many messages come; answers when it held them all, by `machineMs`. */
+  fill(count: number): Promise<number>;
   /** Cpu time of the queue's own process since it was filled, in milliseconds; undefined: it is this process. */
   servedMs(): Promise<number | undefined>;
   close(): void;
@@ -140,16 +143,17 @@ async function queueProcess(): Promise<Queue> {
   const endpoint = await line();
   const credentials = { accessKeyId: "a", secretAccessKey: "b" };
   const api = createSdkApi({ region: REGION, endpoint, credentials });
-  const tell = (count: number): Promise<number> => {
-    const served = line();
+  const tell = async (count: number): Promise<readonly [servedMs: number, fullAtMs: number]> => {
+    const answer = line();
     server.stdin.write(`${count}\n`);
-    return served.then(Number);
+    const [servedMs, fullAtMs] = (await answer).split(" ").map(Number);
+    return [servedMs ?? 0, fullAtMs ?? 0];
   };
   return {
     name: "loopback  ",
     api,
-    fill: async (count) => void (await tell(count)),
-    servedMs: () => tell(0),
+    fill: async (count) => (await tell(count))[1],
+    servedMs: async () => (await tell(0))[0],
     close: () => void server.kill(),
   };
 }
@@ -160,7 +164,10 @@ function queueHere(): Queue {
   return {
     name: "in process",
     api: aws.api,
-    fill: (count) => fill(aws, count),
+    fill: async (count) => {
+      await fill(aws, count);
+      return machineMs();
+    },
     servedMs: async () => undefined,
     close: none,
   };
