@@ -67,3 +67,9 @@ function letters(text: string, from: number): number {
   }
   return packed;
 }
+
+/** For sorting by `<`, equal texts apart: less than, equal to or greater than 0. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}

@@ -9,6 +9,11 @@ export interface Request {
   readonly name: string;
 }
 
+/** To look at this object, which is of kind `kind` (objects out of lists do not say). */
+export function requestFor(kind: string, { metadata }: Pick<KubeObject, "metadata">): Request {
+  return { kind, namespace: metadata.namespace, name: metadata.name };
+}
+
 /** Nothing to do until something watched changes. */
 export const AWAIT_CHANGE = Object.freeze({ requeueAfterMs: undefined });
 

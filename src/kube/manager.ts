@@ -8,7 +8,13 @@ import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Metrics, Sample } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
-import type { Controller, Manager, Outcome, Request } from "./controller.ts";
+import {
+  type Controller,
+  type Manager,
+  type Outcome,
+  type Request,
+  requestFor,
+} from "./controller.ts";
 import { isConflict, TerminalError } from "./errors.ts";
 import type { LiveMirrors } from "./mirrors.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -41,9 +47,7 @@ export function createManager(deps: ManagerDeps): Manager {
     byName.set(controller.name, queue);
     for (const { kind, toRequests } of controller.watches) {
       const stop = deps.mirrors.of(kind).on((event, object, before) => {
-        const requests = toRequests?.(object, event, before) ?? [
-          { kind: kind.kind, namespace: object.metadata.namespace, name: object.metadata.name },
-        ];
+        const requests = toRequests?.(object, event, before) ?? [requestFor(kind.kind, object)];
         for (const request of requests) queue.add(request);
       });
       stops.push(stop);

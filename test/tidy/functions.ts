@@ -6,38 +6,38 @@ import type { SourceFile } from "./sources.ts";
 
 const LONGEST = 70;
 
-/** `path name` → lines it has. Most are factories: one closure, many small functions in it. */
+/** `path name` → lines it may have, in tens. Most are factories: one closure, many small functions in it. */
 const LONGER: Readonly<Record<string, number>> = {
-  "bench/model.ts keepUp": 74,
-  "src/controllers/disruption/command-queue.ts createCommandQueue": 105,
-  "src/controllers/disruption/steering.ts createSteering": 84,
-  "src/core/answers/model.ts launch": 78,
-  "src/kube/kube-client.ts createKubeClient": 78,
-  "src/operator/create-operator.ts createOperator": 103,
-  "src/providers/kwok/provider.ts createKwokProvider": 83,
-  "src/sandbox/cluster.ts createSandbox": 82,
-  "src/sandbox/ec2/simulated-aws.ts createSimulatedAws": 97,
-  "src/sandbox/workloads/cronjob.ts cronJobController": 175,
-  "src/sandbox/workloads/daemonset.ts daemonSetController": 151,
-  "src/sandbox/workloads/deployment.ts deploymentController": 227,
+  "bench/model.ts keepUp": 80,
+  "src/controllers/disruption/command-queue.ts createCommandQueue": 110,
+  "src/controllers/disruption/steering.ts createSteering": 90,
+  "src/core/answers/model.ts launch": 80,
+  "src/kube/kube-client.ts createKubeClient": 80,
+  "src/operator/create-operator.ts createOperator": 110,
+  "src/providers/kwok/provider.ts createKwokProvider": 90,
+  "src/sandbox/cluster.ts createSandbox": 90,
+  "src/sandbox/ec2/simulated-aws.ts createSimulatedAws": 100,
+  "src/sandbox/workloads/cronjob.ts cronJobController": 180,
+  "src/sandbox/workloads/daemonset.ts daemonSetController": 160,
+  "src/sandbox/workloads/deployment.ts deploymentController": 230,
   "src/sandbox/workloads/endpoints.ts endpointsController": 140,
-  "src/sandbox/workloads/job.ts jobController": 228,
-  "src/sandbox/workloads/pdb-status.ts pdbStatusController": 155,
+  "src/sandbox/workloads/job.ts jobController": 230,
+  "src/sandbox/workloads/pdb-status.ts pdbStatusController": 160,
   "src/sandbox/workloads/replicaset.ts replicaSetController": 130,
-  "src/sandbox/workloads/statefulset.ts statefulSetController": 171,
-  "src/sandbox/workloads/volume-binder.ts volumeBinderController": 278,
-  "src/testing/aws-world.ts awsWorld": 97,
-  "src/testing/fake-kube.ts fakeKube": 133,
-  "src/testing/fake-world.ts fakeWorld": 99,
-  "src/testing/snapshots.ts snapshotNode": 84,
-  "test/answers/draw.ts drawCluster": 97,
-  "test/cluster/control-plane.ts startControlPlane": 85,
-  "test/cluster/hostile-proxy.ts startHostileProxy": 144,
-  "test/cluster/live-cluster.ts openLiveCluster": 73,
-  "test/deploy-aws-iam.ts requestsOf": 117,
-  "test/fuzz/scheduler.ts refusals": 83,
-  "test/seeds/account.ts openAccount": 84,
-  "test/world.ts openWorld": 99,
+  "src/sandbox/workloads/statefulset.ts statefulSetController": 180,
+  "src/sandbox/workloads/volume-binder.ts volumeBinderController": 280,
+  "src/testing/aws-world.ts awsWorld": 100,
+  "src/testing/fake-kube.ts fakeKube": 140,
+  "src/testing/fake-world.ts fakeWorld": 100,
+  "src/testing/snapshots.ts snapshotNode": 90,
+  "test/answers/draw.ts drawCluster": 100,
+  "test/cluster/control-plane.ts startControlPlane": 90,
+  "test/cluster/hostile-proxy.ts startHostileProxy": 150,
+  "test/cluster/live-cluster.ts openLiveCluster": 80,
+  "test/deploy-aws-iam.ts requestsOf": 120,
+  "test/fuzz/scheduler.ts refusals": 90,
+  "test/seeds/account.ts openAccount": 90,
+  "test/world.ts openWorld": 100,
 };
 
 /** One complaint for each function that is longer than it may be, and for each row that is out of date. */
@@ -46,7 +46,7 @@ export function longFunctions(files: readonly SourceFile[]): string[] {
   const names = new Set(found.map((one) => one.name));
   return [
     ...found
-      .filter((one) => one.lines !== LONGER[one.name])
+      .filter(({ name, lines }) => Math.ceil(lines / 10) * 10 !== LONGER[name])
       .map(({ name, lines }) =>
         LONGER[name] === undefined || lines > LONGER[name]
           ? `${name}: ${lines} lines, ${LONGER[name] ?? LONGEST} allowed; split it`

@@ -1,4 +1,6 @@
 /** The kubelet block of Provisioners, Machines, beta pools and v1 classes. */
+
+import { EVICTION_SIGNALS, RESERVABLE } from "../karpenter/kubelet.ts";
 import {
   boolean,
   integer,
@@ -11,16 +13,6 @@ import {
   textMap,
 } from "./schema.ts";
 
-const SIGNALS = [
-  "memory.available",
-  "nodefs.available",
-  "nodefs.inodesFree",
-  "imagefs.available",
-  "imagefs.inodesFree",
-  "pid.available",
-];
-const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
-
 /**
  * `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. `open`: any other setting of the
  * kubelet may stand there too, for images that read it, and maxPods may be an expression, as reserved amounts always
@@ -31,7 +23,7 @@ export function kubeletSchema(
   { open = false }: { readonly open?: boolean } = {},
 ): JsonSchema {
   const cel = checks === "cel";
-  const signals = (name: string) => (cel ? rules(keysRule(name, SIGNALS)) : {});
+  const signals = (name: string) => (cel ? rules(keysRule(name, EVICTION_SIGNALS)) : {});
   const reserved = (name: string) =>
     cel
       ? textMap("Resources kept from pods.", {

@@ -5,7 +5,7 @@
 import { parseUnits } from "../../base/quantity.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../aws/labels.ts";
 import type { Taint } from "../core/node.ts";
-import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
+import { EVICTION_SIGNALS, type KubeletConfiguration, RESERVABLE } from "../karpenter/kubelet.ts";
 import { labelValueProblem, qualifiedNameProblem } from "../karpenter/label-syntax.ts";
 import {
   EMPTINESS_TIMESTAMP_ANNOTATION_KEY,
@@ -141,23 +141,13 @@ function lifetimes(spec: Provisioner["spec"], acceptMinusOne: boolean): readonly
   return problems;
 }
 
-const SIGNALS = [
-  "memory.available",
-  "nodefs.available",
-  "nodefs.inodesFree",
-  "imagefs.available",
-  "imagefs.inodesFree",
-  "pid.available",
-];
-const RESERVABLE = ["cpu", "memory", "ephemeral-storage", "pid"];
-
 function kubelet(config: KubeletConfiguration | undefined): readonly FieldProblem[] {
   if (config === undefined) return [];
   const base = "spec.kubeletConfiguration";
   const problems: FieldProblem[] = [];
   for (const field of ["evictionHard", "evictionSoft", "evictionSoftGracePeriod"] as const) {
     for (const [signal, value] of Object.entries(config[field] ?? {})) {
-      if (!SIGNALS.includes(signal)) problems.push(invalidKey(signal, `${base}.${field}`));
+      if (!EVICTION_SIGNALS.includes(signal)) problems.push(invalidKey(signal, `${base}.${field}`));
       else if (field !== "evictionSoftGracePeriod" && !isThreshold(value))
         problems.push(invalidValue(value, `${base}.${field}["${signal}"]`));
     }

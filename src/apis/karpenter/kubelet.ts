@@ -21,5 +21,18 @@ export interface KubeletConfiguration {
   readonly [field: string]: unknown;
 }
 
+/** What eviction thresholds may be about. */
+export const EVICTION_SIGNALS: readonly string[] = [
+  "memory.available",
+  "nodefs.available",
+  "nodefs.inodesFree",
+  "imagefs.available",
+  "imagefs.inodesFree",
+  "pid.available",
+];
+
+/** Of what a kubelet can keep some back. */
+export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
 /** For one instance type: without expressions. */
 export type ResolvedKubelet = KubeletConfiguration & { readonly maxPods?: number };

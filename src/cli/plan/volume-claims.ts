@@ -3,11 +3,13 @@
  * templates of StatefulSets and of ephemeral volumes, with the default storage class where they name
  * none, bound when they name a volume of the input.
  */
+
 import type { StatefulSet } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf, type ObjectMeta } from "../../apis/meta.ts";
 import type { StorageClass } from "../../apis/storage/kinds.ts";
+import { compareText } from "../../base/text-order.ts";
 import { BIND_COMPLETED_ANNOTATION_KEY } from "../../core/scheduling/volumes.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -62,8 +64,9 @@ function defaultClass(classes: readonly StorageClass[]): string | undefined {
   const madeAt = ({ metadata }: StorageClass) => metadata.creationTimestamp ?? "";
   return classes
     .filter(({ metadata }) => metadata.annotations?.[IS_DEFAULT_CLASS] === "true")
-    .sort((a, b) => compare(madeAt(b), madeAt(a)) || compare(a.metadata.name, b.metadata.name))[0]
-    ?.metadata.name;
+    .sort(
+      (a, b) => compareText(madeAt(b), madeAt(a)) || compareText(a.metadata.name, b.metadata.name),
+    )[0]?.metadata.name;
 }
 
 function withClass(
@@ -83,8 +86,4 @@ function withBinding(
   if (!volumes.has(spec.volumeName ?? "")) return claim;
   const annotations = { ...metadata.annotations, [BIND_COMPLETED_ANNOTATION_KEY]: "yes" };
   return { ...claim, metadata: { ...metadata, annotations } };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -15,6 +15,7 @@ import {
   type Controller,
   type Outcome,
   type Request,
+  requestFor,
   requeueAfter,
 } from "../../kube/controller.ts";
 import { isConflict, isNotFound, isTooManyRequests, KubeError } from "../../kube/errors.ts";
@@ -56,7 +57,7 @@ export function createEvictionQueue(world: World): EvictionQueue {
         const sooner = earlier(same ? known.deadlineMs : undefined, deadlineMs);
         const failures = same ? known.failures : 0;
         waiting.set(key, { pod, node, deadlineMs: sooner, reason, failures });
-        if (!same || sooner !== known.deadlineMs) ask?.(requestOf(pod));
+        if (!same || sooner !== known.deadlineMs) ask?.(requestFor("Pod", pod));
       }
     },
     controller: {
@@ -72,10 +73,6 @@ export function createEvictionQueue(world: World): EvictionQueue {
       reconcile: (request) => reconcile(world, waiting, log, request),
     },
   };
-}
-
-function requestOf(pod: Pod): Request {
-  return { kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name };
 }
 
 function earlier(a: number | undefined, b: number | undefined): number | undefined {

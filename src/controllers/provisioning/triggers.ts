@@ -11,6 +11,7 @@ import {
   AWAIT_CHANGE,
   type Controller,
   type Request,
+  requestFor,
   requeueAfter,
   source,
 } from "../../kube/controller.ts";
@@ -32,7 +33,7 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
         if (event === "removed") times.forget(pod);
         if (event === "removed" || !isProvisionable(pod)) return [];
         times.acknowledge(pod);
-        return [{ kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name }];
+        return [requestFor("Pod", pod)];
       }),
     ],
     concurrency: 10,

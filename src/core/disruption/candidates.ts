@@ -307,6 +307,11 @@ function makeCandidate(
   };
 }
 
+/** What these nodes cost an hour together. */
+export function priceOfAll(candidates: readonly Candidate[]): number {
+  return candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
+}
+
 /** What a node with these labels costs an hour; 0 when its pool no longer offers the like. */
 export function priceOf(
   labels: Readonly<Record<string, string>>,

@@ -12,7 +12,7 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { describeVerdict, weigh } from "./balanced.ts";
-import type { Candidate } from "./candidates.ts";
+import { type Candidate, priceOfAll } from "./candidates.ts";
 import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
 import type { Command, Verdict } from "./command.ts";
 import { budgetCounter, type MethodInput, type Rejection } from "./methods/method.ts";
@@ -172,10 +172,6 @@ export function asPlanned(
     placements,
     validateAfterMs: VALIDATION_MS,
   };
-}
-
-function priceOfAll(candidates: readonly Candidate[]): number {
-  return candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
 }
 
 /**

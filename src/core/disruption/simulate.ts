@@ -15,7 +15,7 @@ import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { type Terms, WhatIf, type Without, type WorthTrying } from "../provisioning/what-if.ts";
-import type { NodeView } from "../state/node-view.ts";
+import { isThere, type NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
 export interface Simulation {
@@ -180,10 +180,6 @@ function simulationOf(result: Without, waits: ReadonlySet<string>): Simulation {
     homeless: homeless.sort().slice(0, MAX_SHOWN),
     gaveUp,
   };
-}
-
-function isThere({ managed, initialized }: NodeView): boolean {
-  return !managed || initialized;
 }
 
 /** `waits`: ids of pools whose nodes are not consolidated before some time without a change. */

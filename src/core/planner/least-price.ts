@@ -6,7 +6,7 @@
  */
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
-import { addResources, type Resources } from "../../apis/resources.ts";
+import { addResources, maxResources, type Resources } from "../../apis/resources.ts";
 import { isUsable, reservationOf } from "../cloudprovider/offerings.ts";
 import { hasDynamicResources } from "../provisioning/eligibility.ts";
 import { createTemplate } from "../provisioning/pool-template.ts";
@@ -56,7 +56,10 @@ function paidFor({ nodes, pools }: SchedulingInput): Resources {
       const id = reservationOf(offering)?.id;
       if (id === undefined || !isUsable(offering)) continue;
       const known = reserved.get(id) ?? { count: 0, capacity: {} };
-      const capacity = most(known.capacity, { ...type.capacity, ...offering.capacityOverride });
+      const capacity = maxResources(known.capacity, {
+        ...type.capacity,
+        ...offering.capacityOverride,
+      });
       const count = Math.max(known.count, offering.reservationCapacity ?? 0);
       reserved.set(id, { count, capacity });
     }
@@ -66,12 +69,6 @@ function paidFor({ nodes, pools }: SchedulingInput): Resources {
     total = addResources(total, Object.fromEntries(all));
   }
   return total;
-}
-
-function most(a: Resources, b: Resources): Resources {
-  const result: Record<string, number> = { ...a };
-  for (const name in b) result[name] = Math.max(result[name] ?? 0, b[name] as number);
-  return result;
 }
 
 /** Each type of each pool at its lowest price, with what daemons leave of it; amounts by name. */

@@ -6,7 +6,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { atOnce, eachInSteps, mergeInSteps, type Steps } from "../../base/steps.ts";
-import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
+import { compareText, MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import type { PodClass } from "./pod-class.ts";
 
 export interface QueuedPod {
@@ -145,7 +145,9 @@ function largestFirst(a: QueuedPod, b: QueuedPod): number {
 
 function oldestFirst(a: QueuedPod, b: QueuedPod): number {
   const [own, other] = [a.pod.metadata, b.pod.metadata];
-  return order(own.creationTimestamp ?? "", other.creationTimestamp ?? "") || byUidThenKey(a, b);
+  return (
+    compareText(own.creationTimestamp ?? "", other.creationTimestamp ?? "") || byUidThenKey(a, b)
+  );
 }
 
 /** As {@link inOrder}, for many. */
@@ -179,7 +181,7 @@ class Levels {
 
   inOrder(): Level[] {
     return [...this.#byText.values()].sort(
-      (a, b) => b.cpu - a.cpu || b.memory - a.memory || order(a.created, b.created),
+      (a, b) => b.cpu - a.cpu || b.memory - a.memory || compareText(a.created, b.created),
     );
   }
 
@@ -208,14 +210,9 @@ function* byUid({ pods, uids }: Level): Steps<readonly QueuedPod[]> {
 }
 
 function byUidThenKey(a: QueuedPod, b: QueuedPod): number {
-  return order(a.pod.metadata.uid ?? "", b.pod.metadata.uid ?? "") || byKey(a, b);
+  return compareText(a.pod.metadata.uid ?? "", b.pod.metadata.uid ?? "") || byKey(a, b);
 }
 
 function byKey(a: QueuedPod, b: QueuedPod): number {
-  return order(keyOf(a.pod), keyOf(b.pod));
-}
-
-function order(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  return compareText(keyOf(a.pod), keyOf(b.pod));
 }

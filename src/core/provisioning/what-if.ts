@@ -18,7 +18,7 @@ import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { intersectionOf, Marks } from "../scheduling/bits.ts";
 import { indexVolumes, VolumeIndex } from "../scheduling/volumes.ts";
-import { type NodeView, reschedulablePods } from "../state/node-view.ts";
+import { isThere, type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { seenSlotsInSteps } from "./attach-slots.ts";
 import { Census, type Host, type Left, type LeftPod, stayingPods } from "./census.ts";
 import { hasDynamicResources, refusal } from "./eligibility.ts";
@@ -612,11 +612,6 @@ function isMovable({ managed, deleting }: NodeView): boolean {
 /** Pods that may have to leave the node. */
 function movable(view: NodeView): readonly Pod[] {
   return isMovable(view) ? reschedulablePods(view) : NOBODY;
-}
-
-/** A node of ours that is not ready may never be: nothing is taken down on its account. */
-function isThere({ managed, initialized }: NodeView): boolean {
-  return !managed || initialized;
 }
 
 /** The nodes with the pods they got since. */

@@ -114,6 +114,11 @@ export function nodeView(facts: NodeFacts): NodeView {
   };
 }
 
+/** A node of ours that is not ready may never be: nothing is taken down on its account. */
+export function isThere({ managed, initialized }: NodeView): boolean {
+  return !managed || initialized;
+}
+
 /** A view is made at each change of a node's pods: no sum in between is kept. */
 function addTo(sum: Record<string, number>, more: Resources): void {
   for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);

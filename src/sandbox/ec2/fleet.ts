@@ -4,6 +4,7 @@
  * fails is an item of `Errors`, never a failure of the call; a request that is wrong as a whole
  * (no such launch template) is refused.
  */
+import { compareText } from "../../base/text-order.ts";
 import type {
   CreateFleetInput,
   CreateFleetOutput,
@@ -192,10 +193,6 @@ function rankOf(strategy: string, pools: readonly Pool[]): (pool: Pool) => numbe
     default:
       return () => 0;
   }
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function launchFrom(

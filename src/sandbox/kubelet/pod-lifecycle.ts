@@ -12,7 +12,7 @@ import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
-  type Request,
+  requestFor,
   requeueAfter,
   source,
 } from "../../kube/controller.ts";
@@ -47,20 +47,20 @@ export function podLifecycleController(kubelets: Kubelets): Controller {
     watches: [
       source(POD, (pod, event) => {
         if (event === "removed") runner.forget(pod);
-        return event === "removed" || pod.spec.nodeName === undefined ? [] : [request(pod)];
+        return event === "removed" || pod.spec.nodeName === undefined
+          ? []
+          : [requestFor("Pod", pod)];
       }),
       source(NODE, (node, event, before) => {
         const woke = isNodeReady(node) && (before === undefined || !isNodeReady(before));
-        return event !== "removed" && woke ? runner.podsOn(node).map(request) : [];
+        return event !== "removed" && woke
+          ? runner.podsOn(node).map((pod) => requestFor("Pod", pod))
+          : [];
       }),
     ],
     concurrency: 64,
     reconcile: ({ namespace, name }) => runner.run(`${namespace}/${name}`),
   };
-}
-
-function request(pod: Pod): Request {
-  return { kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name };
 }
 
 class PodRunner {

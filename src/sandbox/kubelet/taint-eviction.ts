@@ -13,6 +13,7 @@ import {
   type Controller,
   type Outcome,
   type Request,
+  requestFor,
   requeueAfter,
   source,
 } from "../../kube/controller.ts";
@@ -55,7 +56,7 @@ export function taintEvictionController(deps: PartDeps): Controller {
     const taints = noExecuteTaints(node);
     if (taints.length === 0) return [];
     if (before !== undefined && before.spec?.taints === node.spec?.taints) return [];
-    return pods.byIndex(PODS_BY_NODE, node.metadata.name).map(request);
+    return pods.byIndex(PODS_BY_NODE, node.metadata.name).map((pod) => requestFor("Pod", pod));
   }
 
   return {
@@ -67,16 +68,14 @@ export function taintEvictionController(deps: PartDeps): Controller {
         if (event === "removed" || nodeName === undefined) return [];
         if (before?.spec.nodeName === nodeName) return [];
         const node = nodes.get(nodeName);
-        return node === undefined || noExecuteTaints(node).length === 0 ? [] : [request(pod)];
+        return node === undefined || noExecuteTaints(node).length === 0
+          ? []
+          : [requestFor("Pod", pod)];
       }),
     ],
     concurrency: 16,
     reconcile,
   };
-}
-
-function request(pod: Pod): Request {
-  return { kind: "Pod", namespace: pod.metadata.namespace, name: pod.metadata.name };
 }
 
 function noExecuteTaints(node: Node): readonly Taint[] {

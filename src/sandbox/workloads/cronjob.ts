@@ -13,6 +13,7 @@ import {
   type Controller,
   type Outcome,
   type Request,
+  requestFor,
   requeueAfter,
   source,
 } from "../../kube/controller.ts";
@@ -195,11 +196,7 @@ export function cronJobController(deps: PartDeps): Controller {
   return {
     name: "cronjob",
     watches: [
-      source(CRON_JOB, ({ metadata }, event) =>
-        event === "removed"
-          ? []
-          : [{ kind: "CronJob", namespace: metadata.namespace, name: metadata.name }],
-      ),
+      source(CRON_JOB, (job, event) => (event === "removed" ? [] : [requestFor("CronJob", job)])),
       source(JOB, requestsToOwner("CronJob")),
     ],
     concurrency: 2,

@@ -14,6 +14,7 @@ import {
   type Controller,
   type Outcome,
   type Request,
+  requestFor,
   source,
 } from "../../kube/controller.ts";
 import { removeFinalizer } from "../../kube/finalizer.ts";
@@ -56,10 +57,10 @@ export function volumeProtectionController(deps: PartDeps): Controller {
   return {
     name: "volume-protection",
     watches: [
-      source(PERSISTENT_VOLUME_CLAIM, ({ metadata }, event) =>
-        event === "removed" || metadata.deletionTimestamp === undefined
+      source(PERSISTENT_VOLUME_CLAIM, (claim, event) =>
+        event === "removed" || claim.metadata.deletionTimestamp === undefined
           ? []
-          : [{ kind: "PersistentVolumeClaim", namespace: metadata.namespace, name: metadata.name }],
+          : [requestFor("PersistentVolumeClaim", claim)],
       ),
       source(PERSISTENT_VOLUME, ({ metadata }, event) =>
         event === "removed" || metadata.deletionTimestamp === undefined

@@ -70,10 +70,6 @@ export function* chooseFrom({ candidates, poolIds }: Group, input: MethodInput):
   return { candidates: chosen, gainsMicroUsd: gains };
 }
 
-export function priceOf(candidates: readonly Candidate[]): number {
-  return candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
-}
-
 /** The one with the largest share of its price beyond what is used of it; ties by name. */
 function dearest(
   left: ReadonlyMap<Candidate, Float64Array>,

@@ -6,11 +6,12 @@
 import type { Steps } from "../../../base/steps.ts";
 import type { PlannerOptions } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
+import { priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { asPlanned } from "../consolidation.ts";
 import type { MethodInput } from "../methods/method.ts";
 import type { Supposing } from "../simulate.ts";
-import { type Choice, priceOf } from "./choice.ts";
+import type { Choice } from "./choice.ts";
 
 /** Fewer nodes are as good if they save that much of what more of them do. */
 const NEARLY = 0.95;
@@ -33,7 +34,7 @@ export function worthTrying(choice: Choice, minShare: number): number[] {
 
 /** What packing so many anew could save at the most of what they cost. */
 export function shareOf(choice: Choice, count: number): number {
-  return gainOf(choice, count) / priceOf(choice.candidates.slice(0, count));
+  return gainOf(choice, count) / priceOfAll(choice.candidates.slice(0, count));
 }
 
 function gainOf({ gainsMicroUsd }: Choice, count: number): number {
@@ -69,7 +70,7 @@ export function* repacked(
   if (input.repack === undefined) return undefined;
   const planner = thorough(input.repack.planner);
   const nodeCost = planner.nodeMicroUsdPerHour;
-  const before = priceOf(candidates) + nodeCost * candidates.length;
+  const before = priceOfAll(candidates) + nodeCost * candidates.length;
   const mostMicroUsd = before * (1 - input.wantedShare(candidates));
   const supposing: Supposing = {
     packed: { planner, mostMicroUsd },

@@ -7,6 +7,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
+import { compareText } from "../../../base/text-order.ts";
 import { type Call, groupVersionOf, isCustom, managerOf } from "../engine.ts";
 import {
   difference,
@@ -252,9 +253,4 @@ export function sorted(entries: readonly ManagedEntry[]): readonly ManagedEntry[
   const keyOf = (entry: ManagedEntry): string =>
     [entry.operation, entry.time, entry.manager, entry.apiVersion, entry.subresource].join("\n");
   return entries.toSorted((a, b) => compareText(keyOf(a), keyOf(b)));
-}
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

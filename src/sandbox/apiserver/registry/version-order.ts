@@ -2,6 +2,7 @@
  * The order in which Kubernetes prefers API versions: v2, v1, v1beta2, v1beta1, v1alpha5, then the
  * rest by name.
  */
+import { compareText } from "../../../base/text-order.ts";
 
 const GRAMMAR = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
 const STAGE: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };
@@ -13,7 +14,7 @@ export function compareVersions(a: string, b: string): number {
   if (left === null || right === null) {
     if (left !== null) return -1;
     if (right !== null) return 1;
-    return a < b ? -1 : a > b ? 1 : 0;
+    return compareText(a, b);
   }
   const stageOf = (match: RegExpExecArray): number => STAGE[match[2] ?? ""] ?? 2;
   return (
