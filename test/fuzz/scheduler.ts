@@ -77,9 +77,16 @@ export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string
     withoutUnsettled(pod, (rule) =>
       countsTheUnsettled(rule, pod, pods, goal, outcomes, of("Namespace")),
     );
+  const turns = new Map(
+    [...plan.newNodeClaims, ...plan.existingNodes].flatMap((place) =>
+      place.pods.map((pod, turn): [string, number] => [pod, turn]),
+    ),
+  );
+  // Or on each node one after the other, as planned.
+  const orders = [...ORDERS, (pod: Json) => -(turns.get(keyOf(pod)) as number)];
   let refused: readonly Json[] = [];
   for (const again of ["in rounds", "at once"] as const) {
-    for (const order of ORDERS) {
+    for (const order of orders) {
       const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
       refused = bindAll(
         pods.toSorted((a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1)),

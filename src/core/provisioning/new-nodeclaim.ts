@@ -14,6 +14,7 @@ import {
   type Bits,
   bitIndices,
   commonBits,
+  haveCommonBits,
   intersectBits,
   intersectionOf,
   isEmptyBits,
@@ -115,6 +116,16 @@ export class NewNodeClaim implements Place {
     return this.#context.space.get(this.#considered ?? this.set).get(key);
   }
 
+  launchable(key: string, values: readonly string[]): readonly string[] {
+    const { space } = this.#context;
+    const { table } = this.template;
+    const [set, types] = [this.#considered ?? this.set, this.#consideredTypes ?? this.types];
+    return values.filter((value) => {
+      const narrowed = space.narrow(set, key, [value]);
+      return narrowed !== undefined && haveCommonBits(types, table.compatible(narrowed));
+    });
+  }
+
   canMeet(requirements: Requirements): boolean {
     const { space } = this.#context;
     return space.join(this.#considered ?? this.set, space.intern(requirements)) !== undefined;
@@ -162,7 +173,7 @@ export class NewNodeClaim implements Place {
   /** Puts the pod here, as found by {@link accepts}. */
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
-    const settles = this.pods.length === 0 || this.set !== fit.set;
+    const settles = this.pods.length === 0 || this.set !== fit.set || this.types !== fit.types;
     this.pods.push(pod);
     this.set = fit.set;
     this.types = fit.types;

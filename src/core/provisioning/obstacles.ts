@@ -15,6 +15,7 @@ import {
   anyValue,
   formatRequirement,
   type Requirement,
+  toRequirement,
 } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
@@ -68,36 +69,47 @@ export function labelObstacles(
   template: Template,
   space: RequirementSpace,
 ): Obstacle[] {
-  const obstacles: Obstacle[] = [];
-  for (const requirement of wanted.all()) {
-    const single = space.intern(Requirements.of([requirement]));
-    const [text] = space.conflicts(template.set, single);
-    if (text === undefined) continue;
+  return conflictsOf(wanted, template, space).map(({ requirement, text, pool }) => {
     const drop: Edit = { on: "pod", change: "dropKey", key: requirement.key };
-    const own = space.get(template.set);
-    const shown = own.has(requirement.key)
-      ? `the pod asks for ${asked(requirement)}, the pool for ${asked(own.get(requirement.key))}`
-      : text;
-    obstacles.push({ texts: [shown], ways: [[drop], ...poolWays(requirement, template)] });
-  }
-  return obstacles;
+    const own = space.get(template.set).has(requirement.key);
+    return {
+      texts: [own ? `the pod asks for ${asked(requirement)}, ${pool}` : text],
+      ways: [[drop], ...poolWays(requirement, template)],
+    };
+  });
 }
 
-/** How the pool could reach its volumes: each entry is a place where they all are. */
-export function volumeWays(
-  alternatives: readonly Requirements[],
+function conflictsOf(wanted: Requirements, template: Template, space: RequirementSpace) {
+  const own = space.get(template.set);
+  return [...wanted.all()].flatMap((requirement) => {
+    const [text] = space.conflicts(template.set, space.intern(Requirements.of([requirement])));
+    const pool = `the pool for ${asked(own.get(requirement.key))}`;
+    return text === undefined ? [] : [{ requirement, text, pool }];
+  });
+}
+
+/** What the pod's volumes ask of a node, in one of the places where they all are, and the pool's will not have. */
+export function volumeObstacles(
+  volumes: Requirements,
   template: Template,
   space: RequirementSpace,
-): Edit[][] {
-  return alternatives.slice(0, TRIED_VALUES).flatMap((one) => {
-    let ways: Edit[][] = [[]];
-    for (const requirement of one.all()) {
-      const single = space.intern(Requirements.of([requirement]));
-      if (space.conflicts(template.set, single).length === 0) continue;
-      const steps = poolWays(requirement, template);
-      ways = ways.flatMap((way) => steps.map((step) => [...way, ...step]));
-    }
-    return ways.filter((way) => way.length > 0);
+): Obstacle[] {
+  return conflictsOf(volumes, template, space).map(({ requirement, pool }) => ({
+    texts: [`its volumes are at ${asked(requirement)}, ${pool}`],
+    ways: poolWays(requirement, template),
+  }));
+}
+
+/** Zones and capacity types that the pool leaves out and its types have: pods that keep apart need several. */
+export function domainWays({ pool, table }: Template): Edit[][] {
+  return OFFERED.flatMap((key) => {
+    const own = pool.requirements.filter((one) => one.key === key).map(toRequirement);
+    const all = new Set(table.types.flatMap(({ labels }) => labels[key] ?? []));
+    return [...all]
+      .filter((value) => !own.every((one) => allows(one, value)))
+      .sort()
+      .slice(0, TRIED_VALUES)
+      .map((value): Edit[] => [{ on: "pool", poolId: pool.id, change: "allow", key, value }]);
   });
 }
 
@@ -116,17 +128,21 @@ function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {
   return ways;
 }
 
-/** Why no type of the pool's class would do, nearest type first; empty = some type does. */
+/**
+ * Why no type of the pool's class would do, nearest type first; empty = some type does. `volumes`: where the
+ * pod's volumes are, which no edit moves.
+ */
 export function typeMisses(
   pod: Pod,
   wanted: Requirements,
+  volumes: Requirements,
   template: Template,
   space: RequirementSpace,
 ): TypeMiss[] {
   const { table, pool } = template;
   const requests = podRequests(pod);
   const own = space.get(template.set);
-  const joined = own.and(wanted);
+  const joined = own.and(wanted).and(volumes);
   const lowered = new LoweredTo(pod);
   const misses: TypeMiss[] = [];
   for (const [index, type] of table.types.entries()) {
@@ -134,12 +150,16 @@ export function typeMisses(
     const texts: string[] = [];
     let stuck = false;
     const blame = (key: string, values: readonly string[]) => {
-      const value = values.find((one) => !wanted.has(key) || allows(wanted.get(key), one));
+      const isFree = (all: Requirements) => (one: string) =>
+        !all.has(key) || allows(all.get(key), one);
+      const there = values.filter(isFree(volumes));
+      const value = there.find(isFree(wanted));
       const byPod = value === undefined && wanted.has(key);
       const rule = byPod ? wanted.get(key) : own.get(key);
       const is = values.length === 0 ? "it has none" : `it is ${values.join(" ")}`;
       texts.push(`the ${byPod ? "pod" : "pool"} asks for ${asked(rule)}, ${is}`);
-      if (byPod) edits.push({ on: "pod", change: "dropKey", key });
+      if (there.length === 0 && volumes.has(key)) stuck = true;
+      else if (byPod) edits.push({ on: "pod", change: "dropKey", key });
       else if (value === undefined) stuck = true;
       else edits.push({ on: "pool", poolId: pool.id, change: "allow", key, value });
     };
@@ -150,8 +170,10 @@ export function typeMisses(
       if (values.some((value) => allows(requirement, value))) continue;
       blame(requirement.key, values);
     }
-    const offering = nearestOffering(type.offerings.filter(isUsable), joined);
-    if (offering === undefined) texts.push("nobody has any to sell");
+    const sold = type.offerings.filter((one) => isUsable(one) && isWhere(volumes, one));
+    const offering = nearestOffering(sold, joined);
+    if (offering === undefined)
+      texts.push(`nobody has any to sell${volumes.size > 0 ? " where its volumes are" : ""}`);
     for (const [key, value] of offering ?? []) blame(key, [value]);
     const { shortage, short } = shortages(requests, table.allocatable(index));
     for (const [resource, from, to] of short) {
@@ -212,6 +234,16 @@ const OFFERED = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"];
 
 function isOffered(key: string): boolean {
   return OFFERED.includes(key);
+}
+
+function isWhere(
+  volumes: Requirements,
+  { zone, capacityType }: { readonly zone: string; readonly capacityType: string },
+): boolean {
+  return [zone, capacityType].every((value, at) => {
+    const key = OFFERED[at] as string;
+    return !volumes.has(key) || allows(volumes.get(key), value);
+  });
 }
 
 /** The offering with the fewest labels that are asked otherwise: those labels. */

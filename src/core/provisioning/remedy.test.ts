@@ -136,6 +136,68 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("lets the pool use what is sold where the volume is", () => {
+    const claims = [
+      { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+    ];
+    const topologies = [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-b"] }] }];
+    const zonal = {
+      metadata: { name: "zonal" },
+      provisioner: "disk",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: topologies,
+    };
+    const offering = (zone: string, capacityType: "spot" | "on-demand") => ({
+      zone,
+      capacityType,
+      priceMicroUsd: 1_000,
+      available: true,
+    });
+    const offerings = [offering("zone-a", "on-demand"), offering("zone-b", "spot")];
+    const requirements = [{ key: CAPACITY, operator: "In" as const, values: ["on-demand"] }];
+    const one = pod({
+      spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }] },
+    });
+    expect(
+      fixOf(one, {
+        pools: [poolInput({ requirements }, [instanceType({ offerings })])],
+        volumes: { claims, volumes: [], csiNodes: [], classes: [zonal] },
+      }),
+    ).toBe(`let NodePool default use ${CAPACITY} spot`);
+  });
+
+  it("opens a zone for pods that keep apart, before they are let together", () => {
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a", "zone-b"] }];
+    const apart = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const three = pods(3, {
+      labels: { app: "web" },
+      spec: { affinity: { podAntiAffinity: apart } },
+    });
+    expect(fixes({ pods: three, pools: [poolInput({ requirements })] })).toEqual({
+      "pod-2": `let NodePool default use ${ZONE} zone-c`,
+    });
+  });
+
+  it("reaches a node that runs already, where no pool helps", () => {
+    const nodes = [
+      nodeView({
+        node: { labels: { disk: "hdd" }, taints: [{ key: "db", effect: "NoSchedule" }] },
+      }),
+    ];
+    const tolerations = [{ key: "db", operator: "Exists" as const }];
+    const options = { pools: [], nodes };
+    expect(fixOf(pod(), options)).toBe("add a toleration of taint db:NoSchedule to the pod");
+    const picky = pod({ spec: { tolerations, nodeSelector: { disk: "ssd" } } });
+    expect(fixOf(picky, options)).toContain("drop disk from the pod's node selector");
+    expect(fixOf(pod({ cpu: "5", spec: { tolerations } }), options)).toBe(
+      "lower the cpu request of container main from 5 to 4",
+    );
+  });
+
   it("counts daemons on types that the pool leaves out so far", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     const requirements = [

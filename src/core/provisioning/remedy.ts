@@ -10,18 +10,19 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
-import type { Requirements } from "../scheduling/requirements.ts";
+import { Requirements } from "../scheduling/requirements.ts";
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { leastFix } from "./least-fix.ts";
 import {
   costOf,
+  domainWays,
   labelObstacles,
   type Obstacle,
   type TypeMiss,
   taintObstacles,
   typeMisses,
   typeObstacle,
-  volumeWays,
+  volumeObstacles,
 } from "./obstacles.ts";
 import { podWays, portEdits, ruleEdits } from "./pod-ways.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "./result.ts";
@@ -52,6 +53,8 @@ export interface Remedy {
 
 /** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
 const PLANS_PER_CLASS = 24;
+/** And to make its fix as small as it can be. */
+const PLANS_PER_FIX = 32;
 const PLANS = 200;
 /** Most states looked at for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
@@ -61,8 +64,10 @@ const PLANNED_PODS = 200_000;
 const MOST_EDITS = 4;
 /** What costs more is minded no more. */
 const MOST_DISLIKED = 1_000;
+/** Where a limit binds, pods go together otherwise than without it. */
+const AMPLE = 2;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
-/** Most required terms of a pod that are worth meeting. */
+/** Most required terms of a pod that are worth meeting, and places of its volumes. */
 const TRIED_TERMS = 4;
 /** By key of the pod. Pods that were refused before planning have none. */
 export function remedies(
@@ -72,13 +77,13 @@ export function remedies(
 ): ReadonlyMap<string, Remedy> {
   const found = new Map<string, Remedy>();
   const allowed = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
-  const plans = new TrialPlans(input, plan);
+  const plans = new TrialPlans(input, plan, allowed);
   const templates = new Templates(input);
   const classes = classesOf(result.unschedulable);
   /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
   const shared = new Map<UnschedulablePod[], Fix>();
   for (const alike of classes) {
-    plans.allow(Math.min(allowed - plans.made, PLANS_PER_CLASS));
+    plans.begin(PLANS_PER_CLASS);
     const search = new Search(input, alike, plans, templates);
     const own = search.run();
     const fix = own.fix ?? shared.get(alike);
@@ -107,8 +112,9 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
 /** Edits under way towards a node of one pool. */
 interface Towards {
   readonly poolId: string;
-  /** Which of the pod's required terms is to be met. */
+  /** Which of the pod's required terms is to be met, and which of the places where its volumes are. */
   readonly term: number;
+  readonly place: number;
   readonly edits: readonly Edit[];
 }
 
@@ -128,6 +134,8 @@ class Search {
   readonly #siblings: ReadonlySet<string>;
   /** One for all: they are alike. */
   readonly #one: UnschedulablePod;
+  /** What its volumes ask of a node, as alternatives. */
+  readonly #places: readonly Requirements[];
   readonly #plans: TrialPlans;
   readonly #templates: Templates;
   /** Keys of the pods that the last plan left. */
@@ -148,6 +156,8 @@ class Search {
     const siblings = input.pods.filter((pod) => ownerOf(pod) && owners.has(ownerOf(pod)));
     this.#siblings = new Set([...this.#keys, ...siblings.map(keyOf)]);
     this.#one = alike[0] as UnschedulablePod;
+    const places = templates.volumes.alternatives(this.#one.pod).slice(0, TRIED_TERMS);
+    this.#places = places.length === 0 ? [Requirements.NONE] : places;
     this.#plans = plans;
   }
 
@@ -160,7 +170,9 @@ class Search {
     const { pod } = this.#one;
     const terms = requiredAlternatives(pod.spec).slice(0, TRIED_TERMS);
     const asIs = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
-      terms.map((_, term): Towards => ({ poolId, term, edits: [] })),
+      terms.flatMap((_, term) =>
+        this.#places.map((_, place): Towards => ({ poolId, term, place, edits: [] })),
+      ),
     );
     for (const state of asIs) this.#look(state, this.#standing(state));
     const anywhere = podWays(pod, this.#input.nodes).map((edits): Anywhere => ({ edits }));
@@ -173,6 +185,7 @@ class Search {
       const state = open.shift() as State;
       const first = this.#standing(state)[0] ?? this.#planned(state);
       if (first === undefined) {
+        this.#plans.allow(PLANS_PER_FIX);
         const edits = leastFix(state.edits, pod, (tried) => this.#isEnough(tried));
         fix = { edits, pods: this.#siblings, text: this.#text(edits) };
       }
@@ -194,10 +207,11 @@ class Search {
   /** What stands in the way once the edits are made, as far as it shows without planning. */
   #standing(state: State): Obstacle[] {
     if (state.poolId === undefined) return [];
-    const { pod, wanted, template, space } = this.#seenFrom(state);
+    const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
     const whole = [
       ...taintObstacles(pod, template.taints),
       ...labelObstacles(wanted, template, space),
+      ...volumeObstacles(volumes, template, space),
     ];
     if (whole.length > 0) return whole;
     const typed = typeObstacle(this.#missesOf(state));
@@ -226,17 +240,18 @@ class Search {
     const rejected = rejection?.rejected ?? {};
     const texts = [rejection?.why ?? rejection?.message ?? one.message];
     const ways: (readonly Edit[])[] = [];
-    const { pod, template, space } = this.#seenFrom(state);
-    if (rejected.volumes !== undefined)
-      ways.push(...volumeWays(this.#templates.volumes.alternatives(pod), template, space));
-    if (rejected.limits !== undefined) ways.push(...this.#limitWays(poolId, state, template.pool));
-    if (rejected.topology !== undefined) ways.push(...ruleEdits(one.pod).map((edit) => [edit]));
+    const { template } = this.#seenFrom(state);
+    const { pool } = template;
+    if (rejected.limits !== undefined) ways.push(...this.#limitWays(poolId, state, pool));
+    if (rejected.topology !== undefined) {
+      ways.push(...ruleEdits(one.pod).map((edit) => [edit]), ...domainWays(template));
+    }
     if (rejected.hostPorts !== undefined) ways.push(...portEdits(one.pod).map((edit) => [edit]));
-    if (rejected.minValues !== undefined) ways.push(...minValuesWays(template.pool));
+    if (rejected.minValues !== undefined) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
 
-  /** Limits as high as the plan without them would need: with its cheapest types, or with any. */
+  /** Limits as high as the plan without them would need: with its cheapest types, with any, or amply. */
   #limitWays(poolId: string, { edits }: State, { limits }: Pool): Edit[][] {
     const free = this.#plans.of(this.#siblings, edits, poolId);
     const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
@@ -255,9 +270,12 @@ class Search {
         });
     const amounts = (capacities: readonly Resources[], name: string) =>
       capacities.map((one) => one[name] ?? 0);
+    const most = (capacities: readonly Resources[], name: string) =>
+      Math.max(0, ...amounts(capacities, name));
     return [
       of((capacities, name) => capacities[0]?.[name] ?? 0),
-      of((capacities, name) => Math.max(0, ...amounts(capacities, name))),
+      of(most),
+      of((capacities, name) => AMPLE * most(capacities, name)),
     ].filter((way) => way.length > 0);
   }
 
@@ -283,21 +301,22 @@ class Search {
   #missesOf(state: Towards): readonly TypeMiss[] {
     let misses = this.#misses.get(state);
     if (misses === undefined) {
-      const { pod, wanted, template, space } = this.#seenFrom(state);
-      misses = typeMisses(pod, wanted, template, space);
+      const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
+      misses = typeMisses(pod, wanted, volumes, template, space);
       this.#misses.set(state, misses);
     }
     return misses;
   }
 
-  #seenFrom({ poolId, term, edits }: Towards) {
+  #seenFrom({ poolId, term, place, edits }: Towards) {
     const written = this.#one.pod;
     const pod = edits.filter((edit) => edit.on === "pod").reduce(editedPod, written);
     const terms = requiredAlternatives(pod.spec);
     const wanted = (terms[term] ?? terms[0]) as Requirements;
     const ofPool = edits.filter((edit) => edit.on === "pool");
     const template = this.#templates.of(poolId, ofPool);
-    return { pod, wanted, template, space: this.#templates.space };
+    const volumes = this.#places[place] as Requirements;
+    return { pod, wanted, volumes, template, space: this.#templates.space };
   }
 
   #text(edits: readonly Edit[]): string {

@@ -69,6 +69,8 @@ export interface Place extends Pricing, Numbered {
   readonly taints: readonly Taint[];
   /** What the label can still be there; undefined = the node does not have it and never will. */
   domains(key: string): Requirement | undefined;
+  /** Of a planned node: those of the values that one of its types can be launched with. */
+  launchable?(key: string, values: readonly string[]): readonly string[];
   /** Whether the node is, or can become, one that meets the requirements. */
   canMeet(requirements: Requirements): boolean;
 }
@@ -102,10 +104,10 @@ export function reachable(
 ): [taken: string[], empty: string[]] {
   const taken: string[] = [];
   const empty: string[] = [];
-  for (const [domain, count] of group.counts) {
-    if (!allows(node, domain) || !allows(podDomains, domain)) continue;
-    (count > 0 ? taken : empty).push(domain);
-  }
+  group.counts.forEach((count, domain) => {
+    if (allows(node, domain) && allows(podDomains, domain))
+      (count > 0 ? taken : empty).push(domain);
+  });
   return [taken.sort(), empty.sort()];
 }
 
@@ -123,17 +125,17 @@ export function spreadOptions(
 ): readonly Narrowing[] {
   let least = Number.POSITIVE_INFINITY;
   let usable = 0;
-  for (const [domain, count] of group.counts) {
-    if (!allows(podDomains, domain) && !group.hosts?.has(domain)) continue;
+  group.counts.forEach((count, domain) => {
+    if (!allows(podDomains, domain) && !group.hosts?.has(domain)) return;
     usable++;
     if (count < least) least = count;
-  }
+  });
   if (usable < group.minDomains) least = 0;
   const most = least + group.maxSkew - (self ? 1 : 0);
   const domains: string[] = [];
-  for (const [domain, count] of group.counts) {
+  group.counts.forEach((count, domain) => {
     if (count <= most && allows(node, domain) && allows(podDomains, domain)) domains.push(domain);
-  }
+  });
   if (domains.length > 1) {
     const count = (domain: string) => group.counts.get(domain) as number;
     const ordered = cheapestFirst(group.key, domains.sort(), pricing);

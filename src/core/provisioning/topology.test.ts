@@ -75,6 +75,16 @@ describe("topology spread", () => {
     ]);
   });
 
+  it("counts who is on a node whose types are all of one zone, though the plan names none", () => {
+    const types = [
+      instanceType({ cpu: 8, zones: ["zone-a"] }),
+      instanceType({ cpu: 32, zones: ["zone-b"] }),
+    ];
+    const big = pods(2, { name: "big", cpu: "10", labels: { app: "web" } });
+    const input = { pods: [...big, pod(spread({}))], pools: [poolInput({}, types)] };
+    expect(placed(input)).toEqual(["?: big-0 big-1", "zone-a: pod"]);
+  });
+
   it("gives a ScheduleAnyway spread up when it cannot be kept", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", topologyKey: "rack" });
     expect(placed({ pods: [pod(soft)] })).toEqual(["?: pod"]);

@@ -390,8 +390,11 @@ export class Topology {
   #possible(group: TopologyGroup, place: Place): readonly string[] {
     const node = place.domains(group.key);
     if (node === undefined) return [];
-    if (!node.complement) return node.values;
-    return [...group.counts.keys()].filter((domain) => allows(node, domain));
+    const { key, counts } = group;
+    const values = node.complement
+      ? [...counts.keys()].filter((domain) => allows(node, domain))
+      : node.values;
+    return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
   }
 
   /** What is written alike is one group, without working out what it means again. */

@@ -45,27 +45,39 @@ export class Templates {
 
 /** Plans with edits made. Those that change pools only are the same for every kind of pod. */
 export class TrialPlans {
-  made = 0;
+  #made = 0;
   #most = 0;
+  readonly #inAll: number;
   readonly #input: SchedulingInput;
   readonly #plan: (input: SchedulingInput) => SchedulingResult;
   readonly #known = new Map<string, SchedulingResult>();
   /** Of the kind of pod that is looked at. */
   readonly #own = new Map<string, SchedulingResult>();
 
-  constructor(input: SchedulingInput, plan: (input: SchedulingInput) => SchedulingResult) {
+  /** `inAll`: most plans that may be made. */
+  constructor(
+    input: SchedulingInput,
+    plan: (input: SchedulingInput) => SchedulingResult,
+    inAll: number,
+  ) {
     this.#input = input;
     this.#plan = plan;
+    this.#inAll = inAll;
   }
 
-  /** From here on another kind of pod is looked at, and so many more may be made. */
-  allow(count: number): void {
+  /** From here on another kind of pod is looked at, with so many plans. */
+  begin(count: number): void {
     this.#own.clear();
-    this.#most = this.made + count;
+    this.allow(count);
+  }
+
+  /** So many more may be made from here on. */
+  allow(count: number): void {
+    this.#most = Math.min(this.#inAll, this.#made + count);
   }
 
   get areUsedUp(): boolean {
-    return this.made >= this.#most;
+    return this.#made >= this.#most;
   }
 
   /** `pods`: keys of those that edits of pods are for; `unlimited`: the pool whose limits are put aside. */
@@ -75,7 +87,7 @@ export class TrialPlans {
     const text = `${unlimited} ${edits.map((edit) => JSON.stringify(edit)).sort()}`;
     const known = all.get(text);
     if (known !== undefined) return known;
-    this.made++;
+    this.#made++;
     const edited = applyEdits(this.#input, pods, edits);
     const pools = edited.pools.map((one) =>
       one.pool.id === unlimited ? { ...one, pool: { ...one.pool, limits: {} } } : one,

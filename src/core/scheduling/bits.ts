@@ -49,6 +49,10 @@ export function commonBits(a: Bits, b: Bits): Bits {
   return a;
 }
 
+export function haveCommonBits(a: Bits, b: Bits): boolean {
+  return a.some((word, at) => (word & (b[at] as number)) !== 0);
+}
+
 export function uniteBits(target: Bits, other: Bits): void {
   for (let word = 0; word < target.length; word++) {
     target[word] = (target[word] as number) | (other[word] as number);
