@@ -116,6 +116,31 @@ describe("karpenter explain node", () => {
     `);
   });
 
+  it("says of a node on its way out what it waits for, and until when", async () => {
+    const until = "2026-01-05T12:20:00Z";
+    const gone = movable({
+      claimAnnotations: { "karpenter.sh/nodeclaim-termination-timestamp": until },
+    }).map((one) =>
+      one.metadata.name === "a"
+        ? { ...one, metadata: { ...one.metadata, deletionTimestamp: "2026-01-05T11:59:00Z" } }
+        : one,
+    );
+    const text = await ask("nodeclaim.karpenter.sh/a", [
+      snapshotPool(),
+      ...gone,
+      snapshotPdb("web", 0),
+    ]);
+    expect(text).toContain(
+      `runs 1 pod(s); on its way out since 2026-01-05T11:59:00Z: 1 pod(s) have to leave first (shop/a-0), until ${until} (and 1 more)`,
+    );
+    expect(text).toContain(`pdb prevents pod evictions (PodDisruptionBudget=[shop/web])`);
+    expect(text).not.toContain("If nothing kept it");
+    const [empty] = (await nodeAnswer("a", gone.slice(0, 4))).holds ?? [];
+    expect(empty).toMatchObject({ block: "leaving" });
+    expect(empty?.says).toContain("its machine is ended next");
+    expect(empty?.until).toBeUndefined();
+  });
+
   it("tells of many nodes for several others: which go, what comes, what that saves", async () => {
     const text = await ask("node a", [snapshotPool(), ...snapshotSparse("abcdef")]);
     expect(text).toContain("replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand");

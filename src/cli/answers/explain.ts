@@ -55,14 +55,14 @@ const WORDS: Readonly<Record<string, Subject>> = {
   provisioners: "nodepool",
 };
 
-/** `node web-1`, `node/web-1`, kinds as kubectl takes them. */
+/** `node web-1`, `node/web-1`, `nodeclaim.karpenter.sh/web-1`: kinds as kubectl takes and writes them. */
 export function subjectOf(words: readonly string[]): {
   readonly subject: Subject;
   readonly name: string;
 } {
   const [kind = "", name] =
     words.length === 1 ? (words[0] as string).split("/") : (words as [string, string]);
-  const subject = WORDS[kind.toLowerCase()];
+  const subject = WORDS[kind.toLowerCase().replace(/\..*/, "")];
   if (subject === undefined)
     throw new CliError(`"${kind}": wanted one of node, nodeclaim, pod, nodepool`);
   if (name === undefined || name === "" || words.length > 2)

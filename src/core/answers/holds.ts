@@ -19,6 +19,7 @@ import { consolidatable } from "../nodeclaim/empty.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { budgetHold } from "./budget-answer.ts";
 import type { Hold } from "./hold.ts";
+import { leavingHolds } from "./leaving.ts";
 import { poolObject } from "./objects.ts";
 
 /** A node of ours with its pool; the candidate it is, or would be if nothing kept it. */
@@ -37,9 +38,11 @@ export function ownedNode(picture: Picture, node: NodeView): Owned | undefined {
   return { node, claim, pool: owner?.pool, candidate };
 }
 
-/** Most telling first: a command under way, blocks of the node, then what its pool and prices say. */
+/** Most telling first: that it leaves already, a command under way, blocks of the node, then what its pool and prices say. */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;
+  if (claim.metadata.deletionTimestamp !== undefined)
+    return leavingHolds(picture, owned, reasonsOf(candidate));
   const record = recordOf(claim);
   if (record !== undefined) {
     const says = `the command ${record.id} (${record.reason}) of ${record.startedAt} is under way`;

@@ -83,8 +83,8 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
   const { claim, pool, candidate } = owned;
   const holds = holdsOf(picture, owned);
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
-  const alone =
-    removal !== undefined || candidate === undefined ? undefined : aloneCommand(picture, candidate);
+  const isSettled = removal !== undefined || claim.metadata.deletionTimestamp !== undefined;
+  const alone = isSettled || candidate === undefined ? undefined : aloneCommand(picture, candidate);
   const packing = removal === undefined ? repackAnswer(picture, node, next) : undefined;
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
   const end = expiry(claim, pool, picture.expirationSpreadPercent);
@@ -174,5 +174,5 @@ function sentence(
   const [first, ...others] = holds;
   if (first === undefined) return `${head}; nothing keeps it, other nodes come first`;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
-  return `${head}; it stays: ${holdText(first)}${more}`;
+  return `${head}; ${first.block === "leaving" ? "" : "it stays: "}${holdText(first)}${more}`;
 }

@@ -1,0 +1,58 @@
+/**
+ * What a node that is on its way out still waits for: pods that have to leave, what guards them, then its volumes
+ * and its machine. The claim's conditions are what its drain has written down so far.
+ */
+import { isWaitingEviction } from "../../apis/core/pod-predicates.ts";
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { blocksOf } from "../disruption/candidates.ts";
+import type { CommandReason } from "../disruption/command.ts";
+import type { Picture } from "../disruption/survey.ts";
+import type { Hold } from "./hold.ts";
+import type { Owned } from "./holds.ts";
+
+const MAX_NAMED = 3;
+
+/** `against`: what it could be disrupted for, were it not going. */
+export function leavingHolds(
+  picture: Picture,
+  { node, claim, pool }: Owned,
+  against: readonly CommandReason[],
+): readonly Hold[] {
+  const deadline = claim.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
+  const deadlineMs = fromRfc3339(deadline) ?? Number.POSITIVE_INFINITY;
+  const pods = node.pods.filter((pod) => isWaitingEviction(pod, picture.nowMs)).map(keyOf);
+  const until = (ms: number) => (ms < Number.POSITIVE_INFINITY ? { until: toRfc3339(ms) } : {});
+  const first: Hold = {
+    block: "leaving",
+    says: `on its way out since ${claim.metadata.deletionTimestamp}: ${waitsFor(claim, pods.sort())}`,
+    ...until(pods.length > 0 ? deadlineMs : Number.POSITIVE_INFINITY),
+    against,
+  };
+  const guards = blocksOf({ ...picture, disruptionClass: "graceful" }, node, claim, pool, 100)
+    .filter(({ kind }) => kind === "pod" || kind === "pdb")
+    .map(
+      ({ kind, message, by, untilMs }): Hold => ({
+        block: kind,
+        says: message,
+        ...(by === undefined ? {} : { by }),
+        ...until(Math.min(untilMs ?? Number.POSITIVE_INFINITY, deadlineMs)),
+        against,
+      }),
+    );
+  return [first, ...(pods.length > 0 ? guards : [])];
+}
+
+function waitsFor(claim: NodeClaim, pods: readonly string[]): string {
+  if (pods.length > 0) {
+    const named = pods.slice(0, MAX_NAMED).join(", ");
+    return `${pods.length} pod(s) have to leave first (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
+  }
+  if (isTrue(claim, "InstanceTerminating")) return "its machine is being ended";
+  const volumes = condition(claim, "VolumesDetached");
+  if (volumes !== undefined && volumes.status === "Unknown") return "volumes are still attached";
+  return "its pods are gone, its machine is ended next";
+}
