@@ -36,10 +36,11 @@ import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-def
 import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
 import { ApiError, failure, methodNotAllowed, unsupportedMediaType } from "./status.ts";
 import { Store } from "./store.ts";
+import { POD_DOORS } from "./subresources/pod-doors.ts";
 import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
 import { watch } from "./watch-stream.ts";
-import { create, update } from "./write.ts";
+import { create, type Door, update } from "./write.ts";
 
 /** A request that concerns no resource: discovery, OpenAPI. Undefined = not mine. */
 export type ExtraRoute = (
@@ -184,11 +185,13 @@ async function answerResource(call: Call): Promise<KubeResponse> {
   checkScope(definition, call);
   if (method === "POST" || method === "PUT") checkMediaType(call);
   const subresource = path.subresource;
-  if (subresource !== undefined && subresource !== "status") return answerSubresource(call);
   if (subresource === "status") {
     if (!definition.hasStatus) throw notServed();
-    return answerStatus(call);
+    return answerPart(call, subresource);
   }
+  const door = subresource === undefined ? undefined : doorOf(definition, subresource);
+  if (subresource !== undefined && door !== undefined) return answerPart(call, subresource, door);
+  if (subresource !== undefined) return answerSubresource(call);
   if (path.name === undefined) return answerCollection(call);
   switch (method) {
     case "GET":
@@ -242,14 +245,20 @@ async function answerCollection(call: Call): Promise<KubeResponse> {
   throw methodNotAllowed();
 }
 
-async function answerStatus(call: Call): Promise<KubeResponse> {
+function doorOf({ group, plural }: ResourceDefinition, subresource: string): Door | undefined {
+  return group === "" && plural === "pods" ? POD_DOORS.get(subresource) : undefined;
+}
+
+/** A part of an object that has an address of its own, and is shown as the whole. */
+async function answerPart(call: Call, subresource: string, door?: Door): Promise<KubeResponse> {
   if (call.method === "GET") return shown(call, await getObject(call));
   if (call.method === "PUT") {
     const next = (): KubeObject => clone(call.body) as KubeObject;
-    return shown(call, await update(call, { subresource: "status", next }));
+    const change = { subresource, next, ...(door === undefined ? {} : { door }) };
+    return shown(call, await update(call, change));
   }
   if (call.method === "PATCH") {
-    return shown(call, (await patchObject(call, "status")).object);
+    return shown(call, (await patchObject(call, subresource, door)).object);
   }
   throw methodNotAllowed();
 }

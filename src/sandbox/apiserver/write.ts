@@ -24,6 +24,7 @@ import { ownedAfterWrite } from "./patch/managed-fields.ts";
 import { refusedPatch } from "./patch/refusal.ts";
 import { admitToQuotas } from "./quota/admission.ts";
 import { notSupported } from "./schema/field-error.ts";
+import type { FieldError } from "./schema/schema.ts";
 import { checkNodePorts } from "./service-ports.ts";
 import {
   type ApiError,
@@ -50,10 +51,20 @@ export interface Change {
   ) => readonly unknown[];
   /** An update through a URL of its own touches only that part. */
   readonly subresource?: string | undefined;
+  /** Where a part of the object has rules of its own. */
+  readonly door?: Door;
   /** Where admission is shown something else than the whole object. */
   readonly shown?: Shown;
   /** Strict and warn do not apply to bodies that are made by the server. */
   readonly internal?: boolean;
+}
+
+/** An address beside the object's own, by which one part of it changes. */
+export interface Door {
+  /** What goes through. */
+  readonly keep: (next: KubeObject, current: KubeObject) => KubeObject;
+  /** Instead of the rules of the kind. */
+  readonly validate: (next: KubeObject, current: KubeObject) => readonly FieldError[];
 }
 
 /** A face of the object with a kind of its own, as a Scale is. */
@@ -164,11 +175,12 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
   const managed =
     change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   if (subresource === "") next = definition.prepareUpdate(next, current);
+  if (change.door !== undefined) next = change.door.keep(next, current);
   const admission = (object: KubeObject) => admissionOf(object, current, change);
   const admitted = await mutate(call, admission(next));
   next = change.shown === undefined ? admitted : change.shown.into(next, admitted);
   checkEscalation(call, next, current);
-  refuseErrors(call, next, current);
+  refuseErrors(call, next, current, change.door?.validate);
   await review(call, admission(next));
   next = subresource === "status" ? next : withGeneration(definition, next, current);
   return withManagedFields(next, managed);
@@ -250,7 +262,15 @@ function refusedBody(call: Call, object: KubeObject, problem: string): ApiError 
   return badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`);
 }
 
-function refuseErrors(call: Call, next: KubeObject, current: KubeObject | undefined): void {
-  const errors = call.definition.validate(next, current);
+function refuseErrors(
+  call: Call,
+  next: KubeObject,
+  current: KubeObject | undefined,
+  validate: Door["validate"] | undefined = undefined,
+): void {
+  const errors =
+    validate === undefined || current === undefined
+      ? call.definition.validate(next, current)
+      : validate(next, current);
   if (errors.length > 0) throw invalid(call.definition, next.metadata.name, errors);
 }

@@ -11,7 +11,7 @@ import { clone, deepEqual, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
 import { tooLong } from "../schema/field-error.ts";
 import { ApiError, badRequest, conflict, invalid, notFound, type StatusCause } from "../status.ts";
-import { create, update } from "../write.ts";
+import { create, type Door, update } from "../write.ts";
 import {
   difference,
   EMPTY,
@@ -42,6 +42,7 @@ const MAX_MANAGER_BYTES = 128;
 export async function apply(
   call: Call,
   subresource: string | undefined,
+  door?: Door,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
   const { definition, engine, path } = call;
   const config = configOf(call, subresource ?? "");
@@ -64,6 +65,7 @@ export async function apply(
   let applied: Applied | undefined;
   const object = await update(call, {
     subresource,
+    ...(door === undefined ? {} : { door }),
     next: (current) => {
       applied = applyTo(call, current, config, identity, owned);
       return applied.object;

@@ -8,7 +8,7 @@ import { type Call, isCustom } from "../engine.ts";
 import { goKind } from "../go-json.ts";
 import { forbidden } from "../schema/field-error.ts";
 import { ApiError, badRequest, invalid, unsupportedMediaType } from "../status.ts";
-import { update } from "../write.ts";
+import { type Door, update } from "../write.ts";
 import { apply } from "./apply.ts";
 import { applyJsonPatch } from "./json-patch.ts";
 import { applyStrategicPatch } from "./strategic.ts";
@@ -25,9 +25,10 @@ const APPLY_PATCHES: readonly string[] = [
 export async function patchObject(
   call: Call,
   subresource: string | undefined,
+  door?: Door,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
   const type = ((call.headers["content-type"] ?? "").split(";")[0] as string).trim();
-  if (APPLY_PATCHES.includes(type)) return apply(call, subresource);
+  if (APPLY_PATCHES.includes(type)) return apply(call, subresource, door);
   if (call.query.get("force") !== null) {
     throw invalid({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
       forbidden("force", "may not be specified for non-apply patch"),
@@ -36,6 +37,7 @@ export async function patchObject(
   const change = changeOf(call, type);
   const object = await update(call, {
     subresource,
+    ...(door === undefined ? {} : { door }),
     next: (current) => {
       const next = change(current);
       if (!isObject(next)) throw badRequest("the patch leaves no object");

@@ -34,16 +34,18 @@ export const POD_RULES: KindRules = {
           status: "False",
           reason: "SchedulingGated",
           message: "Scheduling is blocked due to non-empty scheduling gates",
+          lastProbeTime: null,
+          lastTransitionTime: pod.metadata.creationTimestamp,
         },
       ];
     }
   },
   validate: (pod, current) =>
-    current === undefined ? validatePodSpec(pod.spec, "spec") : validateUpdate(pod, current),
+    current === undefined ? validateNew(pod) : validateUpdate(pod, current),
 };
 
 /** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
-function qosClass(spec: Raw): string {
+export function qosClass(spec: Raw): string {
   const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
   let hasAny = false;
   let isGuaranteed = true;
@@ -65,6 +67,13 @@ function defaultHostPorts(spec: Raw): void {
   for (const container of allContainers(spec)) {
     for (const port of container.ports ?? []) fallback(port, "hostPort", port.containerPort);
   }
+}
+
+function validateNew({ spec }: Raw): FieldError[] {
+  const errors = validatePodSpec(spec, "spec");
+  if ((spec.ephemeralContainers ?? []).length > 0)
+    errors.push(forbidden("spec.ephemeralContainers", "cannot be set on create"));
+  return errors;
 }
 
 function validateUpdate(pod: Raw, current: Raw): FieldError[] {

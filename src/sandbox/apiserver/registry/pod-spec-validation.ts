@@ -4,7 +4,7 @@
  * upstream: pkg/apis/core/validation/validation.go
  */
 import { parseNano } from "../../../base/quantity.ts";
-import { duplicate, invalid, required } from "../schema/field-error.ts";
+import { duplicate, invalid, notFound, required } from "../schema/field-error.ts";
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import type { Raw } from "./kind-rules.ts";
@@ -92,11 +92,7 @@ function validateContainer(
     const at = `${path}.volumeMounts[${index}]`;
     if ((mount.name ?? "") === "") errors.push(required(`${at}.name`));
     else if (!volumes.has(mount.name)) {
-      errors.push({
-        field: `${at}.name`,
-        reason: "FieldValueNotFound",
-        message: `Not found: ${JSON.stringify(mount.name)}`,
-      });
+      errors.push(notFound(`${at}.name`, mount.name));
     }
     if ((mount.mountPath ?? "") === "") errors.push(required(`${at}.mountPath`));
   });

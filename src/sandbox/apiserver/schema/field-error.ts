@@ -46,6 +46,11 @@ export function notSupported(
   };
 }
 
+/** It names something that is not there. */
+export function notFound(field: string, value: unknown): FieldError {
+  return { field, reason: "FieldValueNotFound", message: `Not found: ${show(value)}` };
+}
+
 export function duplicate(field: string, value: unknown): FieldError {
   return {
     field,

@@ -14,14 +14,7 @@ import { readLog } from "./log.ts";
 import { answerScale } from "./scale.ts";
 import { requestToken } from "./token.ts";
 
-const CONTAINERLESS: ReadonlySet<string> = new Set([
-  "exec",
-  "attach",
-  "portforward",
-  "proxy",
-  "ephemeralcontainers",
-  "resize",
-]);
+const CONTAINERLESS: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
 /** Those of them that need a kubelet. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward"]);
@@ -64,11 +57,10 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
 
 /** Who wants into a pod without a node is told that first, as by kube-apiserver. */
 async function refuseHostless(call: Call): Promise<void> {
-  if (call.definition.plural !== "pods" || !STREAMING.has(call.path.subresource as string)) return;
   const { metadata, spec } = (await getObject(call)) as KubeObject & {
     readonly spec?: { readonly nodeName?: string };
   };
-  if (spec?.nodeName) return;
+  if (spec?.nodeName || !STREAMING.has(call.path.subresource as string)) return;
   throw badRequest(`pod ${metadata.name} does not have a host assigned`);
 }
 

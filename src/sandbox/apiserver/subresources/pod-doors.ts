@@ -1,0 +1,108 @@
+/**
+ * Doors beside a pod's own, each for one part of its spec: `resize` changes what running containers ask for,
+ * `ephemeralcontainers` adds containers to look around in. What else is sent through them is let lie.
+ * upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation ValidatePodResize,
+ * ValidatePodEphemeralContainersUpdate
+ */
+import { clone, deepEqual } from "../../../base/json.ts";
+import type { Raw } from "../registry/kind-rules.ts";
+import { qosClass } from "../registry/pod-rules.ts";
+import { validatePodSpec } from "../registry/pod-spec-validation.ts";
+import { duplicate, forbidden, invalid, notFound } from "../schema/field-error.ts";
+import type { FieldError } from "../schema/schema.ts";
+import type { Door } from "../write.ts";
+
+const RESIZABLE: ReadonlySet<string> = new Set(["cpu", "memory"]);
+/** What needs more than a container that comes late can have. */
+const NOT_FOR_EPHEMERAL = ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"];
+
+const RESIZE: Door = {
+  keep(next: Raw, current: Raw) {
+    const kept = clone(current);
+    for (const list of ["containers", "initContainers"]) {
+      (kept.spec[list] ?? []).forEach((container: Raw, index: number) => {
+        const sent = next.spec?.[list]?.[index];
+        if (sent?.name !== container.name) return;
+        for (const field of ["resources", "resizePolicy"])
+          if (sent[field] !== undefined) container[field] = sent[field];
+      });
+    }
+    return { ...kept, metadata: next.metadata };
+  },
+  validate(next: Raw, current: Raw) {
+    const errors = validatePodSpec(next.spec, "spec");
+    const { qosClass: before = qosClass(current.spec) } = current.status ?? {};
+    if (qosClass(next.spec) !== before)
+      errors.push(invalid("spec", before, "Pod QOS Class may not change as a result of resizing"));
+    let isOther = false;
+    for (const list of ["containers", "initContainers"]) {
+      (next.spec[list] ?? []).forEach((container: Raw, index: number) => {
+        const old = current.spec[list]?.[index];
+        errors.push(...removals(container, old, `spec.${list}[${index}].resources`));
+        isOther ||= !deepEqual(unsizable(container), unsizable(old));
+      });
+    }
+    if (isOther) errors.push(forbidden("spec", "only cpu and memory resources are mutable"));
+    return errors;
+  },
+};
+
+function removals(container: Raw, old: Raw, path: string): FieldError[] {
+  return (["requests", "limits"] as const).flatMap((list) => {
+    const now = container.resources?.[list] ?? {};
+    const lost = Object.keys(old?.resources?.[list] ?? {}).some((name) => now[name] === undefined);
+    return lost ? [forbidden(`${path}.${list}`, `resource ${list} cannot be removed`)] : [];
+  });
+}
+
+/** Amounts that no resize may touch. */
+function unsizable(container: Raw): unknown {
+  return ["requests", "limits"].map((list) =>
+    Object.entries(container?.resources?.[list] ?? {}).filter(([name]) => !RESIZABLE.has(name)),
+  );
+}
+
+const EPHEMERAL_CONTAINERS: Door = {
+  keep(next: Raw, current: Raw) {
+    const { ephemeralContainers: _old, ...spec } = current.spec;
+    const { ephemeralContainers } = next.spec ?? {};
+    const kept = ephemeralContainers === undefined ? spec : { ...spec, ephemeralContainers };
+    return { ...current, metadata: next.metadata, spec: kept };
+  },
+  validate(next: Raw, current: Raw) {
+    const now: readonly Raw[] = next.spec.ephemeralContainers ?? [];
+    const errors = now.flatMap((container, index) =>
+      ephemeralProblems(container, next.spec, `spec.ephemeralContainers[${index}]`),
+    );
+    for (const old of current.spec.ephemeralContainers ?? []) {
+      const found = now.find(({ name }) => name === old.name);
+      const what = `existing ephemeral containers "${old.name}" may not be`;
+      if (found === undefined)
+        errors.push(forbidden("spec.ephemeralContainers", `${what} removed\n`));
+      else if (!deepEqual(found, old))
+        errors.push(forbidden("spec.ephemeralContainers", `${what} changed\n`));
+    }
+    return errors;
+  },
+};
+
+function ephemeralProblems(container: Raw, spec: Raw, path: string): FieldError[] {
+  const others: readonly Raw[] = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
+  const isKnown = (name: string): boolean => others.some((other) => other.name === name);
+  const errors: FieldError[] = [];
+  if (isKnown(container.name)) errors.push(duplicate(`${path}.name`, container.name));
+  const { targetContainerName = "" } = container;
+  if (targetContainerName !== "" && !isKnown(targetContainerName))
+    errors.push(notFound(`${path}.targetContainerName`, targetContainerName));
+  const refused = NOT_FOR_EPHEMERAL.filter((field) => container[field] !== undefined);
+  if (Object.keys(container.resources ?? {}).length > 0) refused.push("resources");
+  for (const field of refused)
+    errors.push(forbidden(`${path}.${field}`, "cannot be set for an Ephemeral Container"));
+  return errors;
+}
+
+/** By subresource. */
+export const POD_DOORS: ReadonlyMap<string, Door> = new Map([
+  ["resize", RESIZE],
+  ["ephemeralcontainers", EPHEMERAL_CONTAINERS],
+]);
