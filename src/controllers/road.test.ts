@@ -223,7 +223,24 @@ describe("the road of one pod", () => {
     // However often planning comes by.
     const told = messages(world).filter((line) => line.endsWith("ignoring nodepool, not ready"));
     expect(told).toEqual(["error ignoring nodepool, not ready"]);
-    expect(reasons(world)).toContain("FailedScheduling");
+    const event = world.published.find(({ reason }) => reason === "FailedScheduling");
+    expect(event?.message).toBe(
+      'Failed to schedule pod, no dynamic nodepools found: nodepool "default" is not ready, its conditions say why',
+    );
+    await world.stop();
+  });
+
+  it("tells pods why no pool can launch anything: the cloud refuses to say what it sells", async () => {
+    const world = await started();
+    const refused = async () => Promise.reject(new Error("ExpiredToken: it has expired"));
+    Object.assign(world.cloud, { getInstanceTypes: refused });
+    await world.api.create(NODE_POOL, NODE_POOL_V1);
+    await world.api.create(POD, pendingPod("a"));
+    await world.clock.advance(3_000);
+    const event = world.published.find(({ reason }) => reason === "FailedScheduling");
+    expect(event?.message).toBe(
+      'Failed to schedule pod, no dynamic nodepools found: nodepool "default" has no instance types: ExpiredToken: it has expired',
+    );
     await world.stop();
   });
 

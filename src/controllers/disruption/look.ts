@@ -30,7 +30,7 @@ import { sameItems } from "../../core/provisioning/picture-changes.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
-import { podsToPlace, schedulingInput, usablePools } from "../provisioning/gather.ts";
+import { podsToPlace, poolsToUse, schedulingInput } from "../provisioning/gather.ts";
 import { catchUp } from "../state/catch-up.ts";
 import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
@@ -65,7 +65,7 @@ export async function surroundings(
   await catchUp(world);
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
-  const usable = await usablePools(world, SILENT, new StandingProblems(SILENT));
+  const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT));
   const { pending, leaving } = podsToPlace(world);
   const scheduling = schedulingInput(world, [...pending, ...leaving], usable);
   const { revision } = world.cluster;

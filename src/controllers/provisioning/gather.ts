@@ -65,16 +65,22 @@ function hasSuccessor(world: World, pod: Pod): boolean {
   return found.kind === "rolling" && found.ours;
 }
 
-/**
- * Pools a pass may use, each with what its class can launch. Order does not matter. `idle`: pools that are not
- * ready, which a pass finds again and again.
- */
-export async function usablePools(
+/** The pools of one pass. Order does not matter. */
+interface Pools {
+  /** Each with what its class can launch. */
+  readonly usable: readonly PoolInput[];
+  /** Why the others give no place now, for people. */
+  readonly unusable: readonly string[];
+}
+
+/** `idle`: pools that are not ready, which a pass finds again and again. */
+export async function poolsToUse(
   world: World,
   log: Logger,
   idle: StandingProblems,
-): Promise<readonly PoolInput[]> {
-  const inputs: PoolInput[] = [];
+): Promise<Pools> {
+  const usable: PoolInput[] = [];
+  const unusable: string[] = [];
   const pools = listPools(world);
   idle.keep((id) => pools.some((pool) => pool.id === id && !pool.ready));
   for (const pool of pools) {
@@ -82,39 +88,40 @@ export async function usablePools(
     // v0.32's beta knew no readiness: a class that is missing showed when its types were asked for.
     const asks = pool.ready || pool.generation === "beta";
     const input = asks ? await poolInput(world, pool, log) : undefined;
-    if (pool.ready) {
-      if (input !== undefined) inputs.push(input);
-    } else if (!asks || input !== undefined) {
+    const named = `${noun(pool)} ${JSON.stringify(pool.name)}`;
+    if (typeof input === "string") unusable.push(`${named} has no instance types${input}`);
+    else if (!pool.ready) {
+      unusable.push(`${named} is not ready, its conditions say why`);
       idle.tell(pool.id, `ignoring ${noun(pool)}, not ready`, poolFields(pool));
-    }
+    } else if (input !== undefined) usable.push(input);
   }
-  return inputs;
+  return { usable, unusable };
 }
 
-/** One pool with what its class can launch; undefined, and said so, when that is nothing. */
+/** One pool with what its class can launch; when that is nothing it is logged, and the answer says why. */
 export async function poolInput(
   world: World,
   pool: Pool,
   log: Logger,
-): Promise<PoolInput | undefined> {
+): Promise<PoolInput | string> {
   try {
     const instanceTypes = await world.cloud.getInstanceTypes(pool);
     if (instanceTypes.length === 0) {
       log.info("skipping, no resolved instance types found", poolFields(pool));
-      return undefined;
+      return "";
     }
     return { pool, instanceTypes, usage: world.cluster.poolUsage(pool.id) };
   } catch (error) {
     if (error instanceof UnevaluatedNodePoolError) {
       log.debug("skipping, awaiting nodeoverlay evaluation", poolFields(pool));
-    } else {
-      const text = errorText(error);
-      const what = "skipping, unable to resolve instance types";
-      // Older generations wrote the cause into the message.
-      if (pool.generation === "v1") log.error(what, { ...poolFields(pool), error: text });
-      else log.error(`${what}, ${text}`, poolFields(pool));
+      return " until its overlays are read";
     }
-    return undefined;
+    const text = errorText(error);
+    const what = "skipping, unable to resolve instance types";
+    // Older generations wrote the cause into the message.
+    if (pool.generation === "v1") log.error(what, { ...poolFields(pool), error: text });
+    else log.error(`${what}, ${text}`, poolFields(pool));
+    return `: ${text}`;
   }
 }
 

@@ -34,7 +34,7 @@ import type { World } from "../world.ts";
 import type { Batcher } from "./batcher.ts";
 import { createClaims } from "./create-claims.ts";
 import { failedScheduling, nominated } from "./events.ts";
-import { podsToPlace, schedulingInput, usablePools } from "./gather.ts";
+import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
 import { nominationMs } from "./nomination.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
@@ -42,6 +42,9 @@ import { type Pass, report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
+
+/** Of pools that serve nobody, in an event. */
+const MOST_SHOWN = 3;
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
@@ -99,8 +102,8 @@ async function reconcile(
   const { pending, leaving } = podsToPlace(world);
   if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
   progress.begin(pending.length + leaving.length);
-  const pools = await usablePools(world, log, idle);
-  if (pools.length === 0) return withoutPools(world, log, pending);
+  const { usable: pools, unusable } = await poolsToUse(world, log, idle);
+  if (pools.length === 0) return withoutPools(world, log, pending, unusable);
   const pods = [...pending, ...leaving];
   const input = schedulingInput(world, pods, pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
@@ -153,10 +156,19 @@ function tellOfPods(
   progress.zones = zonesOfPods(pending, input);
 }
 
-function withoutPools(world: World, log: Logger, pending: readonly Pod[]): Outcome {
+/** `unusable`: why each pool that is there serves nobody. */
+function withoutPools(
+  world: World,
+  log: Logger,
+  pending: readonly Pod[],
+  unusable: readonly string[],
+): Outcome {
   const message = nothingFound(listPools(world));
   log.info(message);
-  for (const pod of pending) world.events.publish(failedScheduling(pod, message));
+  const others = unusable.length - MOST_SHOWN;
+  const whys = [...unusable.slice(0, MOST_SHOWN), ...(others > 0 ? [`and ${others} more`] : [])];
+  const text = whys.length === 0 ? message : `${message}: ${whys.join("; ")}`;
+  for (const pod of pending) world.events.publish(failedScheduling(pod, text));
   world.metrics.set(
     "scheduler_unschedulable_pods_count",
     { controller: "provisioner" },

@@ -42,7 +42,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (limited) log.info("nodepool node limit reached");
   if (count === 0) return requeueAfter(limited ? LIMITED_MS : POLL_MS);
   const input = await poolInput(world, pool, log);
-  if (input === undefined) return requeueAfter(LIMITED_MS);
+  if (typeof input === "string") return requeueAfter(LIMITED_MS);
   const planned = planStaticNodes(schedulingInput(world, [], [input]), input, count);
   const created = await createClaims(world, log, planned, "provisioned");
   for (const claim of created) {
