@@ -16,6 +16,11 @@ export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
   if (fault.tellLateMs !== undefined) aws.faults.tellLate(fault.tellLateMs);
   if (fault.throttle !== undefined)
     aws.faults.throttle(...(fault.throttle === "*" ? [] : [fault.throttle]));
+  if (fault.refuse !== undefined) {
+    const { call, code } = fault.refuse;
+    const action = call === "*" ? {} : { action: call };
+    aws.faults.failCalls({ ...action, code, message: "refused, as the story tells", status: 403 });
+  }
   if (fault.outOfCapacity !== undefined) aws.faults.limitCapacity(named(fault.outOfCapacity));
 }
 

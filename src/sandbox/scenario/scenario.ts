@@ -68,6 +68,8 @@ export interface CloudFault {
   readonly tellLateMs?: number;
   /** The call that is throttled; `*`: every one. */
   readonly throttle?: string;
+  /** The call (`*`: every one) that is refused with the code: `ExpiredToken`, `UnauthorizedOperation`. */
+  readonly refuse?: { readonly call: string; readonly code: string };
   /** True: instances launched from now on run but never join. */
   readonly neverJoin?: boolean;
   /** True: everything is as it should be again. */
@@ -219,20 +221,23 @@ function parseCount(value: unknown, at: string): Promised["count"] {
 }
 
 function parseFault(value: unknown, at: string): CloudFault {
-  const { outOfCapacity, reclaimSpot, spotPrices, quota, slowBoot, tellLate, throttle, ...flags } =
-    fields(value, at, [
-      "outOfCapacity",
-      "reclaimSpot",
-      "spotPrices",
-      "quota",
-      "slowBoot",
-      "tellLate",
-      "throttle",
-      "neverJoin",
-      "heal",
-    ]);
+  const part = fields(value, at, [
+    "outOfCapacity",
+    "reclaimSpot",
+    "spotPrices",
+    "quota",
+    "slowBoot",
+    "tellLate",
+    "throttle",
+    "refuse",
+    "neverJoin",
+    "heal",
+  ]);
+  const { outOfCapacity, reclaimSpot, spotPrices, quota, throttle, refuse } = part;
+  const { slowBoot, tellLate, neverJoin, heal } = part;
   return {
-    ...(flags as CloudFault),
+    ...(neverJoin === undefined ? {} : { neverJoin: neverJoin === true }),
+    ...(heal === undefined ? {} : { heal: heal === true }),
     ...given("outOfCapacity", outOfCapacity, at, parseOutOfCapacity),
     ...given("reclaimSpot", reclaimSpot, at, parseReclaimSpot),
     ...given("spotPrices", spotPrices, at, parseSpotPrices),
@@ -240,6 +245,7 @@ function parseFault(value: unknown, at: string): CloudFault {
     ...(slowBoot === undefined ? {} : { slowBootMs: duration(slowBoot, `${at}.slowBoot`) }),
     ...(tellLate === undefined ? {} : { tellLateMs: duration(tellLate, `${at}.tellLate`) }),
     ...given("throttle", throttle, at, text),
+    ...given("refuse", refuse, at, parseRefusal),
   };
 }
 
@@ -271,6 +277,11 @@ function parseQuota(value: unknown, at: string): CloudFault["quota"] & object {
       `${at}.capacityType: must be on-demand or spot, got ${JSON.stringify(capacityType)}`,
     );
   return { capacityType, vcpus: wholeNumber(vcpus, `${at}.vcpus`) };
+}
+
+function parseRefusal(value: unknown, at: string): CloudFault["refuse"] & object {
+  const { call, code } = fields(value, at, ["call", "code"]);
+  return { call: text(call ?? "*", `${at}.call`), code: text(code, `${at}.code`) };
 }
 
 function parseOutOfCapacity(value: unknown, at: string): CloudFault["outOfCapacity"] & object {
