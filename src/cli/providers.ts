@@ -5,6 +5,7 @@ import { isAwsGateOn, isGateOn, type Options } from "../operator/options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
 import { callObserver } from "../providers/aws/call-metrics.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";
+import type { AwsSettings } from "../providers/aws/parts.ts";
 import { createAwsProvider } from "../providers/aws/provider.ts";
 import type { Proxies } from "../providers/aws/sdk-http.ts";
 import { kwokNodeClass } from "../providers/kwok/node-class.ts";
@@ -47,33 +48,34 @@ export function awsProviderOf(
   options: Options,
   region: string,
 ): Provider {
-  const provider = createAwsProvider({
-    ...doors,
-    api,
-    settings: {
-      clusterName: options.clusterName,
-      region,
-      clusterEndpoint: options.clusterEndpoint,
-      clusterCaBundle: options.clusterCaBundle,
-      defaultInstanceProfile: options.defaultInstanceProfile,
-      isolatedVpc: options.isolatedVpc,
-      eksControlPlane: options.eksControlPlane,
-      vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
-      interruptionQueue: options.interruptionQueue,
-      reservedEnis: options.reservedEnis,
-      tags: tagsOf(options.awsTags),
-      eniLimitedPodDensity: options.eniLimitedPodDensity,
-      podEni: options.podEni,
-      actOnRebalance: options.actOnRebalance,
-      disableDryRun: options.disableDryRun,
-      amiRefreshMs: options.amiRefreshInterval,
-      subnetRefreshMs: options.subnetRefreshInterval,
-      zonalShift: options.enableZonalShift,
-      reservedCapacity: isGateOn(options, "ReservedCapacity"),
-      kubeletExpressions: isAwsGateOn(options, "NodeClassCEL"),
-    },
-  });
+  const provider = createAwsProvider({ ...doors, api, settings: awsSettingsOf(options, region) });
   return { ...provider, metrics: AWS_METRICS };
+}
+
+/** What the table of options means to the AWS provider. Exported for tests. */
+export function awsSettingsOf(options: Options, region: string): AwsSettings {
+  return {
+    clusterName: options.clusterName,
+    region,
+    clusterEndpoint: options.clusterEndpoint,
+    clusterCaBundle: options.clusterCaBundle,
+    defaultInstanceProfile: options.defaultInstanceProfile,
+    isolatedVpc: options.isolatedVpc,
+    eksControlPlane: options.eksControlPlane,
+    vmMemoryOverheadPercent: options.vmMemoryOverheadPercent,
+    interruptionQueue: options.interruptionQueue,
+    reservedEnis: options.reservedEnis,
+    tags: tagsOf(options.awsTags),
+    eniLimitedPodDensity: options.eniLimitedPodDensity,
+    podEni: options.podEni,
+    actOnRebalance: options.actOnRebalance,
+    disableDryRun: options.disableDryRun,
+    amiRefreshMs: options.amiRefreshInterval,
+    subnetRefreshMs: options.subnetRefreshInterval,
+    zonalShift: options.enableZonalShift,
+    reservedCapacity: isGateOn(options, "ReservedCapacity"),
+    kubeletExpressions: isAwsGateOn(options, "NodeClassCEL"),
+  };
 }
 
 /** `aws.tags`: a JSON object of strings, as the ConfigMap had it. */

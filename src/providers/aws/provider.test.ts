@@ -383,6 +383,21 @@ describe("alpha machines", () => {
     expect(large?.capacity["vpc.amazonaws.com/pod-eni"]).toBe(count);
   });
 
+  it("hold as many pods as interfaces have addresses for, or 110 with aws.enableENILimitedPodDensity=false", async () => {
+    await beginAlpha({}, { defaultInstanceProfile: "P1", eniLimitedPodDensity: false });
+    const types = await world.settle(
+      world.cloud.getInstanceTypes(pool({ classRef: TEMPLATE_REF })),
+    );
+    expect(types.find((one) => one.name === "m5.large")?.capacity["pods"]).toBe(110);
+  });
+
+  it("carry the tags of aws.tags, below the template's own", async () => {
+    const ours = { team: "b", cost: "c" };
+    await beginAlpha({ tags: { team: "a" } }, { defaultInstanceProfile: "P1", tags: ours });
+    world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);
+    expect(await tagsOf(await launch(machine()))).toMatchObject({ team: "a", cost: "c" });
+  });
+
   it("S0-08 use the template's profile, else the settings', else fail naming both", async () => {
     await beginAlpha();
     world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);

@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import type { SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
-import { type AwsWorld, awsWorld, ec2NodeClass } from "../../testing/aws-world.ts";
+import { type AwsWorld, awsClaim, awsWorld, ec2NodeClass } from "../../testing/aws-world.ts";
+import { pool } from "../../testing/builders.ts";
 import type { GetParameterInput } from "./api.ts";
 import type { AwsSettings } from "./parts.ts";
+
+const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+const MIB = 2 ** 20;
 
 let world: AwsWorld;
 afterEach(() => world.stop());
@@ -42,5 +46,32 @@ describe("settings of the provider", () => {
     await world.stop();
     await begin({}, upgraded);
     expect(asked()).toContain("/aws-k8s-1.34");
+  });
+
+  it("whether prices are asked for, and profiles looked through: not in a VPC without a way out", async () => {
+    const asked = (): number => world.aws.journal.calls({ action: "GetProducts" }).length;
+    await begin({ isolatedVpc: true });
+    expect(asked()).toBe(0);
+    await world.stop();
+    await begin({});
+    expect(asked()).toBeGreaterThan(0);
+  });
+
+  it.each([
+    [{}, "m5.large", { pods: 29, memory: 7_577 }],
+    [{ reservedEnis: 1 }, "m5.large", { pods: 20, memory: 7_577 }],
+    [{ vmMemoryOverheadPercent: 0 }, "m5.large", { pods: 29, memory: 8_192 }],
+  ])("what of a machine counts: %j", async (settings, name, { pods, memory }) => {
+    await begin(settings);
+    const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
+    const { capacity } = types.find((one) => one.name === name) ?? { capacity: {} };
+    expect([capacity["pods"], Math.floor((capacity["memory"] ?? 0) / MIB)]).toEqual([pods, memory]);
+  });
+
+  it("which authority nodes trust", async () => {
+    await begin({ clusterCaBundle: "b3Vycw==" });
+    await world.settle(world.cloud.create(awsClaim([])));
+    const userData = Buffer.from(world.templates()[0]?.UserData ?? "", "base64").toString();
+    expect(userData).toContain('cluster-certificate = "b3Vycw=="');
   });
 });

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { settingsOf } from "../operator/create-operator.ts";
+import { OPTIONS, type OptionDefinition, parseOptions } from "../operator/options.ts";
+import { awsSettingsOf } from "./providers.ts";
+
+/** Read by the program itself: ports, log, leader election, webhooks, how fast it asks. */
+const OF_THE_PROCESS = [
+  "karpenter-service webhook-port webhook-url disable-webhook metrics-port health-probe-port",
+  "kube-client-qps kube-client-burst log-level log-output-paths log-error-output-paths",
+  "disable-leader-election leader-elect leader-election-name leader-election-namespace",
+  "disable-cluster-state-observability",
+].flatMap((line) => line.split(" "));
+
+/** Another value than the default, where that cannot be told from the type. */
+const OTHER: Readonly<Record<string, string>> = {
+  "preference-policy": "Ignore",
+  "min-values-policy": "BestEffort",
+  "planner-policy": "greedy",
+  "disruption-budgets": '[{nodes: "1"}]',
+  "scheduler-config":
+    "{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}}",
+  "cluster-endpoint": "https://other.example",
+  "aws-feature-gates": "NodeClassCEL=true",
+  "aws-tags": '{"team":"a"}',
+};
+
+function other({ flag, type, default: usual }: OptionDefinition): string {
+  if (OTHER[flag] !== undefined) return OTHER[flag];
+  if (type === "boolean") return usual === "true" ? "false" : "true";
+  if (type === "duration") return "17m";
+  if (type === "integer") return "7";
+  if (type === "number") return "0.5";
+  return "another";
+}
+
+function meaning(flags: Readonly<Record<string, string>>): string {
+  const options = parseOptions(flags, {});
+  return JSON.stringify([settingsOf(options), awsSettingsOf(options, "us-west-2")]);
+}
+
+describe("settings", () => {
+  const usual = meaning({});
+  const acted = Object.values(OPTIONS as Readonly<Record<string, OptionDefinition>>).filter(
+    ({ flag, notActedOn }) => notActedOn === undefined && !OF_THE_PROCESS.includes(flag),
+  );
+
+  it.each(acted.map((option) => [option.flag, other(option)]))(
+    "--%s=%s reaches the controllers or the cloud",
+    (flag, value) => {
+      expect(meaning({ [flag]: value })).not.toBe(usual);
+    },
+  );
+
+  it.each([
+    "NodeRepair=true",
+    "ReservedCapacity=false",
+    "SpotToSpotConsolidation=true",
+    "NodeOverlay=true",
+    "StaticCapacity=true",
+    "Drift=false",
+  ])("--feature-gates=%s reaches the controllers or the cloud", (gate) => {
+    expect(meaning({ "feature-gates": gate })).not.toBe(usual);
+  });
+
+  it("of the process are all there are", () => {
+    const known = new Set(Object.values(OPTIONS).map(({ flag }) => flag as string));
+    expect(OF_THE_PROCESS.filter((flag) => !known.has(flag))).toEqual([]);
+  });
+});
