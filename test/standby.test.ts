@@ -24,5 +24,20 @@ it("a replica that waits for the lead is ready, takes it when it is free, and is
   await world.until("the second leads", () => leads(second.log));
   expect([first.operator.ready, second.operator.ready]).toEqual([false, true]);
   await second.operator.stop();
+  // A Lease of another name, or in another namespace, is another lead.
+  for (const flag of ["leader-election-name", "leader-election-namespace"]) {
+    const other = startReplica(world, flag, { [flag]: "kube-public" });
+    await world.until("it leads", () => leads(other.log));
+    await other.operator.stop();
+  }
+  const leases = await world.list("Lease", "coordination.k8s.io/v1");
+  const names = leases.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+  expect(names).toEqual(
+    expect.arrayContaining([
+      "kube-public/karpenter-leader-election",
+      "kube-system/karpenter-leader-election",
+      "kube-system/kube-public",
+    ]),
+  );
   await world.close();
 });

@@ -64,7 +64,7 @@ describe("settings of the provider", () => {
   ])("what of a machine counts: %j", async (settings, name, { pods, memory }) => {
     await begin(settings);
     const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
-    const { capacity } = types.find((one) => one.name === name) ?? { capacity: {} };
+    const capacity = types.find((one) => one.name === name)?.capacity ?? {};
     expect([capacity["pods"], Math.floor((capacity["memory"] ?? 0) / MIB)]).toEqual([pods, memory]);
   });
 
