@@ -90,6 +90,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...interruption.terminating(both),
     aws.nodeClassNotFound(claim()),
     aws.spotRoleMissing(claim()),
+    aws.nodeClassNotReady(object("EC2NodeClass"), "<condition>: <what is wrong and what to do>"),
     aws.waitingOnNodeClaims(object("EC2NodeClass"), ["<name>"]),
     aws.zonalShiftActive(object("NodePool"), "<zone id>"),
     aws.zonalShiftCleared(object("NodePool"), "<zone id>"),

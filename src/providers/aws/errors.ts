@@ -96,6 +96,11 @@ const REASONS: readonly (readonly [RegExp, string, string])[] = [
     "The image is not shared with this account",
   ],
   [
+    /RequestTimeTooSkewed|SignatureDoesNotMatch|InvalidSignatureException|not able to validate the provided access credentials/,
+    "CredentialsInvalid",
+    "AWS does not accept how the controller's calls are signed: its clock is minutes off, or its secret key is wrong",
+  ],
+  [
     /(UnauthorizedOperation|AccessDenied|AuthFailure).*permissions boundary/s,
     "Unauthorized",
     "User is not authorized to perform this operation due to a permission boundary",

@@ -111,11 +111,17 @@ describe("credentials that expire", () => {
 });
 
 describe("credentials that are refused at a launch", () => {
-  it.each(["ExpiredToken", "InvalidClientTokenId", "RequestExpired"])(
+  it.each([
+    ["ExpiredToken", "The security token included in the request is not accepted"],
+    ["InvalidClientTokenId", "The security token included in the request is not accepted"],
+    ["RequestExpired", "Request has expired"],
+    ["RequestTimeTooSkewed", "The difference between the request time and ours is too large"],
+    // EC2's own words for unknown keys and for a clock that is off.
+    ["AuthFailure", "AWS was not able to validate the provided access credentials"],
+  ])(
     "with %s give the claim that reason, and the next launch after they are good again works",
-    async (code) => {
+    async (code, message) => {
       await begin();
-      const message = "The security token included in the request is not accepted";
       const fault = { action: "CreateFleet", code, message, status: 403 };
       const undo = world.aws.faults.failCalls(fault);
       const failed = await launch().catch((error) => error);
