@@ -11,7 +11,7 @@ import type { QueuedPod } from "../provisioning/queue.ts";
 import type { Pass } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import type { Demand, PodRow, TypeBin, Waiting } from "./demand.ts";
-import { holds, type Use } from "./packing.ts";
+import { holds, type Pattern, type Use } from "./packing.ts";
 
 /** Classes of a row that may refuse a node before the least particular one is asked. */
 const MAX_REFUSALS = 6;
@@ -24,16 +24,23 @@ interface PlannedNode {
   readonly free: Float64Array;
 }
 
+/** The pods of a row: of those that wait only classes that still have some, in the row's order. */
+interface Line {
+  readonly row: PodRow;
+  readonly classes: Waiting[];
+}
+
 /** Puts pods on planned nodes; those it could place are gone from the demand's rows. */
 export function* carryOut(pass: Pass, demand: Demand, uses: readonly Use[]): Steps<QueuedPod[]> {
   // The next one to go is the last: taking the first off a million is slow.
   for (const { classes } of demand.rows) for (const { items } of classes) items.reverse();
+  const lines = demand.rows.map((row): Line => ({ row, classes: [...row.classes] }));
   const nodes: PlannedNode[] = [];
   for (const { pattern, bins } of uses) {
     const bin = demand.bins[pattern.bin] as TypeBin;
     for (let count = 0; count < bins; count++) {
       if (nodes.length % NODES_PER_STEP === 0) yield;
-      const node = openNode(pass, demand, bin, pattern.rows, pattern.times);
+      const node = openNode(pass, bin, lines, pattern);
       if (node !== undefined) nodes.push(node);
     }
   }
@@ -43,46 +50,52 @@ export function* carryOut(pass: Pass, demand: Demand, uses: readonly Use[]): Ste
 
 function openNode(
   pass: Pass,
-  demand: Demand,
   bin: TypeBin,
-  rows: readonly number[],
-  times: readonly number[],
+  lines: readonly Line[],
+  { rows, times }: Pattern,
 ): PlannedNode | undefined {
   const { template } = bin;
   const { within, exhausted } = template.budget;
   if (exhausted || !hasBit(within, bin.type)) return undefined;
   const claim = new NewNodeClaim(pass.claims.size, template, within, pass.context);
   const node = { claim, bin, free: bin.amounts.slice() };
-  rows.forEach((index, at) => {
-    const row = demand.rows[index] as PodRow;
-    const refused = new Set<Waiting>();
-    for (let count = times[at] as number; count > 0; count--) {
-      if (!placeOne(pass, node, row, refused)) break;
-    }
-  });
+  for (let at = 0; at < rows.length; at++)
+    placeSome(pass, node, lines[rows[at] as number] as Line, times[at] as number);
   if (claim.pods.length === 0) return undefined;
   pass.claims.open(claim);
   chargeLimits(template, claim.types);
   return node;
 }
 
-function placeOne(pass: Pass, node: PlannedNode, row: PodRow, refused: Set<Waiting>): boolean {
-  const { classes } = row;
-  for (let at = 0; at < classes.length && refused.size < MAX_REFUSALS; at++) {
-    const waiting = classes[at] as Waiting;
-    if (waiting.items.length === 0 || refused.has(waiting)) continue;
-    if (place(pass, node, row, waiting)) return true;
-    refused.add(waiting);
+/** As many pods of the line as wanted, the hardest to please first; where those refuse, the least particular. */
+function placeSome(pass: Pass, node: PlannedNode, { row, classes }: Line, wanted: number): void {
+  let left = wanted;
+  let refusals = 0;
+  while (left > 0 && refusals < classes.length && refusals < MAX_REFUSALS) {
+    const waiting = classes[refusals] as Waiting;
+    left -= placeOf(pass, node, row, waiting, left);
+    if (waiting.items.length === 0) classes.splice(refusals, 1);
+    else refusals++;
   }
-  for (let at = classes.length - 1; at >= 0; at--) {
-    const waiting = classes[at] as Waiting;
-    if (waiting.items.length === 0) continue;
-    if (refused.has(waiting)) return false;
-    if (place(pass, node, row, waiting)) return true;
-    refused.add(waiting);
-    return false;
+  while (left > 0 && classes.length > refusals) {
+    const waiting = classes.at(-1) as Waiting;
+    left -= placeOf(pass, node, row, waiting, left);
+    if (waiting.items.length > 0) return;
+    classes.pop();
   }
-  return false;
+}
+
+/** How many of those that wait went there, of so many at most. */
+function placeOf(
+  pass: Pass,
+  node: PlannedNode,
+  row: PodRow,
+  waiting: Waiting,
+  most: number,
+): number {
+  let placed = 0;
+  while (placed < most && waiting.items.length > 0 && place(pass, node, row, waiting)) placed++;
+  return placed;
 }
 
 /** The first pod of those that wait, if the node stays one of the planned type. */
@@ -122,9 +135,7 @@ function* fillGaps(pass: Pass, demand: Demand, nodes: readonly PlannedNode[]): S
       yield;
       for (let at = 0; at < open.length && waiting.items.length > 0; at++) {
         const node = open[at] as PlannedNode;
-        while (waiting.items.length > 0 && holds(node.free, row.amounts)) {
-          if (!place(pass, node, row, waiting)) break;
-        }
+        while (holds(node.free, row.amounts)) if (placeOf(pass, node, row, waiting, 1) === 0) break;
       }
     }
   }

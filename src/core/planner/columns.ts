@@ -210,6 +210,8 @@ class Master {
   readonly #amount: Float64Array;
   /** What one more item of each row would cost, kept up to date with the basis. */
   readonly #worth: Float64Array;
+  /** Scratch of {@link #pivot}: where the line that leaves is not zero. */
+  readonly #filled: Int32Array;
 
   private constructor(
     packing: Packing,
@@ -225,6 +227,7 @@ class Master {
     this.#basis = [...basis];
     this.#amount = new Float64Array(rows.length);
     this.#worth = new Float64Array(packing.rows.length);
+    this.#filled = new Int32Array(rows.length);
     this.#inverse = rows.map((row, at) => {
       const { pattern, price } = basis[at] as Column;
       const times = pattern.times[0] as number;
@@ -332,18 +335,24 @@ class Master {
     if (leaving < 0) return false;
     const pivoted = this.#inverse[leaving] as Float64Array;
     const by = direction[leaving] as number;
+    // Most of it is zero for long.
+    const [filled, rows] = [this.#filled, this.#rows];
+    let count = 0;
     for (let to = 0; to < size; to++) {
+      if (pivoted[to] === 0) continue;
       const line = (pivoted[to] as number) / by;
       pivoted[to] = line;
-      const row = this.#rows[to] as number;
+      const row = rows[to] as number;
       this.#worth[row] = (this.#worth[row] as number) + gain * line;
+      filled[count++] = to;
     }
     for (let at = 0; at < size; at++) {
       if (at === leaving) continue;
       const factor = direction[at] as number;
       if (factor === 0) continue;
       const line = this.#inverse[at] as Float64Array;
-      for (let to = 0; to < size; to++) {
+      for (let item = 0; item < count; item++) {
+        const to = filled[item] as number;
         line[to] = (line[to] as number) - factor * (pivoted[to] as number);
       }
       this.#amount[at] = Math.max(0, (this.#amount[at] as number) - factor * step);

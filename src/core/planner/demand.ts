@@ -23,6 +23,8 @@ export interface Waiting {
   readonly step: number;
   readonly variant: Variant;
   readonly items: QueuedPod[];
+  /** How much the engine has to ask before such a pod may go somewhere. */
+  readonly hardness: number;
 }
 
 export interface PodRow extends Row {
@@ -110,7 +112,8 @@ function homeOf(pass: Pass, podClass: PodClass): Home | undefined {
       const set = pass.context.space.join(template.set, variant.set);
       if (set === undefined) continue;
       if (table.fitting(budget.within, set, {}, podClass.requests) === undefined) continue;
-      return { template, set, waiting: { podClass, step, variant, items: [] } };
+      const hardness = hardnessOf(podClass, variant);
+      return { template, set, waiting: { podClass, step, variant, items: [], hardness } };
     }
   }
 }
@@ -207,19 +210,14 @@ function rowsOf(
     set: home.set,
     amounts,
     count: classes.reduce((sum, { items }) => sum + items.length, 0),
-    classes: classes.sort((a, b) => hardness(b) - hardness(a)),
+    classes: classes.sort((a, b) => b.hardness - a.hardness),
   }));
 }
 
-/** How much the engine has to ask before such a pod may go somewhere. */
-function hardness({ variant, podClass }: Waiting): number {
-  const near = variant.narrowingRules.filter(({ group }) => group.type === "affinity").length;
-  return (
-    near * 100 +
-    variant.narrowingRules.length * 10 +
-    variant.hostRules.length +
-    podClass.ports.length
-  );
+function hardnessOf({ ports }: PodClass, { narrowingRules, hostRules }: Variant): number {
+  let hardness = narrowingRules.length * 10 + hostRules.length + ports.length;
+  for (const { group } of narrowingRules) if (group.type === "affinity") hardness += 100;
+  return hardness;
 }
 
 function binsOf(

@@ -94,9 +94,10 @@ export class Filling {
       const start = row * dimensions;
       for (let d = 0; d < dimensions && most > 0; d++) {
         const amount = amounts[start + d] as number;
-        if (amount <= 0) continue;
-        const held = Math.floor((free[d] as number) / amount);
-        if (held < most) most = held;
+        const room = free[d] as number;
+        // Mostly there is room for none, or for all: dividing takes longer than asking.
+        if (amount > room) most = 0;
+        else if (amount * most > room) most = Math.floor(room / amount);
       }
       if (most <= 0) continue;
       for (let d = 0; d < dimensions; d++)

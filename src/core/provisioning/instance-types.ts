@@ -221,8 +221,12 @@ export class TypeTable {
       this.#prices.set(id, column);
     }
     const compatible = this.compatible(set);
-    const at = column.order.findIndex((index) => hasBit(bits, index) && hasBit(compatible, index));
-    return column.amounts[at] ?? Number.POSITIVE_INFINITY;
+    const { order, amounts } = column;
+    for (let at = 0; at < order.length; at++) {
+      const index = order[at] as number;
+      if (hasBit(bits, index) && hasBit(compatible, index)) return amounts[at] as number;
+    }
+    return Number.POSITIVE_INFINITY;
   }
 
   /** Ids of the reservations that types in `bits` could be launched into under the set, ascending. */
@@ -300,7 +304,8 @@ export class TypeTable {
   /** The largest capacity among the types in `bits`: what a limit must leave room for. */
   mostCapacity(bits: Bits, name: string): number {
     const { order, amounts } = this.#capacity(name);
-    const at = order.findIndex((index) => hasBit(bits, index));
+    let at = 0;
+    while (at < order.length && !hasBit(bits, order[at] as number)) at++;
     return Math.max(0, amounts[at] ?? 0);
   }
 

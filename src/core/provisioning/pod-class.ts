@@ -83,6 +83,7 @@ export class PodClasses {
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts = new Map<string, Draft>();
   readonly #byTemplate = new WeakMap<PodTemplate, Alike>();
+  readonly #counting = new Map<readonly TopologyGroup[], Counting>();
 
   constructor(options: {
     readonly space: RequirementSpace;
@@ -197,7 +198,7 @@ export class PodClasses {
   }
 
   #create(draft: Draft, selecting: readonly TopologyGroup[]): PodClass {
-    const direct = selecting.filter((group) => !group.inverse);
+    const { direct, selected, guards } = this.#countingBy(selecting);
     const held = draft.wishes.antiAffinity.map((term) =>
       this.#topology.affinity(term, "antiAffinity", draft.owner, true),
     );
@@ -208,15 +209,24 @@ export class PodClasses {
       ports: draft.ports,
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),
-      countedBy: [...new Set([...direct, ...held])],
+      countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
       variants: [],
       failedAt: -1,
     };
-    const guards = selecting
-      .filter((group) => group.inverse)
-      .map((group) => ({ group, self: true }));
-    podClass.variants.push(this.#variant(draft, 0, draft.wishes, guards, new Set(direct)));
+    podClass.variants.push(this.#variant(draft, 0, draft.wishes, guards, selected));
     return podClass;
+  }
+
+  #countingBy(selecting: readonly TopologyGroup[]): Counting {
+    let counting = this.#counting.get(selecting);
+    if (counting === undefined) {
+      const direct = selecting.filter((group) => !group.inverse);
+      const inverse = selecting.filter((group) => group.inverse);
+      const guards = inverse.map((group) => ({ group, self: true }));
+      counting = { direct, selected: new Set(direct), guards };
+      this.#counting.set(selecting, counting);
+    }
+    return counting;
   }
 
   #variant(
@@ -315,6 +325,14 @@ export interface Draft {
   readonly classes: Map<readonly TopologyGroup[], PodClass>;
   /** By what was given up, and by which rules count or stop its pods: all else is the same. */
   readonly variants: Map<string, Variant>;
+}
+
+/** What groups that select a pod are to it; pods of the same labels share it. */
+interface Counting {
+  readonly direct: readonly TopologyGroup[];
+  readonly selected: ReadonlySet<TopologyGroup>;
+  /** Of those who want to be left alone. */
+  readonly guards: readonly Rule[];
 }
 
 /** What is known of pods of one template. */
