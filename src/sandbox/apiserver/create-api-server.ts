@@ -34,6 +34,7 @@ import { get, getObject, list } from "./read.ts";
 import { showObject, viewOf } from "./representation.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
+import { asBoolean } from "./selectors.ts";
 import { ApiError, failure, methodNotAllowed, unsupportedMediaType } from "./status.ts";
 import { Store } from "./store.ts";
 import { POD_DOORS } from "./subresources/pod-doors.ts";
@@ -239,6 +240,7 @@ async function answerCollection(call: Call): Promise<KubeResponse> {
   }
   if (method === "DELETE") {
     checkVerb(definition, "deletecollection");
+    if (definition.namespaced && path.namespace === undefined) throw methodNotAllowed();
     const view = viewOf(call, "many");
     return ok(await deleteCollection(call, view), view.mediaType);
   }
@@ -343,8 +345,7 @@ function checkScope(definition: ResourceDefinition, call: Call): void {
 }
 
 function isWatch(call: Call): boolean {
-  const value = call.query.get("watch");
-  return value === "true" || value === "1" || value === "";
+  return asBoolean(call.query.get("watch")) === true;
 }
 
 function shown(call: Call, object: KubeObject, status = 200): KubeResponse {

@@ -12,8 +12,11 @@ import { fromStorage, listFromStorage } from "./conversion.ts";
 import { type Call, isDryRun } from "./engine.ts";
 import { withBumpedGeneration } from "./object-meta.ts";
 import { showList, type View } from "./representation.ts";
-import { selectionOf } from "./selectors.ts";
+import { invalid as invalidField, notSupported } from "./schema/field-error.ts";
+import type { FieldError } from "./schema/schema.ts";
+import { asBoolean, selectionOf } from "./selectors.ts";
 import {
+  type ApiError,
   badRequest,
   conflict,
   deleted,
@@ -76,22 +79,24 @@ export function deleteOptionsOf(call: Call): DeleteOptions {
   const grace = sent["gracePeriodSeconds"] ?? query.get("gracePeriodSeconds") ?? undefined;
   const gracePeriodSeconds = grace === undefined ? undefined : Number(grace);
   if (gracePeriodSeconds !== undefined && !Number.isInteger(gracePeriodSeconds)) {
-    throw badRequest(`gracePeriodSeconds must be an integer, not ${JSON.stringify(grace)}`);
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(grace)}: invalid syntax`);
   }
   const policy = (sent["propagationPolicy"] ?? query.get("propagationPolicy") ?? undefined) as
     | string
     | undefined;
   if (policy !== undefined && !["Orphan", "Background", "Foreground"].includes(policy)) {
-    throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
-      {
-        field: "propagationPolicy",
-        reason: "FieldValueNotSupported",
-        message: `Unsupported value: "${policy}": supported values: "Foreground", "Background", "Orphan", "nil"`,
-      },
-    ]);
+    const known = ["Foreground", "Background", "Orphan", "nil"];
+    throw refusedOptions(notSupported("propagationPolicy", policy, known));
   }
-  const orphan = sent["orphanDependents"];
-  const dryRun = (sent["dryRun"] as readonly string[] | undefined)?.includes("All") === true;
+  const orphan = sent["orphanDependents"] ?? asBoolean(query.get("orphanDependents"));
+  if (orphan !== undefined && policy !== undefined) {
+    const text = "orphanDependents and deletionPropagation cannot be both set";
+    throw refusedOptions(invalidField("propagationPolicy", policy, text));
+  }
+  const asked = (sent["dryRun"] ?? []) as readonly string[];
+  if (asked.some((value) => value !== "All"))
+    throw refusedOptions(notSupported("dryRun", asked, ["All"]));
+  const dryRun = asked.includes("All");
   return {
     gracePeriodSeconds,
     propagationPolicy:
@@ -99,6 +104,10 @@ export function deleteOptionsOf(call: Call): DeleteOptions {
     preconditions: sent["preconditions"] as DeleteOptions["preconditions"],
     dryRun: dryRun || isDryRun(call),
   };
+}
+
+function refusedOptions(error: FieldError): ApiError {
+  return invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [error]);
 }
 
 /** Deletes the object `name` of the call's namespace. */
@@ -137,12 +146,14 @@ async function applyDelete(
   const dryRun = options.dryRun === true;
   const next = markedForDeletion(call, stored, options);
   if (next !== undefined) {
-    if (next === stored || dryRun) return { kind: "object", object: old };
-    const marked = engine.store.put(storageKey, next);
+    if (next === stored) return { kind: "object", object: old };
+    const marked = dryRun ? next : engine.store.put(storageKey, next);
     return { kind: "object", object: await fromStorage(engine, definition, marked) };
   }
   const isReturned = RETURNS_OBJECT.has(definition.kind);
-  if (definition.kind === "Pod" && definition.group === "" && !dryRun) {
+  if (definition.kind === "Pod" && definition.group === "" && dryRun)
+    return { kind: "object", object: ended(call, stored) };
+  if (definition.kind === "Pod" && definition.group === "") {
     // A pod is marked even for a grace of nothing, and a watcher sees the mark before the end.
     const marked = engine.store.put(storageKey, ended(call, stored));
     const last = engine.store.remove(storageKey, namespace, name);
@@ -170,12 +181,16 @@ function markedForDeletion(
   const finalizers = finalizersFor(call, metadata, options.propagationPolicy);
   const graceSeconds = graceOf(stored, options.gracePeriodSeconds);
   const isHeld = finalizers.length > 0 || hasSpecFinalizers(stored);
-  if (!isHeld && graceSeconds === 0) return undefined;
+  const running =
+    metadata.deletionTimestamp === undefined
+      ? undefined
+      : (metadata.deletionGracePeriodSeconds ?? 0);
+  // Who names no time asks for nothing new of what counts down already.
+  const isPending = options.gracePeriodSeconds === undefined && (running ?? 0) > 0;
+  if (!isHeld && graceSeconds === 0 && !isPending) return undefined;
   const sameFinalizers = finalizers.join() === (metadata.finalizers ?? []).join();
-  if (metadata.deletionTimestamp !== undefined) {
-    const running = metadata.deletionGracePeriodSeconds ?? 0;
-    if (graceSeconds >= running && sameFinalizers) return stored;
-  }
+  if (running !== undefined && (isPending || graceSeconds >= running) && sameFinalizers)
+    return stored;
   const shorter = Math.min(graceSeconds, metadata.deletionGracePeriodSeconds ?? graceSeconds);
   const nowMs = call.engine.clock.now();
   const { finalizers: _old, ...rest } = metadata;

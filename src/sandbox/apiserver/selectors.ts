@@ -24,6 +24,11 @@ export function selectionOf(definition: ResourceDefinition, query: URLSearchPara
   return (object) => labels(object) && fields(object);
 }
 
+/** As Go reads a flag of a query: whatever does not say no says yes. */
+export function asBoolean(text: string | null): boolean | undefined {
+  return text === null ? undefined : !["false", "0"].includes(text.toLowerCase());
+}
+
 /** True when no selector restricts the request. */
 export function selectsAll(query: URLSearchParams): boolean {
   return !query.get("labelSelector") && !query.get("fieldSelector");
@@ -67,6 +72,19 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
     "source",
     "type",
   ],
+  // The newer face of events has names of its own for the same fields.
+  "events.k8s.io/events": [
+    "regarding.kind",
+    "regarding.namespace",
+    "regarding.name",
+    "regarding.uid",
+    "regarding.apiVersion",
+    "regarding.resourceVersion",
+    "regarding.fieldPath",
+    "reason",
+    "reportingController",
+    "type",
+  ],
   namespaces: ["status.phase"],
   secrets: ["type"],
   services: ["spec.clusterIP", "spec.type"],
@@ -90,16 +108,17 @@ function parseFieldTerm(definition: ResourceDefinition, term: string, whole: str
   }
   const [, field = "", operator, value] = match;
   const { group, plural } = definition;
+  const fields = FIELDS[group === "events.k8s.io" ? `${group}/${plural}` : plural];
   const known =
     field === "metadata.name" ||
     (field === "metadata.namespace" && definition.namespaced) ||
     (group === "" || group === "apps" || group === "batch" || group === "events.k8s.io"
-      ? (FIELDS[plural]?.includes(field) ?? false)
+      ? (fields?.includes(field) ?? false)
       : false);
   if (!known) {
     // Core and custom kinds have conversion functions with a text of their own; the rest share one.
     throw badRequest(
-      (group === "" && FIELDS[plural] !== undefined) || isCustom(definition)
+      ((group === "" || group === "events.k8s.io") && fields !== undefined) || isCustom(definition)
         ? `field label not supported: ${field}`
         : `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
     );

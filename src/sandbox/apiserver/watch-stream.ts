@@ -33,7 +33,7 @@ export function watch(call: Call, view: View): KubeStream {
   const { store } = engine;
   const version = Number(query.get("resourceVersion") ?? 0);
   const asked = query.get("sendInitialEvents") === "true";
-  if (asked) checkInitialEvents(query);
+  checkWatchOptions(query, asked);
   // Older clients say so by asking for bookmarks and for nothing since a version.
   const initial = asked || (version === 0 && query.get("allowWatchBookmarks") === "true");
   const stream = new WatchStream(call, view, path.namespace, matches);
@@ -48,10 +48,16 @@ export function watch(call: Call, view: View): KubeStream {
   return stream;
 }
 
-function checkInitialEvents(query: URLSearchParams): void {
+/** upstream: apimachinery pkg/apis/meta/internalversion/validation */
+function checkWatchOptions(query: URLSearchParams, asksInitialEvents: boolean): void {
   const field = "resourceVersionMatch";
   const match = query.get("resourceVersionMatch") ?? "";
-  if (match === "NotOlderThan") return;
+  const refuse = (text: string) =>
+    invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [forbidden(field, text)]);
+  if (query.get("continue")) throw refuse(`${field} is forbidden when continue is provided`);
+  if (match !== "" && !query.has("sendInitialEvents"))
+    throw refuse(`${field} is forbidden for watch unless sendInitialEvents is provided`);
+  if (!asksInitialEvents || match === "NotOlderThan") return;
   const text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
   throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", [
     forbidden(field, text),
@@ -185,6 +191,17 @@ class WatchStream implements KubeStream {
   #bookmark(annotations: Readonly<Record<string, string>> | undefined): void {
     const { definition, engine } = this.#call;
     const resourceVersion = String(engine.store.revision);
+    if (this.#view.as === "Table") {
+      const object = {
+        kind: "Table",
+        apiVersion: "meta.k8s.io/v1",
+        metadata: { resourceVersion },
+        columnDefinitions: null,
+        rows: null,
+      };
+      this.#queue.push({ frame: { type: "BOOKMARK", object } });
+      return;
+    }
     const isPartial = this.#view.as === "PartialObjectMetadata";
     this.#queue.push({
       frame: {

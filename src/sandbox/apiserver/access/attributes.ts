@@ -4,6 +4,7 @@
  * upstream: apiserver pkg/endpoints/request/requestinfo.go, pkg/endpoints/handlers/responsewriters/errors.go
  */
 import type { Target } from "../routing.ts";
+import { asBoolean } from "../selectors.ts";
 import { ApiError } from "../status.ts";
 
 export interface ResourceAttributes {
@@ -49,8 +50,7 @@ function verbOf(method: string, query: URLSearchParams, name: string | undefined
       return name === undefined ? "deletecollection" : "delete";
     default: {
       if (name !== undefined) return "get";
-      const watch = query.get("watch");
-      return watch === "true" || watch === "1" || watch === "" ? "watch" : "list";
+      return asBoolean(query.get("watch")) === true ? "watch" : "list";
     }
   }
 }

@@ -7,7 +7,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
 import type { Call } from "../engine.ts";
-import { ApiError, forbidden } from "../status.ts";
+import { forbidden, notFound } from "../status.ts";
 import {
   authorize,
   type Binding,
@@ -54,20 +54,16 @@ function checkRole(call: Call, role: Role, before: Role | undefined): void {
     throw forbidden(
       call.definition,
       name,
-      "must have cluster-admin privileges to use an aggregationRule",
+      "must have cluster-admin privileges to use the aggregationRule",
     );
   refuseMissing(call, name, role.rules ?? []);
 }
 
 function checkBinding(call: Call, binding: Binding): void {
-  const { kind, name } = binding.roleRef ?? {};
+  const { kind, name } = binding.roleRef;
   if (may(call, "bind", kind === "Role" ? "roles" : "clusterroles", name ?? "")) return;
   const rules = roleRules(call.engine.store, binding);
-  if (rules === undefined) {
-    const role = (kind ?? "").toLowerCase();
-    const details = { name, group: RBAC_GROUP, kind: role };
-    throw new ApiError(404, "NotFound", `${role}.${RBAC_GROUP} "${name}" not found`, details);
-  }
+  if (rules === undefined) throw notFound(call.definition, name ?? "");
   refuseMissing(call, binding.metadata.name, rules);
 }
 

@@ -39,7 +39,7 @@ export function issueToken(
   );
   const token = `${parts.join(".")}.${engine.random.hex(64)}`;
   const expiresMs = nowMs + lifetimeSeconds * 1_000;
-  engine.tokens.set(token, { ...account, id, expiresMs });
+  engine.tokens.set(token, { ...account, id, expiresMs, audiences });
   return { token, expiresMs };
 }
 

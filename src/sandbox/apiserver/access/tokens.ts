@@ -6,6 +6,7 @@ export interface Token {
   readonly uid: string;
   readonly id: string;
   readonly expiresMs: number;
+  readonly audiences: readonly string[];
 }
 
 /** Tokens that were given out, by their text. They end with the server. */

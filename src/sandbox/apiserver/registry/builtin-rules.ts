@@ -2,9 +2,13 @@
  * Which rules belong to which built-in kind, by `group/Kind`, or by `group/version/Kind` where versions differ. A kind that is not listed has none.
  */
 import {
-  ANY_NAME_RULES,
+  CLUSTER_ROLE_BINDING_RULES,
+  CLUSTER_ROLE_RULES,
+  ROLE_BINDING_RULES,
+  ROLE_RULES,
+} from "./access-rules.ts";
+import {
   AUTOSCALER_RULES,
-  BINDING_RULES,
   BUDGET_RULES,
   CSI_DRIVER_RULES,
   CSI_NODE_RULES,
@@ -73,10 +77,10 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "coordination.k8s.io/Lease": LEASE_RULES,
   "events.k8s.io/Event": NEW_EVENT_RULES,
   "policy/PodDisruptionBudget": BUDGET_RULES,
-  "rbac.authorization.k8s.io/ClusterRole": ANY_NAME_RULES,
-  "rbac.authorization.k8s.io/ClusterRoleBinding": BINDING_RULES,
-  "rbac.authorization.k8s.io/Role": ANY_NAME_RULES,
-  "rbac.authorization.k8s.io/RoleBinding": BINDING_RULES,
+  "rbac.authorization.k8s.io/ClusterRole": CLUSTER_ROLE_RULES,
+  "rbac.authorization.k8s.io/ClusterRoleBinding": CLUSTER_ROLE_BINDING_RULES,
+  "rbac.authorization.k8s.io/Role": ROLE_RULES,
+  "rbac.authorization.k8s.io/RoleBinding": ROLE_BINDING_RULES,
   "scheduling.k8s.io/PriorityClass": PRIORITY_CLASS_RULES,
   "storage.k8s.io/CSIDriver": CSI_DRIVER_RULES,
   "storage.k8s.io/CSINode": CSI_NODE_RULES,

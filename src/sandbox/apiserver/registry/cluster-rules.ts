@@ -1,9 +1,8 @@
 /**
  * Small kinds around the workloads: Namespace, PriorityClass, PodDisruptionBudget, Lease,
- * autoscalers, roles and their bindings, webhook configurations.
+ * autoscalers, webhook configurations.
  * upstream: pkg/apis/<group>/v1/defaults.go, pkg/apis/<group>/validation, pkg/registry
  */
-import { deepEqual } from "../../../base/json.ts";
 import { compileCondition } from "../cel/conditions.ts";
 import { forbidden, invalid, notSupported, required } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
@@ -174,27 +173,6 @@ function webhookErrors(webhook: Raw, at: string): FieldError[] {
   });
   return errors;
 }
-
-export const ANY_NAME_RULES: KindRules = { names: "path" };
-
-const RBAC_GROUP = "rbac.authorization.k8s.io";
-
-/**
- * A binding keeps its role; users and groups belong to the rbac group unless they say otherwise.
- */
-export const BINDING_RULES: KindRules = {
-  names: "path",
-  defaults(binding) {
-    if (binding.roleRef !== undefined) fallback(binding.roleRef, "apiGroup", RBAC_GROUP);
-    for (const subject of binding.subjects ?? []) {
-      if (subject.kind !== "ServiceAccount") fallback(subject, "apiGroup", RBAC_GROUP);
-    }
-  },
-  validate(binding, current) {
-    if (current === undefined || deepEqual(binding.roleRef, current.roleRef)) return [];
-    return [invalid("roleRef", binding.roleRef, "cannot change roleRef")];
-  },
-};
 
 export const OLDER_AUTOSCALER_RULES: KindRules = {
   defaults({ metadata, spec = {} }) {

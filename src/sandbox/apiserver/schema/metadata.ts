@@ -185,6 +185,13 @@ function validateOwners(object: KubeObject): FieldError[] {
     if ((owner.kind ?? "") === "") errors.push(invalid(`${path}.kind`, "", "must not be empty"));
     if ((owner.name ?? "") === "") errors.push(invalid(`${path}.name`, "", "must not be empty"));
     if ((owner.uid ?? "") === "") errors.push(invalid(`${path}.uid`, "", "must not be empty"));
+    if (owner.kind === "Event" && ["v1", "events.k8s.io/v1"].includes(owner.apiVersion)) {
+      const [group = "", version] = owner.apiVersion.includes("/")
+        ? owner.apiVersion.split("/")
+        : ["", owner.apiVersion];
+      const text = `${group}/${version}, Kind=Event is disallowed from being an owner`;
+      errors.push(invalid(path, owner as unknown, text));
+    }
     if (owner.controller === true) controllers++;
   });
   if (controllers > 1) {

@@ -59,11 +59,16 @@ export async function evictPod(call: Call): Promise<KubeResponse> {
 
 function evictionOf(call: Call): KubeObject {
   const { body, path } = call;
-  if (!isObject(body) || body["kind"] !== "Eviction") {
-    throw badRequest("the body of pods/eviction must be a policy/v1 Eviction");
+  if (!isObject(body)) throw badRequest("the body of pods/eviction must be a policy/v1 Eviction");
+  const { kind = "Eviction", apiVersion = "policy/v1" } = body as Partial<KubeObject>;
+  if (kind !== "Eviction") {
+    const [version] = apiVersion.split("/").slice(-1);
+    throw badRequest(
+      `${kind} in version "${version}" cannot be handled as a Eviction: converting (${version}.${kind}) to (policy.Eviction): unknown conversion`,
+    );
   }
   const sent = isObject(body["metadata"]) ? body["metadata"] : {};
-  const { name = path.name, ...rest } = sent;
+  const { name, ...rest } = sent;
   if (name !== path.name) throw badRequest("name in URL does not match name in Eviction object");
   const metadata = { name, namespace: path.namespace, ...rest };
   return { ...body, metadata } as unknown as KubeObject;

@@ -12,8 +12,9 @@ import { authorize, type Rule, rulesFor } from "../access/rbac.ts";
 import type { User } from "../api-server.ts";
 import { type Engine, managerOf } from "../engine.ts";
 import { parseTarget, type ResourcePath } from "../routing.ts";
+import { invalid as invalidField } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
-import { badRequest, invalid } from "../status.ts";
+import { badRequest, invalid, methodNotAllowed } from "../status.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -24,8 +25,11 @@ export function answerReview(
   request: KubeRequest,
   user: User,
 ): KubeResponse | undefined {
-  if (request.method !== "POST" || path.name !== undefined || path.version !== "v1")
+  if (path.name !== undefined || path.version !== "v1") return undefined;
+  if (request.method !== "POST") {
+    if (REVIEWS.has(`${path.group}/${path.plural}`)) throw methodNotAllowed();
     return undefined;
+  }
   const sent = (isObject(request.body) ? request.body : {}) as Json;
   const spec = (isObject(sent["spec"]) ? sent["spec"] : {}) as Json;
   const answer = answerOf(engine, path, spec, user);
@@ -33,9 +37,10 @@ export function answerReview(
   const { kind, ...rest } = answer;
   const apiVersion = `${path.group}/${path.version}`;
   const owned = Object.keys(spec).length > 0 && kind !== "SelfSubjectRulesReview";
-  const metadata = owned
-    ? { managedFields: [ownedSpec(engine, request, user, apiVersion, spec)] }
-    : {};
+  const metadata = {
+    ...(path.namespace === undefined ? {} : { namespace: path.namespace }),
+    ...(owned ? { managedFields: [ownedSpec(engine, request, user, apiVersion, spec)] } : {}),
+  };
   const body = { kind, apiVersion, metadata, ...rest };
   return { status: 201, headers: { "content-type": "application/json" }, body };
 }
@@ -89,7 +94,10 @@ function answerOf(
       const isLocal = namespace !== undefined;
       const groups = (spec["groups"] ?? []) as readonly string[];
       const name = String(spec["user"] ?? "");
-      checkQuestion(spec, name === "" && groups.length === 0 ? [NOBODY] : []);
+      checkQuestion(spec, [
+        ...(name === "" && groups.length === 0 ? [NOBODY] : []),
+        ...elsewhere(spec, namespace),
+      ]);
       const asked = attributesOf(spec);
       const status = authorize(store, { name, groups }, asked);
       const kind = isLocal ? "LocalSubjectAccessReview" : "SubjectAccessReview";
@@ -113,11 +121,30 @@ function answerOf(
   }
 }
 
+const OWN_AUDIENCE = "https://kubernetes.default.svc";
+
+const REVIEWS: ReadonlySet<string> = new Set([
+  "authentication.k8s.io/selfsubjectreviews",
+  "authentication.k8s.io/tokenreviews",
+  "authorization.k8s.io/localsubjectaccessreviews",
+  "authorization.k8s.io/selfsubjectaccessreviews",
+  "authorization.k8s.io/selfsubjectrulesreviews",
+  "authorization.k8s.io/subjectaccessreviews",
+]);
+
 const NOBODY: FieldError = {
   field: "spec.user",
   reason: "FieldValueInvalid",
   message: 'Invalid value: "": at least one of user or group must be specified',
 };
+
+/** A question that is asked in a namespace is about it. */
+function elsewhere(spec: Json, namespace: string | undefined): readonly FieldError[] {
+  const asked = spec["resourceAttributes"];
+  if (namespace === undefined || !isObject(asked) || asked["namespace"] === namespace) return [];
+  const field = "spec.resourceAttributes.namespace";
+  return [invalidField(field, asked["namespace"] ?? "", "must match metadata.namespace")];
+}
 
 function checkQuestion(spec: Json, others: readonly FieldError[]): void {
   const asked = [spec["resourceAttributes"], spec["nonResourceAttributes"]].filter(isObject);
@@ -127,7 +154,15 @@ function checkQuestion(spec: Json, others: readonly FieldError[]): void {
     message:
       "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
   };
-  const errors = [...(asked.length === 1 ? [] : [unclear]), ...others];
+  const both = isObject(spec["nonResourceAttributes"]) ? spec["nonResourceAttributes"] : {};
+  const shown = { Path: both["path"] ?? "", Verb: both["verb"] ?? "" };
+  const combined = invalidField(
+    "spec.nonResourceAttributes",
+    shown,
+    "cannot be specified in combination with resourceAttributes",
+  );
+  const wrong = asked.length === 2 ? [combined] : asked.length === 0 ? [unclear] : [];
+  const errors = [...wrong, ...others];
   if (errors.length > 0) throw invalid({ group: "authorization.k8s.io", kind: "" }, "", errors);
 }
 
@@ -175,8 +210,12 @@ function userInfo({ name, groups, uid, extra }: User): unknown {
 }
 
 function tokenStatus(engine: Engine, spec: Json): unknown {
-  const user = accountOf(engine, String(spec["token"] ?? ""));
+  const token = String(spec["token"] ?? "");
+  if (token === "") throw badRequest("token is required for TokenReview in authentication");
+  const wanted = (spec["audiences"] ?? [OWN_AUDIENCE]) as readonly string[];
+  const given = engine.tokens.get(token)?.audiences ?? [];
+  const user = given.some((one) => wanted.includes(one)) ? accountOf(engine, token) : undefined;
   if (user === undefined) return { user: {}, error: "invalid bearer token" };
-  const audiences = (spec["audiences"] ?? ["https://kubernetes.default.svc"]) as readonly string[];
+  const audiences = given.filter((one) => wanted.includes(one));
   return { authenticated: true, user: userInfo(user), audiences };
 }
