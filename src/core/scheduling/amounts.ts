@@ -1,6 +1,9 @@
 /**
  * Resources as rows of numbers, each name at a position of its own: what nodes have left is asked for, and
  * taken from, many million times in a sweep of a large cluster.
+ *
+ * Positions last as long as the process does, so only what a node has gets one: there are few such
+ * resources. Anybody may ask for what no node has, by as many names as they like.
  */
 import type { Resources } from "../../apis/resources.ts";
 
@@ -11,54 +14,79 @@ export type Amounts = readonly number[];
 export interface Demand {
   readonly positions: readonly number[];
   readonly amounts: readonly number[];
+  /** What no node had so far. */
+  readonly unseen: readonly Unseen[];
 }
 
-/** Given out once a name, for as long as the process lasts: there are few names. */
+interface Unseen {
+  readonly name: string;
+  readonly amount: number;
+}
+
 const positions = new Map<string, number>();
 
-function positionOf(name: string): number {
-  let position = positions.get(name);
-  if (position === undefined) {
-    position = positions.size;
-    positions.set(name, position);
-  }
-  return position;
+/** Of resources that some node has, or had. */
+export function seenResources(): number {
+  return positions.size;
 }
 
 export function amountsOf(resources: Resources): Amounts {
   const row: number[] = [];
-  for (const name in resources) put(row, positionOf(name), resources[name] as number);
+  for (const name in resources) {
+    const amount = resources[name] as number;
+    let position = positions.get(name);
+    if (position === undefined) {
+      // Nobody has it: a pod that runs here only asked for it.
+      if (amount <= 0) continue;
+      position = positions.size;
+      positions.set(name, position);
+    }
+    put(row, position, amount);
+  }
   return row;
 }
 
 export function amountOf(amounts: Amounts, name: string): number {
-  return amounts[positionOf(name)] ?? 0;
+  const position = positions.get(name);
+  return position === undefined ? 0 : (amounts[position] ?? 0);
 }
 
 export function demandOf(resources: Resources): Demand {
-  const names = Object.keys(resources);
-  return {
-    positions: names.map(positionOf),
-    amounts: names.map((name) => resources[name] as number),
-  };
+  const demand = { positions: [] as number[], amounts: [] as number[], unseen: [] as Unseen[] };
+  for (const name in resources) {
+    const amount = resources[name] as number;
+    const position = positions.get(name);
+    if (position !== undefined) {
+      demand.positions.push(position);
+      demand.amounts.push(amount);
+    } else if (amount > 0) demand.unseen.push({ name, amount });
+  }
+  return demand;
 }
 
 /** As `fits` of resources. */
 export function isWithin(demand: Demand, amounts: Amounts): boolean {
-  const { positions: at, amounts: wanted } = demand;
+  const { positions: at, amounts: wanted, unseen } = demand;
   for (let index = 0; index < at.length; index++) {
     if ((wanted[index] as number) > (amounts[at[index] as number] ?? 0)) return false;
   }
-  return true;
+  // By now a node may have come that has it.
+  return (
+    unseen.length === 0 || unseen.every(({ name, amount }) => amount <= amountOf(amounts, name))
+  );
 }
 
 /** What is left once the demand is met; may go below zero. */
 export function without(amounts: Amounts, demand: Demand): Amounts {
   const left = amounts.slice();
-  const { positions: at, amounts: taken } = demand;
+  const { positions: at, amounts: taken, unseen } = demand;
   for (let index = 0; index < at.length; index++) {
     const position = at[index] as number;
     put(left, position, (left[position] ?? 0) - (taken[index] as number));
+  }
+  for (const { name, amount } of unseen) {
+    const position = positions.get(name);
+    if (position !== undefined) put(left, position, (left[position] ?? 0) - amount);
   }
   return left;
 }
