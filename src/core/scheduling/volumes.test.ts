@@ -11,7 +11,7 @@ import {
 } from "../../testing/builders.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import { solve } from "../provisioning/solve.ts";
-import { VolumeIndex, type VolumeObjects } from "./volumes.ts";
+import { MOST_ALTERNATIVES, VolumeIndex, type VolumeObjects } from "./volumes.ts";
 
 const BOUND = { "pv.kubernetes.io/bind-completed": "yes" };
 const NOTHING: VolumeObjects = { claims: [], volumes: [], classes: [], csiNodes: [] };
@@ -54,6 +54,41 @@ const using = (...claims: string[]) =>
   });
 
 describe("VolumeIndex", () => {
+  it("looks at so many combinations of what volumes ask at most, and at equal ones once", () => {
+    const labelled = (name: string, key: string, values: readonly string[]): PersistentVolume => ({
+      metadata: { name },
+      spec: {
+        nodeAffinity: {
+          required: {
+            nodeSelectorTerms: values.map((value) => ({
+              matchExpressions: [{ key, operator: "In" as const, values: [value] }],
+            })),
+          },
+        },
+      },
+    });
+    const names = Array.from({ length: 12 }, (_, index) => `v-${index}`);
+    const ten = Array.from("0123456789");
+    const indexOf = (volumes: readonly PersistentVolume[]) =>
+      new VolumeIndex({
+        ...NOTHING,
+        claims: names.map((name) => claim(name, { volumeName: name })),
+        volumes,
+      });
+    const apart = indexOf(names.map((name) => labelled(name, `example.com/${name}`, ten)));
+    const many = apart.alternatives(using(...names));
+    expect(many.length).toBe(MOST_ALTERNATIVES);
+    expect(new Set(many.map(({ id }) => id)).size).toBe(MOST_ALTERNATIVES);
+    // Each says what every volume asks.
+    expect(many.every(({ size }) => size === names.length)).toBe(true);
+    expect(apart.alternatives(using("v-0", "v-1")).length).toBe(100);
+
+    const zone = "topology.kubernetes.io/zone";
+    const alike = indexOf(names.map((name) => labelled(name, zone, ["a", "b", "a", "c"])));
+    const zones = alike.alternatives(using(...names)).map((one) => one.get(zone).values);
+    expect(zones).toEqual([["a"], ["b"], ["c"]]);
+  });
+
   it("says why a pod's volumes keep it from being planned for", () => {
     const index = new VolumeIndex({
       ...NOTHING,

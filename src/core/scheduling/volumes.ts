@@ -33,6 +33,12 @@ const IN_TREE_DRIVERS: Readonly<Record<string, string>> = { "kubernetes.io/aws-e
 const NOWHERE: VolumeUsage = new Map();
 const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
+/**
+ * With volumes whose terms are about different labels their combinations multiply: five of ten terms each
+ * would be a hundred thousand. Terms about zones, which is what there is, agree or fall.
+ */
+export const MOST_ALTERNATIVES = 256;
+
 const UNLIMITED: ReadonlyMap<string, number> = new Map();
 
 /** Objects never change: read once each, not once a node and look. */
@@ -80,20 +86,15 @@ export class VolumeIndex {
 
   /**
    * The sets of node requirements that would satisfy all volumes at once; each is enough. Empty =
-   * the volumes ask nothing. Choices of several volumes are combined, contradictions left out.
+   * the volumes ask nothing. Choices of several volumes are combined, contradictions left out; of more
+   * than {@link MOST_ALTERNATIVES} the first, as the volumes and their terms are written.
    */
   alternatives(pod: Pod): readonly Requirements[] {
     let combined: Requirements[] = [];
     for (const volume of pod.spec.volumes ?? []) {
       const own = this.#volumeAlternatives(pod, volume);
       if (own.length === 0) continue;
-      if (combined.length === 0) {
-        combined = own;
-        continue;
-      }
-      const pairs = combined.flatMap((left) => own.map((right) => ({ left, right })));
-      const agreeing = pairs.filter(({ left, right }) => agree(left, right));
-      combined = (agreeing.length > 0 ? agreeing : pairs).map(({ left, right }) => left.and(right));
+      combined = combinations(combined.length === 0 ? [Requirements.NONE] : combined, own);
     }
     return combined;
   }
@@ -199,6 +200,24 @@ export function claimName(pod: Pod, volume: Volume): string | undefined {
 function className(claim: PersistentVolumeClaim | undefined, volume: Volume): string | undefined {
   if (claim !== undefined) return claim.spec.storageClassName;
   return volume.ephemeral?.volumeClaimTemplate?.spec.storageClassName;
+}
+
+/** Each choice with each other, as far as they agree; where none does, as they are: no node meets those. */
+function combinations(
+  some: readonly Requirements[],
+  others: readonly Requirements[],
+): Requirements[] {
+  const agreeing = new Map<string, Requirements>();
+  const contrary = new Map<string, Requirements>();
+  for (const left of some) {
+    for (const right of others) {
+      const found = agree(left, right) ? agreeing : contrary;
+      if (found.size === MOST_ALTERNATIVES) continue;
+      const both = left.and(right);
+      found.set(both.id, both);
+    }
+  }
+  return [...(agreeing.size > 0 ? agreeing : contrary).values()];
 }
 
 function agree(a: Requirements, b: Requirements): boolean {
