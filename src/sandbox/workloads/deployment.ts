@@ -10,48 +10,32 @@ import {
   type ReplicaSet,
 } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
-import { type Condition, controllerOf, createdAtMs } from "../../apis/meta.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { deepEqual } from "../../base/json.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
-  requeueAfter,
   source,
 } from "../../kube/controller.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
+import { podsOwnedBy, requestsToOwner, withWorkloadCondition } from "./controls.ts";
+import { progressing, untilDeadline, withReplicaFailure } from "./deployment-progress.ts";
 import {
-  ownerReference,
-  podsOwnedBy,
-  REPLICA_FAILURE,
-  requestsToOwner,
-  withWorkloadCondition,
-} from "./controls.ts";
-import {
-  deploymentCounts,
-  firstReplicas,
-  type RolloutStep,
-  rolloutSteps,
-  sumOf,
-  templateHash,
-} from "./rollout.ts";
-
-const REVISION_ANNOTATION = "deployment.kubernetes.io/revision";
-const HISTORY_ANNOTATION = "deployment.kubernetes.io/revision-history";
-const DESIRED_ANNOTATION = "deployment.kubernetes.io/desired-replicas";
-const MAX_ANNOTATION = "deployment.kubernetes.io/max-replicas";
-const HASH_LABEL = "pod-template-hash";
-const NOT_COPIED = [
-  "kubectl.kubernetes.io/last-applied-configuration",
+  annotationsAt,
+  byAge,
+  isOfTemplate,
+  newSetOf,
+  olderThan,
   REVISION_ANNOTATION,
-  HISTORY_ANNOTATION,
-  DESIRED_ANNOTATION,
-  MAX_ANNOTATION,
-];
+  revisionFor,
+  sizeNotes,
+  surplusOf,
+} from "./deployment-sets.ts";
+import { deploymentCounts, type RolloutStep, rolloutSteps, templateHash } from "./rollout.ts";
 
 export function deploymentController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
@@ -103,30 +87,10 @@ export function deploymentController(deps: PartDeps): Controller {
     owned: readonly ReplicaSet[],
   ): Promise<ReplicaSet | undefined> {
     const collisions = Number(deployment.status?.["collisionCount"] ?? 0);
-    const hash = templateHash(deployment.spec.template, collisions);
-    const { template, selector, minReadySeconds } = deployment.spec;
-    const { namespace, name } = deployment.metadata;
-    const labels = { ...template.metadata?.labels, [HASH_LABEL]: hash };
-    const replicas = firstReplicas(deployment, owned);
-    const set: ReplicaSet = {
-      apiVersion: "apps/v1",
-      kind: "ReplicaSet",
-      metadata: {
-        name: `${name}-${hash}`,
-        ...(namespace === undefined ? {} : { namespace }),
-        labels,
-        annotations: annotationsOf(deployment, nextRevision(owned)),
-        ownerReferences: [ownerReference(DEPLOYMENT, deployment)],
-      },
-      spec: {
-        replicas,
-        ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
-        selector: { ...selector, matchLabels: { ...selector.matchLabels, [HASH_LABEL]: hash } },
-        template: { ...template, metadata: { ...template.metadata, labels } },
-      },
-    };
+    const set = newSetOf(deployment, owned, templateHash(deployment.spec.template, collisions));
     try {
       const created = await kube.create(REPLICA_SET, set);
+      const replicas = set.spec.replicas ?? 0;
       if (replicas > 0) tellScaled(deployment, created, 0, replicas);
       return created;
     } catch (error) {
@@ -150,15 +114,8 @@ export function deploymentController(deps: PartDeps): Controller {
     current: ReplicaSet,
     owned: readonly ReplicaSet[],
   ): Promise<ReplicaSet> {
-    const older = olderThan(current, owned);
-    const highest = Math.max(0, ...older.map(revisionOf));
-    const revision = Math.max(revisionOf(current), highest + (older.length > 0 ? 1 : 0), 1);
-    const wanted = annotationsOf(deployment, revision);
-    const annotations = {
-      ...current.metadata.annotations,
-      ...wanted,
-      ...pastRevisions(current, revision),
-    };
+    const revision = revisionFor(current, owned);
+    const annotations = annotationsAt(revision, current, deployment);
     let result = current;
     if (!deepEqual(annotations, current.metadata.annotations)) {
       const after = { ...current, metadata: { ...current.metadata, annotations } };
@@ -203,20 +160,13 @@ export function deploymentController(deps: PartDeps): Controller {
 
   /** Each set with pods notes the size it was last fitted to: that tells a resize from a rollout. */
   async function noteDesired(deployment: Deployment): Promise<void> {
-    const replicas = deployment.spec.replicas ?? 1;
-    const desired = String(replicas);
+    const size = sizeNotes(deployment);
     for (const set of setsOf(deployment)) {
-      if ((set.spec.replicas ?? 0) === 0) continue;
-      if (set.metadata.annotations?.[DESIRED_ANNOTATION] === desired) continue;
-      const annotations = {
-        ...set.metadata.annotations,
-        [DESIRED_ANNOTATION]: desired,
-        [MAX_ANNOTATION]: String(replicas + surgeOf(deployment)),
-      };
-      await patchObject(kube, REPLICA_SET, set, {
-        ...set,
-        metadata: { ...set.metadata, annotations },
-      });
+      const annotations = { ...set.metadata.annotations, ...size };
+      const isNoted = deepEqual(annotations, set.metadata.annotations);
+      if ((set.spec.replicas ?? 0) === 0 || isNoted) continue;
+      const metadata = { ...set.metadata, annotations };
+      await patchObject(kube, REPLICA_SET, set, { ...set, metadata });
     }
   }
 
@@ -225,15 +175,7 @@ export function deploymentController(deps: PartDeps): Controller {
     deployment: Deployment,
     current: ReplicaSet | undefined,
   ): Promise<void> {
-    const limit = deployment.spec.revisionHistoryLimit ?? 10;
-    const idle = olderThan(current, setsOf(deployment)).filter(
-      (set) =>
-        (set.spec.replicas ?? 0) === 0 &&
-        (set.status?.replicas ?? 0) === 0 &&
-        set.metadata.deletionTimestamp === undefined,
-    );
-    const surplus = [...idle].sort((a, b) => revisionOf(a) - revisionOf(b));
-    for (const set of surplus.slice(0, Math.max(0, surplus.length - limit))) {
+    for (const set of surplusOf(deployment, current, setsOf(deployment))) {
       const { name, namespace } = set.metadata;
       try {
         await kube.delete(REPLICA_SET, { name, namespace });
@@ -279,156 +221,4 @@ export function deploymentController(deps: PartDeps): Controller {
     concurrency: 8,
     reconcile,
   };
-}
-
-function byAge(a: ReplicaSet, b: ReplicaSet): number {
-  return createdAtMs(a) - createdAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
-}
-
-/** What the newest set cannot do, or else another one. upstream: pkg/controller/deployment getReplicaFailures */
-function withReplicaFailure(
-  conditions: readonly Condition[],
-  current: ReplicaSet | undefined,
-  owned: readonly ReplicaSet[],
-): readonly Condition[] {
-  const sets = current === undefined ? owned : [current, ...owned];
-  const failure = sets
-    .flatMap(({ status }) => status?.conditions ?? [])
-    .find(({ type }) => type === REPLICA_FAILURE);
-  const known = conditions.find(({ type }) => type === REPLICA_FAILURE);
-  if (known?.status === failure?.status && known?.reason === failure?.reason) return conditions;
-  const others = conditions.filter((one) => one !== known);
-  if (failure === undefined) return others;
-  const noted = { ...failure, lastUpdateTime: failure.lastTransitionTime };
-  return [...others, noted];
-}
-
-function olderThan(
-  current: ReplicaSet | undefined,
-  owned: readonly ReplicaSet[],
-): readonly ReplicaSet[] {
-  return owned.filter((set) => set.metadata.name !== current?.metadata.name);
-}
-
-/** Same template, the hash label aside. */
-function isOfTemplate(set: ReplicaSet, deployment: Deployment): boolean {
-  const { [HASH_LABEL]: _, ...labels } = set.spec.template.metadata?.labels ?? {};
-  const template = {
-    ...set.spec.template,
-    metadata: { ...set.spec.template.metadata, labels },
-  };
-  const own = deployment.spec.template;
-  const wanted = { ...own, metadata: { ...own.metadata, labels: own.metadata?.labels ?? {} } };
-  return deepEqual(template, wanted);
-}
-
-function revisionOf(set: ReplicaSet): number {
-  return Number(set.metadata.annotations?.[REVISION_ANNOTATION] ?? 0) || 0;
-}
-
-/** A set that becomes the newest again keeps the numbers that it had. */
-function pastRevisions(set: ReplicaSet, revision: number): Record<string, string> {
-  const before = revisionOf(set);
-  if (before === 0 || before >= revision) return {};
-  const known = set.metadata.annotations?.[HISTORY_ANNOTATION];
-  return { [HISTORY_ANNOTATION]: known === undefined ? String(before) : `${known},${before}` };
-}
-
-function nextRevision(owned: readonly ReplicaSet[]): number {
-  return Math.max(0, ...owned.map(revisionOf)) + 1;
-}
-
-function annotationsOf(deployment: Deployment, revision: number): Record<string, string> {
-  const copied = Object.entries(deployment.metadata.annotations ?? {}).filter(
-    ([key]) => !NOT_COPIED.includes(key),
-  );
-  const replicas = deployment.spec.replicas ?? 1;
-  return {
-    ...Object.fromEntries(copied),
-    [REVISION_ANNOTATION]: String(revision),
-    [DESIRED_ANNOTATION]: String(replicas),
-    [MAX_ANNOTATION]: String(replicas + surgeOf(deployment)),
-  };
-}
-
-function surgeOf(deployment: Deployment): number {
-  return sumOf(deployment).maxSurge;
-}
-
-interface Progress {
-  readonly type: "Progressing";
-  readonly status: "True" | "False" | "Unknown";
-  readonly reason: string;
-  readonly message: string;
-}
-
-const DEFAULT_DEADLINE_S = 600;
-
-/** What is to be said of the rollout now; undefined when it stands as it is. */
-function progressing(
-  deployment: Deployment,
-  current: ReplicaSet | undefined,
-  owned: readonly ReplicaSet[],
-  nowMs: number,
-): Progress | undefined {
-  const known = deployment.status?.conditions?.find(({ type }) => type === "Progressing");
-  const name = current?.metadata.name ?? "";
-  const type = "Progressing";
-  if (deployment.metadata.deletionTimestamp !== undefined) return undefined;
-  if (deployment.spec.paused === true) {
-    if (known?.reason === "DeploymentPaused") return undefined;
-    const message = "Deployment is paused";
-    return { type, status: "Unknown", reason: "DeploymentPaused", message };
-  }
-  const what = `ReplicaSet "${name}"`;
-  const { status } = deploymentCounts(deployment, current, owned);
-  const wanted = deployment.spec.replicas ?? 1;
-  const updated = status.updatedReplicas ?? 0;
-  const all = status.replicas ?? 0;
-  // Between the old pods and the new ones of a Recreate there is nothing to tell of.
-  if (current === undefined) return undefined;
-  // A finished rollout stays so while replicas come and go.
-  const isDone = known?.reason === "NewReplicaSetAvailable" && known.message?.includes(`"${name}"`);
-  if (isDone === true && all === updated) return undefined;
-  if (updated === wanted && all === wanted && (status.availableReplicas ?? 0) === wanted) {
-    const message = `${what} has successfully progressed.`;
-    return { type, status: "True", reason: "NewReplicaSetAvailable", message };
-  }
-  const old = (deployment.status ?? {}) as Partial<Record<string, number>>;
-  const oldReplicas = (old["replicas"] ?? 0) - (old["updatedReplicas"] ?? 0);
-  const moved =
-    updated > (old["updatedReplicas"] ?? 0) ||
-    all - updated < oldReplicas ||
-    (status.readyReplicas ?? 0) > (old["readyReplicas"] ?? 0) ||
-    (status.availableReplicas ?? 0) > (old["availableReplicas"] ?? 0);
-  if (moved) {
-    const message = `${what} is progressing.`;
-    return { type, status: "True", reason: "ReplicaSetUpdated", message };
-  }
-  if (known === undefined) {
-    const message = `Created new replica set "${name}"`;
-    return { type, status: "True", reason: "NewReplicaSetCreated", message };
-  }
-  if (known.reason === "NewReplicaSetAvailable" || known.reason === "ProgressDeadlineExceeded")
-    return undefined;
-  const since = fromRfc3339((known as { lastUpdateTime?: string }).lastUpdateTime) ?? nowMs;
-  const deadlineMs = (deployment.spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_S) * 1_000;
-  if (nowMs - since < deadlineMs) return undefined;
-  const message = `${what} has timed out progressing.`;
-  return { type, status: "False", reason: "ProgressDeadlineExceeded", message };
-}
-
-/** A rollout under way is looked at again when its deadline passes. */
-function untilDeadline(
-  deployment: Deployment,
-  conditions: readonly { readonly type: string; readonly reason?: string }[],
-  nowMs: number,
-): Outcome {
-  const known = conditions.find(({ type }) => type === "Progressing");
-  if (known?.reason !== "ReplicaSetUpdated" && known?.reason !== "NewReplicaSetCreated") {
-    return AWAIT_CHANGE;
-  }
-  const since = fromRfc3339((known as { lastUpdateTime?: string }).lastUpdateTime) ?? nowMs;
-  const deadlineMs = (deployment.spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_S) * 1_000;
-  return requeueAfter(Math.max(1_000, since + deadlineMs + 1_000 - nowMs));
 }

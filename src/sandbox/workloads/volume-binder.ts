@@ -12,29 +12,35 @@ import {
 import { NODE } from "../../apis/core/node.ts";
 import { STORAGE_CLASS, type StorageClass } from "../../apis/storage/kinds.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { parseUnits } from "../../base/quantity.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
+  requestFor,
   source,
 } from "../../kube/controller.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import { patchObject } from "../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, subject } from "../parts.ts";
+import {
+  boundTo,
+  isBindComplete,
+  isFor,
+  NO_PROVISIONER,
+  newVolumeFor,
+  smallestFree,
+  withClaim,
+  zoneKeyOf,
+  zoneOf,
+} from "./volume-shapes.ts";
 
 const SELECTED_NODE = "volume.kubernetes.io/selected-node";
-const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
-const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";
-const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
-const NO_PROVISIONER = "kubernetes.io/no-provisioner";
-const ZONE = "topology.kubernetes.io/zone";
-/** The zone key of a driver's own volumes, where it has one. */
-const DRIVER_ZONE: Readonly<Record<string, string>> = {
-  "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
-};
+
+const WAITING = "waiting for first consumer to be created before binding";
+const NOTHING_TO_BIND =
+  "no persistent volumes available for this claim and no storage class is set";
 
 export function volumeBinderController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
@@ -71,7 +77,7 @@ export function volumeBinderController(deps: PartDeps): Controller {
     if (delayed && selected === undefined) {
       return say(claim, "Normal", "WaitForFirstConsumer", WAITING);
     }
-    const existing = selected === undefined ? findFree(claim) : undefined;
+    const existing = selected === undefined ? smallestFree(claim, volumes.list()) : undefined;
     if (existing !== undefined) return bind(claim, existing);
     const className = claim.spec.storageClassName ?? "";
     if (storageClass === undefined && className !== "") {
@@ -117,57 +123,12 @@ export function volumeBinderController(deps: PartDeps): Controller {
     return patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, spec });
   }
 
-  function findFree(claim: PersistentVolumeClaim): PersistentVolume | undefined {
-    const wanted = sizeOf(claim.spec.resources?.requests);
-    return volumes
-      .list()
-      .filter((volume) => {
-        const { claimRef } = volume.spec;
-        if (claimRef !== undefined && !isFor(claim, volume)) return false;
-        const modes = (volume.spec["accessModes"] as readonly string[] | undefined) ?? [];
-        return (
-          volume.metadata.deletionTimestamp === undefined &&
-          (volume.spec.storageClassName ?? "") === (claim.spec.storageClassName ?? "") &&
-          volume.status?.phase !== "Released" &&
-          volume.status?.phase !== "Failed" &&
-          sizeOf(volume.spec["capacity"]) >= wanted &&
-          (claim.spec.accessModes ?? []).every((mode) => modes.includes(mode))
-        );
-      })
-      .sort((a, b) => sizeOf(a.spec["capacity"]) - sizeOf(b.spec["capacity"]))[0];
-  }
-
   async function bind(claim: PersistentVolumeClaim, volume: PersistentVolume): Promise<void> {
     if (volume.spec.claimRef !== undefined && !isFor(claim, volume)) return;
-    const { name, namespace, uid } = claim.metadata;
-    const claimRef = {
-      apiVersion: "v1",
-      kind: "PersistentVolumeClaim",
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
-    };
-    await patchObject(kube, PERSISTENT_VOLUME, volume, {
-      ...volume,
-      spec: { ...volume.spec, claimRef: { ...volume.spec.claimRef, ...claimRef } },
-      status: inPhase(volume, "Bound"),
-    });
-    const annotations = {
-      ...claim.metadata.annotations,
-      [BIND_COMPLETED]: "yes",
-      [BOUND_BY_CONTROLLER]: claim.metadata.annotations?.[BOUND_BY_CONTROLLER] ?? "yes",
-    };
-    await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, {
-      ...claim,
-      metadata: { ...claim.metadata, annotations },
-      spec: { ...claim.spec, volumeName: volume.metadata.name },
-      status: {
-        ...claim.status,
-        phase: "Bound",
-        accessModes: volume.spec["accessModes"],
-        capacity: volume.spec["capacity"],
-      },
-    });
+    const status = inPhase(volume, "Bound");
+    const held = { ...volume, spec: withClaim(volume.spec, claim), status };
+    await patchObject(kube, PERSISTENT_VOLUME, volume, held);
+    await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, boundTo(volume, claim));
   }
 
   async function provision(
@@ -175,51 +136,12 @@ export function volumeBinderController(deps: PartDeps): Controller {
     storageClass: StorageClass,
     selected: string | undefined,
   ): Promise<void> {
-    const zone = zoneFor(storageClass, selected);
-    const name = `pvc-${claim.metadata.uid ?? claim.metadata.name}`;
-    const { provisioner } = storageClass;
-    const key = DRIVER_ZONE[provisioner] ?? ZONE;
-    const volume = {
-      apiVersion: "v1",
-      kind: "PersistentVolume",
-      metadata: { name, annotations: { [PROVISIONED_BY]: provisioner } },
-      spec: {
-        accessModes: claim.spec.accessModes ?? ["ReadWriteOnce"],
-        capacity: { storage: claim.spec.resources?.requests?.["storage"] ?? "1Gi" },
-        csi: {
-          driver: provisioner,
-          volumeHandle: `vol-${(claim.metadata.uid ?? name).slice(0, 17)}`,
-        },
-        persistentVolumeReclaimPolicy:
-          (storageClass as { reclaimPolicy?: string }).reclaimPolicy ?? "Delete",
-        storageClassName: storageClass.metadata.name,
-        volumeMode: claim.spec.volumeMode ?? "Filesystem",
-        claimRef: {
-          apiVersion: "v1",
-          kind: "PersistentVolumeClaim",
-          name: claim.metadata.name,
-          ...(claim.metadata.namespace === undefined
-            ? {}
-            : { namespace: claim.metadata.namespace }),
-          ...(claim.metadata.uid === undefined ? {} : { uid: claim.metadata.uid }),
-        },
-        ...(zone === undefined
-          ? {}
-          : {
-              nodeAffinity: {
-                required: {
-                  nodeSelectorTerms: [
-                    {
-                      matchExpressions: [
-                        { key: zoneKeyOf(key, selected), operator: "In" as const, values: [zone] },
-                      ],
-                    },
-                  ],
-                },
-              },
-            }),
-      },
-    };
+    const node = nodes.get(selected ?? "");
+    const volume = newVolumeFor(claim, storageClass, {
+      zone: zoneOf(storageClass, node, nodes.list()),
+      zoneKey: zoneKeyOf(storageClass, node),
+    });
+    const { name } = volume.metadata;
     let created: PersistentVolume;
     try {
       created = await kube.create(PERSISTENT_VOLUME, volume);
@@ -229,22 +151,6 @@ export function volumeBinderController(deps: PartDeps): Controller {
     }
     say(claim, "Normal", "ProvisioningSucceeded", `Successfully provisioned volume ${name}`);
     await bind(claim, created);
-  }
-
-  /** A driver's own zone label is used when the node has it; else the well-known one. */
-  function zoneKeyOf(key: string, selected: string | undefined): string {
-    const labels = nodes.get(selected ?? "")?.metadata.labels ?? {};
-    return labels[key] === undefined ? ZONE : key;
-  }
-
-  function zoneFor(storageClass: StorageClass, selected: string | undefined): string | undefined {
-    if (selected !== undefined) return nodes.get(selected)?.metadata.labels?.[ZONE];
-    for (const { matchLabelExpressions } of storageClass.allowedTopologies ?? []) {
-      const zones = matchLabelExpressions?.find(({ key }) => key === ZONE)?.values;
-      if (zones?.[0] !== undefined) return zones[0];
-    }
-    const zones = nodes.list().map((node) => node.metadata.labels?.[ZONE]);
-    return zones.filter((zone) => zone !== undefined).sort()[0];
   }
 
   async function syncVolume(name: string): Promise<void> {
@@ -284,11 +190,8 @@ export function volumeBinderController(deps: PartDeps): Controller {
     return { ...status, phase, lastPhaseTransitionTime: toRfc3339(clock.now()) };
   }
 
-  const requestOf = (claim: PersistentVolumeClaim): Request => ({
-    kind: "PersistentVolumeClaim",
-    namespace: claim.metadata.namespace,
-    name: claim.metadata.name,
-  });
+  const requestOf = (claim: PersistentVolumeClaim): Request =>
+    requestFor("PersistentVolumeClaim", claim);
   const unbound = (): Request[] =>
     claims
       .list()
@@ -313,26 +216,4 @@ export function volumeBinderController(deps: PartDeps): Controller {
     concurrency: 1,
     reconcile,
   };
-}
-
-const WAITING = "waiting for first consumer to be created before binding";
-const NOTHING_TO_BIND =
-  "no persistent volumes available for this claim and no storage class is set";
-
-function isBindComplete(claim: PersistentVolumeClaim): boolean {
-  return claim.metadata.annotations?.[BIND_COMPLETED] !== undefined;
-}
-
-function isFor(claim: PersistentVolumeClaim, volume: PersistentVolume): boolean {
-  const { claimRef } = volume.spec;
-  return (
-    claimRef?.name === claim.metadata.name &&
-    claimRef.namespace === claim.metadata.namespace &&
-    (claimRef.uid === undefined || claimRef.uid === claim.metadata.uid)
-  );
-}
-
-function sizeOf(amounts: unknown): number {
-  const text = (amounts as Record<string, string | number> | undefined)?.["storage"];
-  return text === undefined ? 0 : (parseUnits(text) ?? 0);
 }

@@ -1,0 +1,106 @@
+/**
+ * What a Deployment says of its rollout: the conditions Progressing and ReplicaFailure, and when the deadline
+ * passes. Pure. upstream of behaviour: pkg/controller/deployment progress.go
+ */
+import type { Deployment, ReplicaSet } from "../../apis/apps/kinds.ts";
+import type { Condition } from "../../apis/meta.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../kube/controller.ts";
+import { REPLICA_FAILURE } from "./controls.ts";
+import { deploymentCounts } from "./rollout.ts";
+
+const DEFAULT_DEADLINE_S = 600;
+
+interface Progress {
+  readonly type: "Progressing";
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What is to be said of the rollout now; undefined when it stands as it is. */
+export function progressing(
+  deployment: Deployment,
+  current: ReplicaSet | undefined,
+  owned: readonly ReplicaSet[],
+  nowMs: number,
+): Progress | undefined {
+  const known = deployment.status?.conditions?.find(({ type }) => type === "Progressing");
+  const name = current?.metadata.name ?? "";
+  const type = "Progressing";
+  if (deployment.metadata.deletionTimestamp !== undefined) return undefined;
+  if (deployment.spec.paused === true) {
+    if (known?.reason === "DeploymentPaused") return undefined;
+    const message = "Deployment is paused";
+    return { type, status: "Unknown", reason: "DeploymentPaused", message };
+  }
+  const what = `ReplicaSet "${name}"`;
+  const { status } = deploymentCounts(deployment, current, owned);
+  const wanted = deployment.spec.replicas ?? 1;
+  const updated = status.updatedReplicas ?? 0;
+  const all = status.replicas ?? 0;
+  // Between the old pods and the new ones of a Recreate there is nothing to tell of.
+  if (current === undefined) return undefined;
+  // A finished rollout stays so while replicas come and go.
+  const isDone = known?.reason === "NewReplicaSetAvailable" && known.message?.includes(`"${name}"`);
+  if (isDone === true && all === updated) return undefined;
+  if (updated === wanted && all === wanted && (status.availableReplicas ?? 0) === wanted) {
+    const message = `${what} has successfully progressed.`;
+    return { type, status: "True", reason: "NewReplicaSetAvailable", message };
+  }
+  const old = (deployment.status ?? {}) as Partial<Record<string, number>>;
+  const oldReplicas = (old["replicas"] ?? 0) - (old["updatedReplicas"] ?? 0);
+  const moved =
+    updated > (old["updatedReplicas"] ?? 0) ||
+    all - updated < oldReplicas ||
+    (status.readyReplicas ?? 0) > (old["readyReplicas"] ?? 0) ||
+    (status.availableReplicas ?? 0) > (old["availableReplicas"] ?? 0);
+  if (moved) {
+    const message = `${what} is progressing.`;
+    return { type, status: "True", reason: "ReplicaSetUpdated", message };
+  }
+  if (known === undefined) {
+    const message = `Created new replica set "${name}"`;
+    return { type, status: "True", reason: "NewReplicaSetCreated", message };
+  }
+  if (known.reason === "NewReplicaSetAvailable" || known.reason === "ProgressDeadlineExceeded")
+    return undefined;
+  const since = fromRfc3339((known as { lastUpdateTime?: string }).lastUpdateTime) ?? nowMs;
+  const deadlineMs = (deployment.spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_S) * 1_000;
+  if (nowMs - since < deadlineMs) return undefined;
+  const message = `${what} has timed out progressing.`;
+  return { type, status: "False", reason: "ProgressDeadlineExceeded", message };
+}
+
+/** A rollout under way is looked at again when its deadline passes. */
+export function untilDeadline(
+  deployment: Deployment,
+  conditions: readonly { readonly type: string; readonly reason?: string }[],
+  nowMs: number,
+): Outcome {
+  const known = conditions.find(({ type }) => type === "Progressing");
+  if (known?.reason !== "ReplicaSetUpdated" && known?.reason !== "NewReplicaSetCreated") {
+    return AWAIT_CHANGE;
+  }
+  const since = fromRfc3339((known as { lastUpdateTime?: string }).lastUpdateTime) ?? nowMs;
+  const deadlineMs = (deployment.spec.progressDeadlineSeconds ?? DEFAULT_DEADLINE_S) * 1_000;
+  return requeueAfter(Math.max(1_000, since + deadlineMs + 1_000 - nowMs));
+}
+
+/** What the newest set cannot do, or else another one. upstream: pkg/controller/deployment getReplicaFailures */
+export function withReplicaFailure(
+  conditions: readonly Condition[],
+  current: ReplicaSet | undefined,
+  owned: readonly ReplicaSet[],
+): readonly Condition[] {
+  const sets = current === undefined ? owned : [current, ...owned];
+  const failure = sets
+    .flatMap(({ status }) => status?.conditions ?? [])
+    .find(({ type }) => type === REPLICA_FAILURE);
+  const known = conditions.find(({ type }) => type === REPLICA_FAILURE);
+  if (known?.status === failure?.status && known?.reason === failure?.reason) return conditions;
+  const others = conditions.filter((one) => one !== known);
+  if (failure === undefined) return others;
+  const noted = { ...failure, lastUpdateTime: failure.lastTransitionTime };
+  return [...others, noted];
+}

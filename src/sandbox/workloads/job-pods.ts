@@ -1,0 +1,55 @@
+/** The pods that a Job makes: each with the finalizer that keeps it until it was counted; indexed ones know their part. */
+import { JOB, type Job } from "../../apis/apps/kinds.ts";
+import type { Container, Pod } from "../../apis/core/pod.ts";
+import type { Random } from "../../base/random.ts";
+import { generatedName, podOf } from "./controls.ts";
+import {
+  type Counts,
+  INDEX_LABEL,
+  isIndexed,
+  missingIndexes,
+  TRACKING_FINALIZER,
+} from "./job-counts.ts";
+
+/** `count` pods for what is still to be done, fewer where fewer indexes are missing. */
+export function newPodsOf(job: Job, counts: Counts, count: number, random: Random): Pod[] {
+  if (!isIndexed(job))
+    return Array.from({ length: count }, () =>
+      tracked(podOf(JOB, job, job.spec.template, generatedName(job, random))),
+    );
+  return missingIndexes(job, counts)
+    .slice(0, count)
+    .map((index) => indexedPod(job, index, random));
+}
+
+function indexedPod(job: Job, index: number, random: Random): Pod {
+  const generateName = `${job.metadata.name}-${index}-`;
+  const name = generateName.slice(0, 58) + random.suffix();
+  const pod = tracked(podOf(JOB, job, job.spec.template, { generateName, name }));
+  const own = { [INDEX_LABEL]: String(index) };
+  const fieldPath = `metadata.labels['${INDEX_LABEL}']`;
+  const env = { name: "JOB_COMPLETION_INDEX", valueFrom: { fieldRef: { fieldPath } } };
+  const withIndex = (container: Container): Container =>
+    ({
+      ...container,
+      env: [...((container as { env?: readonly object[] }).env ?? []), env],
+    }) as Container;
+  return {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      labels: { ...pod.metadata.labels, ...own },
+      annotations: { ...pod.metadata.annotations, ...own },
+    },
+    spec: {
+      ...pod.spec,
+      hostname: `${job.metadata.name}-${index}`,
+      containers: pod.spec.containers.map(withIndex),
+    },
+  };
+}
+
+function tracked(pod: Pod): Pod {
+  const finalizers = [...(pod.metadata.finalizers ?? []), TRACKING_FINALIZER];
+  return { ...pod, metadata: { ...pod.metadata, finalizers } };
+}

@@ -1,0 +1,159 @@
+/**
+ * What claims and volumes look like once they are bound, which volume a claim takes, and what a provisioner makes.
+ * Pure.
+ */
+import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Node } from "../../apis/core/node.ts";
+import type { StorageClass } from "../../apis/storage/kinds.ts";
+import { parseUnits } from "../../base/quantity.ts";
+
+const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
+const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";
+const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
+/** The provisioner of classes whose volumes somebody else makes. */
+export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
+const ZONE = "topology.kubernetes.io/zone";
+/** The zone key of a driver's own volumes, where it has one. */
+const DRIVER_ZONE: Readonly<Record<string, string>> = {
+  "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
+};
+
+export function isBindComplete(claim: PersistentVolumeClaim): boolean {
+  return claim.metadata.annotations?.[BIND_COMPLETED] !== undefined;
+}
+
+/** The volume is promised to this claim, and not to an earlier one of its name. */
+export function isFor(claim: PersistentVolumeClaim, volume: PersistentVolume): boolean {
+  const { claimRef } = volume.spec;
+  return (
+    claimRef?.name === claim.metadata.name &&
+    claimRef.namespace === claim.metadata.namespace &&
+    (claimRef.uid === undefined || claimRef.uid === claim.metadata.uid)
+  );
+}
+
+/** Of the volumes that would do for the claim, the smallest. */
+export function smallestFree(
+  claim: PersistentVolumeClaim,
+  volumes: readonly PersistentVolume[],
+): PersistentVolume | undefined {
+  const wanted = sizeOf(claim.spec.resources?.requests);
+  return volumes
+    .filter((volume) => {
+      if (volume.spec.claimRef !== undefined && !isFor(claim, volume)) return false;
+      const modes = (volume.spec["accessModes"] as readonly string[] | undefined) ?? [];
+      return (
+        volume.metadata.deletionTimestamp === undefined &&
+        (volume.spec.storageClassName ?? "") === (claim.spec.storageClassName ?? "") &&
+        volume.status?.phase !== "Released" &&
+        volume.status?.phase !== "Failed" &&
+        sizeOf(volume.spec["capacity"]) >= wanted &&
+        (claim.spec.accessModes ?? []).every((mode) => modes.includes(mode))
+      );
+    })
+    .sort((a, b) => sizeOf(a.spec["capacity"]) - sizeOf(b.spec["capacity"]))[0];
+}
+
+/** The volume's side of a binding. */
+export function withClaim(
+  spec: PersistentVolume["spec"],
+  claim: PersistentVolumeClaim,
+): PersistentVolume["spec"] {
+  return { ...spec, claimRef: { ...spec.claimRef, ...claimRefTo(claim) } };
+}
+
+/** The claim's side of it. */
+export function boundTo(
+  volume: PersistentVolume,
+  claim: PersistentVolumeClaim,
+): PersistentVolumeClaim {
+  const annotations = {
+    ...claim.metadata.annotations,
+    [BIND_COMPLETED]: "yes",
+    [BOUND_BY_CONTROLLER]: claim.metadata.annotations?.[BOUND_BY_CONTROLLER] ?? "yes",
+  };
+  return {
+    ...claim,
+    metadata: { ...claim.metadata, annotations },
+    spec: { ...claim.spec, volumeName: volume.metadata.name },
+    status: {
+      ...claim.status,
+      phase: "Bound",
+      accessModes: volume.spec["accessModes"],
+      capacity: volume.spec["capacity"],
+    },
+  };
+}
+
+/** Where a new volume is to be: the chosen node's zone, else the class', else the first there is. */
+export function zoneOf(
+  storageClass: StorageClass,
+  node: Node | undefined,
+  nodes: readonly Node[],
+): string | undefined {
+  if (node !== undefined) return node.metadata.labels?.[ZONE];
+  for (const { matchLabelExpressions } of storageClass.allowedTopologies ?? []) {
+    const zones = matchLabelExpressions?.find(({ key }) => key === ZONE)?.values;
+    if (zones?.[0] !== undefined) return zones[0];
+  }
+  const zones = nodes.map(({ metadata }) => metadata.labels?.[ZONE]);
+  return zones.filter((zone) => zone !== undefined).sort()[0];
+}
+
+/** A driver's own zone label is used when the node has it; else the well-known one. */
+export function zoneKeyOf({ provisioner }: StorageClass, node: Node | undefined): string {
+  const key = DRIVER_ZONE[provisioner] ?? ZONE;
+  return node?.metadata.labels?.[key] === undefined ? ZONE : key;
+}
+
+/** What the class' provisioner makes for the claim. */
+export function newVolumeFor(
+  claim: PersistentVolumeClaim,
+  storageClass: StorageClass,
+  { zone, zoneKey }: { readonly zone: string | undefined; readonly zoneKey: string },
+): PersistentVolume {
+  const name = `pvc-${claim.metadata.uid ?? claim.metadata.name}`;
+  const { provisioner } = storageClass;
+  const inZone = { key: zoneKey, operator: "In" as const, values: [zone ?? ""] };
+  const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [inZone] }] } };
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name, annotations: { [PROVISIONED_BY]: provisioner } },
+    spec: {
+      accessModes: claim.spec.accessModes ?? ["ReadWriteOnce"],
+      capacity: { storage: claim.spec.resources?.requests?.["storage"] ?? "1Gi" },
+      csi: {
+        driver: provisioner,
+        volumeHandle: `vol-${(claim.metadata.uid ?? name).slice(0, 17)}`,
+      },
+      persistentVolumeReclaimPolicy:
+        (storageClass as { reclaimPolicy?: string }).reclaimPolicy ?? "Delete",
+      storageClassName: storageClass.metadata.name,
+      volumeMode: claim.spec.volumeMode ?? "Filesystem",
+      claimRef: claimRefTo(claim),
+      ...(zone === undefined ? {} : { nodeAffinity }),
+    },
+  };
+}
+
+function claimRefTo({ metadata: { name, namespace, uid } }: PersistentVolumeClaim): {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+} {
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+  };
+}
+
+function sizeOf(amounts: unknown): number {
+  const text = (amounts as Record<string, string | number> | undefined)?.["storage"];
+  return text === undefined ? 0 : (parseUnits(text) ?? 0);
+}
