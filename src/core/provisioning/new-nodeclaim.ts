@@ -128,7 +128,10 @@ export class NewNodeClaim implements Place {
 
   canMeet(requirements: Requirements): boolean {
     const { space } = this.#context;
-    return space.join(this.#considered ?? this.set, space.intern(requirements)) !== undefined;
+    const met = space.join(this.#considered ?? this.set, space.intern(requirements));
+    if (met === undefined) return false;
+    const types = this.#consideredTypes ?? this.types;
+    return haveCommonBits(types, this.template.table.compatible(met));
   }
 
   /** With the pod that topology is asked about on it. */

@@ -85,6 +85,23 @@ describe("topology spread", () => {
     expect(placed(input)).toEqual(["?: big-0 big-1", "zone-a: pod"]);
   });
 
+  it("does not count who is on a node that none of its types makes one for the pod", () => {
+    const types = [
+      instanceType({ cpu: 16, zones: ["zone-a"] }),
+      instanceType({ name: "arm", arch: "arm64", cpu: 2, zones: ["zone-a", "zone-b"] }),
+    ];
+    const arm = { ...spread({}).spec, nodeSelector: { "kubernetes.io/arch": "arm64" } };
+    const all = [
+      pod({ name: "big", cpu: "10", labels: { app: "web" } }),
+      ...pods(2, { cpu: "1500m", ...spread({}), spec: arm }),
+    ];
+    expect(placed({ pods: all, pools: [poolInput({}, types)] })).toEqual([
+      "?: big",
+      "zone-a: pod-0",
+      "zone-b: pod-1",
+    ]);
+  });
+
   it("gives a ScheduleAnyway spread up when it cannot be kept", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", topologyKey: "rack" });
     expect(placed({ pods: [pod(soft)] })).toEqual(["?: pod"]);
