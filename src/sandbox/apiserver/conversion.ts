@@ -22,7 +22,7 @@ export function fromStorage(
   object: KubeObject,
 ): KubeObject | Promise<KubeObject> {
   const wanted = groupVersionOf(definition);
-  if (object.apiVersion === wanted) return object;
+  if (object.apiVersion === wanted) return definition.reread?.(object) ?? object;
   let versions = converted.get(object);
   if (versions === undefined) {
     versions = new Map();
@@ -62,7 +62,9 @@ export async function listFromStorage(
 ): Promise<readonly KubeObject[]> {
   const wanted = groupVersionOf(definition);
   if (definition.conversion?.strategy !== "Webhook") {
-    if (objects.every((object) => object.apiVersion === wanted)) return objects;
+    const { reread } = definition;
+    if (reread === undefined && objects.every((object) => object.apiVersion === wanted))
+      return objects;
     return objects.map((object) => fromStorage(engine, definition, object) as KubeObject);
   }
   const strange = objects.filter(

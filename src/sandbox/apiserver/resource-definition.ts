@@ -35,6 +35,8 @@ export interface ResourceDefinition {
 
   /** Unknown fields and wrong types; `value` is the object without the former, numbers canonical. */
   readonly prune: (object: KubeObject) => Pruned;
+  /** Set where objects may be stored that an older schema has shaped: as this one shows them. */
+  readonly reread?: (object: KubeObject) => KubeObject;
   /** Fills defaults, of the schema and of the kind (a Pod's restartPolicy, a Deployment's strategy). */
   readonly applyDefaults: (object: KubeObject) => KubeObject;
   /** Kind-specific set-up before the first write (status, phases); metadata is the engine's. */

@@ -192,13 +192,10 @@ class WatchStream implements KubeStream {
     const { definition, engine } = this.#call;
     const resourceVersion = String(engine.store.revision);
     if (this.#view.as === "Table") {
-      const object = {
-        kind: "Table",
-        apiVersion: "meta.k8s.io/v1",
-        metadata: { resourceVersion },
-        columnDefinitions: null,
-        rows: null,
-      };
+      // A row of nothing, which carries what the bookmark says.
+      const empty = { metadata: { resourceVersion, ...(annotations && { annotations }) } };
+      const { engine } = this.#call;
+      const object = showObject(engine, definition, this.#view, empty as KubeObject, false);
       this.#queue.push({ frame: { type: "BOOKMARK", object } });
       return;
     }

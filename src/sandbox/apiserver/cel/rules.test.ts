@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { printFieldError } from "../schema/field-error.ts";
 import type { Schema, ValidationRule } from "../schema/schema.ts";
-import { compileRules, ruleProblems } from "./rules.ts";
+import { compileRules, ruleProblem } from "./rules.ts";
 
 /** Judges `spec` by one rule on its schema. */
 function judge(
@@ -131,13 +131,10 @@ describe("rules of a CRD", () => {
     expect(judge(text, "self == 'good'", "bad", "bad")).toEqual([]);
   });
 
-  it("reports rules that do not compile, by schema path", () => {
-    const schema: Schema = {
-      type: "object",
-      properties: { a: { type: "string", "x-kubernetes-validations": [{ rule: "self.nope(" }] } },
-    };
-    const [problem] = ruleProblems(schema, "openAPIV3Schema");
-    expect(problem?.field).toBe("openAPIV3Schema.properties[a].x-kubernetes-validations[0].rule");
-    expect(problem?.message).toContain("compilation failed");
+  it("reports a rule that does not compile, or says neither yes nor no", () => {
+    const problemOf = (rule: string) => ruleProblem({ rule }, "rule")?.message ?? "";
+    expect(problemOf("self.nope(")).toContain("compilation failed");
+    expect(problemOf("size('a')")).toContain("cel expression must evaluate to a bool");
+    expect(problemOf("self == oldSelf")).toBe("");
   });
 });

@@ -59,24 +59,28 @@ export function compileRules(schema: Schema): RuleCheck {
   };
 }
 
-/** Rules that do not compile, with the path of their schema: what refuses a CRD. */
-export function ruleProblems(schema: Schema, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  (schema["x-kubernetes-validations"] ?? []).forEach((rule, index) => {
-    const program = compile(rule.rule);
-    if (typeof program === "string") {
-      const field = `${path}.x-kubernetes-validations[${index}].rule`;
-      errors.push(invalid(field, rule.rule, `compilation failed: ERROR: ${program}`));
-    }
+/** What is wrong with a rule of a CRD, if anything: what refuses it. */
+export function ruleProblem(rule: ValidationRule, field: string): FieldError | undefined {
+  if (rule.rule.trim() === "") return required(field, "rule is not specified");
+  const program = compile(rule.rule);
+  if (typeof program !== "string") {
+    const { type } = program.check();
+    if (type === undefined || ["bool", "dyn"].includes(type)) return undefined;
+  }
+  const problem =
+    typeof program === "string"
+      ? `compilation failed: ERROR: ${program}`
+      : "cel expression must evaluate to a bool";
+  // As Go prints its own struct.
+  const shown = JSON.stringify({
+    Rule: rule.rule,
+    Message: rule.message ?? "",
+    MessageExpression: rule.messageExpression ?? "",
+    Reason: rule.reason ?? null,
+    FieldPath: rule.fieldPath ?? "",
+    OptionalOldSelf: rule.optionalOldSelf ?? null,
   });
-  for (const [name, child] of Object.entries(schema.properties ?? {})) {
-    errors.push(...ruleProblems(child, `${path}.properties[${name}]`));
-  }
-  if (schema.items !== undefined) errors.push(...ruleProblems(schema.items, `${path}.items`));
-  if (typeof schema.additionalProperties === "object") {
-    errors.push(...ruleProblems(schema.additionalProperties, `${path}.additionalProperties`));
-  }
-  return errors;
+  return { field, reason: "FieldValueInvalid", message: `Invalid value: ${shown}: ${problem}` };
 }
 
 /**

@@ -3,11 +3,18 @@
  * served.
  * upstream: apiextensions-apiserver pkg/apis/apiextensions/{v1/defaults.go,validation}
  */
-import { ruleProblems } from "../cel/rules.ts";
-import { invalid, required } from "../schema/field-error.ts";
-import { nameProblems } from "../schema/metadata.ts";
-import type { FieldError } from "../schema/schema.ts";
+import { invalid, notSupported, required } from "../schema/field-error.ts";
+import type { FieldError, Schema } from "../schema/schema.ts";
+import { schemaErrors } from "./crd-schema-rules.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+
+const SCOPES = ["Cluster", "Namespaced"];
+const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
+const VERSION_NAME = /^(?=.{1,63}$)[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const NO_VERSION_NAME =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an " +
+  "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', " +
+  "regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 /** A CRD's defaults and what is refused before anything of it is served. */
 export const CRD_RULES: KindRules = {
@@ -29,41 +36,139 @@ export const CRD_RULES: KindRules = {
       storedVersions: stored === undefined ? [] : [stored.name],
     };
   },
-  validate(crd) {
-    const { spec = {}, metadata } = crd;
-    const errors: FieldError[] = [];
-    const wanted = `${spec.names?.plural}.${spec.group}`;
-    if (metadata.name !== wanted) {
-      const text = 'must be spec.names.plural+"."+spec.group';
-      errors.push(invalid("metadata.name", metadata.name, text));
-    }
-    if ((spec.group ?? "") === "") errors.push(required("spec.group"));
-    if (spec.scope === undefined) errors.push(required("spec.scope"));
-    for (const name of ["plural", "kind"]) {
-      if ((spec.names?.[name] ?? "") === "") errors.push(required(`spec.names.${name}`));
-    }
-    const versions: Raw[] = spec.versions ?? [];
-    if (versions.filter((version) => version.storage === true).length !== 1) {
-      const text = "must have exactly one version marked as storage version";
-      errors.push(
-        invalid(
-          "spec.versions",
-          versions.map(({ name }) => name),
-          text,
-        ),
-      );
-    }
-    versions.forEach((version, index) => {
-      for (const text of nameProblems(version.name ?? "", "label")) {
-        errors.push(invalid(`spec.versions[${index}].name`, version.name ?? "", text));
-      }
-      const field = `spec.versions[${index}].schema.openAPIV3Schema`;
-      if (version.schema?.openAPIV3Schema === undefined) {
-        errors.push(required(field, "schemas are required"));
-      } else {
-        errors.push(...ruleProblems(version.schema.openAPIV3Schema, field));
-      }
-    });
-    return errors;
-  },
+  validate: (crd, current) => [
+    ...(current === undefined ? nameErrors(crd) : movedErrors(crd, current)),
+    ...specErrors(crd.spec ?? {}),
+  ],
 };
+
+function nameErrors({ metadata, spec = {} }: Raw): FieldError[] {
+  if (metadata.name === `${spec.names?.plural}.${spec.group}`) return [];
+  const text = 'must be spec.names.plural+"."+spec.group';
+  return [invalid("metadata.name", metadata.name, text)];
+}
+
+/** What a kind that is served keeps. */
+function movedErrors(crd: Raw, current: Raw): FieldError[] {
+  const errors: FieldError[] = [];
+  const keep = (field: string, next: unknown, before: unknown): void => {
+    if (next !== before) errors.push(invalid(field, next ?? "", "field is immutable"));
+  };
+  const { spec = {} } = crd;
+  keep("spec.group", spec.group, current.spec.group);
+  keep("spec.scope", spec.scope, current.spec.scope);
+  keep("spec.names.kind", spec.names?.kind, current.spec.names.kind);
+  keep("spec.names.plural", spec.names?.plural, current.spec.names.plural);
+  return errors;
+}
+
+function specErrors(spec: Raw): FieldError[] {
+  const errors: FieldError[] = [];
+  if ((spec.group ?? "") === "") errors.push(required("spec.group"));
+  if (spec.scope === undefined) errors.push(required("spec.scope"));
+  else if (!SCOPES.includes(spec.scope))
+    errors.push(notSupported("spec.scope", spec.scope, SCOPES));
+  if (spec.preserveUnknownFields === true) {
+    const text =
+      "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+    errors.push(invalid("spec.preserveUnknownFields", true, text));
+  }
+  for (const name of ["plural", "kind"]) {
+    if ((spec.names?.[name] ?? "") === "") errors.push(required(`spec.names.${name}`));
+  }
+  const versions: readonly Raw[] = spec.versions ?? [];
+  errors.push(...storageErrors(versions));
+  versions.forEach((version, index) => {
+    errors.push(...versionErrors(version, index, versions.length === 1));
+  });
+  errors.push(...conversionErrors(spec.conversion));
+  return errors;
+}
+
+function storageErrors(versions: readonly Raw[]): FieldError[] {
+  const stored = versions.filter((version) => version.storage === true);
+  if (stored.length === 1) return [];
+  // As Go prints its own structs, from which what all versions share was taken out.
+  const shown = versions.map(({ name, served = false, storage = false }) => ({
+    Name: name,
+    Served: served,
+    Storage: storage,
+    Deprecated: false,
+    DeprecationWarning: null,
+    Schema: null,
+    Subresources: null,
+    AdditionalPrinterColumns: null,
+    SelectableFields: null,
+  }));
+  const refused = (field: string, value: unknown, text: string): FieldError => ({
+    field,
+    reason: "FieldValueInvalid",
+    message: `Invalid value: ${JSON.stringify(value)}: ${text}`,
+  });
+  const errors = [
+    refused("spec.versions", shown, "must have exactly one version marked as storage version"),
+  ];
+  if (stored.length === 0)
+    errors.push(refused("status.storedVersions", null, "must have at least one stored version"));
+  return errors;
+}
+
+/** What the only version says counts as said of the whole, and is complained about there. */
+function versionErrors(version: Raw, index: number, isOnly: boolean): FieldError[] {
+  const at = `spec.versions[${index}]`;
+  const errors: FieldError[] = [];
+  if (!VERSION_NAME.test(version.name ?? "")) {
+    errors.push(invalid(`${at}.name`, version.name ?? "", NO_VERSION_NAME));
+    if (isOnly) errors.push(invalid("spec.version", version.name ?? "", NO_VERSION_NAME));
+  }
+  const schema = version.schema?.openAPIV3Schema;
+  if (schema === undefined)
+    errors.push(required(`${at}.schema.openAPIV3Schema`, "schemas are required"));
+  else {
+    const path = isOnly ? "spec.validation" : `${at}.schema`;
+    errors.push(...schemaErrors(schema, `${path}.openAPIV3Schema`));
+  }
+  const home = isOnly ? "spec" : at;
+  errors.push(...scaleErrors(version.subresources?.scale, `${home}.subresources.scale`));
+  (version.additionalPrinterColumns ?? []).forEach((column: Raw, place: number) => {
+    const field = `${home}.additionalPrinterColumns[${place}].type`;
+    if (!COLUMN_TYPES.includes(column.type))
+      errors.push(invalid(field, column.type ?? "", `must be one of ${COLUMN_TYPES.join(",")}`));
+  });
+  (version.selectableFields ?? []).forEach(({ jsonPath = "" }: Raw, place: number) => {
+    const field = `${home}.selectableFields[${place}].jsonPath`;
+    if (schema !== undefined && !isField(schema, jsonPath))
+      errors.push(invalid(field, jsonPath, "is an invalid path: does not refer to a valid field"));
+  });
+  return errors;
+}
+
+function isField(schema: Schema, path: string): boolean {
+  let at: Schema | undefined = schema;
+  for (const part of path.split(".").slice(1)) at = at?.properties?.[part];
+  return at !== undefined && ["string", "integer", "boolean"].includes(at.type ?? "");
+}
+
+function scaleErrors(scale: Raw, path: string): FieldError[] {
+  if (scale === undefined) return [];
+  return (["spec", "status"] as const).flatMap((part) => {
+    const field = `${path}.${part}ReplicasPath`;
+    const given = scale[`${part}ReplicasPath`] ?? "";
+    if (given === "") return [required(field)];
+    if (given.startsWith(`.${part}.`)) return [];
+    return [invalid(field, given, `should be a json path under .${part}`)];
+  });
+}
+
+function conversionErrors(conversion: Raw): FieldError[] {
+  if (conversion?.strategy !== "Webhook") return [];
+  const { clientConfig, conversionReviewVersions = [] } = conversion.webhook ?? {};
+  const errors: FieldError[] = [];
+  if (clientConfig === undefined) {
+    const text = "required when strategy is set to Webhook";
+    errors.push(required("spec.conversion.webhookClientConfig", text));
+  }
+  if (conversionReviewVersions.length === 0)
+    errors.push(required("spec.conversion.conversionReviewVersions"));
+  return errors;
+}

@@ -5,7 +5,7 @@
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
-import { clone } from "../../../base/json.ts";
+import { clone, deepEqual, deepFreeze, isObject } from "../../../base/json.ts";
 import { compileRules, NO_RULES, type RuleCheck } from "../cel/rules.ts";
 import type {
   Pruned,
@@ -96,6 +96,7 @@ function define(crd: CustomResourceDefinition, version: CustomVersion): Resource
   const hasStatus = version.subresources?.status !== undefined;
   const columns = printerColumns(version.additionalPrinterColumns);
   const prunes = crd.spec.preserveUnknownFields !== true;
+  const hasChanged = (crd.metadata.generation ?? 1) > 1;
   return {
     group,
     version: version.name,
@@ -117,6 +118,7 @@ function define(crd: CustomResourceDefinition, version: CustomVersion): Resource
     subresources: subresourcesOf(crd, version),
     prune: (object) => readCustom(schema, prunes, object),
     applyDefaults: (object) => applySchemaDefaults(schema, object) as KubeObject,
+    ...(hasChanged ? { reread: rereader(schema, prunes) } : {}),
     prepareCreate: (object) => {
       if (!hasStatus) return object;
       const { status: _, ...rest } = object as KubeObject & { status?: unknown };
@@ -148,7 +150,11 @@ function validateBody(
     const before: FieldError[] = [];
     validateSchema(schema, current, "", before);
     const known = new Set(before.map(({ field, message }) => `${field}: ${message}`));
-    const fresh = errors.filter(({ field, message }) => !known.has(`${field}: ${message}`));
+    const fresh = errors.filter(
+      ({ field, message }) =>
+        !known.has(`${field}: ${message}`) ||
+        !deepEqual(valueAt(next, field), valueAt(current, field)),
+    );
     errors.splice(0, errors.length, ...fresh);
   }
   // Rules may trust types and sizes, so they do not run where those are wrong.
@@ -157,6 +163,28 @@ function validateBody(
     return [...errors, invalid("<nil>", null, RULES_NOT_CHECKED)];
   }
   return [...errors, ...rules(next, current)];
+}
+
+/** `spec.list[0].name`; undefined where no such path leads. */
+function valueAt(object: unknown, field: string): unknown {
+  let value = object;
+  for (const part of field.split(/[.[\]]+/).filter((one) => one !== ""))
+    value = isObject(value) || Array.isArray(value) ? Reflect.get(value, part) : undefined;
+  return value;
+}
+
+/** What is stored is read by the schema of now: without what it does not know, with its defaults. */
+function rereader(schema: Schema, prunes: boolean): (object: KubeObject) => KubeObject {
+  const read = new WeakMap<KubeObject, KubeObject>();
+  return (object) => {
+    const known = read.get(object);
+    if (known !== undefined) return known;
+    const { value } = readCustom(schema, prunes, object);
+    const now = applySchemaDefaults(schema, value) as KubeObject;
+    const result = deepEqual(now, object) ? object : deepFreeze(now);
+    read.set(object, result);
+    return result;
+  };
 }
 
 /** Every root has apiVersion, kind and metadata, whatever the CRD says of them. */

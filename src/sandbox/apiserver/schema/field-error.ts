@@ -71,7 +71,7 @@ export function tooMany(field: string, actual: number, max: number): FieldError 
   return {
     field,
     reason: "FieldValueTooMany",
-    message: `Too many: ${actual}: must have at most ${max} items`,
+    message: `Too many: ${actual}: must have at most ${max} item${max === 1 ? "" : "s"}`,
   };
 }
 

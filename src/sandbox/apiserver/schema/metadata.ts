@@ -195,10 +195,24 @@ function validateOwners(object: KubeObject): FieldError[] {
     if (owner.controller === true) controllers++;
   });
   if (controllers > 1) {
-    const text = "Only one reference can have Controller set to true.";
-    errors.push(
-      invalid("metadata.ownerReferences", object.metadata.ownerReferences as unknown, text),
-    );
+    const all = object.metadata.ownerReferences ?? [];
+    const ruling = all.filter((owner) => owner.controller === true);
+    const named = ruling.map(({ kind, name }) => `${kind}/${name}`).join(" and ");
+    const text = `Only one reference can have Controller set to true. Found "true" in references for ${named}`;
+    // In the order of Go's struct.
+    const shown = all.map(({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }) => ({
+      apiVersion,
+      kind,
+      name,
+      uid,
+      controller,
+      blockOwnerDeletion,
+    }));
+    errors.push({
+      field: "metadata.ownerReferences",
+      reason: "FieldValueInvalid",
+      message: `Invalid value: ${JSON.stringify(shown)}: ${text}`,
+    });
   }
   return errors;
 }

@@ -64,7 +64,7 @@ describe("validating by a structural schema", () => {
       "maxItems",
       { type: "array", maxItems: 1 },
       [1, 2],
-      "spec: Too many: 2: must have at most 1 items",
+      "spec: Too many: 2: must have at most 1 item",
     ],
     [
       "minItems",

@@ -90,11 +90,15 @@ function checkString(schema: Schema, value: string, path: string, errors: FieldE
   const { minLength, maxLength, pattern, format } = schema;
   if (maxLength !== undefined || minLength !== undefined) {
     const length = [...value].length;
-    if (maxLength !== undefined && length > maxLength) errors.push(tooLong(path, maxLength));
+    // Of these only the first is told.
+    if (maxLength !== undefined && length > maxLength) {
+      errors.push(tooLong(path, maxLength));
+      return;
+    }
     if (minLength !== undefined && length < minLength) {
-      errors.push(
-        invalid(path, value, `${path} in body should be at least ${minLength} chars long`),
-      );
+      const text = `${path} in body should be at least ${minLength} chars long`;
+      errors.push(invalid(path, value, text));
+      return;
     }
   }
   if (pattern !== undefined && compilePattern(pattern)?.matcher(value).find() === false) {
@@ -106,14 +110,19 @@ function checkString(schema: Schema, value: string, path: string, errors: FieldE
 }
 
 function checkNumber(schema: Schema, value: number, path: string, errors: FieldError[]): void {
-  const { minimum, maximum, format } = schema;
-  if (minimum !== undefined && value < minimum) {
-    const text = `${path} in body should be greater than or equal to ${minimum}`;
-    errors.push(invalid(path, value, text));
+  const { minimum, maximum, multipleOf, format } = schema;
+  const refuse = (text: string): void => {
+    errors.push(invalid(path, value, `${path} in body should be ${text}`));
+  };
+  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf))
+    refuse(`a multiple of ${multipleOf}`);
+  if (maximum !== undefined) {
+    if (schema.exclusiveMaximum === true && value >= maximum) refuse(`less than ${maximum}`);
+    else if (value > maximum) refuse(`less than or equal to ${maximum}`);
   }
-  if (maximum !== undefined && value > maximum) {
-    const text = `${path} in body should be less than or equal to ${maximum}`;
-    errors.push(invalid(path, value, text));
+  if (minimum !== undefined) {
+    if (schema.exclusiveMinimum === true && value <= minimum) refuse(`greater than ${minimum}`);
+    else if (value < minimum) refuse(`greater than or equal to ${minimum}`);
   }
   if (format === "int32" && (value < -(2 ** 31) || value >= 2 ** 31)) {
     errors.push(

@@ -209,13 +209,19 @@ function userInfo({ name, groups, uid, extra }: User): unknown {
   };
 }
 
+function tokenProblem(given: readonly string[], wanted: readonly string[]): string {
+  if (given.length === 0) return "invalid bearer token";
+  const [mine, theirs] = [given, wanted].map((list) => JSON.stringify(list).replaceAll(",", " "));
+  return `[invalid bearer token, token audiences ${mine} is invalid for the target audiences ${theirs}]`;
+}
+
 function tokenStatus(engine: Engine, spec: Json): unknown {
   const token = String(spec["token"] ?? "");
   if (token === "") throw badRequest("token is required for TokenReview in authentication");
   const wanted = (spec["audiences"] ?? [OWN_AUDIENCE]) as readonly string[];
   const given = engine.tokens.get(token)?.audiences ?? [];
   const user = given.some((one) => wanted.includes(one)) ? accountOf(engine, token) : undefined;
-  if (user === undefined) return { user: {}, error: "invalid bearer token" };
+  if (user === undefined) return { user: {}, error: tokenProblem(given, wanted) };
   const audiences = given.filter((one) => wanted.includes(one));
   return { authenticated: true, user: userInfo(user), audiences };
 }
