@@ -15,7 +15,7 @@ import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import { type PlannerOptions, plannerOptions } from "../core/planner/planner-options.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
 import type { KubeClient } from "../kube/client.ts";
-import type { Controller } from "../kube/controller.ts";
+import type { Controller, Manager } from "../kube/controller.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import { createKubeClient } from "../kube/kube-client.ts";
 import { electLeader, type Leadership } from "../kube/lease.ts";
@@ -94,22 +94,7 @@ export function createOperator(deps: OperatorDeps): Operator {
     random: random.fork("operator/mirrors"),
     log,
   });
-  const events = createRecorder({
-    client: mirrors.client,
-    clock,
-    random: random.fork("operator/events"),
-    log: log.named("events"),
-    component: "karpenter",
-  });
-  const doors = {
-    kube: mirrors.client,
-    mirrors,
-    clock,
-    random: random.fork("operator/provider"),
-    log,
-    events,
-    metrics,
-  };
+  const doors = doorsOf(deps, mirrors, metrics);
   // Before the provider opens any: the first to ask sets a mirror's options.
   openMirrors(doors);
   const { cloud, controllers, metrics: more = [] } = deps.createProvider(doors);
@@ -122,20 +107,7 @@ export function createOperator(deps: OperatorDeps): Operator {
     cluster: createClusterState(),
   };
   openMirrors(world);
-  const manager = createManager({
-    mirrors,
-    clock,
-    random: random.fork("operator/manager"),
-    log,
-    metrics,
-  });
-  for (const controller of [...allControllers(world), ...controllers]) {
-    if (options.disableClusterStateObservability && OBSERVER.test(controller.name)) continue;
-    manager.add(controller);
-  }
-  // A level given at the start stays.
-  if (!options.changed.includes("logLevel"))
-    manager.add(loggingConfig({ mirrors, log: deps.log, namespace: deps.namespace }));
+  const manager = managerOf(deps, mirrors, metrics, [...allControllers(world), ...controllers]);
 
   let leadership: Leadership | undefined;
   let ready = false;
@@ -155,23 +127,7 @@ export function createOperator(deps: OperatorDeps): Operator {
         ready = !stopped;
       });
       if (options.leaderElect && !options.disableLeaderElection) {
-        leadership = electLeader({
-          client: createKubeClient(
-            meteredTransport(deps.leaseTransport ?? deps.transport, clock, metrics),
-          ),
-          clock,
-          log,
-          name: options.leaderElectionName,
-          namespace:
-            options.leaderElectionNamespace === ""
-              ? deps.namespace
-              : options.leaderElectionNamespace,
-          identity: deps.identity,
-        });
-        const isLeading = () => leadership?.leading === true;
-        metrics.read("leader_election_master_status", () => [
-          { labels: { name: options.leaderElectionName }, value: isLeading() ? 1 : 0 },
-        ]);
+        leadership = standForLead(deps, metrics);
         await leadership.acquired;
         void leadership.lost.then(onLost);
       }
@@ -185,6 +141,65 @@ export function createOperator(deps: OperatorDeps): Operator {
       mirrors.close();
     },
   };
+}
+
+/** What providers and controllers alike see the world through. */
+function doorsOf(
+  { clock, random, log }: OperatorDeps,
+  mirrors: LiveMirrors,
+  metrics: MetricsRegistry,
+): ProviderDoors {
+  const kube = mirrors.client;
+  const events = createRecorder({
+    client: kube,
+    clock,
+    random: random.fork("operator/events"),
+    log: log.named("events"),
+    component: "karpenter",
+  });
+  return { kube, mirrors, clock, random: random.fork("operator/provider"), log, events, metrics };
+}
+
+function managerOf(
+  { clock, random, log, options, namespace }: OperatorDeps,
+  mirrors: LiveMirrors,
+  metrics: MetricsRegistry,
+  controllers: readonly Controller[],
+): Manager {
+  const manager = createManager({
+    mirrors,
+    clock,
+    random: random.fork("operator/manager"),
+    log,
+    metrics,
+  });
+  for (const controller of controllers) {
+    if (options.disableClusterStateObservability && OBSERVER.test(controller.name)) continue;
+    manager.add(controller);
+  }
+  // A level given at the start stays.
+  if (!options.changed.includes("logLevel"))
+    manager.add(loggingConfig({ mirrors, log, namespace }));
+  return manager;
+}
+
+/** Among the replicas of this namespace, by a Lease, over a connection of its own. */
+function standForLead(deps: OperatorDeps, metrics: MetricsRegistry): Leadership {
+  const { clock, log, identity, options } = deps;
+  const transport = deps.leaseTransport ?? deps.transport;
+  const name = options.leaderElectionName;
+  const leadership = electLeader({
+    client: createKubeClient(meteredTransport(transport, clock, metrics)),
+    clock,
+    log,
+    name,
+    namespace: options.leaderElectionNamespace || deps.namespace,
+    identity,
+  });
+  metrics.read("leader_election_master_status", () => [
+    { labels: { name }, value: leadership.leading ? 1 : 0 },
+  ]);
+  return leadership;
 }
 
 /** What the table of options means to the controllers. */

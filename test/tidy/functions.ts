@@ -13,7 +13,6 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/controllers/disruption/steering.ts createSteering": 90,
   "src/core/answers/model.ts launch": 80,
   "src/kube/kube-client.ts createKubeClient": 80,
-  "src/operator/create-operator.ts createOperator": 110,
   "src/providers/kwok/provider.ts createKwokProvider": 90,
   "src/sandbox/cluster.ts createSandbox": 90,
   "src/sandbox/ec2/simulated-aws.ts createSimulatedAws": 100,
