@@ -19,6 +19,7 @@ export interface Found {
 
 /** Nodes that aliases stand for; beyond that a document is a bomb. */
 const MOST_ALIASED = 10_000;
+const KUSTOMIZATIONS = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 const EXTENSIONS = [".yaml", ".yml", ".json"];
 
 /** All objects of the paths, in the order given; folders by file name. `-` is standard input. */
@@ -41,7 +42,12 @@ function filesOf(path: string): string[] {
   const facts = statSync(path, { throwIfNoEntry: false });
   if (facts === undefined) throw new CliError(`${path}: no such file or folder`);
   if (!facts.isDirectory()) return [path];
-  const names = readdirSync(path)
+  const all = readdirSync(path);
+  if (all.some((name) => KUSTOMIZATIONS.includes(name))) {
+    const way = `kubectl kustomize ${path} | karpenter plan -f -`;
+    throw new CliError(`${path}: made for kustomize, which completes what is here; use ${way}`);
+  }
+  const names = all
     .filter((name) => EXTENSIONS.some((extension) => name.endsWith(extension)))
     .sort();
   if (names.length === 0) {
@@ -66,8 +72,26 @@ function readJson(text: string): unknown[] | undefined {
   try {
     return [JSON.parse(text)];
   } catch {
-    return undefined; // YAML in flow style, or several JSON texts; its reader knows the line.
+    // Several texts one after the other; or YAML in flow style, whose reader knows the line.
+    return oneByOne(text);
   }
+}
+
+function oneByOne(text: string): unknown[] | undefined {
+  const values: unknown[] = [];
+  let [start, depth] = [0, 0];
+  for (const { 0: sign, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (sign.startsWith('"')) continue;
+    depth += sign === "{" || sign === "[" ? 1 : -1;
+    if (depth > 0) continue;
+    try {
+      values.push(JSON.parse(text.slice(start, index + 1)));
+    } catch {
+      return undefined;
+    }
+    start = index + 1;
+  }
+  return text.slice(start).trim() === "" ? values : undefined;
 }
 
 function readYaml(name: string, text: string): unknown[] {

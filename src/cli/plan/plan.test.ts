@@ -585,6 +585,8 @@ describe("folders", () => {
         "Node",
       ]);
       expect(() => readDocuments([join(folder, "c.yaml")])).toThrow("no such file or folder");
+      writeFileSync(join(folder, "kustomization.yaml"), "resources: [b.yml]");
+      expect(() => readDocuments([folder])).toThrow(`use kubectl kustomize ${folder} |`);
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -592,6 +594,19 @@ describe("folders", () => {
 });
 
 describe("Lists", () => {
+  it("may hold Lists, and JSON texts may follow each other", () => {
+    const [pool, one] = [parse(POOL), parse(node('"n{1"'))];
+    const list = (...items: unknown[]) => ({ apiVersion: "v1", kind: "List", items });
+    const nested = objectsOf("all.json", JSON.stringify(list(pool, list(list(one)))));
+    expect(nested.map(({ object }) => object.kind)).toEqual(["NodePool", "Node"]);
+    const two = [pool, one].map((each) => JSON.stringify(each, null, 2)).join("\n");
+    expect(objectsOf("two.json", two).map(({ where }) => where)).toEqual([
+      "two.json, document 1",
+      "two.json, document 2",
+    ]);
+    expect(() => objectsOf("two.json", `${two} {`)).toThrow("two.json, document ");
+  });
+
   it("are read item by item, in JSON and in YAML", () => {
     const list = { apiVersion: "v1", kind: "List", items: [parse(POOL), parse(node("n1"))] };
     const found = objectsOf("all.json", JSON.stringify(list));

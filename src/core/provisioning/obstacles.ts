@@ -7,6 +7,7 @@ import type { Taint } from "../../apis/core/node.ts";
 import type { Pod, Toleration } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { firstUntolerated, formatTaint } from "../../apis/core/tolerations.ts";
+import { isDomainOrBelow, labelDomain } from "../../apis/karpenter/labels.ts";
 import { formatResource, type Resources } from "../../apis/resources.ts";
 import { isUsable } from "../cloudprovider/offerings.ts";
 import {
@@ -121,7 +122,11 @@ function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {
   if (known) {
     const values = wanted.complement ? [] : wanted.values.slice(0, TRIED_VALUES);
     ways.push(...values.map((value): Edit[] => [{ ...inPool, change: "allow", key, value }]));
-  } else if (pool.labels[key] === undefined) {
+  } else if (
+    pool.labels[key] === undefined &&
+    // Labels of the class's own domain are the cloud's to give.
+    !isDomainOrBelow(labelDomain(key), pool.classRef.group)
+  ) {
     const value = anyValue(wanted);
     if (value !== undefined) ways.push([{ ...inPool, change: "label", key, value }]);
   }

@@ -65,6 +65,11 @@ describe("the smallest change that places a pod", () => {
     expect(fixOf(one)).toBe("give nodes of NodePool default the label team=web");
   });
 
+  it("gives no label of the cloud's own domain, which a pool may not have", () => {
+    const one = pod({ spec: { nodeSelector: { "test.sh/unheard-of": "x" } } });
+    expect(fixOf(one)).toContain("drop test.sh/unheard-of from");
+  });
+
   it("uses types that the pool leaves out, when one of them would do", () => {
     const requirements = [
       {
