@@ -3,6 +3,7 @@
  * reads otherwise, thresholds and graces that are none, expressions, and settings that the images would drop.
  * upstream: pkg/apis/v1/kubeletconfiguration_validation.go (spec: upstream-aws 2.6)
  */
+import { isIP } from "node:net";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
 import { parseDuration } from "../../../base/duration.ts";
@@ -94,6 +95,8 @@ const LOOKS: Readonly<Record<Leaf, Look>> = {
     name: "a duration such as 5s",
     holds: (value) => isDuration(value) || Number.isInteger(value),
   },
+  // The kubelet of a node with another one runs, and none of its pods finds a name.
+  "IP address": { name: "an IP address", holds: (value) => isText(value) && isIP(value) !== 0 },
   integer: { name: "a whole number", holds: Number.isInteger },
   number: { name: "a number", holds: (value) => typeof value === "number" },
   quantity: {

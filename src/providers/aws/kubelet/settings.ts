@@ -19,6 +19,7 @@ export type Leaf =
   | "duration"
   | "duration or nanoseconds"
   | "integer"
+  | "IP address"
   | "number"
   | "quantity"
   | "signed duration"
@@ -109,9 +110,10 @@ export const SETTINGS: Fields = fields(
     "text",
   ],
   [
-    "allowedUnsafeSysctls clusterDNS enforceNodeAllocatable preloadedImagesVerificationAllowlist tlsCipherSuites",
+    "allowedUnsafeSysctls enforceNodeAllocatable preloadedImagesVerificationAllowlist tlsCipherSuites",
     { list: "text" },
   ],
+  ["clusterDNS", { list: "IP address" }],
   ["tlsCurvePreferences", { list: "integer" }],
   [
     `cpuManagerPolicyOptions defaultPodSysctls evictionHard evictionMinimumReclaim evictionSoft evictionSoftGracePeriod

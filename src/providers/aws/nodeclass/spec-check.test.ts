@@ -55,6 +55,18 @@ describe("a class that is wrong by its own words", () => {
       'InvalidKubeletConfiguration: spec.kubelet.maxPod: KubeletConfiguration v1beta1 has no such field; mind its spelling; spec.kubelet.seccompDefault: "yes" is not true or false; spec.kubelet.shutdownGracePeriod: "-5s" is not a duration such as 1m30s',
     ],
     [
+      "a DNS server without an address",
+      { kubelet: { clusterDNS: ["10.0.0.10", "fd01::a", "10.0.0.300"] } },
+      {},
+      'InvalidKubeletConfiguration: spec.kubelet.clusterDNS[2]: "10.0.0.300" is not an IP address',
+    ],
+    [
+      "a tag that AWS keeps to itself",
+      { tags: { "aws:owner": "me" } },
+      {},
+      'TagValidationFailed: "aws:owner" tag does not pass tag validation requirements: spec.tags may not hold /^aws:/i; remove the key',
+    ],
+    [
       "kubelet settings that are wrong further in",
       {
         kubelet: {

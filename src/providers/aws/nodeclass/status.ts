@@ -236,6 +236,8 @@ const RESTRICTED_TAGS: readonly RegExp[] = [
   exact(EKS_CLUSTER_TAG),
   exact(NODECLASS_TAG),
   exact(NODECLAIM_TAG),
+  // AWS keeps these to itself: no launch could carry one.
+  /^aws:/i,
 ];
 
 function exact(key: string): RegExp {
