@@ -144,18 +144,11 @@ describe("a class that is wrong by its own words", () => {
     await expect(world.settle(world.cloud.create(awsClaim([])))).rejects.toThrow("is not ready");
   });
 
-  it.each([
-    [
-      "windows2025@latest",
-      "there are no Windows 2025 images for Kubernetes 1.34, the first ones are for 1.35; use windows2022",
-    ],
-    [
-      "al2@latest",
-      "there are no AL2 images for Kubernetes 1.34, the last ones are for 1.32; use al2023 or bottlerocket",
-    ],
-  ])("alias %s for a Kubernetes version that has none", async (alias, text) => {
-    await begin({ amiSelectorTerms: [{ alias }] });
-    expect(conditionOf("AMIsReady")).toBe(`False UnsupportedAlias: ${text}`);
+  it("an alias without images for this Kubernetes version", async () => {
+    await begin({ amiSelectorTerms: [{ alias: "windows2025@latest" }] });
+    expect(conditionOf("AMIsReady")).toBe(
+      "False UnsupportedAlias: there are no Windows 2025 images for Kubernetes 1.34, the first ones are for 1.35; use windows2022",
+    );
   });
 
   it("AL2023 where EKS does not know the cluster", async () => {

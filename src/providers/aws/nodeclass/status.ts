@@ -119,7 +119,9 @@ export function conditionChanges(
   const { spec } = nodeClass;
   const { noImages } = findings;
   const byAlias = spec.amiSelectorTerms?.some((term) => term.alias !== undefined) === true;
-  if (noImages !== undefined && byAlias) list("AMIsReady", [], "UnsupportedAlias", noImages);
+  // Where SSM has some nevertheless, as in the sandbox, they serve.
+  if (noImages !== undefined && byAlias)
+    list("AMIsReady", findings.amis, "UnsupportedAlias", noImages);
   else
     list(
       "AMIsReady",
