@@ -3,14 +3,19 @@
  * forbidden words, documents that name real paths. Each message names the remedy.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { unusedExports } from "./tidy/exports.ts";
 import { longFunctions } from "./tidy/functions.ts";
-import { ROOT, readSources, type SourceFile } from "./tidy/sources.ts";
+import { pagesBelow, ROOT, readSources, type SourceFile } from "./tidy/sources.ts";
 
 const files = readSources("src");
 const product = files.filter((file) => !file.isTest);
+/** Every page of documentation. */
+const PAGES = [
+  ...readdirSync(ROOT).filter((name) => name.endsWith(".md")),
+  ...["docs", "src", "test", "bench", "deploy"].flatMap(pagesBelow),
+];
 const everything = [...files, ...["scripts", "test", "bench"].flatMap(readSources)];
 
 /** Who may import whom: the first row whose prefix fits counts. Own folder is always allowed. */
@@ -188,29 +193,27 @@ describe("files", () => {
 });
 
 describe("documents", () => {
-  it("name only paths that exist", () => {
-    for (const name of ["ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "README.md"]) {
-      const text = readFileSync(join(ROOT, name), "utf8");
-      const paths = [
-        ...text.matchAll(/`((?:src|test|docs|examples|deploy|scripts|data)\/[\w./-]+)`/g),
+  it("name and link only paths that exist", () => {
+    const missing = PAGES.flatMap((page) => {
+      const text = readFileSync(join(ROOT, page), "utf8");
+      const named = [
+        ...text.matchAll(/`((?:src|test|docs|examples|deploy|scripts|data|bench)\/[\w./-]+)`/g),
       ].map((match) => match[1] as string);
-      const missing = paths.filter((path) => !existsSync(join(ROOT, path)));
-      expect({ name, missing }).toEqual({ name, missing: [] });
-    }
+      const linked = [...text.matchAll(/\]\((?!\w+:)([^)#\s]+)/g)].map((match) =>
+        join(dirname(page), match[1] as string),
+      );
+      return [...named, ...linked]
+        .filter((path) => !existsSync(join(ROOT, path)))
+        .map((path) => `${page}: ${path}`);
+    });
+    expect(missing).toEqual([]);
   });
 
   it("name only npm scripts that exist", () => {
     const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
     };
-    const pages = [
-      "README.md",
-      "CONTRIBUTING.md",
-      "AGENTS.md",
-      "bench/README.md",
-      "test/cluster/README.md",
-    ];
-    const missing = pages.flatMap((name) => {
+    const missing = PAGES.flatMap((name) => {
       const text = readFileSync(join(ROOT, name), "utf8");
       const named = [...text.matchAll(/npm run (?:-s )?([\w:-]+)/g)].map(
         (match) => match[1] as string,

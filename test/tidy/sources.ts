@@ -31,6 +31,14 @@ export function readSources(folder: string): SourceFile[] {
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
+/** Every Markdown page below a folder, but for what was taken over from elsewhere. */
+export function pagesBelow(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md") && !name.startsWith("fixtures"))
+    .map((name) => join(folder, name))
+    .sort();
+}
+
 const IMPORTS = [
   /^(?:import|export)\s+((?:type\s+)?(?:\*(?: as \w+)?|\{[^}]*\}|\w+(?:, \{[^}]*\})?))\s+from "([^"]+)"/gm,
   /^import() "([^"]+)"/gm,
