@@ -60,6 +60,14 @@ export interface PlanningContext {
   readonly strictReservations: boolean;
 }
 
+/** Which values of a label a node of this set and these types can be launched with. */
+interface Launched {
+  readonly key: string;
+  readonly set: SetId;
+  readonly types: Bits;
+  readonly values: Map<string, boolean>;
+}
+
 const NOTHING_ATTACHED: VolumeUsage = new Map();
 const NOTHING_RESERVED: readonly string[] = [];
 const ALL_PROMISED =
@@ -93,6 +101,8 @@ export class NewNodeClaim implements Place {
   /** What the node would be, while topology is asked about it: the set and the types. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
+  /** What was last found out of {@link launchable}: many groups ask the same of a node. */
+  #launched: Launched | undefined;
   /** Topology had a way, but no type for it. */
   #typesFell = false;
   /** Why the last trial waits for reservations. */
@@ -117,13 +127,28 @@ export class NewNodeClaim implements Place {
   }
 
   launchable(key: string, values: readonly string[]): readonly string[] {
-    const { space } = this.#context;
-    const { table } = this.template;
     const [set, types] = [this.#considered ?? this.set, this.#consideredTypes ?? this.types];
+    let known = this.#launched;
+    if (known === undefined || known.key !== key || known.set !== set || known.types !== types) {
+      known = { key, set, types, values: new Map() };
+      this.#launched = known;
+    }
+    const { values: answers } = known;
     return values.filter((value) => {
-      const narrowed = space.narrow(set, key, [value]);
-      return narrowed !== undefined && haveCommonBits(types, table.compatible(narrowed));
+      let answer = answers.get(value);
+      if (answer === undefined) {
+        answer = this.#canLaunch(set, types, key, value);
+        answers.set(value, answer);
+      }
+      return answer;
     });
+  }
+
+  #canLaunch(set: SetId, types: Bits, key: string, value: string): boolean {
+    const narrowed = this.#context.space.narrow(set, key, [value]);
+    return (
+      narrowed !== undefined && haveCommonBits(types, this.template.table.compatible(narrowed))
+    );
   }
 
   canMeet(requirements: Requirements): boolean {

@@ -391,9 +391,7 @@ export class Topology {
     const node = place.domains(group.key);
     if (node === undefined) return [];
     const { key, counts } = group;
-    const values = node.complement
-      ? [...counts.keys()].filter((domain) => allows(node, domain))
-      : node.values;
+    const values = node.complement ? allowedOf(counts, node) : node.values;
     return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
   }
 
@@ -468,6 +466,14 @@ export class Topology {
       .map((one) => one.metadata.name);
     return new Set([...namespaces, ...selected]);
   }
+}
+
+function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): readonly string[] {
+  const domains: string[] = [];
+  counts.forEach((_, domain) => {
+    if (allows(node, domain)) domains.push(domain);
+  });
+  return domains;
 }
 
 const NO_GROUPS: readonly TopologyGroup[] = [];

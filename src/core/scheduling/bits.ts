@@ -50,7 +50,9 @@ export function commonBits(a: Bits, b: Bits): Bits {
 }
 
 export function haveCommonBits(a: Bits, b: Bits): boolean {
-  return a.some((word, at) => (word & (b[at] as number)) !== 0);
+  for (let word = 0; word < a.length; word++)
+    if (((a[word] as number) & (b[word] as number)) !== 0) return true;
+  return false;
 }
 
 export function uniteBits(target: Bits, other: Bits): void {

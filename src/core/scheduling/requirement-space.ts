@@ -16,7 +16,8 @@ const CONFLICT = -1;
 export class RequirementSpace {
   readonly #sets: Requirements[] = [];
   readonly #idByText = new Map<string, SetId>();
-  readonly #narrowings = new Map<string, SetId>();
+  /** By key, then values. */
+  readonly #narrowings = new Map<string, Map<string, SetId>>();
   /** `[node]`: wanted → joined. */
   readonly #joined: Map<SetId, SetId>[] = [];
   readonly #mayBeUndefined: ReadonlySet<string>;
@@ -66,11 +67,16 @@ export class RequirementSpace {
 
   /** The same node with one key narrowed to these values. */
   narrow(node: SetId, key: string, values: readonly string[]): SetId | undefined {
-    const text = `${key}=${values.join(",")}`;
-    let wanted = this.#narrowings.get(text);
+    let ofKey = this.#narrowings.get(key);
+    if (ofKey === undefined) {
+      ofKey = new Map();
+      this.#narrowings.set(key, ofKey);
+    }
+    const text = values.length === 1 ? (values[0] as string) : values.join();
+    let wanted = ofKey.get(text);
     if (wanted === undefined) {
       wanted = this.intern(Requirements.of([oneOf(key, values)]));
-      this.#narrowings.set(text, wanted);
+      ofKey.set(text, wanted);
     }
     return this.join(node, wanted);
   }

@@ -38,6 +38,8 @@ export class Requirements {
   readonly #byKey: ReadonlyMap<string, Requirement>;
   #id: string | undefined;
   #withMinValues: readonly Requirement[] | undefined;
+  /** What was last said of a key that nobody mentions: mostly the same one is asked for again. */
+  #unmentioned: Requirement | undefined;
 
   private constructor(byKey: ReadonlyMap<string, Requirement>) {
     this.#byKey = byKey;
@@ -77,7 +79,10 @@ export class Requirements {
 
   /** A key nobody mentions may have any value. */
   get(key: string): Requirement {
-    return this.#byKey.get(key) ?? exists(key);
+    const own = this.#byKey.get(key);
+    if (own !== undefined) return own;
+    if (this.#unmentioned?.key !== key) this.#unmentioned = exists(key);
+    return this.#unmentioned as Requirement;
   }
 
   /** Those that want a number of values to stay possible. */
