@@ -456,6 +456,11 @@ describe("karpenter explain pod", () => {
     const text = await ask("po/big", objects);
     expect(text).toContain("shop/big has no place");
     expect(text).toContain("fix: ");
+    const condition = { type: "Ready", status: "False", message: "NodeClassReady=False" };
+    const idle = { ...snapshotPool({ name: "idle" }), status: { conditions: [condition] } };
+    const meanwhile = await ask("pod big", [...objects, idle]);
+    expect(meanwhile).toContain("shop/big has no place while NodePool idle is not ready: ");
+    expect(meanwhile).toContain("its status says that it is not ready (NodeClassReady=False)");
     expect(await ask("pod small", objects)).toContain("there is room for it on");
     expect(await ask("pod new", [snapshotPool(), snapshotPod("new")])).toContain(
       "shop/new waits for a node of default (m-2, on-demand, a)",

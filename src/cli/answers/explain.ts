@@ -8,12 +8,14 @@ import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
+import { poolObject } from "../../core/answers/objects.ts";
 import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/pod-answer.ts";
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { nextCommands } from "../../core/disruption/round.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { CliError } from "../cli-error.ts";
 import { type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
@@ -138,7 +140,7 @@ function leftOut(pod: Pod): string {
 }
 
 function planFor(
-  { planning: { input }, settings }: ReadPicture,
+  { planning: { input, pools }, settings }: ReadPicture,
   key: string,
 ): Pick<WaitingPodAnswer, "says" | "plan"> {
   const result = planBatch(input, settings.planner);
@@ -159,8 +161,19 @@ function planFor(
   const unplaced = plan.unschedulable.find(({ pod }) => pod === key);
   if (unplaced === undefined) return { says: `${key} waits for a later pass` };
   const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
-  const says = `${key} has no place: ${unplaced.reason}${fix}`;
+  const says = `${key} has no place${whileIdle(input, pools)}: ${unplaced.reason}${fix}`;
   return { says, plan: { to: "nowhere", ...unplaced } };
+}
+
+/** What pools that nodes are made from at other times have to do with it. */
+function whileIdle(input: SchedulingInput, pools: readonly PoolInput[]): string {
+  const asked = new Set(input.pools.map(({ pool }) => pool.id));
+  const idle = pools
+    .filter(({ pool }) => !asked.has(pool.id) && pool.replicas === undefined && !pool.deleting)
+    .map(({ pool }) => poolObject(pool))
+    .map(({ kind, name }) => `${kind} ${name}`);
+  if (idle.length === 0) return "";
+  return ` while ${idle.join(", ")} ${idle.length === 1 ? "is" : "are"} not ready`;
 }
 
 /** A search for fixes takes long where many kinds of pods have no place: nobody asked about the others. */

@@ -15,7 +15,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { type Condition, keyOf } from "../../apis/meta.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
 import { recordOf } from "../../core/disruption/record.ts";
@@ -173,7 +173,7 @@ async function poolInputs(
   const usable = new Set<string>();
   for (const { native, pool } of all) {
     const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
-    const why = unusable(pool, condition(native, "Ready")?.status === "False");
+    const why = unusable(pool, condition(native, "Ready"));
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
     if (isChosen && why === undefined) usable.add(pool.id);
     const isAsked = usable.has(pool.id) || owners.has(pool.id);
@@ -211,10 +211,12 @@ function isNamed(pool: Pool, name: string): boolean {
   return pool.name === name || pool.id === name;
 }
 
-function unusable(pool: Pool, notReady: boolean): string | undefined {
+function unusable(pool: Pool, ready: Condition | undefined): string | undefined {
   if (pool.deleting) return "it is being deleted";
   if (pool.replicas !== undefined) return "its number of nodes is fixed (spec.replicas)";
-  return notReady ? "its status says that it is not ready" : undefined;
+  if (ready?.status !== "False") return undefined;
+  const more = ready.message ? ` (${ready.message})` : "";
+  return `its status says that it is not ready${more}`;
 }
 
 /** Every namespace in use exists, with the label that Kubernetes gives it. */
