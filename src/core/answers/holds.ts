@@ -1,13 +1,7 @@
-/**
- * Everything that keeps a node where it is, not only the first thing: what, by which object, until when,
- * and which reasons for disruption it holds up. The checks are those of the disruption methods.
- */
-import type { Pool } from "../../apis/hub/pool.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
-import { blocksOf, type Candidate, candidateOf } from "../disruption/candidates.ts";
+import { blocksOf, type Candidate } from "../disruption/candidates.ts";
 import type { Command, CommandReason } from "../disruption/command.ts";
 import { consolidate, unconsolidatable } from "../disruption/consolidation.ts";
 import { METHODS } from "../disruption/methods/all.ts";
@@ -16,27 +10,11 @@ import { singleNodeConsolidation } from "../disruption/methods/single-node-conso
 import { recordOf } from "../disruption/record.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
-import type { NodeView } from "../state/node-view.ts";
 import { budgetHold } from "./budget-answer.ts";
 import type { Hold } from "./hold.ts";
 import { leavingHolds } from "./leaving.ts";
 import { poolObject } from "./objects.ts";
-
-/** A node of ours with its pool; the candidate it is, or would be if nothing kept it. */
-export interface Owned {
-  readonly node: NodeView;
-  readonly claim: NodeClaim;
-  readonly pool: Pool | undefined;
-  readonly candidate: Candidate | undefined;
-}
-
-export function ownedNode(picture: Picture, node: NodeView): Owned | undefined {
-  const { claim } = node;
-  if (claim === undefined) return undefined;
-  const owner = picture.pools.find(({ pool }) => pool.id === node.poolId);
-  const candidate = owner === undefined ? undefined : candidateOf(node, claim, owner);
-  return { node, claim, pool: owner?.pool, candidate };
-}
+import type { Owned } from "./owned-node.ts";
 
 /** Most telling first: that it leaves already, a command under way, blocks of the node, then what its pool and prices say. */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {

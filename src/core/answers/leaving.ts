@@ -12,7 +12,7 @@ import { blocksOf } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/survey.ts";
 import type { Hold } from "./hold.ts";
-import type { Owned } from "./holds.ts";
+import type { Owned } from "./owned-node.ts";
 
 const MAX_NAMED = 3;
 

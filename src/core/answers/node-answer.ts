@@ -17,9 +17,10 @@ import { expiry } from "../nodeclaim/expired.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type CommandAnswer, commandAnswer, usd } from "./command-answer.ts";
 import { type Hold, holdText } from "./hold.ts";
-import { aloneCommand, holdsOf, type Owned, ownedNode } from "./holds.ts";
+import { aloneCommand, holdsOf } from "./holds.ts";
 import { type LaunchChoice, launchChoice } from "./launch-choice.ts";
 import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
+import { type Owned, ownedNode } from "./owned-node.ts";
 import { repackAnswer } from "./repack-answer.ts";
 
 export interface NodeAnswer {

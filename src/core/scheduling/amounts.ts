@@ -25,7 +25,7 @@ interface Unseen {
 
 const positions = new Map<string, number>();
 
-/** Of resources that some node has, or had. */
+/** Of resources that some node has, or had. For tests. */
 export function seenResources(): number {
   return positions.size;
 }

@@ -35,7 +35,7 @@ const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 /**
  * With volumes whose terms are about different labels their combinations multiply: five of ten terms each
- * would be a hundred thousand. Terms about zones, which is what there is, agree or fall.
+ * would be a hundred thousand. Terms about zones, which is what there is, agree or fall. Exported for tests.
  */
 export const MOST_ALTERNATIVES = 256;
 

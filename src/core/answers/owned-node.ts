@@ -1,0 +1,23 @@
+/** A node that Karpenter owns, with what is asked of it in every answer: its claim, its pool, the candidate it is. */
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { type Candidate, candidateOf } from "../disruption/candidates.ts";
+import type { Picture } from "../disruption/survey.ts";
+import type { NodeView } from "../state/node-view.ts";
+
+export interface Owned {
+  readonly node: NodeView;
+  readonly claim: NodeClaim;
+  readonly pool: Pool | undefined;
+  /** The one it is, or would be if nothing kept it. */
+  readonly candidate: Candidate | undefined;
+}
+
+/** Undefined for a node that is not ours. */
+export function ownedNode(picture: Picture, node: NodeView): Owned | undefined {
+  const { claim } = node;
+  if (claim === undefined) return undefined;
+  const owner = picture.pools.find(({ pool }) => pool.id === node.poolId);
+  const candidate = owner === undefined ? undefined : candidateOf(node, claim, owner);
+  return { node, claim, pool: owner?.pool, candidate };
+}
