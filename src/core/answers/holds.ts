@@ -1,3 +1,7 @@
+/**
+ * Everything that keeps a node where it is, not only the first thing: what, by which object, until when,
+ * and which reasons for disruption it holds up. The checks are those of the disruption methods.
+ */
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";

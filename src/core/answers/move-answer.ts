@@ -4,7 +4,7 @@ import { madeFor } from "../disruption/record.ts";
 import type { Picture } from "../disruption/survey.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { usd } from "./command-answer.ts";
-import { ownedNode } from "./holds.ts";
+import { ownedNode } from "./owned-node.ts";
 
 export interface MoveAnswer {
   /** Id of the disruption command. */

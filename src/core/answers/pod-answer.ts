@@ -14,7 +14,8 @@ import type { Picture } from "../disruption/survey.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type LaunchFacts, launchFacts } from "./command-answer.ts";
 import type { Hold } from "./hold.ts";
-import { holdsOf, ownedNode } from "./holds.ts";
+import { holdsOf } from "./holds.ts";
+import { ownedNode } from "./owned-node.ts";
 
 export interface BoundPodAnswer {
   readonly kind: "Pod";

@@ -9,10 +9,11 @@ import type { Picture } from "../disruption/survey.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
 import { type CommandAnswer, usd } from "./command-answer.ts";
 import type { HoldKind } from "./hold.ts";
-import { holdsOf, ownedNode } from "./holds.ts";
+import { holdsOf } from "./holds.ts";
 import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
 import { commandAnswers } from "./node-answer.ts";
 import { poolObject } from "./objects.ts";
+import { ownedNode } from "./owned-node.ts";
 import { usageOf } from "./usage.ts";
 
 export interface PoolAnswer {

@@ -21,8 +21,9 @@ import {
   type LaunchFacts,
   launchFacts,
 } from "./command-answer.ts";
-import { holdsOf, ownedNode } from "./holds.ts";
+import { holdsOf } from "./holds.ts";
 import { change, later, type Model, type Move } from "./model.ts";
+import { ownedNode } from "./owned-node.ts";
 
 export interface Totals {
   /** All of them, Karpenter's or not. */
