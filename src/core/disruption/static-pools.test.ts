@@ -120,6 +120,16 @@ describe("drift of static pools", () => {
     expect(atOnce(staticDrift.propose(methodInput(both, { allowed: 0 }))).commands).toEqual([]);
   });
 
+  it("replaces as many as there is room for, by limits of whatever", () => {
+    const replaced = (cpu: number) => {
+      const both = [drifted("a", { cpu }), drifted("b", { cpu })];
+      const { commands } = atOnce(staticDrift.propose(methodInput(both)));
+      expect(commands.every(({ replacements }) => replacements.length === 1)).toBe(true);
+      return commands.flatMap(({ candidates }) => candidates.map(({ node }) => node.name));
+    };
+    expect([100_000, 2_000, 0].map(replaced)).toEqual([["a", "b"], ["a"], []]);
+  });
+
   it("waits where pods were moved often enough, those of one round counted together", () => {
     const both = [drifted("a"), drifted("b")];
     const objection = ({ candidates }: Command) =>

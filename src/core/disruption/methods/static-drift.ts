@@ -61,8 +61,9 @@ function* propose(input: MethodInput): Steps<Proposal> {
       chosen.map(({ node }) => node.name),
     );
     if (replacements === undefined) continue;
-    if (most.replaced && replacements.length < chosen.length) continue;
-    for (const [index, candidate] of chosen.entries()) {
+    // Limits of cpu, say, may leave room for fewer new nodes than that of nodes does.
+    const going = most.replaced ? chosen.slice(0, replacements.length) : chosen;
+    for (const [index, candidate] of going.entries()) {
       const replacement = replacements[index];
       const command = drifting([candidate]);
       commands.push(
