@@ -5,9 +5,10 @@
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { holdText } from "../../core/answers/hold.ts";
-import { holdsOf, ownedNode } from "../../core/answers/holds.ts";
+import { holdsOf } from "../../core/answers/holds.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
+import { ownedNode } from "../../core/answers/owned-node.ts";
 import {
   type Ending,
   provision,
