@@ -3,6 +3,8 @@
  * anywhere.
  */
 import { stringify } from "yaml";
+import { REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET } from "../apis/apps/kinds.ts";
+import type { Kind } from "../apis/meta.ts";
 import { SystemClock } from "../base/system-clock.ts";
 import { leastPriceMicroUsd } from "../core/planner/least-price.ts";
 import { planBatch } from "../core/planner/plan-batch.ts";
@@ -48,6 +50,9 @@ export const STANDARD_STREAMS: PlanStreams = {
   err: (text) => process.stderr.write(text),
 };
 
+/** What a default spread takes its selectors from, beside Services. */
+const SELECTING: readonly Kind[] = [REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER];
+
 /** Prints the plan; the exit code as the command tells it. Throws CliError for bad input. */
 export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS): Promise<number> {
   if (flags.filename === undefined && flags.cluster !== true) {
@@ -57,7 +62,7 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
   const startMs = performance.now();
   const live =
     flags.cluster === true
-      ? await liveObjects(clock)
+      ? await liveObjects(clock, flags.schedulerConfig === undefined ? [] : SELECTING)
       : { found: [], notes: [], nowMs: clock.now() };
   const manifests = sortManifests([...live.found, ...readDocuments(flags.filename ?? [])]);
   const cloud = await cloudOf(flags, manifests);

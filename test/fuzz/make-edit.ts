@@ -151,7 +151,10 @@ function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]):
         : []),
     ]),
     ...[...asked].flatMap(([key, values]) =>
-      requirements.some((one) => one.key === key) || template.metadata?.labels?.[key] !== undefined
+      // One that types have would take some of them from the pool.
+      requirements.some((one) => one.key === key) ||
+      knownValues(key, types).length > 0 ||
+      template.metadata?.labels?.[key] !== undefined
         ? []
         : values.map((value) => on("spec.template.metadata.labels", "add", `${key}=${value}`)),
     ),

@@ -162,6 +162,14 @@ export const CONTROLLER_REVISION: Kind<ControllerRevision> = apps(
   "ControllerRevision",
   "controllerrevisions",
 );
+/** Before ReplicaSets there were these. */
+export const REPLICATION_CONTROLLER: Kind<KubeObject> = {
+  group: "",
+  version: "v1",
+  kind: "ReplicationController",
+  plural: "replicationcontrollers",
+  namespaced: true,
+};
 export const JOB: Kind<Job> = {
   group: "batch",
   version: "v1",

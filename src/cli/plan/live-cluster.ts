@@ -59,7 +59,7 @@ export async function timeOf(client: Pick<KubeClient, "raw">): Promise<number | 
   }
 }
 
-/** Workloads are not read: their pods are there. `further`: kinds beyond what a plan needs. Throws CliError when the server cannot be asked. */
+/** Workloads are read only as `further` names them: their pods are there. `further`: kinds beyond what a plan needs. Throws CliError when the server cannot be asked. */
 export async function readCluster(
   client: Pick<KubeClient, "list">,
   further: readonly Kind[] = [],

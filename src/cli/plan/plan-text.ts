@@ -17,7 +17,7 @@ export function planText(plan: Plan, notes: readonly string[]): string {
     lines.push("Nodes that take pods", ...table([["NODE", "PODS", "WHICH"], ...rows]), "");
   }
   if (plan.unschedulable.length > 0) {
-    lines.push("Pods without a place", ...plan.unschedulable.flatMap(groupedByReason()), "");
+    lines.push("Pods without a place", ...plan.unschedulable.flatMap(groupedByWhatIsTold()), "");
   }
   lines.push(
     `${totals.placed} of ${totals.pods} pods placed; ${totals.nodes} new ${totals.nodes === 1 ? "node" : "nodes"}, ` +
@@ -71,13 +71,18 @@ function launchRows(claims: readonly PlannedNode[]): string[][] {
   return [head, ...rows];
 }
 
-/** Replicas fail alike: one line for the reason, with the pods it holds for. */
-function groupedByReason(): (one: Unplaced, index: number, all: readonly Unplaced[]) => string[] {
+/** Replicas fail alike: told once, with the pods for which reason, nearest place and fix are the same. */
+function groupedByWhatIsTold(): (
+  one: Unplaced,
+  index: number,
+  all: readonly Unplaced[],
+) => string[] {
   const seen = new Set<string>();
   return (one, _, all) => {
-    if (seen.has(one.reason)) return [];
-    seen.add(one.reason);
-    const pods = all.filter(({ reason }) => reason === one.reason).map(({ pod }) => pod);
+    const told = toldOf(one);
+    if (seen.has(told)) return [];
+    seen.add(told);
+    const pods = all.filter((other) => toldOf(other) === told).map(({ pod }) => pod);
     const counts = one.nodePools.map((pool) => `    ${fellText(pool)}`);
     const { nearest, fix } = one;
     const where = nearest?.instanceType === undefined ? "" : ` ${nearest.instanceType} of`;
@@ -92,6 +97,10 @@ function groupedByReason(): (one: Unplaced, index: number, all: readonly Unplace
       ...(fix === undefined && nearest !== undefined ? [`    fix: ${NO_FIX}`] : []),
     ];
   };
+}
+
+function toldOf({ reason, nearest, fix }: Unplaced): string {
+  return JSON.stringify([reason, nearest, fix?.text]);
 }
 
 const NO_FIX = "none found: no few changes of the pod or a NodePool place it";

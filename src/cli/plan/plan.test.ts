@@ -317,6 +317,17 @@ describe("a fix", () => {
     expect(planText(zonal, [])).toContain("fix: let NodePool default use");
   });
 
+  it("is told for those pods only that it is for, though others fail for the same reason", async () => {
+    const small = [
+      node("n1"),
+      workload("Deployment", "a", 1, "", "3"),
+      workload("Deployment", "b", 1, "", "4"),
+    ];
+    const { plan } = await planFor(small);
+    expect(new Set(plan.unschedulable.map(({ reason }) => reason)).size).toBe(1);
+    expect(planText(plan, [])).toMatch(/shop\/a-0\n.*from 3 to 2\n {2}shop\/b-0\n.*from 4 to 2\n/s);
+  });
+
   it("of a Provisioner names the fields that it has", async () => {
     const provisioner =
       "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {providerRef: {name: old}, limits: {resources: {cpu: 1}}}";

@@ -31,7 +31,8 @@ export function leastFix(
   }
   const lowered = least.flatMap((edit) => (edit.change === "request" ? edit.resource : []));
   for (const resource of new Set(lowered)) least = leastLowered(least, pod, resource, isEnough);
-  return least;
+  // A limit that is lower may let pods go together otherwise.
+  return withoutNeedless(least, isEnough);
 }
 
 function withoutNeedless(
