@@ -21,7 +21,8 @@ export function admissionReview(
 ): AdmissionReview {
   const { engine, path } = call;
   const { object, old, operation, subresource = "" } = admission;
-  const name = path.name ?? (object ?? old)?.metadata.name;
+  // Of a collection nobody is named.
+  const name = path.name ?? object?.metadata.name;
   return {
     apiVersion: "admission.k8s.io/v1",
     kind: "AdmissionReview",

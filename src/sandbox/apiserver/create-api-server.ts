@@ -35,7 +35,7 @@ import { showObject, viewOf } from "./representation.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
 import { asBoolean } from "./selectors.ts";
-import { ApiError, failure, methodNotAllowed, unsupportedMediaType } from "./status.ts";
+import { ApiError, failure, methodNotAllowed, notFound, unsupportedMediaType } from "./status.ts";
 import { Store } from "./store.ts";
 import { POD_DOORS } from "./subresources/pod-doors.ts";
 import { answerReview } from "./subresources/reviews.ts";
@@ -187,7 +187,7 @@ async function answerResource(call: Call): Promise<KubeResponse> {
   if (method === "POST" || method === "PUT") checkMediaType(call);
   const subresource = path.subresource;
   if (subresource === "status") {
-    if (!definition.hasStatus) throw notServed();
+    if (!definition.hasStatus) throw noSubresource(call);
     return answerPart(call, subresource);
   }
   const door = subresource === undefined ? undefined : doorOf(definition, subresource);
@@ -317,6 +317,11 @@ function versionInfo(version: string): unknown {
     compiler: "none",
     platform: "linux/amd64",
   };
+}
+
+/** Custom kinds say so of the object. */
+function noSubresource({ definition, path }: Call): ApiError {
+  return isCustom(definition) ? notFound(definition, path.name ?? "") : notServed();
 }
 
 function notServed(): ApiError {

@@ -39,12 +39,6 @@ function bringUpToDate({ clock, store }: Engine, name: string): void {
   const current = store.get(CRDS, undefined, name);
   if (current === undefined) return;
   const others = store.list(CRDS).objects.filter((crd) => crd.metadata.name !== name);
-  const established = withCleanup(establish(current, clock.now(), others));
+  const established = establish(current, clock.now(), others);
   if (established !== current) store.put(CRDS, established);
-}
-
-function withCleanup(crd: KubeObject): KubeObject {
-  const { deletionTimestamp, finalizers = [] } = crd.metadata;
-  if (deletionTimestamp !== undefined || finalizers.includes(CRD_FINALIZER)) return crd;
-  return { ...crd, metadata: { ...crd.metadata, finalizers: [...finalizers, CRD_FINALIZER] } };
 }

@@ -9,6 +9,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { isObject } from "../../base/json.ts";
 import { reviewDeletion } from "./admission.ts";
 import { fromStorage, listFromStorage } from "./conversion.ts";
+import { CRD_FINALIZER } from "./custom-resources.ts";
 import { type Call, isDryRun } from "./engine.ts";
 import { withBumpedGeneration } from "./object-meta.ts";
 import { showList, type View } from "./representation.ts";
@@ -260,8 +261,11 @@ function finalizersFor(
   metadata: ObjectMeta,
   policy: string | undefined,
 ): readonly string[] {
-  const current = metadata.finalizers ?? [];
   const { group, kind } = call.definition;
+  const current = [...(metadata.finalizers ?? [])];
+  // Objects of a kind go before it does.
+  if (kind === "CustomResourceDefinition" && !current.includes(CRD_FINALIZER))
+    current.push(CRD_FINALIZER);
   const orphansByDefault =
     (group === "batch" && kind === "Job") || kind === "ReplicationController";
   const wanted = policy ?? (orphansByDefault ? "Orphan" : undefined);

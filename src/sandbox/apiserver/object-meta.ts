@@ -210,7 +210,6 @@ export function withUpdateMeta(call: Call, next: KubeObject, current: KubeObject
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
-    "generateName",
   ] as const) {
     const value = now[field];
     if (value === undefined) delete metadata[field];

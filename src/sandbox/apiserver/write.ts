@@ -10,7 +10,7 @@ import { checkEscalation } from "./access/escalation.ts";
 import { mutate, review } from "./admission.ts";
 import type { Admission, GroupVersionKind } from "./admission-request.ts";
 import { fromStorage, toStorage } from "./conversion.ts";
-import { type Call, isDryRun } from "./engine.ts";
+import { type Call, isCustom, isDryRun } from "./engine.ts";
 import {
   checkNamespaceOpen,
   checkUpdate,
@@ -219,12 +219,12 @@ function partOf(
   return { ...base, metadata, ...(status === undefined ? {} : { status }) } as KubeObject;
 }
 
-/** Built-in kinds take annotations with a status; a Deployment's revision comes that way. */
+/** Built-in kinds take labels and annotations with a status; a Deployment's revision comes that way. */
 function shownWithStatus({ definition }: Call, next: KubeObject): Partial<KubeObject["metadata"]> {
-  const { annotations } = next.metadata;
-  return definition.kind === "Deployment" && definition.group === "apps"
-    ? { ...(annotations === undefined ? {} : { annotations }) }
-    : {};
+  if (isCustom(definition)) return {};
+  const { annotations, labels } = next.metadata;
+  const isDeployment = definition.kind === "Deployment" && definition.group === "apps";
+  return { annotations, ...(isDeployment ? {} : { labels }) } as Partial<KubeObject["metadata"]>;
 }
 
 /** Drops unknown fields, and says so as fieldValidation asks: error, warning or nothing. */

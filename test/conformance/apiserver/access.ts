@@ -1,7 +1,9 @@
 /** Checks of rights: what roles allow, how refusals read, who may speak for others, and questions about rights. */
-import { type Check, check, del, get, post, type Step } from "./check.ts";
+import { apply, type Check, check, del, get, mergePatch, post, type Step } from "./check.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+const RBAC_GROUP = "rbac.authorization.k8s.io";
+const ROLES = `${RBAC}/namespaces/<<ns>>/roles`;
 const MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
 
@@ -11,6 +13,17 @@ function as(user: string, step: Step, groups?: string): Step {
     ...step.headers,
     "impersonate-user": user,
     ...(groups === undefined ? {} : { "impersonate-group": groups }),
+  };
+  return { ...step, headers };
+}
+
+/** With all that can be said of somebody. */
+function asMore(user: string, step: Step): Step {
+  const headers = {
+    "impersonate-user": user,
+    "impersonate-uid": "7",
+    "impersonate-extra-team": "blue",
+    ...step.headers,
   };
   return { ...step, headers };
 }
@@ -36,6 +49,7 @@ function binding(
 
 const USER = { apiGroup: "rbac.authorization.k8s.io", kind: "User" };
 const READ_MAPS = { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] };
+const SECRETS = { apiGroups: [""], resources: ["secrets"], verbs: ["get"] };
 const map = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
 
 function mayI(question: object): Step {
@@ -223,6 +237,8 @@ export const ACCESS_CHECKS: readonly Check[] = [
       as("system:anonymous", whoAmI()),
     ],
     as("system:anonymous", get("/api")),
+    asMore("jane", whoAmI()),
+    asMore("jane", as("rita", whoAmI())),
   ),
   check(
     "AC-09",
@@ -243,7 +259,255 @@ export const ACCESS_CHECKS: readonly Check[] = [
       spec: { token: "nonsense" },
     }),
   ),
+  check(
+    "AC-10",
+    "nobody gives more than they have: roles",
+    post(
+      `${RBAC}/clusterroles`,
+      role(
+        "ClusterRole",
+        "check-ac-10",
+        { apiGroups: [RBAC_GROUP], resources: ["*"], verbs: ["get", "create", "update", "patch"] },
+        READ_MAPS,
+        { apiGroups: [""], resources: ["*/status"], verbs: ["get"] },
+        { nonResourceURLs: ["/healthz/*"], verbs: ["get"] },
+      ),
+    ),
+    post(
+      `${RBAC}/clusterrolebindings`,
+      binding("ClusterRoleBinding", "check-ac-10", ["ClusterRole", "check-ac-10"], {
+        ...USER,
+        name: "giver",
+      }),
+    ),
+    { ...as("giver", get(`${RBAC}/clusterroles/check-ac-10`)), until: 200 },
+    as("giver", post(ROLES, role("Role", "same", READ_MAPS))),
+    as("giver", post(ROLES, role("Role", "named", { ...READ_MAPS, resourceNames: ["one"] }))),
+    as("giver", post(ROLES, role("Role", "sub", statusOf("pods")))),
+    as("giver", post(ROLES, role("Role", "sub-b", statusOf("pods", "nodes/proxy")))),
+    as("giver", post(ROLES, role("Role", "more", { ...READ_MAPS, verbs: ["get", "delete"] }))),
+    as("giver", post(ROLES, role("Role", "all", { ...READ_MAPS, verbs: ["*"] }))),
+    as(
+      "giver",
+      post(
+        ROLES,
+        role(
+          "Role",
+          "many",
+          { apiGroups: ["", "apps"], resources: ["pods", "configmaps"], verbs: ["get", "list"] },
+          { apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["a", "b"] },
+        ),
+      ),
+    ),
+    as("giver", mergePatch(`${ROLES}/same`, { metadata: { labels: { a: "b" } } })),
+    as("giver", mergePatch(`${ROLES}/same`, { rules: [{ ...READ_MAPS, apiGroups: ["*"] }] })),
+    as(
+      "giver",
+      post(
+        `${RBAC}/clusterroles`,
+        role("ClusterRole", "check-ac-10-b", {
+          nonResourceURLs: ["/healthz/a", "/metrics"],
+          verbs: ["get", "post"],
+        }),
+      ),
+    ),
+    as(
+      "giver",
+      post(`${RBAC}/clusterroles`, {
+        ...role("ClusterRole", "check-ac-10-b"),
+        aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] },
+      }),
+    ),
+    post(ROLES, role("Role", "higher", { ...READ_MAPS, verbs: ["*"] })),
+    as("giver", mergePatch(`${ROLES}/higher`, { metadata: { finalizers: ["x.example.com/1"] } })),
+    as("giver", mergePatch(`${ROLES}/higher`, { metadata: { labels: { a: "b" } } })),
+    as("giver", apply(`${ROLES}/applied?fieldManager=giver`, role("Role", "applied", SECRETS))),
+    del(`${RBAC}/clusterrolebindings/check-ac-10`),
+    del(`${RBAC}/clusterroles/check-ac-10`),
+  ),
+  check(
+    "AC-11",
+    "nobody gives more than they have: bindings, and those who may escalate and bind",
+    post(
+      `${RBAC}/clusterroles`,
+      role(
+        "ClusterRole",
+        "check-ac-11",
+        { apiGroups: [RBAC_GROUP], resources: ["rolebindings"], verbs: ["create"] },
+        { apiGroups: [RBAC_GROUP], resources: ["roles"], verbs: ["create", "escalate"] },
+        {
+          apiGroups: [RBAC_GROUP],
+          resources: ["clusterroles"],
+          verbs: ["bind"],
+          resourceNames: ["view"],
+        },
+      ),
+    ),
+    post(
+      `${RBAC}/namespaces/<<ns>>/rolebindings`,
+      binding("RoleBinding", "binder", ["ClusterRole", "check-ac-11"], { ...USER, name: "binder" }),
+    ),
+    post(ROLES, role("Role", "secrets", SECRETS)),
+    { ...as("binder", post(ROLES, role("Role", "mine", SECRETS))), until: 201 },
+    as(
+      "binder",
+      post(
+        `${RBAC}/namespaces/<<ns>>/rolebindings`,
+        binding("RoleBinding", "view", ["ClusterRole", "view"], { ...USER, name: "x" }),
+      ),
+    ),
+    as(
+      "binder",
+      post(
+        `${RBAC}/namespaces/<<ns>>/rolebindings`,
+        binding("RoleBinding", "secrets", ["Role", "secrets"], { ...USER, name: "x" }),
+      ),
+    ),
+    as(
+      "binder",
+      post(
+        `${RBAC}/namespaces/<<ns>>/rolebindings`,
+        binding("RoleBinding", "lost", ["Role", "nothing"], { ...USER, name: "x" }),
+      ),
+    ),
+    as(
+      "binder",
+      post(
+        `${RBAC}/namespaces/<<ns>>/rolebindings`,
+        binding("RoleBinding", "lost", ["ClusterRole", "nothing"], { ...USER, name: "x" }),
+      ),
+    ),
+    del(`${RBAC}/clusterroles/check-ac-11`),
+  ),
+  check(
+    "AC-12",
+    "roles and bindings that are refused",
+    post(ROLES, role("Role", "r", { apiGroups: [""], resources: ["pods"], verbs: [] })),
+    post(ROLES, role("Role", "r", { apiGroups: [""], verbs: ["get"] })),
+    post(ROLES, role("Role", "r", { resources: ["pods"], verbs: ["get"] })),
+    post(ROLES, role("Role", "r", { nonResourceURLs: ["/x"], verbs: ["get"] })),
+    post(
+      `${RBAC}/clusterroles`,
+      role("ClusterRole", "r", { nonResourceURLs: ["/x"], resources: ["a"], verbs: ["get"] }),
+    ),
+    post(
+      `${RBAC}/namespaces/<<ns>>/rolebindings`,
+      binding("RoleBinding", "b", ["Role", ""], { kind: "User", name: "u" }),
+    ),
+    post(
+      `${RBAC}/namespaces/<<ns>>/rolebindings`,
+      binding("RoleBinding", "b", ["Something", "x"], { kind: "User", name: "u" }),
+    ),
+    post(
+      `${RBAC}/namespaces/<<ns>>/rolebindings`,
+      binding("RoleBinding", "b", ["Role", "x"], { kind: "Animal", name: "u" }),
+    ),
+    post(
+      `${RBAC}/namespaces/<<ns>>/rolebindings`,
+      binding("RoleBinding", "b", ["Role", "x"], { kind: "ServiceAccount", name: "Bad Name" }),
+    ),
+    post(
+      `${RBAC}/clusterrolebindings`,
+      binding("ClusterRoleBinding", "b", ["ClusterRole", "x"], {
+        kind: "ServiceAccount",
+        name: "sa",
+      }),
+    ),
+    post(
+      `${RBAC}/clusterrolebindings`,
+      binding("ClusterRoleBinding", "b", ["Role", "x"], { kind: "User", name: "u" }),
+    ),
+    post(
+      `${RBAC}/namespaces/<<ns>>/rolebindings`,
+      binding("RoleBinding", "b", ["Role", "x"], { kind: "User", name: "u" }),
+    ),
+    mergePatch(`${RBAC}/namespaces/<<ns>>/rolebindings/b`, {
+      roleRef: { apiGroup: RBAC_GROUP, kind: "Role", name: "y" },
+    }),
+  ),
+  check(
+    "AC-13",
+    "questions about others, in a namespace and with selectors",
+    post(`${AUTHORIZATION}/namespaces/<<ns>>/localsubjectaccessreviews`, {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "LocalSubjectAccessReview",
+      metadata: { namespace: "<<ns>>" },
+      spec: {
+        user: "jane",
+        resourceAttributes: { namespace: "<<ns>>", verb: "get", resource: "pods" },
+      },
+    }),
+    post(`${AUTHORIZATION}/namespaces/<<ns>>/localsubjectaccessreviews`, {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "LocalSubjectAccessReview",
+      metadata: { namespace: "<<ns>>" },
+      spec: {
+        user: "jane",
+        resourceAttributes: { namespace: "default", verb: "get", resource: "pods" },
+      },
+    }),
+    mayI({ resourceAttributes: { verb: "get", resource: "pods" }, nonResourceAttributes: {} }),
+    mayI({
+      resourceAttributes: { verb: "list", resource: "pods", fieldSelector: { rawSelector: "a=b" } },
+    }),
+    get(`${AUTHORIZATION}/selfsubjectaccessreviews`),
+    post(`${AUTHORIZATION}/subjectaccessreviews?dryRun=All`, {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SubjectAccessReview",
+      spec: { user: "jane", nonResourceAttributes: { path: "/metrics", verb: "get" } },
+    }),
+  ),
+  check(
+    "AC-14",
+    "tokens: with audiences, bound to an object, dry, and used",
+    ...[
+      { audiences: ["vault", "other"], expirationSeconds: 700 },
+      { boundObjectRef: { kind: "Pod", apiVersion: "v1", name: "nobody" } },
+      { boundObjectRef: { kind: "ConfigMap", apiVersion: "v1", name: "a" } },
+      { expirationSeconds: 8589934592 },
+    ].map((spec) =>
+      post("/api/v1/namespaces/<<ns>>/serviceaccounts/default/token", {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec,
+      }),
+    ),
+    post("/api/v1/namespaces/<<ns>>/serviceaccounts/default/token?dryRun=All", {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      spec: {},
+    }),
+    get("/api/v1/namespaces/<<ns>>/serviceaccounts/default/token"),
+    post(
+      "/api/v1/namespaces/<<ns>>/serviceaccounts/default/token",
+      { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} },
+      { as: "asked" },
+    ),
+    post("/apis/authentication.k8s.io/v1/tokenreviews", {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token: "<<asked.status.token>>" },
+    }),
+    post("/apis/authentication.k8s.io/v1/tokenreviews", {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token: "<<asked.status.token>>", audiences: ["vault"] },
+    }),
+    post("/apis/authentication.k8s.io/v1/tokenreviews", {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: {},
+    }),
+  ),
 ];
+
+/** One may look at the status of things, and nothing else. */
+function statusOf(...resources: readonly string[]): object {
+  const named = resources.map((resource) =>
+    resource.includes("/") ? resource : `${resource}/status`,
+  );
+  return { apiGroups: [""], resources: named, verbs: ["get"] };
+}
 
 function whoAmI(): Step {
   return post("/apis/authentication.k8s.io/v1/selfsubjectreviews", {

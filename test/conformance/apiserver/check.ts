@@ -24,11 +24,16 @@ export interface Step {
   readonly frames?: number;
   /** Repeats the request until the answer has this text in it. */
   readonly untilText?: string;
+  /** Repeats the request as long as the answer has this text in it. */
+  readonly untilNoText?: string;
   /** Before it the server forgets all states but the newest. */
   readonly forgets?: boolean;
 }
 
-type More = Pick<Step, "as" | "until" | "frames" | "headers" | "untilText" | "forgets">;
+type More = Pick<
+  Step,
+  "as" | "until" | "frames" | "headers" | "untilText" | "untilNoText" | "forgets"
+>;
 
 export function check(id: string, title: string, ...steps: readonly Step[]): Check {
   return { id, title, steps };

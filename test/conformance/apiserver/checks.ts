@@ -5,6 +5,7 @@ import { AUTOSCALER_CHECKS } from "./autoscalers.ts";
 import type { Check } from "./check.ts";
 import { CUSTOM_CHECKS } from "./custom.ts";
 import { ENDING_CHECKS } from "./ending.ts";
+import { FOREIGN_CHECKS } from "./foreign-kinds.ts";
 import { KIND_CHECKS } from "./kinds.ts";
 import { LIMIT_CHECKS } from "./limits.ts";
 import { LIST_CHECKS } from "./listing.ts";
@@ -12,6 +13,7 @@ import { OBJECT_CHECKS } from "./objects.ts";
 import { PATCH_CHECKS } from "./patching.ts";
 import { QUOTA_CHECKS } from "./quotas.ts";
 import { SERVICE_CHECKS } from "./services.ts";
+import { SUBRESOURCE_CHECKS } from "./subresources.ts";
 import { WEBHOOK_CHECKS } from "./webhooks.ts";
 import { WORKLOAD_CHECKS } from "./workloads.ts";
 
@@ -22,8 +24,10 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   listing: LIST_CHECKS,
   ending: ENDING_CHECKS,
   custom: CUSTOM_CHECKS,
+  foreign: FOREIGN_CHECKS,
   kinds: [...KIND_CHECKS, ...SERVICE_CHECKS, ...AUTOSCALER_CHECKS],
   access: ACCESS_CHECKS,
+  subresources: SUBRESOURCE_CHECKS,
   webhooks: WEBHOOK_CHECKS,
   limits: [...LIMIT_CHECKS, ...QUOTA_CHECKS],
 };

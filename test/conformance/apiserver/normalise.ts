@@ -7,6 +7,7 @@
 type Json = unknown;
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const TOKEN = /eyJ[\w-]+\.[\w-]+\.[\w-]+/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 
 /** Versions in texts of refusals, of which no field says that they are one. */
@@ -75,6 +76,7 @@ export class Normaliser {
       .replaceAll(this.#webhooks.url, "<webhooks>")
       .replaceAll(this.#webhooks.caBundle, "<ca>")
       .replaceAll(UUID, (id) => numbered(this.#ids, id, "uid"))
+      .replaceAll(TOKEN, "<token>")
       .replaceAll(TIME, "<time>")
       .replaceAll(EMBEDDED_VERSION, "$1<version>");
     for (const prefix of this.#prefixes)

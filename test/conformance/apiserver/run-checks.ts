@@ -72,9 +72,11 @@ async function answerOf(transport: Transport, clock: Clock, step: Step): Promise
   const deadlineMs = clock.now() + LIMIT_MS;
   for (;;) {
     const answer = await send(transport, clock, step);
+    const has = (text: string): boolean => JSON.stringify(answer.body).includes(text);
     const waits =
       (step.until !== undefined && answer.status !== step.until) ||
-      (step.untilText !== undefined && !JSON.stringify(answer.body).includes(step.untilText));
+      (step.untilText !== undefined && !has(step.untilText)) ||
+      (step.untilNoText !== undefined && has(step.untilNoText));
     if (!waits || clock.now() > deadlineMs) return answer;
     await clock.sleep(POLL_MS);
   }

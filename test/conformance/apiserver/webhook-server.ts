@@ -103,6 +103,8 @@ function admitted(request: Review["request"], what: string): object {
       return patched({ op: "replace", path: "/nothing/here", value: 1 });
     case "rename":
       return patched({ op: "replace", path: "/metadata/name", value: "other" });
+    case "tell":
+      return { allowed: false, status: { message: JSON.stringify(sorted(request)) } };
     case "unreadable":
       return { allowed: true, patchType: "JSONPatch", patch: "bm9uc2Vuc2U=" };
     case "wrong-uid":
@@ -110,6 +112,17 @@ function admitted(request: Review["request"], what: string): object {
     default:
       return { allowed: true };
   }
+}
+
+/** What the webhook was asked, in an order of its own; what changes with each run aside. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).filter(
+    ([name]) => !["managedFields", "resourceVersion"].includes(name),
+  );
+  fields.sort(([left], [right]) => (left < right ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]));
 }
 
 /** Version one has a text where version two has a number. */

@@ -1,6 +1,7 @@
 /** Admission webhooks and conversion between the versions of a custom kind. */
 import {
   AS_TABLE,
+  apply,
   type Check,
   check,
   del,
@@ -21,6 +22,40 @@ const map = (name: string, metadata: object = {}) => ({
   kind: "ConfigMap",
   metadata: { name, ...metadata },
 });
+
+const PODS = "/api/v1/namespaces/<<ns>>/pods";
+const DEPLOYMENTS = "/apis/apps/v1/namespaces/<<ns>>/deployments";
+const CONTAINERS = [{ name: "c", image: "x" }];
+
+const pod = (name: string) => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name },
+  spec: { automountServiceAccountToken: false, containers: CONTAINERS },
+});
+
+const deployment = (name: string) => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name },
+  spec: {
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers: CONTAINERS } },
+  },
+});
+
+function asJane(step: Step): Step {
+  return {
+    ...step,
+    headers: {
+      ...step.headers,
+      "impersonate-user": "jane",
+      "impersonate-uid": "7",
+      "impersonate-group": "system:masters",
+      "impersonate-extra-team": "blue",
+    },
+  };
+}
 
 interface Hook {
   readonly does: string;
@@ -285,6 +320,133 @@ export const WEBHOOK_CHECKS: readonly Check[] = [
       more: { matchConditions: [{ name: "c", expression: "object.nothing(" }] },
     }),
     validating("wh-09", { does: "allow", operations: ["LOOK"] }),
+  ),
+  check(
+    "WH-10",
+    "what a webhook is told of each kind of write",
+    post(PODS, pod("told")),
+    post(PODS, pod("bound")),
+    post(DEPLOYMENTS, deployment("told")),
+    post(MAPS, map("told")),
+    validating("wh-10", {
+      does: "tell",
+      operations: ["CREATE", "UPDATE", "DELETE"],
+      more: {
+        rules: [
+          {
+            apiGroups: ["", "apps"],
+            apiVersions: ["v1"],
+            operations: ["CREATE", "UPDATE", "DELETE"],
+            resources: [
+              "configmaps",
+              "pods/eviction",
+              "pods/binding",
+              "pods/status",
+              "pods/ephemeralcontainers",
+              "pods/resize",
+              "deployments",
+              "deployments/scale",
+              "serviceaccounts/token",
+            ],
+          },
+        ],
+        matchConditions: [
+          {
+            name: "not-the-probe",
+            expression: '!has(request.name) || request.name != "wh-10"',
+          },
+        ],
+      },
+    }),
+    ...inForce("wh-10"),
+    ...[
+      post(`${MAPS}?fieldManager=me&fieldValidation=Strict&dryRun=All`, map("new")),
+      post(MAPS, { ...map(""), metadata: { generateName: "made-" } }),
+      mergePatch(`${MAPS}/told?fieldManager=me`, { data: { k: "v" } }),
+      apply(`${MAPS}/told?fieldManager=me&force=true`, { ...map("told"), data: { k: "v" } }),
+      apply(`${MAPS}/unborn?fieldManager=me`, { ...map("unborn"), data: { k: "v" } }),
+      del(`${MAPS}/told`, { kind: "DeleteOptions", apiVersion: "v1", gracePeriodSeconds: 0 }),
+      del(`${MAPS}/told?propagationPolicy=Orphan&dryRun=All`),
+      del(`${MAPS}?labelSelector=nobody%3Dhere`),
+      del(MAPS),
+      post(`${PODS}/told/eviction`, {
+        apiVersion: "policy/v1",
+        kind: "Eviction",
+        metadata: { name: "told" },
+      }),
+      post(`${PODS}/bound/binding`, {
+        apiVersion: "v1",
+        kind: "Binding",
+        metadata: { name: "bound" },
+        target: { kind: "Node", name: "n" },
+      }),
+      mergePatch(`${PODS}/told/status`, { status: { phase: "Running" } }),
+      mergePatch(`${DEPLOYMENTS}/told/scale`, { spec: { replicas: 3 } }),
+      post("/api/v1/namespaces/<<ns>>/serviceaccounts/default/token", {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec: {},
+      }),
+    ].map(asJane),
+    undo("validating", "wh-10"),
+  ),
+  check(
+    "WH-11",
+    "equivalent kinds: who asks for one version of a kind is asked about the other",
+    validating("wh-11", {
+      does: "tell",
+      more: {
+        rules: [
+          {
+            apiGroups: ["autoscaling"],
+            apiVersions: ["v2"],
+            operations: ["*"],
+            resources: ["horizontalpodautoscalers"],
+          },
+          { apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] },
+        ],
+        matchConditions: [{ name: "not-the-probe", expression: 'request.name != "wh-11"' }],
+      },
+    }),
+    ...inForce("wh-11"),
+    asJane(
+      post("/apis/autoscaling/v1/namespaces/<<ns>>/horizontalpodautoscalers", {
+        apiVersion: "autoscaling/v1",
+        kind: "HorizontalPodAutoscaler",
+        metadata: { name: "a" },
+        spec: {
+          maxReplicas: 3,
+          targetCPUUtilizationPercentage: 50,
+          scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" },
+        },
+      }),
+    ),
+    mergePatch("/api/v1/namespaces/<<ns>>", { metadata: { labels: { a: "b" } } }),
+    undo("validating", "wh-11"),
+  ),
+  check(
+    "WH-12",
+    "mutating webhooks of evictions, of a status and of deletions",
+    post(PODS, pod("a")),
+    mutating("wh-12", {
+      does: "label",
+      more: {
+        rules: [
+          {
+            apiGroups: [""],
+            apiVersions: ["v1"],
+            operations: ["*"],
+            resources: ["configmaps", "pods/status", "pods/eviction"],
+          },
+        ],
+      },
+    }),
+    ...inForce("wh-12"),
+    mergePatch(`${PODS}/a/status`, { status: { phase: "Running" } }),
+    post(MAPS, map("a")),
+    mergePatch(`${MAPS}/a`, { metadata: { labels: { seen: "changed" } } }),
+    apply(`${MAPS}/a?fieldManager=me`, { ...map("a"), data: { k: "v" } }),
+    undo("mutating", "wh-12"),
   ),
   check(
     "CV-01",

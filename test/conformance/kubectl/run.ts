@@ -2,10 +2,12 @@
  * Runs the script with one kubectl against one server and returns what it printed, without what differs
  * from run to run: times, ages, ids, versions, generated names and the width of columns.
  */
+
 import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { words } from "../../e2e/kubectl-client.ts";
 import { MANIFESTS, SCRIPT } from "./script.ts";
 
 export interface Session {
@@ -84,10 +86,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 const [, , from, to, file] = process.argv;
 writeFileSync(file, readFileSync(file, "utf8").replace(from, to));
 `;
-
-function words(line: string): string[] {
-  return [...line.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
-}
 
 function execute(
   { kubectl, kubeconfig, folder }: Session,

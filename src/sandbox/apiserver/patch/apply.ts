@@ -9,6 +9,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
+import { goKind } from "../go-json.ts";
 import { tooLong } from "../schema/field-error.ts";
 import { ApiError, badRequest, conflict, invalid, notFound, type StatusCause } from "../status.ts";
 import { create, type Door, update } from "../write.ts";
@@ -74,7 +75,8 @@ export async function apply(
       // An apply that changes no value leaves its manager's time as it was, or without one.
       const before = entriesOf(current).find((entry) => isEntryOf(entry, identity));
       const mine = entryFor(identity, owned, applied?.isChange === true ? time : before?.time);
-      return sorted([...(applied?.others ?? []), mine]);
+      // Who says nothing any more owns nothing, and is not named.
+      return sorted([...(applied?.others ?? []), ...(isEmpty(owned) ? [] : [mine])]);
     },
   });
   return { object, created: false };
@@ -188,14 +190,20 @@ function kindText(apiVersion: string, kind: string): string {
 function configOf(call: Call, subresource: string): KubeObject {
   const { definition } = call;
   const object = clone(call.body) as KubeObject;
-  if (!isObject(object) || !isObject(object["metadata"] ?? {}))
+  if (!isObject(object)) {
+    const problem = `json: cannot unmarshal ${goKind(object)} into Go value of type map[string]interface {}`;
+    throw badRequest(
+      `error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`,
+    );
+  }
+  if (!isObject(object["metadata"] ?? {}))
     throw badRequest(
       "the applied configuration must be an object with apiVersion, kind and metadata",
     );
   const { apiVersion = "", kind = "" } = object;
   if (apiVersion !== groupVersionOf(definition) || kind !== definition.kind)
     throw badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
-  const { managedFields, name } = object.metadata ?? {};
+  const { managedFields, name, namespace = call.path.namespace } = object.metadata ?? {};
   if (managedFields !== undefined && managedFields !== null && managedFields.length > 0) {
     throw badRequest("metadata.managedFields must be nil");
   }
@@ -204,6 +212,10 @@ function configOf(call: Call, subresource: string): KubeObject {
       `the name of the object (${name}) does not match the name on the URL (${call.path.name})`,
     );
   }
+  if (definition.namespaced && namespace !== call.path.namespace)
+    throw badRequest(
+      "the namespace of the provided object does not match the namespace sent on the request",
+    );
   const { value: read, unknown, malformed } = call.definition.prune(object);
   const twice = duplicateKey(object, definition.schema);
   if (unknown.length > 0 || malformed !== undefined || twice !== undefined) {

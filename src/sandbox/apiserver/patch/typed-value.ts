@@ -101,7 +101,12 @@ export function fieldsOf(value: unknown, schema: Schema | undefined): FieldSet {
   if (parts === undefined) return LEAF;
   const children = new Map<string, FieldSet>();
   for (const [edge, child] of parts.byEdge) {
-    const below = fieldsOf(child, schemaAt(schema, edge));
+    const inner = schemaAt(schema, edge);
+    // A list of members without any is nobody's.
+    if (Array.isArray(child) && child.length === 0 && partsOf(child, inner) !== undefined) continue;
+    const below = fieldsOf(child, inner);
+    const hasOnlySuch = !below.isMember && isEmpty(below) && isObject(child);
+    if (hasOnlySuch && Object.keys(child).length > 0) continue;
     const isMember = below.isMember || isEmpty(below) || ownsItself(schema, edge);
     children.set(edge, isMember === below.isMember ? below : { ...below, isMember });
   }

@@ -105,12 +105,12 @@ function checkString(schema: Schema, value: string, path: string, errors: FieldE
     errors.push(invalid(path, value, `${path} in body should match '${pattern}'`));
   }
   if (format !== undefined && FORMATS[format]?.(value) === false) {
-    errors.push(invalid(path, value, `${path} in body must be of type ${format}: "${value}"`));
+    errors.push(typeInvalid(path, value, `${path} in body must be of type ${format}: "${value}"`));
   }
 }
 
 function checkNumber(schema: Schema, value: number, path: string, errors: FieldError[]): void {
-  const { minimum, maximum, multipleOf, format } = schema;
+  const { minimum, maximum, multipleOf } = schema;
   const refuse = (text: string): void => {
     errors.push(invalid(path, value, `${path} in body should be ${text}`));
   };
@@ -123,11 +123,6 @@ function checkNumber(schema: Schema, value: number, path: string, errors: FieldE
   if (minimum !== undefined) {
     if (schema.exclusiveMinimum === true && value <= minimum) refuse(`greater than ${minimum}`);
     else if (value < minimum) refuse(`greater than or equal to ${minimum}`);
-  }
-  if (format === "int32" && (value < -(2 ** 31) || value >= 2 ** 31)) {
-    errors.push(
-      invalid(path, value, `Checked value must be of type integer with format int32 in range`),
-    );
   }
 }
 

@@ -10,7 +10,7 @@ import type { KubeResponse } from "../../../kube/transport.ts";
 import { mutate, review } from "../admission.ts";
 import { withCondition, writeDirectly } from "../direct-write.ts";
 import { type Call, isDryRun } from "../engine.ts";
-import { badRequest, conflict, invalid, notFound } from "../status.ts";
+import { ApiError, badRequest, conflict, notFound } from "../status.ts";
 
 interface PodShape extends KubeObject {
   readonly spec?: { readonly nodeName?: string; readonly schedulingGates?: readonly unknown[] };
@@ -27,7 +27,7 @@ export async function bindPod(call: Call): Promise<KubeResponse> {
     kind: { group: "", version: "v1", kind: "Binding" },
   } as const;
   const binding = await mutate(call, admission);
-  const { nodeName, metadata } = wishOf(call, binding);
+  const { nodeName, metadata } = wishOf(binding);
   await review(call, { ...admission, object: binding });
   const pod = engine.store.get(definition.storageKey, path.namespace, name) as PodShape | undefined;
   if (pod === undefined) throw notFound(definition, name);
@@ -69,7 +69,7 @@ interface Wish {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-function wishOf(call: Call, binding: KubeObject): Wish {
+function wishOf(binding: KubeObject): Wish {
   const { metadata, target } = binding as KubeObject & { readonly target?: object };
   const { kind = "", name = "" } = (target ?? {}) as { kind?: string; name?: string };
   const errors = [];
@@ -80,8 +80,14 @@ function wishOf(call: Call, binding: KubeObject): Wish {
   if (name === "") {
     errors.push({ field: "target.name", reason: "FieldValueRequired", message: "Required value" });
   }
+  // Told without the usual frame.
   if (errors.length > 0) {
-    throw invalid({ group: "", kind: "Binding" }, call.path.name as string, errors);
+    const texts = errors.map(({ field, message }) => `${field}: ${message}`);
+    throw new ApiError(
+      500,
+      "",
+      texts.length === 1 ? (texts[0] as string) : `[${texts.join(", ")}]`,
+    );
   }
   return { nodeName: name, metadata: { ...metadata } };
 }

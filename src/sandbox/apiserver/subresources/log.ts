@@ -38,7 +38,7 @@ export async function readLog(call: Call): Promise<KubeResponse> {
   const lines = source?.lines(key);
   if (!pod.spec?.nodeName && lines === undefined) {
     // Nobody runs it yet: Kubernetes has nowhere to ask and answers with nothing.
-    return { status: 200, headers: TEXT, body: "" };
+    return { status: 204, headers: TEXT, body: "" };
   }
   const shown = lastLines(call, lines ?? []);
   if (call.query.get("follow") === "true" && source !== undefined) {

@@ -80,7 +80,13 @@ function shown(call: Call, scale: Scale): unknown {
 }
 
 function nextScale(call: Call, current: Scale): Scale {
-  if (call.method === "PUT") return call.body as Scale;
+  if (call.method === "PUT") {
+    const sent = call.body as Scale;
+    if (sent?.metadata?.name !== undefined) return sent;
+    throw badRequest(
+      `the name of the object (${call.path.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
   const type = call.headers["content-type"] ?? "";
   if (type.startsWith("application/json-patch+json")) {
     return applyJsonPatch(current, call.body) as Scale;

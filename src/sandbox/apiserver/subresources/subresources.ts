@@ -4,9 +4,9 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
-import type { Call } from "../engine.ts";
+import { type Call, isCustom } from "../engine.ts";
 import { getObject } from "../read.ts";
-import { ApiError, badRequest, methodNotAllowed } from "../status.ts";
+import { ApiError, badRequest, methodNotAllowed, notFound } from "../status.ts";
 import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
 import { finalizeNamespace } from "./finalize.ts";
@@ -52,11 +52,14 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
       `${what} is not available: the sandbox runs no containers, only their life in the API`,
     );
   }
+  if (isCustom(definition)) throw notFound(definition, path.name ?? "");
   throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
 }
 
 /** Who wants into a pod without a node is told that first, as by kube-apiserver. */
 async function refuseHostless(call: Call): Promise<void> {
+  if (call.path.name !== undefined && call.definition.plural !== "pods") await getObject(call);
+  if (call.definition.plural !== "pods") return;
   const { metadata, spec } = (await getObject(call)) as KubeObject & {
     readonly spec?: { readonly nodeName?: string };
   };

@@ -67,7 +67,6 @@ function toCell(type: string, found: readonly unknown[], nowMs: number): unknown
     case "date":
       return sinceCell(value, nowMs);
     default:
-      if (found.length > 1) return JSON.stringify(found);
       return typeof value === "object" ? JSON.stringify(value) : String(value);
   }
 }
