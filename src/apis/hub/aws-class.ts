@@ -27,6 +27,7 @@ import { contentHash } from "../karpenter/nodepool-hash.ts";
 import { PROVISIONER, type Provisioner } from "../karpenter/provisioner.ts";
 import type { Generation } from "./generation.ts";
 import { identityOf } from "./identity.ts";
+import { CLASS_SHAPE, sound } from "./shape.ts";
 import { nodePoolGeneration } from "./to-pool.ts";
 
 export type AmiFamily =
@@ -100,7 +101,7 @@ export interface AwsClass {
 export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner): AwsClass {
   if (native.kind === AWS_NODE_TEMPLATE.kind) return fromTemplate(native as AWSNodeTemplate);
   if (native.kind === PROVISIONER.kind) return fromInline(native as Provisioner);
-  return fromNodeClass(native as EC2NodeClass);
+  return fromNodeClass(sound(native as EC2NodeClass, CLASS_SHAPE).value);
 }
 
 /** The family that counts: the named one, else the alias', else Custom. */

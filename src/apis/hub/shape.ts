@@ -90,8 +90,8 @@ function mendFields(
     } else {
       result[name] = mend(given, shape, at, problems);
     }
-    if (result[name] === undefined && required.includes(name)) result[name] = emptyOf(shape);
-    if (result[name] === undefined || result[name] === null) delete result[name];
+    result[name] ??= required.includes(name) ? emptyOf(shape) : undefined;
+    if (result[name] === undefined) delete result[name];
   }
   return problems.length === before ? value : result;
 }
@@ -202,6 +202,44 @@ export const CLAIM_SHAPE: Shape = {
         terminationGracePeriod: "text",
       },
       required: ["requirements", "nodeClassRef"],
+    },
+  },
+  required: ["spec"],
+};
+
+const TERMS: Shape = {
+  listOf: {
+    fields: { tags: TEXTS, id: "text", name: "text", owner: "text", alias: "text" },
+  },
+};
+
+/** EC2NodeClass as stored. */
+export const CLASS_SHAPE: Shape = {
+  fields: {
+    spec: {
+      fields: {
+        role: "text",
+        instanceProfile: "text",
+        amiFamily: "text",
+        amiSelectorTerms: TERMS,
+        subnetSelectorTerms: TERMS,
+        securityGroupSelectorTerms: TERMS,
+        capacityReservationSelectorTerms: TERMS,
+        blockDeviceMappings: {
+          listOf: {
+            fields: {
+              deviceName: "text",
+              rootVolume: "boolean",
+              ebs: { fields: { volumeSize: "amount", volumeType: "text", kmsKeyID: "text" } },
+            },
+          },
+        },
+        tags: TEXTS,
+        userData: "text",
+        context: "text",
+        detailedMonitoring: "boolean",
+        associatePublicIPAddress: "boolean",
+      },
     },
   },
   required: ["spec"],

@@ -1,15 +1,23 @@
-/** `state.nodeclaim`: NodeClaims and Machines into our picture, in hub shape. */
+/**
+ * `state.nodeclaim`: NodeClaims and Machines into our picture, in hub shape. Those of no class of ours are
+ * another's to launch, or nobody's: no decision waits for them.
+ */
 import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Controller } from "../../kube/controller.ts";
+import { isManagedClaim } from "../claims.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 
-export function stateNodeClaim({ cluster }: World): Controller {
+export function stateNodeClaim(world: World): Controller {
+  const { cluster } = world;
   const feeds = CLAIM_KINDS.map((kind) =>
     fed({
       kind: kind as Kind,
-      put: (claim) => cluster.updateClaim(toClaim(claim)),
+      put: (native) => {
+        const claim = toClaim(native);
+        if (isManagedClaim(world, claim)) cluster.updateClaim(claim);
+      },
       remove: (claim) => cluster.deleteClaim(claim.metadata.name, kind.kind),
     }),
   );

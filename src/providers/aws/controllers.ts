@@ -94,7 +94,7 @@ function profileSweep({ mirrors, log }: AwsDeps, { profiles }: AwsParts): Contro
   const claims = mirrors.of(NODE_CLAIM);
   return singleton(name, async () => {
     const known = classes.synced && claims.synced;
-    if (!known || !classes.list().some((one) => one.spec.role !== undefined))
+    if (!known || !classes.list().some((one) => one.spec?.role !== undefined))
       return requeueAfter(PROFILE_SWEEP_MS);
     const inUse = [
       ...classes.list().map((one) => one.status?.instanceProfile),
