@@ -105,7 +105,7 @@ describe("S3: the NodePool of the examples", () => {
         "--image-gc-low-threshold=80",
         "--cpu-cfs-quota=true",
         "--pods-per-core=2",
-        "--max-pods=8",
+        "--max-pods=20",
       ]) {
         expect(text).toContain(flag);
       }

@@ -3,7 +3,6 @@
  * reads otherwise, thresholds and graces that are none, expressions, and settings that the images would drop.
  * upstream: pkg/apis/v1/kubeletconfiguration_validation.go (spec: upstream-aws 2.6)
  */
-import { isIP } from "node:net";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
 import { parseDuration } from "../../../base/duration.ts";
@@ -96,7 +95,7 @@ const LOOKS: Readonly<Record<Leaf, Look>> = {
     holds: (value) => isDuration(value) || Number.isInteger(value),
   },
   // The kubelet of a node with another one runs, and none of its pods finds a name.
-  "IP address": { name: "an IP address", holds: (value) => isText(value) && isIP(value) !== 0 },
+  "IP address": { name: "an IP address", holds: isAddress },
   integer: { name: "a whole number", holds: Number.isInteger },
   number: { name: "a number", holds: (value) => typeof value === "number" },
   quantity: {
@@ -113,6 +112,13 @@ const LOOKS: Readonly<Record<Leaf, Look>> = {
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
+}
+
+function isAddress(value: unknown): boolean {
+  if (!isText(value)) return false;
+  if (value.includes(":")) return URL.canParse(`http://[${value}]`);
+  const parts = value.split(".");
+  return parts.length === 4 && parts.every((one) => /^(0|[1-9]\d{0,2})$/.test(one) && +one < 256);
 }
 
 function isDuration(value: unknown): boolean {
