@@ -7,8 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
 import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import { Random } from "../src/base/random.ts";
-import type { KubeResponse } from "../src/kube/transport.ts";
-import { type Fault, type Replica, startReplica } from "./replicas.ts";
+import { type Fault, type Replica, refusal, startReplica } from "./replicas.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 /** `npm run crashes`. Plain `npm test` meets cuts and refusals in test/calm. */
@@ -27,11 +26,6 @@ const never: Fault = () => new Promise(() => undefined);
 const away: Fault = async () => {
   throw new Error("connect ECONNREFUSED");
 };
-
-function refusal(status: number, reason: string): KubeResponse {
-  const body = { kind: "Status", status: "Failure", code: status, reason, message: reason };
-  return { status, headers: {}, body };
-}
 
 describe("an API server that misbehaves", () => {
   let world: TestWorld;

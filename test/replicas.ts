@@ -94,6 +94,12 @@ export function startReplica(
   };
 }
 
+/** What a server says that does not do as it is asked. */
+export function refusal(status: number, reason: string): KubeResponse {
+  const body = { kind: "Status", status: "Failure", code: status, reason, message: reason };
+  return { status, headers: {}, body };
+}
+
 const NEVER = new Promise<never>(() => undefined);
 
 class Wire implements Transport {

@@ -6,7 +6,7 @@
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import type { KubeRequest, KubeResponse } from "../../src/kube/transport.ts";
-import { type Replica, startReplica } from "../replicas.ts";
+import { type Replica, refusal, startReplica } from "../replicas.ts";
 import { openWorld, type TestWorld } from "../world.ts";
 import { isSold } from "./pools.ts";
 import { type Act, manifestsOf, type Story } from "./story.ts";
@@ -485,11 +485,6 @@ class Day {
       ...this.#instances().map(({ id }) => `instance ${id}`),
     ]);
   }
-}
-
-function refusal(status: number, reason: string): KubeResponse {
-  const body = { kind: "Status", status: "Failure", code: status, reason, message: reason };
-  return { status, headers: {}, body };
 }
 
 const REFUSALS = [

@@ -3,9 +3,9 @@
  * the image's program under exactly the ServiceAccount, arguments and environment that the release brings, and
  * kube-apiserver's own audit log says whether it had all the rights that it needed.
  */
+
 import type { ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -14,6 +14,7 @@ import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { startAwsEndpoint } from "../../src/sandbox/ec2/wire/server.ts";
+import { freePort } from "../../src/testing/free-port.ts";
 import { startLiveSandbox } from "../e2e/live-sandbox.ts";
 import { auditArguments, auditedRequests } from "./audit.ts";
 import { helmBinary } from "./binaries.ts";
@@ -406,14 +407,6 @@ function ourAddress(): string {
   const found = all.find(({ family, internal }) => family === "IPv4" && !internal);
   if (found === undefined) throw new Error("this machine has no address but loopback");
   return found.address;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function betaPool(name: string): KubeObject {

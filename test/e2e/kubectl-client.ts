@@ -119,7 +119,8 @@ export function kubectlOf(
   };
 }
 
-function words(line: string): string[] {
+/** Of a command line; what is quoted is one. */
+export function words(line: string): string[] {
   return [...line.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 }
 

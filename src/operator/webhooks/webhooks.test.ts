@@ -1,5 +1,4 @@
 import { request } from "node:https";
-import { type AddressInfo, createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { SECRET } from "../../apis/core/kinds.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
@@ -12,6 +11,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { createKubeClient } from "../../kube/kube-client.ts";
 import { createApiServer } from "../../sandbox/apiserver/create-api-server.ts";
 import { createRegistry } from "../../sandbox/apiserver/registry/create-registry.ts";
+import { freePort } from "../../testing/free-port.ts";
 import { underRights, webhookRights } from "../rights.ts";
 import { makeCertificate } from "./certificate.ts";
 import { CRD, type Crd } from "./registration.ts";
@@ -51,14 +51,6 @@ function v1Only(crd: KubeObject): KubeObject {
 
 const REVIEW = { request: { uid: "u", desiredAPIVersion: "karpenter.sh/v1", objects: [] } };
 const isAnswered = (answer: unknown) => JSON.stringify(answer).includes("Success");
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 const running: Webhooks[] = [];
 afterEach(async () => {

@@ -1,0 +1,12 @@
+/** A port of 127.0.0.1 that nobody listened on a moment ago, for servers that must be told theirs beforehand. */
+
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
