@@ -14,12 +14,31 @@ import {
 } from "../../src/testing/snapshots.ts";
 
 const MINUTE_MS = 60_000;
+
+/** Settings of the controller that some seeds have. */
+export interface DrawnSettings {
+  readonly spotToSpot: boolean;
+  readonly respectsBudgets: boolean;
+  /** Nodes of the whole cluster at once; absent: any number. */
+  readonly mostAtOnce?: string;
+}
+
+export function drawSettings(seed: number): DrawnSettings {
+  const random = new Random(`settings/${seed}`);
+  const oneIn = (count: number): boolean => random.uint32() % count === 0;
+  return {
+    spotToSpot: oneIn(2),
+    respectsBudgets: oneIn(3),
+    ...(oneIn(5) ? { mostAtOnce: "1" } : {}),
+  };
+}
 const APPS = ["web", "api", "batch", "cache"];
 const BETA = { "compatibility.karpenter.sh/generation": "v1beta1" };
 const CPUS = [2, 4, 8, 16] as const;
 
 export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] {
   const random = new Random(`answers/${seed}`);
+  const { respectsBudgets } = drawSettings(seed);
   const pick = <T>(items: readonly T[]): T => items[random.uint32() % items.length] as T;
   const oneIn = (count: number): boolean => random.uint32() % count === 0;
   const ago = (minutes: number): string => toRfc3339(nowMs - minutes * MINUTE_MS);
@@ -80,6 +99,17 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
       );
     }
   };
+  /** What was done of late, and holds back what would move the same workload again. */
+  const moved = () => ({
+    command: `old-${random.uint32()}`,
+    reason: "Underutilized",
+    at: ago(random.uint32() % 90),
+    nodes: ["old"],
+    priceMicroUsd: 400_000,
+    savesMicroUsd: 100_000,
+    replacements: 1,
+    pods: { [`uid-${pick(APPS)}`]: 1 + (random.uint32() % 40) },
+  });
   const count = 1 + (random.uint32() % 9);
   for (let index = 0; index < count; index++) {
     const name = `node-${index}`;
@@ -92,7 +122,9 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
     if (oneIn(6)) conditions["Drifted"] = ago(random.uint32() % 60);
     const podsHere = oneIn(4) ? 0 : random.uint32() % 4;
     if (beta.has(pool) && podsHere === 0) conditions["Empty"] = since;
-    if (beta.has(pool) && oneIn(6)) conditions["Expired"] = ago(random.uint32() % 60);
+    // A v1 claim bears it only where its expiry is to respect budgets.
+    if ((beta.has(pool) || respectsBudgets) && oneIn(6))
+      conditions["Expired"] = ago(random.uint32() % 60);
     objects.push(
       ...snapshotNode(name, {
         pool,
@@ -105,6 +137,7 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
         ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
         claimAnnotations: {
           ...(oneIn(8) ? { "karpenter.sh/replacement-for-command": "old" } : {}),
+          ...(oneIn(8) ? { "karpenter.sh/disruption-moves": JSON.stringify([moved()]) } : {}),
           ...(beta.has(pool) ? BETA : {}),
         },
       }),
