@@ -36,6 +36,12 @@ const APPS = ["web", "api", "batch", "cache"];
 const BETA = { "compatibility.karpenter.sh/generation": "v1beta1" };
 const CPUS = [2, 4, 8, 16] as const;
 
+/** What is drawn by one seed. */
+interface Lot {
+  pick<T>(items: readonly T[]): T;
+  oneIn(count: number): boolean;
+}
+
 export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] {
   const random = new Random(`answers/${seed}`);
   const { respectsBudgets } = drawSettings(seed);
@@ -47,37 +53,9 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
   const beta = new Set(pools.filter(() => oneIn(4)));
   const waits = new Map<string, string>();
   for (const name of pools) {
-    const hour = random.uint32() % 24;
-    const nodes = pick(["0", "1", "50%"]);
     const consolidateAfter = pick(["0s", "0s", "10m", "Never"]);
     waits.set(name, consolidateAfter);
-    objects.push(
-      snapshotPool({
-        name,
-        capacityTypes: pick([["on-demand"], ["spot"], ["on-demand", "spot"]]),
-        annotations: {
-          ...(oneIn(8) ? { "karpenter.sh/disruption-paused": "true" } : {}),
-          ...(beta.has(name) ? BETA : {}),
-        },
-        ...(oneIn(6) ? { limits: { cpu: "40" } } : {}),
-        disruption: {
-          consolidationPolicy: pick([
-            "WhenEmptyOrUnderutilized",
-            "WhenEmptyOrUnderutilized",
-            "WhenEmpty",
-            "Balanced",
-          ]),
-          consolidateAfter,
-          budgets: [
-            { nodes: pick(["100%", "2", "10%"]) },
-            ...(oneIn(3) ? [{ nodes, schedule: `0 ${hour} * * *`, duration: "9h" }] : []),
-            ...(oneIn(5)
-              ? [{ nodes: "0", reasons: [pick(["Empty", "Drifted", "Underutilized"])] }]
-              : []),
-          ],
-        },
-      }),
-    );
+    objects.push(drawPool({ pick, oneIn }, name, beta.has(name), consolidateAfter));
   }
   let podCount = 0;
   const pods = (node: string | undefined, count: number): void => {
@@ -99,17 +77,6 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
       );
     }
   };
-  /** What was done of late, and holds back what would move the same workload again. */
-  const moved = () => ({
-    command: `old-${random.uint32()}`,
-    reason: "Underutilized",
-    at: ago(random.uint32() % 90),
-    nodes: ["old"],
-    priceMicroUsd: 400_000,
-    savesMicroUsd: 100_000,
-    replacements: 1,
-    pods: { [`uid-${pick(APPS)}`]: 1 + (random.uint32() % 40) },
-  });
   const count = 1 + (random.uint32() % 9);
   for (let index = 0; index < count; index++) {
     const name = `node-${index}`;
@@ -137,7 +104,13 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
         ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
         claimAnnotations: {
           ...(oneIn(8) ? { "karpenter.sh/replacement-for-command": "old" } : {}),
-          ...(oneIn(8) ? { "karpenter.sh/disruption-moves": JSON.stringify([moved()]) } : {}),
+          ...(oneIn(8)
+            ? {
+                "karpenter.sh/disruption-moves": JSON.stringify([
+                  drawMove({ pick, oneIn }, ago(random.uint32() % 90)),
+                ]),
+              }
+            : {}),
           ...(beta.has(pool) ? BETA : {}),
         },
       }),
@@ -147,4 +120,53 @@ export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] 
   if (oneIn(3)) pods(undefined, 1 + (random.uint32() % 3));
   for (const app of APPS) if (oneIn(4)) objects.push(snapshotPdb(app, random.uint32() % 3));
   return objects;
+}
+
+function drawPool(
+  { pick, oneIn }: Lot,
+  name: string,
+  isBeta: boolean,
+  consolidateAfter: string,
+): KubeObject {
+  const nodes = pick(["0", "1", "50%"]);
+  const schedule = `0 ${pick([0, 4, 8, 10, 12, 16, 20])} * * *`;
+  return snapshotPool({
+    name,
+    capacityTypes: pick([["on-demand"], ["spot"], ["on-demand", "spot"]]),
+    annotations: {
+      ...(oneIn(8) ? { "karpenter.sh/disruption-paused": "true" } : {}),
+      ...(isBeta ? BETA : {}),
+    },
+    ...(oneIn(6) ? { limits: { cpu: "40" } } : {}),
+    disruption: {
+      consolidationPolicy: pick([
+        "WhenEmptyOrUnderutilized",
+        "WhenEmptyOrUnderutilized",
+        "WhenEmpty",
+        "Balanced",
+      ]),
+      consolidateAfter,
+      budgets: [
+        { nodes: pick(["100%", "2", "10%"]) },
+        ...(oneIn(3) ? [{ nodes, schedule, duration: "9h" }] : []),
+        ...(oneIn(5)
+          ? [{ nodes: "0", reasons: [pick(["Empty", "Drifted", "Underutilized"])] }]
+          : []),
+      ],
+    },
+  });
+}
+
+/** What was done of late, and holds back what would move the same workload again. */
+function drawMove({ pick }: Lot, at: string) {
+  return {
+    command: `old-${at}`,
+    reason: "Underutilized",
+    at,
+    nodes: ["old"],
+    priceMicroUsd: 400_000,
+    savesMicroUsd: 100_000,
+    replacements: 1,
+    pods: { [`uid-${pick(APPS)}`]: pick([1, 3, 9, 27]) },
+  };
 }

@@ -29,7 +29,7 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/testing/fake-kube.ts fakeKube": 140,
   "src/testing/fake-world.ts fakeWorld": 100,
   "src/testing/snapshots.ts snapshotNode": 90,
-  "test/answers/draw.ts drawCluster": 100,
+  "test/answers/draw.ts drawCluster": 80,
   "test/cluster/control-plane.ts startControlPlane": 90,
   "test/cluster/hostile-proxy.ts startHostileProxy": 150,
   "test/cluster/live-cluster.ts openLiveCluster": 80,
