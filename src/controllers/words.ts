@@ -62,3 +62,8 @@ export function some(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most).join(", ");
   return names.length > most ? `${shown} and ${names.length - most} other(s)` : shown;
 }
+
+/** `$0.123`, an hour or in all. */
+export function dollars(microUsd: number): string {
+  return `$${(microUsd / 1_000_000).toFixed(3)}`;
+}

@@ -1,4 +1,5 @@
 /** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
+import { usd } from "../../core/answers/command-answer.ts";
 import { table } from "../layout.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 
@@ -21,11 +22,11 @@ export function planText(plan: Plan, notes: readonly string[]): string {
   }
   lines.push(
     `${totals.placed} of ${totals.pods} pods placed; ${totals.nodes} new ${totals.nodes === 1 ? "node" : "nodes"}, ` +
-      `${dollars(totals.priceMicroUsdPerHour)} an hour; worked out in ${plan.timings.solveMs} ms`,
+      `${usd(totals.priceMicroUsdPerHour)} an hour; worked out in ${plan.timings.solveMs} ms`,
   );
   const bound = totals.lowerBoundMicroUsdPerHour;
   if (bound !== undefined)
-    lines.push(`no plan for these pods costs less than ${dollars(bound)} an hour`);
+    lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
   lines.push(...notes.map((note) => `note: ${note}`));
   return `${lines.join("\n")}\n`;
 }
@@ -61,7 +62,7 @@ function launchRows(claims: readonly PlannedNode[]): string[][] {
       cheapest.instanceType,
       cheapest.zone,
       cheapest.capacityType,
-      dollars(cheapest.priceMicroUsdPerHour * alike.length),
+      usd(cheapest.priceMicroUsdPerHour * alike.length),
       others === 0 ? "no other" : `${others} others`,
       `${requests["cpu"] ?? "0"} cpu, ${requests["memory"] ?? "0"}`,
       count(pods),
@@ -122,8 +123,4 @@ function named(pods: readonly string[]): string {
 
 function count(pods: readonly string[]): string {
   return String(pods.length);
-}
-
-function dollars(microUsd: number): string {
-  return `$${(microUsd / 1e6).toFixed(4)}`;
 }

@@ -20,6 +20,7 @@ import {
 } from "../../core/disruption/moves.ts";
 import { changeClaim, claimRequest, readClaim } from "../claims.ts";
 import { poolById } from "../pools.ts";
+import { dollars } from "../words.ts";
 import type { World } from "../world.ts";
 import type { Running } from "./running.ts";
 
@@ -141,8 +142,4 @@ async function priceOfAll(world: World, claims: readonly NodeClaim[]): Promise<n
     microUsd += priceOf(metadata.labels ?? {}, types);
   }
   return microUsd;
-}
-
-function dollars(microUsd: number): string {
-  return `$${(microUsd / 1_000_000).toFixed(3)}`;
 }

@@ -18,7 +18,7 @@ import {
   withOutcome,
 } from "../../core/disruption/outcome.ts";
 import { changePool, listPools, poolById } from "../pools.ts";
-import { poolFields } from "../words.ts";
+import { dollars, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { Surroundings } from "./look.ts";
 
@@ -79,8 +79,4 @@ async function write(world: World, log: Logger, id: string, outcome: Outcome): P
       error: errorText(error),
     });
   }
-}
-
-function dollars(microUsd: number): string {
-  return `$${(microUsd / 1_000_000).toFixed(3)}`;
 }

@@ -106,7 +106,8 @@ function fromDefinition(definition: ResourceDefinition): Served {
   return { plural, singular, kind, namespaced, verbs, shortNames, categories, subresources };
 }
 
-function json(body: unknown): DocumentResponse {
+/** A document as it is. */
+export function json(body: unknown): DocumentResponse {
   return { status: 200, headers: { "content-type": "application/json" }, body };
 }
 

@@ -3,7 +3,7 @@
  * built when first asked for and kept until the set of served resources changes.
  */
 import { canonicalJson, isObject } from "../../../base/json.ts";
-import type { DocumentResponse } from "../discovery/discovery.ts";
+import { type DocumentResponse, json } from "../discovery/discovery.ts";
 import type { Registry, ResourceDefinition } from "../resource-definition.ts";
 import type { Schema } from "../schema/schema.ts";
 import {
@@ -50,10 +50,6 @@ export function openapiResponse(
   if (parts.length === 2) return json(v3Index(registry));
   const document = v3Document(registry, parts.slice(2).join("/"));
   return document === undefined ? undefined : json(document);
-}
-
-function json(body: unknown): DocumentResponse {
-  return { status: 200, headers: { "content-type": "application/json" }, body };
 }
 
 function v2Response(registry: Registry, accept: string | undefined): DocumentResponse {
