@@ -37,7 +37,8 @@ function readable(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) return value.map((one) => readable(one));
   if (isObject(value)) {
     const fields = Object.entries(value)
-      .filter(([, field]) => !isNothing(field))
+      // Of a map an empty value is one.
+      .filter(([, field]) => name === "data" || !isNothing(field))
       .map(([name, field]) => [name, name === "fieldsV1" ? field : readable(field, name)]);
     return Object.fromEntries(fields);
   }
