@@ -10,7 +10,8 @@ import { chargeLimits } from "../provisioning/pool-template.ts";
 import type { QueuedPod } from "../provisioning/queue.ts";
 import type { Pass } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
-import type { Demand, PodRow, TypeBin, Waiting } from "./demand.ts";
+import type { Demand, PodRow, TypeBin } from "./demand.ts";
+import type { Waiting } from "./homes.ts";
 import { holds, type Pattern, type Use } from "./packing.ts";
 
 /** Classes of a row that may refuse a node before the least particular one is asked. */
@@ -38,12 +39,13 @@ export function* carryOut(pass: Pass, demand: Demand, uses: readonly Use[]): Ste
   const nodes: PlannedNode[] = [];
   for (const { pattern, bins } of uses) {
     const bin = demand.bins[pattern.bin] as TypeBin;
-    for (let count = 0; count < bins; count++) {
+    for (let count = 0; count < bins && bin.domain === undefined; count++) {
       if (nodes.length % NODES_PER_STEP === 0) yield;
       const node = openNode(pass, bin, lines, pattern);
       if (node !== undefined) nodes.push(node);
     }
   }
+  nodes.push(...(yield* inRounds(pass, demand, lines, uses)));
   yield* fillGaps(pass, demand, nodes);
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
@@ -54,21 +56,86 @@ function openNode(
   lines: readonly Line[],
   { rows, times }: Pattern,
 ): PlannedNode | undefined {
-  const { template } = bin;
-  const { within, exhausted } = template.budget;
-  if (exhausted || !hasBit(within, bin.type)) return undefined;
-  const claim = new NewNodeClaim(pass.claims.size, template, within, pass.context);
-  const node = { claim, bin, free: bin.amounts.slice() };
+  const node = emptyNode(pass, bin);
+  if (node === undefined) return undefined;
   for (let at = 0; at < rows.length; at++)
     placeSome(pass, node, lines[rows[at] as number] as Line, times[at] as number);
-  if (claim.pods.length === 0) return undefined;
-  pass.claims.open(claim);
-  chargeLimits(template, claim.types);
-  return node;
+  return isOpened(pass, node) ? node : undefined;
 }
 
-/** As many pods of the line as wanted, the hardest to please first; where those refuse, the least particular. */
-function placeSome(pass: Pass, node: PlannedNode, { row, classes }: Line, wanted: number): void {
+/** Undefined: the pool's limits allow no such node any more. */
+function emptyNode({ claims, context }: Pass, bin: TypeBin): PlannedNode | undefined {
+  const { template, domain } = bin;
+  const { within, exhausted } = template.budget;
+  if (exhausted || !hasBit(within, bin.type)) return undefined;
+  const claim = new NewNodeClaim(claims.size, template, within, context);
+  if (domain !== undefined) {
+    const set = context.space.narrow(claim.set, domain.key, [domain.value]);
+    if (set === undefined) return undefined;
+    claim.set = set;
+  }
+  return { claim, bin, free: bin.amounts.slice() };
+}
+
+/** Whether somebody is there to open it for. */
+function isOpened({ claims }: Pass, { claim, bin }: PlannedNode): boolean {
+  if (claim.pods.length === 0) return false;
+  claims.open(claim);
+  chargeLimits(bin.template, claim.types);
+  return true;
+}
+
+/** A node in a domain, and what of its pattern is not there yet. */
+interface Unfilled {
+  readonly bin: TypeBin;
+  readonly wanted: { readonly line: Line; count: number }[];
+  /** Once it has its first pod. */
+  node?: PlannedNode;
+}
+
+/**
+ * Nodes whose pods are spread: no domain may be more than some pods ahead of the others, so that each node in
+ * turn gets what it may have, again and again until none takes any more.
+ */
+function* inRounds(
+  pass: Pass,
+  demand: Demand,
+  lines: readonly Line[],
+  uses: readonly Use[],
+): Steps<PlannedNode[]> {
+  const unfilled = uses.flatMap(({ pattern: { bin: index, rows, times }, bins }): Unfilled[] => {
+    const bin = demand.bins[index] as TypeBin;
+    const wanted = () =>
+      rows.map((row, at) => ({ line: lines[row] as Line, count: times[at] as number }));
+    return bin.domain === undefined
+      ? []
+      : Array.from({ length: bins }, () => ({ bin, wanted: wanted() }));
+  });
+  for (let isFilling = true; isFilling; ) {
+    isFilling = false;
+    for (const one of unfilled) {
+      yield;
+      if (takesMore(pass, one)) isFilling = true;
+    }
+  }
+  return unfilled.flatMap(({ node }) => node ?? []);
+}
+
+function takesMore(pass: Pass, one: Unfilled): boolean {
+  const node = one.node ?? emptyNode(pass, one.bin);
+  if (node === undefined) return false;
+  const before = node.claim.pods.length;
+  for (const wish of one.wanted) wish.count -= placeSome(pass, node, wish.line, wish.count);
+  if (node.claim.pods.length === before) return false;
+  if (one.node === undefined && isOpened(pass, node)) one.node = node;
+  return true;
+}
+
+/**
+ * As many pods of the line as wanted, the hardest to please first; where those refuse, the least particular.
+ * How many it were.
+ */
+function placeSome(pass: Pass, node: PlannedNode, { row, classes }: Line, wanted: number): number {
   let left = wanted;
   let refusals = 0;
   while (left > 0 && refusals < classes.length && refusals < MAX_REFUSALS) {
@@ -80,9 +147,10 @@ function placeSome(pass: Pass, node: PlannedNode, { row, classes }: Line, wanted
   while (left > 0 && classes.length > refusals) {
     const waiting = classes.at(-1) as Waiting;
     left -= placeOf(pass, node, row, waiting, left);
-    if (waiting.items.length > 0) return;
+    if (waiting.items.length > 0) break;
     classes.pop();
   }
+  return wanted - left;
 }
 
 /** How many of those that wait went there, of so many at most. */

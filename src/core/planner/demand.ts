@@ -13,23 +13,16 @@ import type { QueuedPod } from "../provisioning/queue.ts";
 import type { Pass } from "../provisioning/solve.ts";
 import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
+import { type DomainNow, dividedByDomain } from "./domains.ts";
+import type { Domain, Home, Waiting } from "./homes.ts";
 import { type Bin, holds, type Packing, type Row } from "./packing.ts";
 import { type ResourcePrices, resourcePrices } from "./resource-prices.ts";
-
-/** Pods of one class that wait. */
-export interface Waiting {
-  readonly podClass: PodClass;
-  /** Wishes given up already because no pool's node could ever meet them. */
-  readonly step: number;
-  readonly variant: Variant;
-  readonly items: QueuedPod[];
-  /** How much the engine has to ask before such a pod may go somewhere. */
-  readonly hardness: number;
-}
 
 export interface PodRow extends Row {
   readonly template: Template;
   readonly set: SetId;
+  /** Of what it is spread over: where these pods go. */
+  readonly domain?: Domain | undefined;
   /** The hardest to please first. */
   readonly classes: readonly Waiting[];
 }
@@ -38,6 +31,8 @@ export interface PodRow extends Row {
 export interface TypeBin extends Bin {
   readonly template: Template;
   readonly set: SetId;
+  /** Where it stands, if some of its pods ask. */
+  readonly domain?: Domain | undefined;
   /** Bit of the type in the pool's table. */
   readonly type: number;
 }
@@ -55,6 +50,8 @@ export interface DemandOptions {
   readonly nodeMicroUsdPerHour: number;
   /** Most bins for each set of requirements. */
   readonly maxBins: number;
+  /** Pods that are spread over zones are divided among these first; absent: they are not. */
+  readonly domainNow?: DomainNow | undefined;
 }
 
 /** Sets of requirements beyond this many are left to the engine, those of the fewest pods first. */
@@ -62,6 +59,8 @@ const MAX_SETS = 48;
 /** No space holds as many sets. */
 const MOST_INTERNED = 2 ** 32;
 const MAX_SLOTS = 2;
+/** Where pods are divided among zones, each zone has few nodes: there more such rules count. */
+const MAX_SLOTS_DIVIDED = 4;
 /** A rule about hosts shapes the packing when it concerns this share of the pods. */
 const SLOT_SHARE = 0.02;
 
@@ -81,22 +80,18 @@ export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: Dema
     if (home === undefined) others.push(item);
     else home.waiting.items.push(item);
   }
-  const slots = slotsOf(homes, queued.length);
+  const { domainNow } = options;
+  const mostSlots = domainNow === undefined ? MAX_SLOTS : MAX_SLOTS_DIVIDED;
+  const slots = slotsOf(homes, queued.length, mostSlots);
   const names = resourceNames(homes);
   const dimensions = names.length + slots.length;
-  const kept = largestSets(homes, others);
+  const divided = domainNow === undefined ? homes : dividedByDomain(pass, homes, domainNow);
+  const kept = largestSets(divided, others);
   const rows = rowsOf(kept, names, slots);
   const bins = binsOf(pass, rows, names, slots, options);
   const counts = rows.map(({ count }) => count);
   const worth = resourcePrices({ rows, bins, dimensions }, counts);
   return { rows, bins, dimensions, worth, others };
-}
-
-/** Where a class would go if it were alone: the pool, and what the node must be. */
-interface Home {
-  readonly template: Template;
-  readonly set: SetId;
-  readonly waiting: Waiting;
 }
 
 function homeOf(pass: Pass, podClass: PodClass): Home | undefined {
@@ -129,7 +124,7 @@ interface Slot {
   readonly perHost: number;
 }
 
-function slotsOf(homes: readonly Home[], pods: number): Slot[] {
+function slotsOf(homes: readonly Home[], pods: number, most: number): Slot[] {
   const found = new Map<object, { perHost: number; hosts: number }>();
   for (const { waiting } of homes) {
     for (const { group, self } of waiting.variant.hostRules) {
@@ -143,7 +138,7 @@ function slotsOf(homes: readonly Home[], pods: number): Slot[] {
   return [...found]
     .filter(([, { hosts }]) => hosts >= Math.max(2, pods * SLOT_SHARE))
     .sort(([, a], [, b]) => b.hosts - a.hosts)
-    .slice(0, MAX_SLOTS)
+    .slice(0, most)
     .map(([group, { perHost }]) => ({ group, perHost }));
 }
 
@@ -208,6 +203,7 @@ function rowsOf(
   return [...groups.values()].map(({ home, amounts, classes }) => ({
     template: home.template,
     set: home.set,
+    domain: home.domain,
     amounts,
     count: classes.reduce((sum, { items }) => sum + items.length, 0),
     classes: classes.sort((a, b) => b.hardness - a.hardness),
@@ -228,9 +224,12 @@ function binsOf(
   options: DemandOptions,
 ): TypeBin[] {
   const { space } = pass.context;
-  const sets = new Map<string, { template: Template; set: SetId }>();
-  for (const { template, set } of rows) sets.set(`${template.index} ${set}`, { template, set });
-  return [...sets.values()].flatMap(({ template, set }) => {
+  const sets = new Map<string, Pick<PodRow, "template" | "set" | "domain">>();
+  for (const row of rows) {
+    const key = `${row.template.index} ${row.set}`;
+    if (row.domain !== undefined || !sets.has(key)) sets.set(key, row);
+  }
+  return [...sets.values()].flatMap(({ template, set, domain }) => {
     const welcome: number[] = [];
     rows.forEach((row, index) => {
       if (row.template === template && space.join(set, row.set) === set) welcome.push(index);
@@ -248,7 +247,7 @@ function binsOf(
       for (let d = 0; d < slots.length; d++) amounts[names.length + d] = (slots[d] as Slot).perHost;
       if (amounts.some((amount) => amount < 0)) continue;
       const price = offering.priceMicroUsd + options.nodeMicroUsdPerHour;
-      bins.push({ template, set, type, amounts, price, rows: welcome });
+      bins.push({ template, set, domain, type, amounts, price, rows: welcome });
     }
     return worthwhile(bins);
   });

@@ -1,4 +1,6 @@
 /** How much the planner may look for. All of it is counted in work, not in time: plans repeat. */
+import type { DomainNow } from "./domains.ts";
+
 export interface PlannerOptions {
   /** `greedy`: upstream's rules alone. */
   readonly policy: "cost" | "greedy";
@@ -13,6 +15,8 @@ export interface PlannerOptions {
   readonly workPerPod: number;
   /** Most types that are weighed for each set of requirements at first; others join when they do better. */
   readonly maxBins: number;
+  /** Pods that are spread over zones are divided among these first: cheaper plans, for more work. Absent: not. */
+  readonly domainNow?: DomainNow;
 }
 
 export const DEFAULT_PLANNER: PlannerOptions = {

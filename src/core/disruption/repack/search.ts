@@ -68,7 +68,7 @@ export function* repacked(
   input: MethodInput,
 ): Steps<Command | undefined> {
   if (input.repack === undefined) return undefined;
-  const planner = thorough(input.repack.planner);
+  const planner = thorough(input.repack.planner, candidates);
   const nodeCost = planner.nodeMicroUsdPerHour;
   const before = priceOfAll(candidates) + nodeCost * candidates.length;
   const mostMicroUsd = before * (1 - input.wantedShare(candidates));
@@ -87,7 +87,13 @@ export function* repacked(
   return after > mostMicroUsd ? undefined : { ...move, supposing };
 }
 
-function thorough(planner: PlannerOptions): PlannerOptions {
+function thorough(planner: PlannerOptions, candidates: readonly Candidate[]): PlannerOptions {
   const { baseWork, workPerPod } = planner;
-  return { ...planner, baseWork: baseWork * EFFORT, workPerPod: workPerPod * EFFORT };
+  const nodes = new Map(candidates.map(({ node }) => [node.name, node.labels]));
+  return {
+    ...planner,
+    baseWork: baseWork * EFFORT,
+    workPerPod: workPerPod * EFFORT,
+    domainNow: ({ spec }, key) => nodes.get(spec.nodeName ?? "")?.[key],
+  };
 }

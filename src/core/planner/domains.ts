@@ -1,0 +1,150 @@
+/**
+ * Pods that are spread over zones, divided among them before anything is packed: a packing knows of no zones, and
+ * what it puts on one node the engine would refuse there, for the others have too few yet. As many go to each as
+ * keep the spread even; those that run already stay in their zone as far as that allows, for kube-scheduler
+ * lets a pod go to another zone only when that one has fewer.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { assert } from "../../base/assert.ts";
+import type { Rule } from "../provisioning/pod-class.ts";
+import type { QueuedPod } from "../provisioning/queue.ts";
+import type { Pass } from "../provisioning/solve.ts";
+import type { TopologyGroup } from "../provisioning/topology-group.ts";
+import { allows } from "../scheduling/requirement.ts";
+import type { SetId } from "../scheduling/requirement-space.ts";
+import type { Home } from "./homes.ts";
+
+/** Which value the label has where the pod runs; undefined: it runs nowhere, or that is not known. */
+export type DomainNow = (pod: Pod, key: string) => string | undefined;
+
+/** Homes of spread pods as one for each domain that gets some; all others as they are. */
+export function dividedByDomain(
+  pass: Pass,
+  homes: readonly Home[],
+  domainNow: DomainNow,
+): readonly Home[] {
+  const counts = new Counts();
+  const spread = homes.map((home) => spreadOf(pass, home));
+  for (const one of spread) if (one !== undefined) counts.expect(one);
+  return homes.flatMap((home, index) => {
+    const one = spread[index];
+    if (one === undefined) return [home];
+    const { items } = home.waiting;
+    const cpu = home.waiting.podClass.requests["cpu"] ?? 0;
+    const staying = items.map(({ pod }) => counts.stay(one, domainNow(pod, one.key), cpu));
+    const byDomain = new Map<string, QueuedPod[]>();
+    items.forEach((item, at) => {
+      const domain = staying[at] ?? counts.emptiest(one, cpu);
+      const own = byDomain.get(domain);
+      if (own === undefined) byDomain.set(domain, [item]);
+      else own.push(item);
+    });
+    return one.places.flatMap(({ domain, set }) => {
+      const own = byDomain.get(domain);
+      if (own === undefined) return [];
+      const waiting = { ...home.waiting, items: own };
+      return [{ template: home.template, set, domain: { key: one.key, value: domain }, waiting }];
+    });
+  });
+}
+
+/** What divides the pods of a home. */
+interface Spread {
+  readonly key: string;
+  /** Groups whose rules hold for the pods. */
+  readonly groups: readonly TopologyGroup[];
+  /** Groups that count them. */
+  readonly counting: readonly TopologyGroup[];
+  /** Where they may go, and what a node there must be. By name. */
+  readonly places: readonly { readonly domain: string; readonly set: SetId }[];
+  readonly pods: number;
+}
+
+/** Undefined: topology asks nothing of these pods, or something else too: the engine places them. */
+function spreadOf({ context: { space } }: Pass, home: Home): Spread | undefined {
+  const { template, set, waiting } = home;
+  const { podClass, variant, items } = waiting;
+  const [first] = variant.narrowingRules;
+  if (first === undefined) return undefined;
+  const { key } = first.group;
+  const isSpread = ({ group, self }: Rule) => group.type === "spread" && self && group.key === key;
+  if (!variant.narrowingRules.every(isSpread)) return undefined;
+  const wanted = variant.strict.get(key);
+  const known = [...first.group.counts.keys()].filter((one) => allows(wanted, one)).sort();
+  const places = known.flatMap((domain) => {
+    const narrowed = space.narrow(set, key, [domain]);
+    if (narrowed === undefined) return [];
+    const { table, budget } = template;
+    const fits = table.fitting(budget.within, narrowed, {}, podClass.requests) !== undefined;
+    return fits ? [{ domain, set: narrowed }] : [];
+  });
+  if (places.length === 0) return undefined;
+  const groups = variant.narrowingRules.map(({ group }) => group);
+  const counting = podClass.countedBy.filter((group) => group.key === key && !group.inverse);
+  return { key, groups, counting, places, pods: items.length };
+}
+
+/** Pods of each group by domain: those that stay where they are, and those divided up to now. */
+class Counts {
+  readonly #counts = new Map<TopologyGroup, Map<string, number>>();
+  /** Pods still to be divided. */
+  readonly #expected = new Map<TopologyGroup, number>();
+  /** Of all pods together, so that small remainders do not all end in the same domain. */
+  readonly #cpu = new Map<string, number>();
+
+  expect({ counting, pods }: Spread): void {
+    for (const group of counting)
+      this.#expected.set(group, (this.#expected.get(group) ?? 0) + pods);
+  }
+
+  /** The pod's own domain, if it has not got its even share yet. */
+  stay(spread: Spread, now: string | undefined, cpu: number): string | undefined {
+    if (now === undefined || !spread.places.some(({ domain }) => domain === now)) return undefined;
+    if (!spread.groups.every((group) => this.#hasRoom(group, spread, now))) return undefined;
+    this.#add(spread, now, cpu);
+    return now;
+  }
+
+  /** Where fewest are. */
+  emptiest(spread: Spread, cpu: number): string {
+    const { places, groups } = spread;
+    const most = (domain: string) =>
+      Math.max(...groups.map((group) => this.#of(group).get(domain) ?? 0));
+    const weight = (domain: string) => this.#cpu.get(domain) ?? 0;
+    const [best] = places
+      .map(({ domain }) => domain)
+      .sort((a, b) => most(a) - most(b) || weight(a) - weight(b));
+    assert(best !== undefined, "spread pods have somewhere to go");
+    this.#add(spread, best, cpu);
+    return best;
+  }
+
+  /** As long as it has no more than all have in the end, or one more where that does not come out even. */
+  #hasRoom(group: TopologyGroup, { places }: Spread, now: string): boolean {
+    const counts = this.#of(group);
+    const here = places.map(({ domain }) => counts.get(domain) ?? 0);
+    const total = here.reduce((sum, one) => sum + one, this.#expected.get(group) ?? 0);
+    const share = Math.floor(total / places.length);
+    const own = counts.get(now) ?? 0;
+    if (own !== share) return own < share;
+    return here.filter((one) => one > share).length < total % places.length;
+  }
+
+  #add({ counting }: Spread, domain: string, cpu: number): void {
+    for (const group of counting) {
+      const counts = this.#of(group);
+      counts.set(domain, (counts.get(domain) ?? 0) + 1);
+      this.#expected.set(group, (this.#expected.get(group) ?? 0) - 1);
+    }
+    this.#cpu.set(domain, (this.#cpu.get(domain) ?? 0) + cpu);
+  }
+
+  #of(group: TopologyGroup): Map<string, number> {
+    let counts = this.#counts.get(group);
+    if (counts === undefined) {
+      counts = new Map(group.counts);
+      this.#counts.set(group, counts);
+    }
+    return counts;
+  }
+}
