@@ -7,6 +7,7 @@ import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { stopsOf } from "../../core/disruption/itinerary.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { stateNodeClaim } from "../state/nodeclaims.ts";
 import { stateNode } from "../state/nodes.ts";
@@ -14,6 +15,8 @@ import { statePod } from "../state/pods.ts";
 import { createSteering } from "./steering.ts";
 
 const SOFT = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" } as const;
+
+const nodeClassRef = { group: FAKE_NODE_CLASS.group, kind: FAKE_NODE_CLASS.kind, name: "default" };
 
 describe("pods that a command moves", () => {
   it("leave for one node after the other, while kube-scheduler is to try the others last", async () => {
@@ -50,7 +53,7 @@ describe("pods that a command moves", () => {
 
   it("go on while a claim is launched, whatever that takes", async () => {
     const { world, steering, first, second } = await leaving();
-    const unlaunched = { ...nodeClaim({ name: "slow" }), status: {} };
+    const unlaunched = { ...nodeClaim({ name: "slow", nodeClassRef }), status: {} };
     await world.api.create(NODE_CLAIM, unlaunched);
     await world.clock.settle();
     expect(world.cluster.synced).toBe(false);
@@ -143,7 +146,7 @@ describe("a taint that nobody wants any more", () => {
 async function leaving() {
   const world = fakeWorld();
   for (const name of ["a", "b", "full", "old", "roomy"]) {
-    await world.api.create(NODE_CLAIM, nodeClaim({ name }));
+    await world.api.create(NODE_CLAIM, nodeClaim({ name, nodeClassRef }));
     await world.api.create(NODE, node({ name }));
   }
   await world.api.create(POD, pod({ name: "large", cpu: "3900m", nodeName: "full" }));
@@ -159,7 +162,7 @@ async function leaving() {
     { nodeName: "a", pods: [first] },
     { nodeName: "b", pods: [second] },
   ];
-  const candidates = [{ reschedulablePods: [first, second] }];
+  const candidates = [{ zone: "zone-a", reschedulablePods: [first, second] }];
   steering.plan("c", stopsOf({ candidates, replacements: [], placements }, []));
   return { world, steering, first, second };
 }

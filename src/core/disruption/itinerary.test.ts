@@ -28,11 +28,31 @@ describe("the nodes that pods of a command go to", () => {
       { nodeName: "full", pods: [] },
       { nodeName: "with-room-for-it", pods: [waiting] },
     ];
-    const candidates = [{ reschedulablePods: [first, second] }];
+    const candidates = [{ zone: "zone-a", reschedulablePods: [first, second] }];
     const stops = stopsOf({ candidates, replacements: [plan], placements }, ["claim"]);
     expect(stops.map(({ name, pods, owners }) => [name, pods, [...owners]])).toEqual([
       ["stays", [first], [first.metadata.ownerReferences?.[0]?.uid]],
       ["claim", [second], [second.metadata.ownerReferences?.[0]?.uid]],
+    ]);
+  });
+});
+
+describe("pods that are alike", () => {
+  it("go to nodes in their own zone first, as many to each as planned", () => {
+    const owner = { kind: "ReplicaSet", name: "app" };
+    const inA = pod({ name: "in-a", owner });
+    const inB = pod({ name: "in-b", owner });
+    const other = pod({ name: "other", owner: { kind: "StatefulSet", name: "db" } });
+    const candidates = [
+      { zone: "zone-a", reschedulablePods: [inA] },
+      { zone: "zone-b", reschedulablePods: [inB, other] },
+    ];
+    const fresh = { ...planned, pods: [inB] };
+    const placements = [{ nodeName: "stays", zone: "zone-b", pods: [inA, other] }];
+    const stops = stopsOf({ candidates, replacements: [fresh], placements }, ["claim-in-a"]);
+    expect(stops.map(({ name, pods }) => [name, pods])).toEqual([
+      ["stays", [inB, other]],
+      ["claim-in-a", [inA]],
     ]);
   });
 });

@@ -26,7 +26,7 @@ export interface Stop {
 
 /** What of a command says where its pods go. */
 interface Plan extends Pick<Command, "replacements" | "placements"> {
-  readonly candidates: readonly Pick<Candidate, "reschedulablePods">[];
+  readonly candidates: readonly Pick<Candidate, "reschedulablePods" | "zone">[];
 }
 
 /**
@@ -37,16 +37,81 @@ export function stopsOf(
   { candidates, replacements, placements = [] }: Plan,
   claimNames: readonly string[],
 ): readonly Stop[] {
-  const uids = candidates.flatMap(({ reschedulablePods }) => reschedulablePods.map(uidOf));
-  const leaving = new Set(uids);
-  const stop = (name: string, pods: readonly Pod[]) =>
-    stopFor(
-      name,
-      pods.filter((pod) => leaving.has(uidOf(pod))),
-    );
-  const fresh = replacements.map(({ pods }, index) => stop(claimNames[index] as string, pods));
-  const known = placements.map(({ nodeName, pods }) => stop(nodeName, pods));
-  return [...known, ...fresh].filter(({ pods }) => pods.length > 0);
+  const zones = new Map(
+    candidates.flatMap(({ reschedulablePods, zone }) =>
+      reschedulablePods.map((pod) => [uidOf(pod), zone] as const),
+    ),
+  );
+  const leaving = (pods: readonly Pod[]) => pods.filter((pod) => zones.has(uidOf(pod)));
+  const known = placements.map(({ nodeName, zone, pods }) => ({
+    name: nodeName,
+    zone,
+    pods: leaving(pods),
+  }));
+  const fresh = replacements.map(({ pods, cheapest: { zone } }, index) => ({
+    name: claimNames[index] as string,
+    zone,
+    pods: leaving(pods),
+  }));
+  return stayingInZones([...known, ...fresh], (pod) => zones.get(uidOf(pod)))
+    .filter(({ pods }) => pods.length > 0)
+    .map(({ name, pods }) => stopFor(name, pods));
+}
+
+/** Who of those that are alike goes where one of them was planned. */
+type Choice = (alike: ReadonlySet<Pod>, planned: Pod, zone: string | undefined) => Pod | undefined;
+
+interface Place {
+  readonly name: string;
+  readonly zone: string | undefined;
+  readonly pods: readonly Pod[];
+}
+
+/**
+ * The same places with as many pods of each ReplicaSet; which of them go where is free, for they are alike.
+ * Each that can goes to a place in its own zone: pods that are spread over zones could not go elsewhere until
+ * others have moved.
+ */
+function stayingInZones(
+  places: readonly Place[],
+  zoneOf: (pod: Pod) => string | undefined,
+): readonly Place[] {
+  const left = new Map<string, Set<Pod>>();
+  for (const pod of places.flatMap(({ pods }) => pods)) {
+    const uid = replicaSetOf(pod);
+    if (uid === undefined) continue;
+    const alike = left.get(uid);
+    if (alike === undefined) left.set(uid, new Set([pod]));
+    else alike.add(pod);
+  }
+  const taken = places.map(({ pods }) => pods.map((): Pod | undefined => undefined));
+  const assign = (choose: Choice): void => {
+    for (const [index, { zone, pods }] of places.entries())
+      for (const [slot, planned] of pods.entries()) {
+        const own = taken[index] as (Pod | undefined)[];
+        const alike = left.get(replicaSetOf(planned) ?? "");
+        if (own[slot] !== undefined || alike === undefined) continue;
+        const one = choose(alike, planned, zone);
+        if (one === undefined) continue;
+        own[slot] = one;
+        alike.delete(one);
+      }
+  };
+  const itself: Choice = (alike, planned) => (alike.has(planned) ? planned : undefined);
+  assign((alike, planned, zone) =>
+    zoneOf(planned) === zone ? itself(alike, planned, zone) : undefined,
+  );
+  assign((alike, _, zone) => [...alike].find((one) => zoneOf(one) === zone));
+  assign((alike, planned, zone) => itself(alike, planned, zone) ?? [...alike][0]);
+  return places.map((place, index) => ({
+    ...place,
+    pods: place.pods.map((planned, slot) => taken[index]?.[slot] ?? planned),
+  }));
+}
+
+function replicaSetOf(pod: Pod): string | undefined {
+  const owner = ownerOf(pod);
+  return owner?.kind === "ReplicaSet" ? owner.uid : undefined;
 }
 
 function uidOf({ metadata }: Pod): string | undefined {

@@ -8,6 +8,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
 import { packFirst } from "../planner/plan-batch.ts";
@@ -18,13 +19,20 @@ import { type Terms, WhatIf, type Without, type WorthTrying } from "../provision
 import { isThere, type NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 
+export interface Placement {
+  readonly nodeName: string;
+  /** Where the node stands, if that is known. */
+  readonly zone?: string | undefined;
+  readonly pods: readonly Pod[];
+}
+
 export interface Simulation {
   /** New nodes that the candidates' pods, or pods they push aside, would need. */
   readonly replacements: readonly PlannedClaim[];
   /** Names of the nodes that would take pods of the candidates. */
   readonly targets: readonly string[];
   /** Which pods those nodes would take. */
-  readonly placements: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  readonly placements: readonly Placement[];
   /** Of the targets, those where pods came or went too short a time ago for their pool's consolidateAfter. */
   readonly unsettled: readonly string[];
   /** `ns/name => why`, at most five; empty: every pod has a place. */
@@ -175,7 +183,11 @@ function simulationOf(result: Without, waits: ReadonlySet<string>): Simulation {
   return {
     replacements: newClaims,
     targets: existing.map(({ nodeName }) => nodeName),
-    placements: existing,
+    placements: existing.map(({ nodeName, view, pods }) => ({
+      nodeName,
+      zone: view.labels[TOPOLOGY_ZONE_LABEL_KEY],
+      pods,
+    })),
     unsettled,
     homeless: homeless.sort().slice(0, MAX_SHOWN),
     gaveUp,
