@@ -1,7 +1,8 @@
 /**
  * Several used nodes at once: all that can go together with their pods on the nodes that stay, run by
  * run of the whole cluster; or the longest run of candidates, best saving first, that can go for
- * something cheaper in their place, found by halving. What saves more is done.
+ * something cheaper in their place, found by halving. What saves more is done; where repack saves more by
+ * far, that.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -10,12 +11,15 @@ import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
 import { budgetCounter, inRuns, type Method, type MethodInput, type Proposal } from "./method.ts";
+import { repack } from "./repack.ts";
 
 const MAX_NODES = 100;
 /** Of those that are only looked at. */
 const NODES_PER_STEP = 256;
 /** Pods of nodes that are tried together. */
 const PODS_AT_ONCE = 1_500;
+/** Of what repack would save: as good. */
+const AS_MUCH = 0.95;
 
 export const multiNodeConsolidation: Method = {
   name: "multi-node consolidation",
@@ -44,7 +48,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
     removal = allAtOnce(run, input, refused);
     // With more to look at it is enough by itself.
     if (removal !== undefined && looked < removable.length)
-      return { commands: [removal], remarks: [], refused };
+      return yield* unlessRepacked(removal, input, refused);
   }
   yield;
   for (const generation of ["alpha", "beta", "v1"] as const) {
@@ -56,9 +60,21 @@ function* propose(input: MethodInput): Steps<Proposal> {
     );
     const command = yield* longest(chosen, input, refused);
     const best = generation === "v1" ? savingMore(removal, command) : command;
-    if (best !== undefined) return { commands: [best], remarks: [], refused };
+    if (best !== undefined) return yield* unlessRepacked(best, input, refused);
   }
   return { commands: [], remarks: [], refused };
+}
+
+/** What is left to repack is proposed by that in its turn; it moves more pods as a rule. */
+function* unlessRepacked(
+  command: Command,
+  input: MethodInput,
+  refused: readonly Verdict[],
+): Steps<Proposal> {
+  const [repacked] = (yield* repack.propose(input)).commands;
+  const savesMore =
+    repacked !== undefined && savingsMicroUsd(repacked) * AS_MUCH > savingsMicroUsd(command);
+  return { commands: savesMore ? [] : [command], remarks: [], refused };
 }
 
 /** The nodes of a run that can all go without a new one. Upstream tries runs of one order only. */

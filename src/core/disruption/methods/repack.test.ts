@@ -11,6 +11,7 @@ import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { groupsOf } from "../repack/groups.ts";
+import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { repack } from "./repack.ts";
 
 const values = ["on-demand"];
@@ -45,6 +46,18 @@ describe("repack", () => {
     expect(types(command)).toEqual(["m-16x", "m-16x"]);
     expect(savingsMicroUsd(command)).toBe(800_000);
     expect(command).toMatchObject({ reason: "Underutilized", validateAfterMs: 15_000 });
+  });
+
+  it("has its way before consolidation of several nodes where that would save less", () => {
+    const empty = (name: string) => sparse(name, { pods: ["500m"] });
+    const nodes = [empty("a"), ...["b", "c", "d", "e", "f", "g", "h"].map((name) => sparse(name))];
+    const multi = (among: readonly Candidate[], options?: MethodInputOptions) =>
+      atOnce(multiNodeConsolidation.propose(input(among, options))).commands;
+    const [alone] = multi(nodes, { repack: undefined }) as [Command];
+    const [repacked] = propose(nodes).commands as [Command];
+    expect([alone, repacked].map(savingsMicroUsd)).toEqual([800_000, 1_200_000]);
+    expect(multi(nodes)).toEqual([]);
+    expect(multi(["a", "b"].map(empty))).toHaveLength(1);
   });
 
   it("splits one large node into several small ones", () => {

@@ -1,5 +1,5 @@
 /**
- * Many nodes for several others that are cheaper together: where upstream's methods find nothing more, nodes
+ * Many nodes for several others that are cheaper together: where several nodes cannot give way to one as well, nodes
  * that cost more than what is used of them are packed anew, as many at once as budgets and guards allow,
  * each command cheaper by itself. Every node is reckoned with in every sweep; only what could save enough is
  * planned. No upstream: it replaces any number of nodes by one.
