@@ -84,7 +84,7 @@ describe("messages of the interruption queue", () => {
 
   it.each([
     ["no text", "", /no JSON/],
-    ["half a JSON", '{"version":', /no JSON/],
+    ["half a JSON", '{"token": hunter2', /^the body is no JSON \(17 characters\)$/],
     ["null", "null", /no JSON object/],
     ["a list", "[]", /no JSON object/],
     ["an event without its instance", stateChange("stopped").replace(ID, ""), /instance-id/],
