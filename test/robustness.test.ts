@@ -32,6 +32,15 @@ const INFLATE = readFileSync(`${EXAMPLES}inflate.yaml`, "utf8").replace(
 const V1 = "karpenter.sh/v1";
 const AWS_V1 = "karpenter.k8s.aws/v1";
 
+const CRD_V1 = "apiextensions.k8s.io/v1";
+const CRD = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  namespaced: false,
+} as const;
+
 let world: TestWorld;
 afterEach(() => world.close());
 
@@ -73,6 +82,19 @@ async function untilRunning(count: number, limitMs = 5 * MINUTE): Promise<void> 
 async function events(reason: string): Promise<readonly string[]> {
   const all = await world.list<Event>("Event");
   return all.filter((event) => event.reason === reason).map((event) => event.message ?? "");
+}
+
+/** As another writer's definition may be, which lets anything pass. */
+function withoutSchemas(crd: KubeObject): KubeObject {
+  const { spec } = crd as KubeObject & { readonly spec: { readonly versions: readonly object[] } };
+  const openAPIV3Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+  const versions = spec.versions.map((version) => ({
+    ...version,
+    schema: { openAPIV3Schema },
+    additionalPrinterColumns: [],
+    selectableFields: [],
+  }));
+  return { ...crd, spec: { ...spec, versions } } as KubeObject;
 }
 
 /** Refuses an operation on a resource of Karpenter's, because nobody answers. */
@@ -393,6 +415,23 @@ describe("hands from outside", () => {
     await world.remove("NodeClaim", "by-hand", V1);
     await world.until("it is gone", async () => (await claims()).length === 0);
     expect(running()).toEqual([]);
+  });
+
+  it("claims of no class, and with nothing in them, hold nobody up", async () => {
+    await cluster();
+    const crd = await world.get("CustomResourceDefinition", "nodeclaims.karpenter.sh", CRD_V1);
+    await world.client.update(CRD, withoutSchemas(crd));
+    await world.advance(1_000);
+    const broken = [{}, { spec: {} }, { spec: { nodeClassRef: null, requirements: null } }];
+    for (const [index, more] of broken.entries())
+      await world.apply({
+        apiVersion: V1,
+        kind: "NodeClaim",
+        metadata: { name: `broken-${index}` },
+        ...more,
+      });
+    await world.scale("inflate", 2);
+    await untilRunning(2);
   });
 
   it("Karpenter restarted in the middle of launches, joins and drains buys nothing twice", async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { NodeClaim } from "../karpenter/nodeclaim.ts";
 import type { NodePool } from "../karpenter/nodepool.ts";
 import type { Provisioner } from "../karpenter/provisioner.ts";
+import { toAwsClass } from "./aws-class.ts";
 import { toClaim } from "./claim.ts";
 import { POOL_SHAPE, sound } from "./shape.ts";
 import { toPool } from "./to-pool.ts";
@@ -74,5 +75,23 @@ describe("an object that went around its schema", () => {
     const claim = toClaim(broken as unknown as NodeClaim);
     expect(claim.spec).toEqual({ requirements: [], nodeClassRef: REF });
     expect(claim.status?.providerID).toBe("aws:///a/i-1");
+  });
+
+  it("null where something is required is as good as nothing", () => {
+    const broken = { kind: "NodeClaim", metadata: { name: "c" }, spec: { nodeClassRef: null } };
+    expect(toClaim(broken as unknown as NodeClaim).spec).toEqual({
+      requirements: [],
+      nodeClassRef: {},
+    });
+  });
+
+  it("EC2NodeClass with nothing in it has no terms, and no family", () => {
+    const broken = {
+      kind: "EC2NodeClass",
+      metadata: { name: "c" },
+      spec: { amiSelectorTerms: "x" },
+    };
+    for (const one of [broken, { ...broken, spec: undefined }])
+      expect(toAwsClass(one as never)).toMatchObject({ amiFamily: "Custom", amiTerms: [] });
   });
 });
