@@ -1,6 +1,6 @@
 /**
  * The ways of disrupting nodes, in the order they are tried; the first that has a command wins.
- * Repack is ours: it packs well what the replacement of nodes one by one would pack for long.
+ * Repack is ours: it comes after all that upstream would do, which leaves to it what it does better by far.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { drift } from "./drift.ts";
@@ -18,6 +18,6 @@ export const METHODS: readonly Method[] = [
   staticDrift,
   drift,
   multiNodeConsolidation,
-  repack,
   singleNodeConsolidation,
+  repack,
 ];

@@ -25,15 +25,15 @@ const used = (name: string, pods: readonly string[], options: CandidateOptions =
   candidate(name, { pods, ...options });
 
 describe("methods", () => {
-  it("are tried in the order of upstream's, expiry of older generations first, repack before single nodes", () => {
+  it("are tried in the order of upstream's, expiry of older generations first, ours last", () => {
     expect(METHODS.map(({ name }) => name)).toEqual([
       "expiration",
       "emptiness",
       "static drift",
       "drift",
       "multi-node consolidation",
-      "repack",
       "single-node consolidation",
+      "repack",
     ]);
   });
 });

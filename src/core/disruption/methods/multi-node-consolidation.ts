@@ -11,15 +11,13 @@ import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
 import { budgetCounter, inRuns, type Method, type MethodInput, type Proposal } from "./method.ts";
-import { repack } from "./repack.ts";
+import { unlessRepacked } from "./repack.ts";
 
 const MAX_NODES = 100;
 /** Of those that are only looked at. */
 const NODES_PER_STEP = 256;
 /** Pods of nodes that are tried together. */
 const PODS_AT_ONCE = 1_500;
-/** Of what repack would save: as good. */
-const AS_MUCH = 0.95;
 
 export const multiNodeConsolidation: Method = {
   name: "multi-node consolidation",
@@ -48,7 +46,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
     removal = allAtOnce(run, input, refused);
     // With more to look at it is enough by itself.
     if (removal !== undefined && looked < removable.length)
-      return yield* unlessRepacked(removal, input, refused);
+      return yield* unlessRepacked({ commands: [removal], remarks: [], refused }, input);
   }
   yield;
   for (const generation of ["alpha", "beta", "v1"] as const) {
@@ -60,21 +58,10 @@ function* propose(input: MethodInput): Steps<Proposal> {
     );
     const command = yield* longest(chosen, input, refused);
     const best = generation === "v1" ? savingMore(removal, command) : command;
-    if (best !== undefined) return yield* unlessRepacked(best, input, refused);
+    if (best !== undefined)
+      return yield* unlessRepacked({ commands: [best], remarks: [], refused }, input);
   }
   return { commands: [], remarks: [], refused };
-}
-
-/** What is left to repack is proposed by that in its turn; it moves more pods as a rule. */
-function* unlessRepacked(
-  command: Command,
-  input: MethodInput,
-  refused: readonly Verdict[],
-): Steps<Proposal> {
-  const [repacked] = (yield* repack.propose(input)).commands;
-  const savesMore =
-    repacked !== undefined && savingsMicroUsd(repacked) * AS_MUCH > savingsMicroUsd(command);
-  return { commands: savesMore ? [] : [command], remarks: [], refused };
 }
 
 /** The nodes of a run that can all go without a new one. Upstream tries runs of one order only. */

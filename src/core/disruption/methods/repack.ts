@@ -1,17 +1,20 @@
 /**
- * Many nodes for several others that are cheaper together: where several nodes cannot give way to one as well, nodes
+ * Many nodes for several others that are cheaper together: where upstream's methods would save less, nodes
  * that cost more than what is used of them are packed anew, as many at once as budgets and guards allow,
  * each command cheaper by itself. Every node is reckoned with in every sweep; only what could save enough is
  * planned. No upstream: it replaces any number of nodes by one.
  */
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
-import type { Command, Verdict } from "../command.ts";
+import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { isConsolidatable, stillThere, weighed } from "../consolidation.ts";
 import { chooseFrom } from "../repack/choice.ts";
 import { groupsOf } from "../repack/groups.ts";
 import { bestOf, repacked, worthTrying } from "../repack/search.ts";
 import type { Method, MethodInput, Proposal, Rejection } from "./method.ts";
+
+/** What saves this share of what repack would is as good: it moves fewer pods. */
+const AS_MUCH = 0.95;
 
 export const repack: Method = {
   name: "repack",
@@ -59,6 +62,15 @@ function* propose(input: MethodInput): Steps<Proposal> {
     }
   }
   return { commands: [], remarks: [], refused };
+}
+
+/** The proposal of another method, without its command where packing anew would save more by far. */
+export function* unlessRepacked(proposal: Proposal, input: MethodInput): Steps<Proposal> {
+  const [command] = proposal.commands;
+  const [repacked] = (yield* propose(input)).commands;
+  if (command === undefined || repacked === undefined) return proposal;
+  const isAsGood = savingsMicroUsd(command) >= savingsMicroUsd(repacked) * AS_MUCH;
+  return isAsGood ? proposal : { ...proposal, commands: [] };
 }
 
 /** Packed anew on fresh facts: the same nodes must go, and it must save enough again. */

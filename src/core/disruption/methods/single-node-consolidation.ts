@@ -1,6 +1,6 @@
 /**
  * One used node whose pods fit elsewhere, or on something cheaper. Pools take turns, each with its best
- * saving first, so that a large pool does not keep the others waiting.
+ * saving first, so that a large pool does not keep the others waiting. Where repack saves more by far, that is done.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -15,6 +15,7 @@ import {
   type Proposal,
   type Remark,
 } from "./method.ts";
+import { unlessRepacked } from "./repack.ts";
 
 export const singleNodeConsolidation: Method = {
   name: "single-node consolidation",
@@ -48,7 +49,8 @@ function* propose(input: MethodInput): Steps<Proposal> {
     yield;
     for (const candidate of run) {
       const found = consolidate([candidate], input);
-      if (!("message" in found)) return { commands: [found], remarks, refused };
+      if (!("message" in found))
+        return yield* unlessRepacked({ commands: [found], remarks, refused }, input);
       refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
       remarks.push({ candidate, about: "unconsolidatable", message: found.message });
     }
