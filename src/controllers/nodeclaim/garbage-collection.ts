@@ -82,7 +82,7 @@ export function instanceGarbageCollection(world: World): Controller {
       const instances = await world.cloud.list();
       const input = {
         nowMs: world.clock.now(),
-        claims: listClaims(world),
+        claims: listClaims(world).filter((claim) => mayName(world, claim)),
         nodes: nodes(world).list(),
         instances,
       };
@@ -90,6 +90,11 @@ export function instanceGarbageCollection(world: World): Controller {
       return requeueAfter(++sweeps <= EARLY_SWEEPS ? EARLY_SWEEP_MS : SWEEP_MS);
     },
   };
+}
+
+/** A claim that has no instance and is another provider's, or nobody's, never gets one of ours. */
+function mayName(world: World, claim: NodeClaim): boolean {
+  return Boolean(claim.status?.providerID) || isManagedClaim(world, claim);
 }
 
 async function endLeaked(world: World, instance: NodeClaim): Promise<void> {
