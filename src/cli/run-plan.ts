@@ -3,8 +3,6 @@
  * anywhere.
  */
 import { stringify } from "yaml";
-import { REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET } from "../apis/apps/kinds.ts";
-import type { Kind } from "../apis/meta.ts";
 import { SystemClock } from "../base/system-clock.ts";
 import { leastPriceMicroUsd } from "../core/planner/least-price.ts";
 import { planBatch } from "../core/planner/plan-batch.ts";
@@ -12,6 +10,7 @@ import { plannerOptions } from "../core/planner/planner-options.ts";
 import { remedies } from "../core/provisioning/remedy.ts";
 import { CliError } from "./cli-error.ts";
 import { readDocuments, readText } from "./plan/documents.ts";
+import { SELECTING } from "./plan/live-cluster.ts";
 import { sortManifests } from "./plan/manifests.ts";
 import { planOf } from "./plan/plan.ts";
 import { planText } from "./plan/plan-text.ts";
@@ -49,9 +48,6 @@ export const STANDARD_STREAMS: PlanStreams = {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
 };
-
-/** What a default spread takes its selectors from, beside Services. */
-const SELECTING: readonly Kind[] = [REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER];
 
 /** Prints the plan; the exit code as the command tells it. Throws CliError for bad input. */
 export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS): Promise<number> {

@@ -21,6 +21,7 @@ import { settingsOf } from "../../operator/create-operator.ts";
 import { parseOptions } from "../../operator/options.ts";
 import { CliError } from "../cli-error.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
+import { SELECTING } from "../plan/live-cluster.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects } from "../plan/sources.ts";
@@ -50,8 +51,6 @@ export interface ReadPicture {
 /** What was read, and when it is taken to be. */
 export interface ReadObjects {
   readonly found: readonly Found[];
-  /** Of the cluster. */
-  readonly deployments: readonly KubeObject[];
   readonly notes: readonly string[];
   readonly settings: Settings;
   readonly nowMs: number;
@@ -63,20 +62,18 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
     throw new CliError("missing the objects to look at: use -f FILE, or --cluster");
   const clock = new SystemClock();
   const settings = settingsOf(parseOptions(settingFlags(flags.setting ?? []), {}));
+  const selecting = (settings.defaultSpread ?? []).length > 0 ? SELECTING : [];
+  const further = [EVENT, DEPLOYMENT as Kind, ...selecting];
   const live =
     flags.cluster === true
-      ? await liveObjects(clock, [EVENT, DEPLOYMENT as Kind])
+      ? await liveObjects(clock, further)
       : { found: [], notes: [], nowMs: clock.now() };
   const nowMs = flags.at === undefined ? live.nowMs : instant(flags.at);
-  // The cluster makes pods of its Deployments itself: none are to be supposed.
-  const isDeployment = ({ object }: Found) => object.kind === DEPLOYMENT.kind;
-  const deployments = live.found.filter(isDeployment).map(({ object }) => object);
-  const read = live.found.filter((one) => !isDeployment(one));
-  const found = [...read, ...readDocuments(flags.filename ?? [])];
+  const found = [...live.found, ...readDocuments(flags.filename ?? [])];
   const notes = [...live.notes];
   if (flags.cluster === true)
     notes.push("known to the running controller only: pools whose replacements failed");
-  return { found, deployments, notes, settings, nowMs };
+  return { found, notes, settings, nowMs };
 }
 
 /** Throws CliError for the first object that the API server would refuse. */
@@ -88,11 +85,11 @@ export async function readPicture(flags: PictureFlags, objects: ReadObjects): Pr
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,
-  { found, deployments, notes, settings, nowMs }: ReadObjects,
+  { found, notes, settings, nowMs }: ReadObjects,
 ): Promise<ReadPicture> {
   const promises = nominationsOf(found, manifests.pods, settings);
   const planning = nominated(await planningOf(manifests, flags, settings, nowMs), promises);
-  const workloads = [...manifests.workloads, ...deployments];
+  const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const picture = pictureOf({ ...manifests, workloads }, planning, settings);
   return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
 }

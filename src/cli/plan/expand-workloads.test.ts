@@ -117,6 +117,24 @@ describe("a Deployment", () => {
   });
 });
 
+describe("workloads of a live cluster", () => {
+  it("have the pods that are there, whatever number they want", () => {
+    const replicaSet = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web}, spec: {replicas: 3, ${SELECTOR}, ${TEMPLATE}}}`;
+    const live = [replicaSet, set("db", "replicas: 3"), pod("web-x", ownedBy("ReplicaSet", "web"))]
+      .flatMap((text) => objectsOf("cluster", text))
+      .map(({ where, object }) => {
+        const metadata = { ...object.metadata, namespace: "default" };
+        return { where, object: { ...object, metadata }, live: true as const };
+      });
+    const manifests = sortManifests(live);
+    expect(names(expandWorkloads(manifests))).toEqual(["web-x"]);
+    expect(manifests.liveWorkloads.map(({ kind }) => kind)).toEqual(["ReplicaSet", "StatefulSet"]);
+    const applied = sortManifests([...live, ...objectsOf("app.yaml", set("db", "replicas: 2"))]);
+    expect(names(expandWorkloads(applied))).toEqual(["web-x", "db-0", "db-1"]);
+    expect(applied.liveWorkloads.map(({ kind }) => kind)).toEqual(["ReplicaSet"]);
+  });
+});
+
 describe("workloads that own each other", () => {
   it("have pods all the same", () => {
     const replicaSet = (name: string, owner: string) =>

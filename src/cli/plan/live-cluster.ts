@@ -2,7 +2,12 @@
  * Reads from an API server what a plan is made from. What the cluster does not serve or does not let us
  * see is left out with a note, save for what a plan is nothing without.
  */
-import { DAEMON_SET } from "../../apis/apps/kinds.ts";
+import {
+  DAEMON_SET,
+  REPLICA_SET,
+  REPLICATION_CONTROLLER,
+  STATEFUL_SET,
+} from "../../apis/apps/kinds.ts";
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import {
@@ -44,6 +49,8 @@ const USEFUL: readonly Kind[] = [
   ...POOL_KINDS,
   ...CLAIM_KINDS,
 ];
+/** What a default spread takes its selectors from, beside Services. */
+export const SELECTING: readonly Kind[] = [REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER];
 /** Clusters of an older Karpenter serve only this one. */
 const OLDER_VERSION = "v1beta1";
 

@@ -53,7 +53,10 @@ const WORKLOAD_KINDS = [
 /** What a plan is made from, by kind, each at its newest version with defaults filled in. */
 export interface Manifests {
   readonly pods: readonly Pod[];
+  /** Whose pods are to be made. */
   readonly workloads: readonly KubeObject[];
+  /** Of a live cluster: their pods are there. */
+  readonly liveWorkloads: readonly KubeObject[];
   readonly cronJobs: readonly CronJob[];
   readonly autoscalers: readonly Autoscaler[];
   readonly daemonSets: readonly DaemonSet[];
@@ -133,9 +136,12 @@ export function sortManifests(found: readonly Found[]): Manifests {
       byKind.delete(kind);
       return objects as T[];
     });
+  const isLive = (one: KubeObject) => seen.get(`${one.kind} ${keyOf(one)}`)?.live === true;
+  const workloads = of(...WORKLOAD_KINDS);
   const manifests = {
     pods: of<Pod>("Pod"),
-    workloads: of(...WORKLOAD_KINDS),
+    workloads: workloads.filter((one) => !isLive(one)),
+    liveWorkloads: workloads.filter(isLive),
     cronJobs: of<CronJob>("CronJob"),
     autoscalers: of<Autoscaler>("HorizontalPodAutoscaler"),
     daemonSets: of<DaemonSet>("DaemonSet"),

@@ -58,7 +58,8 @@ export async function planningInput(
   nowMs: number,
 ): Promise<PlanningInput> {
   const { pods, volumeClaims } = expandWorkloads(manifests);
-  const { services, workloads } = manifests;
+  const { services } = manifests;
+  const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const cluster = clusterOf(manifests, pods);
   const notes: string[] = [];
   const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
