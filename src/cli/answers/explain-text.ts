@@ -72,8 +72,16 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
   ];
 }
 
+/** Nothing of the type itself speaks against these: a bare word would not say what does. */
+const BESIDES: Readonly<Partial<Record<string, string>>> = {
+  other: "asked for, too: the cloud launched this one",
+  later: "not asked for at the launch",
+};
+
 function typeLines(type: LaunchChoice): readonly string[] {
-  const counts = Object.entries(type.cheaper).map(([by, count]) => `${count} by ${by}`);
+  const counts = Object.entries(type.cheaper).map(
+    ([by, count]) => `${count} ${BESIDES[by] ?? `by ${by}`}`,
+  );
   return [
     `${type.instanceType}, ${type.capacityType}, ${type.zone}: ${usd(type.priceMicroUsdPerHour)} an hour; the claim asked for ${type.askedFor} type(s)`,
     counts.length === 0

@@ -97,7 +97,7 @@ describe("karpenter explain node", () => {
 
       Why this type
         m-4, on-demand, a: $0.2000 an hour; the claim asked for 3 type(s)
-        cheaper types of its pool that fell: 1 by later, 2 by nodePool
+        cheaper types of its pool that fell: 1 not asked for at the launch, 2 by nodePool
         m-2 (on-demand, a, $0.1000): nothing speaks against it now; at the launch it was not asked for
         m-8 (spot, a, $0.1600): not cheaper under karpenter.sh/capacity-type In [on-demand]
         m-4 (spot, a, $0.0800): not cheaper under karpenter.sh/capacity-type In [on-demand]

@@ -18,7 +18,7 @@ export function planText(plan: Plan, notes: readonly string[]): string {
     lines.push("Nodes that take pods", ...table([["NODE", "PODS", "WHICH"], ...rows]), "");
   }
   if (plan.unschedulable.length > 0) {
-    lines.push("Pods without a place", ...plan.unschedulable.flatMap(groupedByWhatIsTold()), "");
+    lines.push("Pods without a place", ...unplacedLines(plan.unschedulable), "");
   }
   lines.push(
     `${totals.placed} of ${totals.pods} pods placed; ${totals.nodes} new ${totals.nodes === 1 ? "node" : "nodes"}, ` +
@@ -73,31 +73,28 @@ function launchRows(claims: readonly PlannedNode[]): string[][] {
 }
 
 /** Replicas fail alike: told once, with the pods for which reason, nearest place and fix are the same. */
-function groupedByWhatIsTold(): (
-  one: Unplaced,
-  index: number,
-  all: readonly Unplaced[],
-) => string[] {
-  const seen = new Set<string>();
-  return (one, _, all) => {
+function unplacedLines(all: readonly Unplaced[]): string[] {
+  const alike = new Map<string, { readonly one: Unplaced; readonly pods: string[] }>();
+  for (const one of all) {
     const told = toldOf(one);
-    if (seen.has(told)) return [];
-    seen.add(told);
-    const pods = all.filter((other) => toldOf(other) === told).map(({ pod }) => pod);
-    const counts = one.nodePools.map((pool) => `    ${fellText(pool)}`);
+    const known = alike.get(told);
+    if (known === undefined) alike.set(told, { one, pods: [one.pod] });
+    else known.pods.push(one.pod);
+  }
+  return [...alike.values()].flatMap(({ one, pods }) => {
     const { nearest, fix } = one;
     const where = nearest?.instanceType === undefined ? "" : ` ${nearest.instanceType} of`;
     return [
       `  ${named(pods)}`,
       `    ${one.reason}`,
-      ...counts,
+      ...one.nodePools.map((pool) => `    ${fellText(pool)}`),
       ...(nearest === undefined
         ? []
         : [`    nearest:${where} ${nearest.nodePool}: ${nearest.missing.join("; ")}`]),
       ...(fix === undefined ? [] : [`    fix: ${fix.text}`]),
       ...(fix === undefined && nearest !== undefined ? [`    fix: ${NO_FIX}`] : []),
     ];
-  };
+  });
 }
 
 function toldOf({ reason, nearest, fix }: Unplaced): string {

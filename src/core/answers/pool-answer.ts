@@ -134,7 +134,9 @@ function heldBy(
   for (const one of owned) {
     const [first] = holdsOf(picture, one);
     if (first === undefined) continue;
-    byBlock.set(first.block, [...(byBlock.get(first.block) ?? []), one.node.name]);
+    const nodes = byBlock.get(first.block);
+    if (nodes === undefined) byBlock.set(first.block, [one.node.name]);
+    else nodes.push(one.node.name);
   }
   return [...byBlock]
     .map(([block, nodes]) => ({ block, count: nodes.length, nodes: nodes.slice(0, MOST_NAMED) }))
