@@ -21,9 +21,10 @@ export function nextCommands(
   picture: Picture,
   mode: "idle" | "meanwhile" = "idle",
 ): Found | undefined {
+  const shared: Picture = { found: new Map(), ...picture };
   for (const method of METHODS) {
     if (mode === "meanwhile" && method.waits) continue;
-    const { commands: all } = atOnce(method.propose(survey(picture, method).input));
+    const { commands: all } = atOnce(method.propose(survey(shared, method).input));
     const commands =
       mode === "idle" ? all : all.filter(({ validateAfterMs }) => validateAfterMs === 0);
     if (commands.length > 0) return { method, commands };

@@ -11,8 +11,10 @@ import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { groupsOf } from "../repack/groups.ts";
+import type { Method, MethodInput } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { repack } from "./repack.ts";
+import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 
 const values = ["on-demand"];
 const ON_DEMAND = { key: "karpenter.sh/capacity-type", operator: "In" as const, values };
@@ -30,6 +32,10 @@ const sparse = (name: string, options: CandidateOptions = {}) =>
 const full = (name: string) => sparse(name, { type: "m-4x", pods: ["4"] });
 const input = (candidates: readonly Candidate[], options: MethodInputOptions = {}) =>
   methodInput(candidates, { repack: REPACK, allowed: 1_000, ...options });
+const beside = (one: Candidate) => [
+  one,
+  ...["b", "c", "d", "e", "f", "g", "h"].map((name) => sparse(name)),
+];
 const names = ({ candidates }: Command) => candidates.map(({ node }) => node.name).sort();
 const types = ({ replacements }: Command) =>
   replacements.map(({ cheapest }) => cheapest.instanceType).sort();
@@ -50,7 +56,7 @@ describe("repack", () => {
 
   it("has its way before consolidation of several nodes where that would save less", () => {
     const empty = (name: string) => sparse(name, { pods: ["500m"] });
-    const nodes = [empty("a"), ...["b", "c", "d", "e", "f", "g", "h"].map((name) => sparse(name))];
+    const nodes = beside(empty("a"));
     const multi = (among: readonly Candidate[], options?: MethodInputOptions) =>
       atOnce(multiNodeConsolidation.propose(input(among, options))).commands;
     const [alone] = multi(nodes, { repack: undefined }) as [Command];
@@ -58,6 +64,29 @@ describe("repack", () => {
     expect([alone, repacked].map(savingsMicroUsd)).toEqual([800_000, 1_200_000]);
     expect(multi(nodes)).toEqual([]);
     expect(multi(["a", "b"].map(empty))).toHaveLength(1);
+  });
+
+  it("is looked for once a round, whoever asks", () => {
+    const nodes = beside(sparse("a", { pods: ["500m"] }));
+    const planned = (methods: readonly Method[]) => {
+      const one = input(nodes);
+      let plans = 0;
+      const simulator: MethodInput["simulator"] = {
+        ...one.simulator,
+        withoutInSteps: (...args) => {
+          plans++;
+          return one.simulator.withoutInSteps(...args);
+        },
+      };
+      const ask = (method: Method) => atOnce(method.propose({ ...one, simulator })).commands;
+      return [methods.map((method) => ask(method).length), plans];
+    };
+    const [, alone] = planned([repack]);
+    expect(alone).toBeGreaterThan(0);
+    expect(planned([multiNodeConsolidation, singleNodeConsolidation, repack])).toEqual([
+      [0, 0, 1],
+      alone,
+    ]);
   });
 
   it("splits one large node into several small ones", () => {

@@ -11,6 +11,7 @@ import { isConsolidatable, stillThere, weighed } from "../consolidation.ts";
 import { chooseFrom } from "../repack/choice.ts";
 import { groupsOf } from "../repack/groups.ts";
 import { bestOf, repacked, worthTrying } from "../repack/search.ts";
+import type { Simulator } from "../simulate.ts";
 import type { Method, MethodInput, Proposal, Rejection } from "./method.ts";
 
 /** What saves this share of what repack would is as good: it moves fewer pods. */
@@ -41,10 +42,26 @@ export function openToRepack(input: MethodInput): readonly Candidate[] {
   );
 }
 
-/** One choice after the other of one group after the other; what was tried in vain is not chosen again. */
+/** Of a picture and the candidates on it: consolidations ask before repack itself is asked. */
+const searched = new WeakMap<
+  Simulator,
+  { readonly candidates: MethodInput["candidates"]; readonly proposal: Proposal }
+>();
+
+/** The same answer for all who ask in one round: it has its second look, on fresh facts, anyway. */
 function* propose(input: MethodInput): Steps<Proposal> {
-  const refused: Verdict[] = [];
   if (input.repack === undefined) return { commands: [], remarks: [] };
+  const { simulator, candidates } = input;
+  const known = searched.get(simulator);
+  if (known?.candidates === candidates) return known.proposal;
+  const proposal = yield* search(input);
+  searched.set(simulator, { candidates, proposal });
+  return proposal;
+}
+
+/** One choice after the other of one group after the other; what was tried in vain is not chosen again. */
+function* search(input: MethodInput): Steps<Proposal> {
+  const refused: Verdict[] = [];
   const candidates = openToRepack(input);
   for (const { poolIds, candidates: all } of groupsOf(candidates, input.simulator.openTo())) {
     const minShare = input.wantedShare(all);
