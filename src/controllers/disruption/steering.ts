@@ -55,10 +55,14 @@ export interface Steering {
 /** One command's pods on their way. */
 interface Course {
   readonly stops: readonly Stop[];
-  /** Pods' UIDs → their stop. */
-  readonly turns: ReadonlyMap<string, number>;
   /** Absent until all nodes are there. */
   going?: Going;
+}
+
+/** A pod of a command, and at which of its stops it has its turn. */
+interface Steered {
+  readonly course: Course;
+  readonly turn: number;
 }
 
 interface Going {
@@ -74,18 +78,21 @@ interface Going {
 
 export function createSteering(world: World): Steering {
   const courses = new Map<string, Course>();
+  /** By UID: asked of every pod that leaves, while drift may have hundreds of commands under way. */
+  const steered = new Map<string, Steered>();
   /** Names of the nodes that bear the taint, as far as is known here. */
   const marked = new Set<string>();
   const log = world.log.with({ controller: SELF.name });
   let ask: ((request: Request) => void) | undefined;
 
-  const courseOf = (pod: Pod) => {
-    const uid = pod.metadata.uid ?? "";
-    for (const course of courses.values()) {
-      const turn = course.turns.get(uid);
-      if (turn !== undefined) return { course, turn };
+  const steeredPod = ({ metadata }: Pod) => steered.get(metadata.uid ?? "");
+  const end = (id: string) => {
+    const course = courses.get(id);
+    courses.delete(id);
+    for (const { metadata } of course?.stops.flatMap(({ pods }) => pods) ?? []) {
+      const uid = metadata.uid ?? "";
+      if (steered.get(uid)?.course === course) steered.delete(uid);
     }
-    return undefined;
   };
 
   async function reconcile(): Promise<Outcome> {
@@ -93,7 +100,7 @@ export function createSteering(world: World): Steering {
     for (const [id, { stops, going }] of courses) {
       if (going === undefined) continue;
       advance(world, stops, going, nowMs);
-      if (going.turn === stops.length || isTooLong(going, nowMs)) courses.delete(id);
+      if (going.turn === stops.length || isTooLong(going, nowMs)) end(id);
     }
     await mark(world, log, marked, putLastBy(courses.values()));
     const isGoing = [...courses.values()].some(({ going }) => going !== undefined);
@@ -103,10 +110,10 @@ export function createSteering(world: World): Steering {
 
   return {
     plan: (id, stops) => {
-      const turns = stops.flatMap((stop, index) =>
-        stop.pods.map(({ metadata }) => [metadata.uid ?? "", index] as const),
-      );
-      if (turns.length > 0) courses.set(id, { stops, turns: new Map(turns) });
+      const course: Course = { stops };
+      for (const [turn, { pods }] of stops.entries())
+        for (const { metadata } of pods) steered.set(metadata.uid ?? "", { course, turn });
+      if (stops.length > 0) courses.set(id, course);
     },
     begin: async (id) => {
       const course = courses.get(id);
@@ -114,7 +121,7 @@ export function createSteering(world: World): Steering {
       if (course === undefined || course.going !== undefined) return;
       const stops = nodesOf(world, course.stops);
       if (stops === undefined) {
-        courses.delete(id);
+        end(id);
         return;
       }
       const moving = course.stops.flatMap((stop) => stop.pods);
@@ -125,16 +132,14 @@ export function createSteering(world: World): Steering {
       await mark(world, log, marked, putLastBy(courses.values()));
       ask?.(SELF);
     },
-    forget: (id) => {
-      courses.delete(id);
-    },
+    forget: end,
     mayLeave: (pod) => {
-      const found = courseOf(pod);
+      const found = steeredPod(pod);
       const going = found?.course.going;
       if (found === undefined || going === undefined) return true;
       return found.turn <= going.turn || isTooLong(going, world.clock.now());
     },
-    hasPlace: (pod) => courseOf(pod) !== undefined,
+    hasPlace: (pod) => steeredPod(pod) !== undefined,
     controller: {
       name: SELF.name,
       watches: [

@@ -55,6 +55,31 @@ describe("pods that are alike", () => {
       ["claim-in-a", [inA]],
     ]);
   });
+
+  it("come from elsewhere only where their zone has no more of them", () => {
+    const owner = { kind: "ReplicaSet", name: "app" };
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => pod({ name, owner })) as [
+      Pod,
+      Pod,
+      Pod,
+      Pod,
+    ];
+    const candidates = [
+      { zone: "zone-a", reschedulablePods: [a, b] },
+      { zone: "zone-b", reschedulablePods: [c, d] },
+    ];
+    const placements = [
+      { nodeName: "x", zone: "zone-b", pods: [a, b] },
+      { nodeName: "y", zone: "zone-c", pods: [c] },
+      { nodeName: "z", zone: "zone-a", pods: [d] },
+    ];
+    const stops = stopsOf({ candidates, replacements: [], placements }, []);
+    expect(stops.map(({ name, pods }) => [name, pods])).toEqual([
+      ["x", [c, d]],
+      ["y", [b]],
+      ["z", [a]],
+    ]);
+  });
 });
 
 describe("the other places", () => {

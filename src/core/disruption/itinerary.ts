@@ -101,8 +101,17 @@ function stayingInZones(
   assign((alike, planned, zone) =>
     zoneOf(planned) === zone ? itself(alike, planned, zone) : undefined,
   );
-  assign((alike, _, zone) => [...alike].find((one) => zoneOf(one) === zone));
-  assign((alike, planned, zone) => itself(alike, planned, zone) ?? [...alike][0]);
+  // The last first, to be taken from the end.
+  const inZone = new Map<string, Pod[]>();
+  for (const [uid, alike] of left)
+    for (const one of [...alike].reverse()) {
+      const key = `${uid} ${zoneOf(one)}`;
+      const others = inZone.get(key);
+      if (others === undefined) inZone.set(key, [one]);
+      else others.push(one);
+    }
+  assign((_, planned, zone) => inZone.get(`${replicaSetOf(planned)} ${zone}`)?.pop());
+  assign((alike, planned, zone) => itself(alike, planned, zone) ?? alike.values().next().value);
   return places.map((place, index) => ({
     ...place,
     pods: place.pods.map((planned, slot) => taken[index]?.[slot] ?? planned),
