@@ -27,7 +27,7 @@ import { contentHash } from "../karpenter/nodepool-hash.ts";
 import { PROVISIONER, type Provisioner } from "../karpenter/provisioner.ts";
 import type { Generation } from "./generation.ts";
 import { identityOf } from "./identity.ts";
-import { CLASS_SHAPE, sound } from "./shape.ts";
+import { CLASS_SHAPE, type Sound, sound } from "./shape.ts";
 import { nodePoolGeneration } from "./to-pool.ts";
 
 export type AmiFamily =
@@ -61,6 +61,8 @@ export interface AwsClass {
   readonly observedGeneration: number;
   readonly deleting: boolean;
   readonly ready: boolean;
+  /** What of its spec has not the shape that its schema asks for: such a class is never ready. */
+  readonly unreadable?: string;
   readonly amiFamily: AmiFamily;
   /** Empty: the family's own images, latest. ORed; an `alias` stands alone. */
   readonly amiTerms: readonly AmiSelectorTerm[];
@@ -101,7 +103,14 @@ export interface AwsClass {
 export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner): AwsClass {
   if (native.kind === AWS_NODE_TEMPLATE.kind) return fromTemplate(native as AWSNodeTemplate);
   if (native.kind === PROVISIONER.kind) return fromInline(native as Provisioner);
-  return fromNodeClass(sound(native as EC2NodeClass, CLASS_SHAPE).value);
+  const { value, problems } = soundClass(native as EC2NodeClass);
+  const read = fromNodeClass(value);
+  return problems.length === 0 ? read : { ...read, ready: false, unreadable: problems.join("; ") };
+}
+
+/** The sound parts of an EC2NodeClass as stored, and what is not. */
+export function soundClass(native: EC2NodeClass): Sound<EC2NodeClass> {
+  return sound(native, CLASS_SHAPE);
 }
 
 /** The family that counts: the named one, else the alias', else Custom. */

@@ -92,6 +92,10 @@ describe("an object that went around its schema", () => {
       spec: { amiSelectorTerms: "x" },
     };
     for (const one of [broken, { ...broken, spec: undefined }])
-      expect(toAwsClass(one as never)).toMatchObject({ amiFamily: "Custom", amiTerms: [] });
+      expect(toAwsClass(one as never)).toMatchObject({
+        ...{ amiFamily: "Custom", amiTerms: [], ready: false },
+        unreadable:
+          one.spec === undefined ? "spec: is missing" : "spec.amiSelectorTerms: is no list",
+      });
   });
 });

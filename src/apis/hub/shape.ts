@@ -207,6 +207,7 @@ export const CLAIM_SHAPE: Shape = {
   required: ["spec"],
 };
 
+const OBJECT: Shape = { fields: {} };
 const TERMS: Shape = {
   listOf: {
     fields: { tags: TEXTS, id: "text", name: "text", owner: "text", alias: "text" },
@@ -239,6 +240,14 @@ export const CLASS_SHAPE: Shape = {
         context: "text",
         detailedMonitoring: "boolean",
         associatePublicIPAddress: "boolean",
+        instanceStorePolicy: "text",
+        ipPrefixCount: "number",
+        metadataOptions: OBJECT,
+        placementGroupSelector: { fields: { id: "text", name: "text" } },
+        networkInterfaces: { listOf: OBJECT },
+        connectionTracking: OBJECT,
+        cpuOptions: OBJECT,
+        kubelet: OBJECT,
       },
     },
   },

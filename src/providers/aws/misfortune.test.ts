@@ -69,6 +69,47 @@ describe("a class that was born broken", () => {
     ]);
   });
 
+  it.each([
+    [
+      { amiSelectorTerms: "all", tags: 3 },
+      "spec.amiSelectorTerms: is no list; spec.tags: is no object",
+    ],
+    [{ networkInterfaces: "two" }, "spec.networkInterfaces: is no list"],
+    [{ amiSelectorTerms: null }, "SubnetsReady"],
+  ])("with %j in its spec is not ready and says why, without falling over", async (more, why) => {
+    world = await awsWorld();
+    const { spec, ...rest } = ec2NodeClass();
+    const subnetSelectorTerms = more.amiSelectorTerms === null ? [] : spec.subnetSelectorTerms;
+    const broken = { ...rest, spec: { ...spec, subnetSelectorTerms, ...more } };
+    await world.kube.create(EC2_NODE_CLASS, broken as unknown as EC2NodeClass);
+    await world.clock.advance(3 * MINUTE);
+    expect(shown("Ready")?.status).toBe("False");
+    expect(warned().join()).toContain(why);
+    expect(world.said.join("\n")).not.toContain("TypeError");
+  });
+
+  it("is told once of a placement group that cannot be asked for, however AWS words it, and looked at once a minute", async () => {
+    world = await awsWorld();
+    let times = 0;
+    world.aws.faults.failCalls({
+      action: "DescribePlacementGroups",
+      code: "RequestTimeTooSkewed",
+      get message() {
+        // Where each look calls for the next one, the test must end, too.
+        return `Signature expired: ${Math.min(++times, 500)}`;
+      },
+      status: 403,
+    });
+    await world.kube.create(
+      EC2_NODE_CLASS,
+      ec2NodeClass({ placementGroupSelector: { name: "near" } }),
+    );
+    await world.clock.advance(10 * MINUTE);
+    expect(times).toBeGreaterThan(5);
+    expect(times).toBeLessThan(50);
+    expect(warned()).toHaveLength(1);
+  });
+
   it("is told once of a refusal that EC2 words otherwise each time", async () => {
     world = await awsWorld();
     let times = 0;

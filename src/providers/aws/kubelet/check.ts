@@ -116,7 +116,7 @@ function isText(value: unknown): value is string {
 
 function isAddress(value: unknown): boolean {
   if (!isText(value)) return false;
-  if (value.includes(":")) return URL.canParse(`http://[${value}]`);
+  if (value.includes(":")) return /^[\da-f.:]+$/i.test(value) && URL.canParse(`http://[${value}]`);
   const parts = value.split(".");
   return parts.length === 4 && parts.every((one) => /^(0|[1-9]\d{0,2})$/.test(one) && +one < 256);
 }

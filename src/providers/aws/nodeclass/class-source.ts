@@ -41,7 +41,7 @@ export function createClassSource(mirrors: Mirrors): ClassSource {
 
   function inline(name: string | undefined): FoundClass | undefined {
     const native = name === undefined ? undefined : provisioners.get(name);
-    return native?.spec.provider === undefined ? undefined : found(native);
+    return native?.spec?.provider === undefined ? undefined : found(native);
   }
 
   return {

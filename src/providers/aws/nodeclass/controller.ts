@@ -8,7 +8,7 @@ import {
   ANNOTATION_EC2NODECLASS_HASH_VERSION,
   EC2NODECLASS_TERMINATION_FINALIZER,
 } from "../../../apis/aws/labels.ts";
-import { type AwsClass, toAwsClass } from "../../../apis/hub/aws-class.ts";
+import { type AwsClass, soundClass, toAwsClass } from "../../../apis/hub/aws-class.ts";
 import { CLAIM_KINDS, toClaim } from "../../../apis/hub/claim.ts";
 import {
   type ConditionChange,
@@ -34,7 +34,13 @@ import { describeError, isNotFound, ResolutionError } from "../errors.ts";
 import { nodeClassNotReady, waitingOnNodeClaims } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { specProblem } from "./spec-check.ts";
-import { conditionChanges, type Findings, foundStatus, newlyWrong } from "./status.ts";
+import {
+  conditionChanges,
+  type Findings,
+  foundStatus,
+  inSteadyWords,
+  newlyWrong,
+} from "./status.ts";
 import type { Refusal } from "./trials.ts";
 
 /** Subnets are looked at again each minute; the other answers are cached as long. */
@@ -99,7 +105,8 @@ async function follow(
     },
     status: foundStatus(held.status, findings),
   };
-  const after = withConditionChanges(initializeConditions(annotated, nowMs), trial.changes, nowMs);
+  const changes = inSteadyWords(held, trial.changes);
+  const after = withConditionChanges(initializeConditions(annotated, nowMs), changes, nowMs);
   await restamp(deps, nodeClass);
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);
   // Once, not with each look; that it is well again, its conditions' own events tell.
@@ -131,7 +138,7 @@ async function tried(
   native: EC2NodeClass,
   findings: Findings,
 ): Promise<{ readonly changes: readonly ConditionChange[]; readonly error?: Error }> {
-  const changes = conditionChanges(native, findings);
+  const changes = conditionChanges(soundClass(native).value, findings);
   const at = changes.findIndex((one) => one.type === VALIDATION);
   const nodeClass = toAwsClass(native);
   const resolved = changes[at]?.status === "True";
@@ -158,13 +165,15 @@ async function tried(
   return { changes: changes.with(at, { type: VALIDATION, status: "False", ...verdict }) };
 }
 
-/** What the class says wrongly; where all it selects was found, also for each type. */
+/** What the class says wrongly, its shape first; where all it selects was found, also for each type. */
 async function problemOf(
   deps: AwsDeps,
   parts: AwsParts,
   nodeClass: AwsClass,
   resolved: boolean,
 ): Promise<Refusal | undefined> {
+  if (nodeClass.unreadable !== undefined)
+    return { reason: "SpecUnreadable", message: nodeClass.unreadable };
   const problem = await specProblem(deps, parts, nodeClass);
   if (problem !== undefined || !resolved) return problem;
   const text = await parts.instanceTypes.expressionProblem(nodeClass);

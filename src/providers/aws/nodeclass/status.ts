@@ -163,9 +163,32 @@ function wrongConditions({ status }: EC2NodeClass): readonly Condition[] {
   });
 }
 
-/** AWS may word the same failure otherwise each time: times, numbers of requests. */
 function verdict({ type, status, reason, message }: Condition): string {
-  return [type, status, reason, status === "False" ? message : ""].join(" ");
+  return [type, status, reason, message].join(" ");
+}
+
+/**
+ * AWS may word the same failure otherwise each time, with times and numbers of requests in it. Its first words
+ * stay: the class would be written with each look, and each write calls for the next look.
+ */
+export function inSteadyWords(
+  nodeClass: EC2NodeClass,
+  changes: readonly ConditionChange[],
+): readonly ConditionChange[] {
+  return changes.map((change) => {
+    const { type, status, reason = "", message = "" } = change;
+    const known = condition(nodeClass, type);
+    const { message: before = "" } = known ?? {};
+    const isAsBefore =
+      reason.endsWith(RESOLUTION_FAILED) && known?.status === status && known.reason === reason;
+    return isAsBefore && withoutNumbers(before) === withoutNumbers(message)
+      ? { ...change, message: before }
+      : change;
+  });
+}
+
+function withoutNumbers(text: string): string {
+  return text.replaceAll(/\S*\d\S*/g, "");
 }
 
 /** Upstream's words do not say what was looked for, nor what to do. */
