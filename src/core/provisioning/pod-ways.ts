@@ -3,9 +3,12 @@
  * already may take it then, or one that is planned for others.
  */
 import { hostPorts } from "../../apis/core/host-ports.ts";
-import type { Pod, PodSpec } from "../../apis/core/pod.ts";
+import type { Taint } from "../../apis/core/node.ts";
+import type { Pod, PodSpec, TaintEffect } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
+import { fits } from "../../apis/resources.ts";
+import { compareText } from "../../base/text-order.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type Edit, type PodEdit, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
@@ -18,6 +21,9 @@ const LEAST: Readonly<Record<string, number>> = {
 };
 /** Taints that come and go with the state of a node are not for pods to tolerate. */
 const PASSING = /^(?:node\.kubernetes\.io|node\.cloudprovider\.kubernetes\.io|karpenter\.sh)\//;
+/** Each costs a plan, and what else could be changed is to be tried, too. */
+const TRIED_TAINTS = 4;
+const HARD: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
 
 export function podWays(pod: Pod, nodes: readonly NodeView[]): Edit[][] {
   return [
@@ -54,15 +60,28 @@ export function ruleEdits({ spec }: Pod): PodEdit[] {
   ];
 }
 
-function tolerations({ spec }: Pod, nodes: readonly NodeView[]): PodEdit[] {
-  const found = new Map<string, PodEdit>();
-  for (const taint of nodes.flatMap(({ deleting, taints }) => (deleting ? [] : taints))) {
-    if (PASSING.test(taint.key) || firstUntolerated(spec.tolerations ?? [], [taint]) === undefined)
-      continue;
+/** Of taints that alone keep the pod from a node with room for it those of the most nodes. */
+function tolerations(pod: Pod, nodes: readonly NodeView[]): PodEdit[] {
+  const requests = podRequests(pod);
+  const found = new Map<string, { readonly edit: PodEdit; nodes: number }>();
+  for (const { deleting, taints, available } of nodes) {
+    const [taint, ...others] = taints.filter((one) => isInTheWay(pod, one));
+    if (deleting || taint === undefined || others.length > 0) continue;
+    if (PASSING.test(taint.key) || !fits(requests, available)) continue;
     const toleration = tolerationOf(taint);
-    found.set(JSON.stringify(toleration), { on: "pod", change: "tolerate", toleration });
+    const text = JSON.stringify(toleration);
+    const known = found.get(text);
+    if (known !== undefined) known.nodes++;
+    else found.set(text, { edit: { on: "pod", change: "tolerate", toleration }, nodes: 1 });
   }
-  return [...found.values()];
+  return [...found]
+    .sort(([a, one], [b, other]) => other.nodes - one.nodes || compareText(a, b))
+    .slice(0, TRIED_TAINTS)
+    .map(([, { edit }]) => edit);
+}
+
+function isInTheWay({ spec }: Pod, taint: Taint): boolean {
+  return firstUntolerated(spec.tolerations, [taint], { effects: HARD }) !== undefined;
 }
 
 /** Label keys that a node must have for the pod, by selector or required affinity. */

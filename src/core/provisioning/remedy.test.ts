@@ -203,6 +203,19 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("is not missed for the many taints of nodes that would not take the pod anyway", () => {
+    const nodes = Array.from({ length: 30 }, (_, index) =>
+      nodeView({
+        node: { name: `n-${index}`, taints: [{ key: `team-${index}`, effect: "NoSchedule" }] },
+      }),
+    );
+    const picky = pod({ cpu: "5", spec: { nodeSelector: { [ZONE]: "mars" } } });
+    expect(fixOf(picky, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
+    // Of those that would, some are tried.
+    const small = pod({ spec: { nodeSelector: { [ZONE]: "mars" } } });
+    expect(fixOf(small, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
+  });
+
   it("counts daemons on types that the pool leaves out so far", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     const requirements = [
