@@ -54,6 +54,12 @@ describe("sweeps", () => {
     expect(sweeps.rests(drift, facts("a"))).toBe(false);
   });
 
+  it("ask a method again that gave way to another, which may come to nothing", () => {
+    const sweeps = new Sweeps();
+    sweeps.note(drift, { ...nothing, waived: true }, facts("a"));
+    expect(sweeps.rests(drift, facts("a"))).toBe(false);
+  });
+
   it("reach every node, a few at a time", () => {
     // Each needs a node of its own, and none may be made: no types.
     const nodes = Array.from({ length: 20 }, (_, index) =>

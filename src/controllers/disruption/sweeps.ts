@@ -33,8 +33,9 @@ export class Sweeps {
   }
 
   /** Takes down what came of asking; `facts`: those that were asked about. */
-  note({ name }: Method, { commands }: Proposal, facts: Facts): void {
-    if (commands.length > 0) this.#settled.delete(name);
+  note({ name }: Method, { commands, waived }: Proposal, facts: Facts): void {
+    // What was preferred to it may come to nothing.
+    if (commands.length > 0 || waived === true) this.#settled.delete(name);
     else this.#settled.set(name, facts);
   }
 }

@@ -65,6 +65,8 @@ export interface Remark {
 export interface Proposal {
   /** None: nothing to do this way. */
   readonly commands: readonly Command[];
+  /** There is one, but what another method has is better by far: it is to be asked. */
+  readonly waived?: boolean;
   readonly remarks: readonly Remark[];
   /** Moves that a pool's policy refused; for metrics. */
   readonly refused?: readonly Verdict[];

@@ -63,6 +63,7 @@ describe("repack", () => {
     const [repacked] = propose(nodes).commands as [Command];
     expect([alone, repacked].map(savingsMicroUsd)).toEqual([800_000, 1_200_000]);
     expect(multi(nodes)).toEqual([]);
+    expect(atOnce(multiNodeConsolidation.propose(input(nodes))).waived).toBe(true);
     expect(multi(["a", "b"].map(empty))).toHaveLength(1);
   });
 

@@ -87,7 +87,7 @@ export function* unlessRepacked(proposal: Proposal, input: MethodInput): Steps<P
   const [repacked] = (yield* propose(input)).commands;
   if (command === undefined || repacked === undefined) return proposal;
   const isAsGood = savingsMicroUsd(command) >= savingsMicroUsd(repacked) * AS_MUCH;
-  return isAsGood ? proposal : { ...proposal, commands: [] };
+  return isAsGood ? proposal : { ...proposal, commands: [], waived: true };
 }
 
 /** Packed anew on fresh facts: the same nodes must go, and it must save enough again. */
