@@ -1,8 +1,9 @@
 /**
  * From a pass of the engine to a packing problem: pods that ask for as much, of as much, are a row;
  * a type at the price of its cheapest offering is a bin, for each set of requirements that some row
- * has. What a packing cannot say (zones to spread over, neighbours to be near) is left out here and
- * looked at by the engine when the packing is carried out.
+ * has. Pods that are spread over zones are divided among them first (domains.ts); what else a packing
+ * cannot say (neighbours to be near) is left out here and looked at by the engine when the packing is
+ * carried out.
  */
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -50,7 +51,7 @@ export interface DemandOptions {
   readonly nodeMicroUsdPerHour: number;
   /** Most bins for each set of requirements. */
   readonly maxBins: number;
-  /** Pods that are spread over zones are divided among these first; absent: they are not. */
+  /** Absent: they run nowhere. */
   readonly domainNow?: DomainNow | undefined;
 }
 
@@ -60,7 +61,7 @@ const MAX_SETS = 48;
 const MOST_INTERNED = 2 ** 32;
 const MAX_SLOTS = 2;
 /** Where pods are divided among zones, each zone has few nodes: there more such rules count. */
-const MAX_SLOTS_DIVIDED = 4;
+const MAX_SLOTS_DIVIDED = 12;
 /** A rule about hosts shapes the packing when it concerns this share of the pods. */
 const SLOT_SHARE = 0.02;
 
@@ -80,14 +81,13 @@ export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: Dema
     if (home === undefined) others.push(item);
     else home.waiting.items.push(item);
   }
-  const { domainNow } = options;
-  const mostSlots = domainNow === undefined ? MAX_SLOTS : MAX_SLOTS_DIVIDED;
+  const kept = largestSets(homes, others);
+  const divided = dividedByDomain(pass, kept, byClass.keys(), options.domainNow);
+  const mostSlots = divided === kept ? MAX_SLOTS : MAX_SLOTS_DIVIDED;
   const slots = slotsOf(homes, queued.length, mostSlots);
   const names = resourceNames(homes);
   const dimensions = names.length + slots.length;
-  const divided = domainNow === undefined ? homes : dividedByDomain(pass, homes, domainNow);
-  const kept = largestSets(divided, others);
-  const rows = rowsOf(kept, names, slots);
+  const rows = rowsOf(divided, names, slots);
   const bins = binsOf(pass, rows, names, slots, options);
   const counts = rows.map(({ count }) => count);
   const worth = resourcePrices({ rows, bins, dimensions }, counts);

@@ -1,10 +1,12 @@
 // Pods that are spread over zones, packed zone by zone.
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
+import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
-import type { DomainNow } from "./domains.ts";
+import { prepare } from "../provisioning/solve.ts";
+import { countDivided, type DomainNow } from "./domains.ts";
 import { planBatch, priceMicroUsd } from "./plan-batch.ts";
-import { DEFAULT_PLANNER } from "./planner-options.ts";
+import { DEFAULT_PLANNER, GREEDY_PLANNER, type PlannerOptions } from "./planner-options.ts";
 
 const ZONES = ["zone-a", "zone-b", "zone-c"];
 const TYPES = [1, 2, 4, 8].map((cpu) => instanceType({ cpu, zones: ZONES, overhead: {} }));
@@ -31,8 +33,7 @@ function spreadPods(app: string, count: number, cpu: string): Pod[] {
   );
 }
 
-function plan(pods: readonly Pod[], domainNow?: DomainNow) {
-  const options = domainNow === undefined ? PLANNER : { ...PLANNER, domainNow };
+function plan(pods: readonly Pod[], options: PlannerOptions = PLANNER) {
   const result = planBatch(schedulingInput({ pods, pools: [poolInput({}, TYPES)] }), options);
   expect(result.unschedulable).toEqual([]);
   const zones = result.newClaims.flatMap((claim) =>
@@ -49,9 +50,9 @@ const PODS = [
 ];
 
 describe("pods that are spread over zones", () => {
-  it("fill nodes zone by zone, which costs less than packing them as if there were none", () => {
-    const divided = plan(PODS, () => undefined);
-    expect(divided.priceMicroUsd).toBeLessThan(plan(PODS).priceMicroUsd);
+  it("fill nodes zone by zone, which costs an eighth less than by the rules", () => {
+    const divided = plan(PODS);
+    expect(divided.priceMicroUsd).toBeLessThan(plan(PODS, GREEDY_PLANNER).priceMicroUsd * 0.88);
     for (const app of ["large", "middle", "small"]) {
       const own = PODS.filter(({ metadata }) => metadata.labels?.["app"] === app);
       const counts = ZONES.map(
@@ -74,9 +75,31 @@ describe("pods that are spread over zones", () => {
       "zone-c",
     ];
     const before = new Map(now.map((zone, index) => [`large-${index}`, zone]));
-    const { zoneOf } = plan(PODS, ({ metadata }) => before.get(metadata.name));
+    const domainNow: DomainNow = ({ metadata }) => before.get(metadata.name);
+    const { zoneOf } = plan(PODS, { ...PLANNER, domainNow });
     const moved = [...before].filter(([name, zone]) => zoneOf.get(name) !== zone);
     expect(moved).toEqual([["large-3", "zone-a"]]);
     expect(zoneOf.get("large-3")).toBe("zone-c");
+  });
+
+  it("are packed from a fifth of the pods on that others must be", () => {
+    const options = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 0 };
+    const byRules = (pods: readonly Pod[]) => plan(pods, GREEDY_PLANNER);
+    const some = PODS.slice(0, 20);
+    expect(plan(some, options).priceMicroUsd).toBeLessThan(byRules(some).priceMicroUsd);
+    const few = PODS.slice(0, 19);
+    expect(plan(few, options)).toEqual(byRules(few));
+    expect(plan(few).priceMicroUsd).toBeLessThan(byRules(few).priceMicroUsd);
+  });
+
+  it("are not divided where others count with them that are not spread", () => {
+    const divided = (pods: readonly Pod[]) => {
+      const input = schedulingInput({ pods, pools: [poolInput({}, TYPES)] });
+      const { queued, classes } = atOnce(prepare(input));
+      return countDivided(queued, classes);
+    };
+    expect(divided(PODS)).toBe(36);
+    expect(divided([...PODS, pod({ name: "other", labels: { app: "other" } })])).toBe(36);
+    expect(divided([...PODS, pod({ name: "stranger", labels: { app: "large" } })])).toBe(27);
   });
 });

@@ -6,7 +6,7 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { assert } from "../../base/assert.ts";
-import type { Rule } from "../provisioning/pod-class.ts";
+import type { PodClass, Rule, Variant } from "../provisioning/pod-class.ts";
 import type { QueuedPod } from "../provisioning/queue.ts";
 import type { Pass } from "../provisioning/solve.ts";
 import type { TopologyGroup } from "../provisioning/topology-group.ts";
@@ -17,14 +17,20 @@ import type { Home } from "./homes.ts";
 /** Which value the label has where the pod runs; undefined: it runs nowhere, or that is not known. */
 export type DomainNow = (pod: Pod, key: string) => string | undefined;
 
-/** Homes of spread pods as one for each domain that gets some; all others as they are. */
+/**
+ * Homes of spread pods as one for each domain that gets some; all others as they are. `classes`: of all pods
+ * that wait.
+ */
 export function dividedByDomain(
   pass: Pass,
   homes: readonly Home[],
-  domainNow: DomainNow,
+  classes: Iterable<PodClass>,
+  domainNow: DomainNow = nowhere,
 ): readonly Home[] {
   const counts = new Counts();
-  const spread = homes.map((home) => spreadOf(pass, home));
+  const strangers = countingStrangers(classes);
+  const spread = homes.map((home) => spreadOf(pass, home, strangers));
+  if (spread.every((one) => one === undefined)) return homes;
   for (const one of spread) if (one !== undefined) counts.expect(one);
   return homes.flatMap((home, index) => {
     const one = spread[index];
@@ -48,6 +54,10 @@ export function dividedByDomain(
   });
 }
 
+function nowhere(): undefined {
+  return undefined;
+}
+
 /** What divides the pods of a home. */
 interface Spread {
   readonly key: string;
@@ -60,17 +70,54 @@ interface Spread {
   readonly pods: number;
 }
 
-/** Undefined: topology asks nothing of these pods, or something else too: the engine places them. */
-function spreadOf({ context: { space } }: Pass, home: Home): Spread | undefined {
+/** How many of the pods are divided, if they are packed. `classes`: theirs, each once. */
+export function countDivided(queued: readonly QueuedPod[], classes: ReadonlySet<PodClass>): number {
+  const strangers = countingStrangers(classes);
+  const divided = new Set<PodClass>();
+  for (const podClass of classes) {
+    const [asWritten] = podClass.variants;
+    if (asWritten !== undefined && spreadGroups(asWritten, strangers).length > 0)
+      divided.add(podClass);
+  }
+  if (divided.size === 0) return 0;
+  return queued.reduce((sum, { podClass }) => sum + (divided.has(podClass) ? 1 : 0), 0);
+}
+
+/** Groups that count pods which do not keep to them: where those end nobody knows, and it is not even with them. */
+function countingStrangers(classes: Iterable<PodClass>): ReadonlySet<TopologyGroup> {
+  const found = new Set<TopologyGroup>();
+  for (const { countedBy, variants } of classes) {
+    const rules = variants[0]?.narrowingRules ?? [];
+    for (const group of countedBy)
+      if (!found.has(group) && !rules.some((rule) => rule.group === group)) found.add(group);
+  }
+  return found;
+}
+
+/** By which such pods are spread, over one label; none: topology asks nothing of them, or something else too. */
+function spreadGroups(
+  { narrowingRules }: Variant,
+  strangers: ReadonlySet<TopologyGroup>,
+): readonly TopologyGroup[] {
+  const key = narrowingRules[0]?.group.key;
+  const isSpread = ({ group, self }: Rule) =>
+    group.type === "spread" && self && group.key === key && !strangers.has(group);
+  return narrowingRules.every(isSpread) ? narrowingRules.map(({ group }) => group) : [];
+}
+
+/** Undefined: the engine finds out where they go. */
+function spreadOf(
+  { context: { space } }: Pass,
+  home: Home,
+  strangers: ReadonlySet<TopologyGroup>,
+): Spread | undefined {
   const { template, set, waiting } = home;
   const { podClass, variant, items } = waiting;
-  const [first] = variant.narrowingRules;
+  const [first, ...others] = spreadGroups(variant, strangers);
   if (first === undefined) return undefined;
-  const { key } = first.group;
-  const isSpread = ({ group, self }: Rule) => group.type === "spread" && self && group.key === key;
-  if (!variant.narrowingRules.every(isSpread)) return undefined;
+  const { key } = first;
   const wanted = variant.strict.get(key);
-  const known = [...first.group.counts.keys()].filter((one) => allows(wanted, one)).sort();
+  const known = [...first.counts.keys()].filter((one) => allows(wanted, one)).sort();
   const places = known.flatMap((domain) => {
     const narrowed = space.narrow(set, key, [domain]);
     if (narrowed === undefined) return [];
@@ -79,7 +126,7 @@ function spreadOf({ context: { space } }: Pass, home: Home): Spread | undefined 
     return fits ? [{ domain, set: narrowed }] : [];
   });
   if (places.length === 0) return undefined;
-  const groups = variant.narrowingRules.map(({ group }) => group);
+  const groups = [first, ...others];
   const counting = podClass.countedBy.filter((group) => group.key === key && !group.inverse);
   return { key, groups, counting, places, pods: items.length };
 }

@@ -17,6 +17,7 @@ import {
   type Row,
   type Use,
 } from "./packing.ts";
+import { partsOf } from "./parts.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import type { ResourcePrices } from "./resource-prices.ts";
 
@@ -31,6 +32,27 @@ export function* pack(
   { prices }: ResourcePrices,
   budget: Budget,
   { maxBins }: Pick<PlannerOptions, "maxBins">,
+): Steps<readonly Use[] | undefined> {
+  const parts = partsOf(packing);
+  let rest = parts.reduce((sum, { count }) => sum + count, 0);
+  const found: (readonly Use[])[] = [];
+  for (const { packing: part, count, inWhole } of parts) {
+    // What one part leaves of its work is the others'.
+    const own = { units: (budget.units * count) / rest };
+    budget.units -= own.units;
+    rest -= count;
+    const uses = yield* packPart(part, prices, own, maxBins);
+    budget.units += own.units;
+    if (uses !== undefined) found.push(inWhole(uses));
+  }
+  return found.length === 0 ? undefined : found.flat();
+}
+
+function* packPart(
+  packing: Packing,
+  prices: Float64Array,
+  budget: Budget,
+  maxBins: number,
 ): Steps<readonly Use[] | undefined> {
   const counts = packing.rows.map(({ count }) => count);
   const kept = bestBuys(packing, prices, maxBins);

@@ -23,6 +23,7 @@ import {
 } from "../provisioning/solve.ts";
 import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
+import { countDivided } from "./domains.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
@@ -72,10 +73,16 @@ function* orAsUpstream(
   return isBetter(other, best, { ...options, minSaving: 0 }) ? other : best;
 }
 
-function mayBePacked({ base, queued }: Batch, { policy, minPods }: PlannerOptions): boolean {
-  if (policy === "greedy" || queued.length < minPods) return false;
+/** So many of the least number of pods are enough if they are spread over zones: there the rules cost most. */
+const MIN_DIVIDED = 0.2;
+
+function mayBePacked({ base, queued, classes }: Batch, options: PlannerOptions): boolean {
+  const { policy, minPods } = options;
+  if (policy === "greedy") return false;
   // Each unit of a reservation can be promised once: the rules keep that count.
-  return !base.templates.some(({ table }) => table.offerings.hasReserved);
+  if (base.templates.some(({ table }) => table.offerings.hasReserved)) return false;
+  if (queued.length >= minPods) return true;
+  return countDivided(queued, classes) >= Math.max(1, minPods * MIN_DIVIDED);
 }
 
 /** The rules are made to their end only while they may still be the cheaper ones. */

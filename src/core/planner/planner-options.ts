@@ -6,7 +6,10 @@ export interface PlannerOptions {
   readonly policy: "cost" | "greedy";
   /** What a node costs an hour beyond its machine: its disk, its address, its agents. */
   readonly nodeMicroUsdPerHour: number;
-  /** Smaller batches follow the rules alone: there is little to save, and few nodes are wanted. */
+  /**
+   * Smaller batches follow the rules alone: there is little to save, and few nodes are wanted. A fifth is enough of
+   * pods that are spread over zones, where the rules cost most.
+   */
   readonly minPods: number;
   /** Share of the rules' cost that must be saved for the packing to be taken. */
   readonly minSaving: number;
@@ -15,7 +18,7 @@ export interface PlannerOptions {
   readonly workPerPod: number;
   /** Most types that are weighed for each set of requirements at first; others join when they do better. */
   readonly maxBins: number;
-  /** Pods that are spread over zones are divided among these first: cheaper plans, for more work. Absent: not. */
+  /** Pods that are spread over zones stay in theirs as far as that keeps the spread. Absent: they run nowhere yet. */
   readonly domainNow?: DomainNow;
 }
 
