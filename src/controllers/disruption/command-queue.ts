@@ -156,6 +156,8 @@ export function createCommandQueue(
         nodes: one.candidates.map(({ node }) => node.name),
       });
       const moves = one.replacements.flatMap(movesOn);
+      const pods = one.candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
+      steering.promise(one.record.id, pods);
       takeIn({ ...one, move: moves.find(({ command }) => command === one.record.id) });
     },
     controller: {

@@ -78,6 +78,30 @@ const taints = (world: FakeWorld) =>
 const replacementOf = (world: FakeWorld) =>
   claims(world).find(({ metadata }) => metadata.name !== "a") as NodeClaim;
 
+/** Two pods on a drifted node that keep apart if they can, a node that stays, and limits that leave little room. */
+function narrow(): Promise<FakeWorld> {
+  const topologySpreadConstraints = [
+    {
+      maxSkew: 1,
+      topologyKey: "kubernetes.io/hostname",
+      whenUnsatisfiable: "ScheduleAnyway" as const,
+      labelSelector: { matchLabels: { app: "web" } },
+    },
+  ];
+  const web = (name: string, nodeName: string) =>
+    pod({ name, nodeName, labels: { app: "web" }, spec: { topologySpreadConstraints } });
+  return driftedNode({
+    limits: { cpu: "8" },
+    before: async (one) => {
+      await establish(one, "b");
+      await one.api.delete(POD, { name: "app", namespace: "default" });
+      await one.api.create(POD, web("first", "a"));
+      await one.api.create(POD, web("second", "a"));
+      await one.api.create(POD, web("third", "b"));
+    },
+  });
+}
+
 describe("a drifted node", () => {
   it("goes once its replacement is there, and not before (S2-44)", async () => {
     const world = await driftedNode();
@@ -122,26 +146,7 @@ describe("a drifted node", () => {
   });
 
   it("gets no further nodes for pods that are to go to nodes that stay (calm seed 5017)", async () => {
-    const topologySpreadConstraints = [
-      {
-        maxSkew: 1,
-        topologyKey: "kubernetes.io/hostname",
-        whenUnsatisfiable: "ScheduleAnyway" as const,
-        labelSelector: { matchLabels: { app: "web" } },
-      },
-    ];
-    const web = (name: string, nodeName: string) =>
-      pod({ name, nodeName, labels: { app: "web" }, spec: { topologySpreadConstraints } });
-    const world = await driftedNode({
-      limits: { cpu: "8" },
-      before: async (one) => {
-        await establish(one, "b");
-        await one.api.delete(POD, { name: "app", namespace: "default" });
-        await one.api.create(POD, web("first", "a"));
-        await one.api.create(POD, web("second", "a"));
-        await one.api.create(POD, web("third", "b"));
-      },
-    });
+    const world = await narrow();
     await world.clock.advance(9 * 60_000);
     // The limits leave room for one new node of any size, or for two small ones.
     expect(claims(world)).toHaveLength(3);
@@ -213,6 +218,16 @@ describe("a command that a crash cut short", () => {
     await world.join(claimOf(world, replacement.metadata.name));
     await world.clock.advance(5_000);
     expect(claimOf(world, "a").metadata.deletionTimestamp).toBeDefined();
+    await world.stop();
+  });
+
+  it("sees to its pods as before: they are given no further nodes", async () => {
+    const before = await narrow();
+    await before.clock.advance(11_000);
+    expect(claims(before)).toHaveLength(3);
+    const world = await restarted(before);
+    await world.clock.advance(60_000);
+    expect(claims(world)).toHaveLength(3);
     await world.stop();
   });
 

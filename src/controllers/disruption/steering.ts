@@ -42,6 +42,8 @@ export interface Steering {
   readonly controller: Controller;
   /** Takes a command's plan in: until it is over, its pods have a place. */
   plan(id: string, stops: readonly Stop[]): void;
+  /** The same where the plan is not known any more: another process made it. Nobody steers the pods then. */
+  promise(id: string, pods: readonly Pod[]): void;
   /** All nodes are there: the first turn begins. Resolves once kube-scheduler was told. */
   begin(id: string): Promise<void>;
   /** The command came to nothing. */
@@ -54,7 +56,9 @@ export interface Steering {
 
 /** One command's pods on their way. */
 interface Course {
+  /** None: where its pods go is not known. */
   readonly stops: readonly Stop[];
+  readonly pods: readonly Pod[];
   /** Absent until all nodes are there. */
   going?: Going;
 }
@@ -89,7 +93,7 @@ export function createSteering(world: World): Steering {
   const end = (id: string) => {
     const course = courses.get(id);
     courses.delete(id);
-    for (const { metadata } of course?.stops.flatMap(({ pods }) => pods) ?? []) {
+    for (const { metadata } of course?.pods ?? []) {
       const uid = metadata.uid ?? "";
       if (steered.get(uid)?.course === course) steered.delete(uid);
     }
@@ -110,23 +114,27 @@ export function createSteering(world: World): Steering {
 
   return {
     plan: (id, stops) => {
-      const course: Course = { stops };
+      const course = { stops, pods: stops.flatMap((stop) => stop.pods) };
       for (const [turn, { pods }] of stops.entries())
         for (const { metadata } of pods) steered.set(metadata.uid ?? "", { course, turn });
       if (stops.length > 0) courses.set(id, course);
+    },
+    promise: (id, pods) => {
+      const course = { stops: [], pods };
+      for (const { metadata } of pods) steered.set(metadata.uid ?? "", { course, turn: 0 });
+      courses.set(id, course);
     },
     begin: async (id) => {
       const course = courses.get(id);
       // Going already: the command is tried again after an error, its pods have waited long enough.
       if (course === undefined || course.going !== undefined) return;
       const stops = nodesOf(world, course.stops);
-      if (stops === undefined) {
+      if (stops === undefined || stops.length === 0) {
         end(id);
         return;
       }
-      const moving = course.stops.flatMap((stop) => stop.pods);
       const names = new Set(stops.map(({ name }) => name));
-      const others = otherPlaces(world.cluster.nodes(), names, moving);
+      const others = otherPlaces(world.cluster.nodes(), names, course.pods);
       const nowMs = world.clock.now();
       course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
       await mark(world, log, marked, putLastBy(courses.values()));
