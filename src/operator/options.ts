@@ -170,7 +170,7 @@ export const OPTIONS = {
     "consolidation-repack",
     "boolean",
     "true",
-    "Where nothing else is found, several nodes give way to several that are cheaper together; not with planner-policy greedy. Ours.",
+    "Where other consolidations would save less, several nodes give way to several that are cheaper together; not with planner-policy greedy. Ours.",
   ),
   consolidationMinSavings: core(
     "consolidation-min-savings",
