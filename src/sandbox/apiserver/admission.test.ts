@@ -91,6 +91,25 @@ describe("a validating webhook", () => {
     expect((await send("GET", `${CONFIG_MAPS}/a`)).status).toBe(200);
   });
 
+  it("with a selector of namespaces is asked about a namespace by the labels that it is to have", async () => {
+    const seen: string[] = [];
+    const send = start(async (_config, review) => {
+      const { uid, operation, name } = (review as Loose).request;
+      seen.push(`${operation} ${name}`);
+      return { response: { uid, allowed: true } };
+    });
+    const [one] = webhook().webhooks;
+    const rules = [{ ...one?.rules[0], operations: ["*"], resources: ["namespaces"] }];
+    const selector = { namespaceSelector: { matchLabels: { team: "a" } } };
+    const hook = { ...webhook(), webhooks: [{ ...one, rules, ...selector }] };
+    await send("POST", `${HOOKS}/validatingwebhookconfigurations`, hook);
+    await send("POST", "/api/v1/namespaces", { metadata: { name: "n" } });
+    const labels = { team: "a" };
+    await send("PUT", "/api/v1/namespaces/n", { metadata: { name: "n", labels } });
+    await send("POST", "/api/v1/namespaces", { metadata: { name: "m", labels } });
+    expect(seen).toEqual(["UPDATE n", "CREATE m"]);
+  });
+
   it("that cannot be reached stops the write or not, as failurePolicy says", async () => {
     for (const [policy, status] of [
       ["Fail", 500],

@@ -8,12 +8,16 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { deepFreeze, isObject } from "../../base/json.ts";
 import { newerAutoscalerOf, olderAutoscalerOf } from "./autoscaler-versions.ts";
-import { type Engine, groupVersionOf } from "./engine.ts";
+import { type Engine, groupVersionOf, isCustom } from "./engine.ts";
 import { coreEventOf, newEventOf } from "./event-versions.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import { ApiError } from "./status.ts";
 
-const converted = new WeakMap<KubeObject, Map<string, KubeObject | Promise<KubeObject>>>();
+/** By definition: one that changes gives a kind new ones. */
+const converted = new WeakMap<
+  KubeObject,
+  Map<ResourceDefinition, KubeObject | Promise<KubeObject>>
+>();
 
 /** A stored object as `definition`'s version. Synchronous unless a webhook has to be asked. */
 export function fromStorage(
@@ -28,18 +32,26 @@ export function fromStorage(
     versions = new Map();
     converted.set(object, versions);
   }
-  const known = versions.get(wanted);
+  const known = versions.get(definition);
   if (known !== undefined) return known;
-  const result = convert(engine, definition, object, wanted);
-  versions.set(wanted, result);
+  const made = convert(engine, definition, object, wanted);
+  const shape = (one: KubeObject): KubeObject => shaped(definition, one);
+  const result = made instanceof Promise ? made.then(shape) : shape(made);
+  versions.set(definition, result);
   if (result instanceof Promise) {
     const kept = versions;
     result.then(
-      (value) => kept.set(wanted, value),
-      () => kept.delete(wanted),
+      (value) => kept.set(definition, value),
+      () => kept.delete(definition),
     );
   }
   return result;
+}
+
+/** A custom object of another version without what this one's schema does not know. Its defaults come when it is written. */
+function shaped(definition: ResourceDefinition, object: KubeObject): KubeObject {
+  if (!isCustom(definition)) return object;
+  return deepFreeze(definition.prune(object).value);
 }
 
 /** An object at a request's version as the stored version. */
@@ -68,13 +80,13 @@ export async function listFromStorage(
     return objects.map((object) => fromStorage(engine, definition, object) as KubeObject);
   }
   const strange = objects.filter(
-    (object) => object.apiVersion !== wanted && !converted.get(object)?.has(wanted),
+    (object) => object.apiVersion !== wanted && !converted.get(object)?.has(definition),
   );
   if (strange.length > 0) {
     const answers = await callWebhook(engine, definition, strange, wanted);
     strange.forEach((object, index) => {
-      const versions = converted.get(object) ?? new Map<string, KubeObject>();
-      versions.set(wanted, answers[index] as KubeObject);
+      const versions = converted.get(object) ?? new Map<ResourceDefinition, KubeObject>();
+      versions.set(definition, shaped(definition, answers[index] as KubeObject));
       converted.set(object, versions);
     });
   }

@@ -45,10 +45,22 @@ export function groupVersionOf(definition: { group: string; version: string }): 
   return group === "" ? version : `${group}/${version}`;
 }
 
+/** Built-in groups below `k8s.io`; Gateway API, volume snapshots and the like come as definitions of a user. */
+const BUILT_IN: ReadonlySet<string> = new Set(
+  [
+    ..."admissionregistration apiextensions apiregistration authentication authorization".split(
+      " ",
+    ),
+    ..."certificates coordination discovery events flowcontrol.apiserver internal.apiserver".split(
+      " ",
+    ),
+    ..."networking node rbac.authorization resource scheduling storage storagemigration".split(" "),
+  ].map((name) => `${name}.k8s.io`),
+);
+
 /** True for kinds that come from a CustomResourceDefinition. */
-export function isCustom(definition: { readonly group: string }): boolean {
-  const { group } = definition;
-  return group.includes(".") && !group.endsWith(".k8s.io") && group !== "k8s.io";
+export function isCustom({ group }: { readonly group: string }): boolean {
+  return group.includes(".") && !BUILT_IN.has(group);
 }
 
 export function isDryRun(call: Call): boolean {

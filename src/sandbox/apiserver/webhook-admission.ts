@@ -159,9 +159,12 @@ function selectsObject(call: Call, webhook: Webhook, admission: Admission): bool
     .filter((object) => object !== undefined)
     .map((object) => object.metadata.labels ?? {});
   if (!labels.some((each) => selects(webhook.objectSelector, each))) return false;
-  const namespace = definition.kind === "Namespace" ? path.name : path.namespace;
-  if (namespace === undefined) return true;
-  const stored = engine.store.get("namespaces", undefined, namespace);
+  if (definition.kind === "Namespace" && definition.group === "") {
+    const itself = admission.object ?? admission.old;
+    return selects(webhook.namespaceSelector, itself?.metadata.labels ?? {});
+  }
+  if (path.namespace === undefined) return true;
+  const stored = engine.store.get("namespaces", undefined, path.namespace);
   return selects(webhook.namespaceSelector, stored?.metadata.labels ?? {});
 }
 

@@ -44,6 +44,8 @@ function definition(
 
 const kindOf = (plural: string): string => `${plural[0]?.toUpperCase()}${plural.slice(1, -1)}`;
 const of = (plural: string): string => `/apis/foreign.example.com/v1/namespaces/<<ns>>/${plural}`;
+const ofSecond = (plural: string): string => of(plural).replace("/v1/", "/v2/");
+const BELOW = "/apis/foreign.k8s.io/v1/namespaces/<<ns>>/approveds";
 
 function thing(plural: string, name: string, spec: object, more: object = {}): object {
   return {
@@ -382,5 +384,80 @@ export const FOREIGN_CHECKS: readonly Check[] = [
     mergePatch(`${CRDS}/changeds.foreign.example.com`, { spec: { scope: "Cluster" } }),
     mergePatch(`${CRDS}/changeds.foreign.example.com`, { spec: { names: { kind: "Other" } } }),
     gone("changeds"),
+  ),
+  check(
+    "CD-06",
+    "of two versions each shows its own fields and defaults; tenths; both bounds and formats",
+    post(CRDS, {
+      ...definition(
+        "twices",
+        {},
+        {},
+        {
+          versions: [
+            {
+              name: "v1",
+              served: true,
+              storage: true,
+              schema: {
+                openAPIV3Schema: object({
+                  spec: object({
+                    both: text,
+                    mine: text,
+                    tenth: { type: "number", multipleOf: 0.1 },
+                    when: { ...text, format: "date", maxLength: 3 },
+                  }),
+                }),
+              },
+            },
+            {
+              name: "v2",
+              served: true,
+              storage: false,
+              schema: {
+                openAPIV3Schema: object({
+                  spec: object({ both: text, yours: { ...text, default: "here" } }),
+                }),
+              },
+            },
+          ],
+        },
+      ),
+    }),
+    get(of("twices"), { until: 200 }),
+    get(ofSecond("twices"), { until: 200 }),
+    post(of("twices"), thing("twices", "a", { both: "b", mine: "m", tenth: 0.3 })),
+    get(`${ofSecond("twices")}/a`),
+    get(ofSecond("twices")),
+    post(of("twices"), thing("twices", "b", { tenth: 0.35 })),
+    post(of("twices"), thing("twices", "b", { when: "tomorrow" })),
+    gone("twices"),
+  ),
+  check(
+    "CD-07",
+    "a kind below k8s.io that is a user's own",
+    post(CRDS, {
+      ...definition(
+        "approveds",
+        object({ spec: object({ a: text }), status: object({ b: text }) }),
+        {
+          subresources: { status: {} },
+        },
+        { group: "foreign.k8s.io" },
+      ),
+      metadata: {
+        name: "approveds.foreign.k8s.io",
+        annotations: { "api-approved.kubernetes.io": "unapproved, for this check" },
+      },
+    }),
+    get(BELOW, { until: 200 }),
+    post(BELOW, {
+      apiVersion: "foreign.k8s.io/v1",
+      kind: "Approved",
+      metadata: { name: "a", labels: { stays: "yes" } },
+    }),
+    mergePatch(`${BELOW}/a/status`, { status: { b: "c" } }),
+    get(BELOW),
+    del(`${CRDS}/approveds.foreign.k8s.io`),
   ),
 ];

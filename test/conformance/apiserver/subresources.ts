@@ -259,4 +259,17 @@ export const SUBRESOURCE_CHECKS: readonly Check[] = [
     get(`${APPS}/deployments/a/rollback`),
     get("/api/v1/nodes/nobody/proxy/stats"),
   ),
+  check(
+    "SU-09",
+    "labels that are sent through a pod's doors are let lie",
+    post(PODS, pod("a", {}, { resources: REQUESTS })),
+    strategicPatch(`${PODS}/a/resize`, {
+      metadata: { labels: { lost: "yes" } },
+      ...resized({ requests: { cpu: "200m" } }),
+    }),
+    strategicPatch(`${PODS}/a/ephemeralcontainers`, {
+      metadata: { labels: { lost: "yes" } },
+      ...debug("d"),
+    }),
+  ),
 ];

@@ -449,6 +449,34 @@ export const WEBHOOK_CHECKS: readonly Check[] = [
     undo("mutating", "wh-12"),
   ),
   check(
+    "WH-13",
+    "who refuses deletions of pods is not asked when they are evicted",
+    post(PODS, pod("kept")),
+    post(PODS, pod("evicted")),
+    validating("wh-13", {
+      does: "deny",
+      operations: ["CREATE", "DELETE"],
+      more: {
+        rules: [
+          {
+            apiGroups: [""],
+            apiVersions: ["v1"],
+            operations: ["CREATE", "DELETE"],
+            resources: ["configmaps", "pods"],
+          },
+        ],
+      },
+    }),
+    ...inForce("wh-13"),
+    del(`${PODS}/kept`),
+    post(`${PODS}/evicted/eviction`, {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name: "evicted" },
+    }),
+    undo("validating", "wh-13"),
+  ),
+  check(
     "CV-01",
     "strategy None: versions differ in name only, what the other has no room for is lost",
     post(CRDS, widgets("nonewidget", { strategy: "None" })),

@@ -87,26 +87,31 @@ function checkType(schema: Schema, value: unknown, path: string, errors: FieldEr
 }
 
 function checkString(schema: Schema, value: string, path: string, errors: FieldError[]): void {
-  const { minLength, maxLength, pattern, format } = schema;
-  if (maxLength !== undefined || minLength !== undefined) {
-    const length = [...value].length;
-    // Of these only the first is told.
-    if (maxLength !== undefined && length > maxLength) {
-      errors.push(tooLong(path, maxLength));
-      return;
-    }
-    if (minLength !== undefined && length < minLength) {
-      const text = `${path} in body should be at least ${minLength} chars long`;
-      errors.push(invalid(path, value, text));
-      return;
-    }
-  }
-  if (pattern !== undefined && compilePattern(pattern)?.matcher(value).find() === false) {
-    errors.push(invalid(path, value, `${path} in body should match '${pattern}'`));
-  }
+  const { format } = schema;
+  const problem = sizeProblem(schema, value, path) ?? patternProblem(schema, value, path);
+  if (problem !== undefined) errors.push(problem);
   if (format !== undefined && FORMATS[format]?.(value) === false) {
     errors.push(typeInvalid(path, value, `${path} in body must be of type ${format}: "${value}"`));
   }
+}
+
+/** Where the size is wrong nothing is said of the pattern. */
+function sizeProblem(
+  { minLength, maxLength }: Schema,
+  value: string,
+  path: string,
+): FieldError | undefined {
+  if (maxLength === undefined && minLength === undefined) return undefined;
+  const length = [...value].length;
+  if (maxLength !== undefined && length > maxLength) return tooLong(path, maxLength);
+  if (minLength === undefined || length >= minLength) return undefined;
+  return invalid(path, value, `${path} in body should be at least ${minLength} chars long`);
+}
+
+function patternProblem({ pattern }: Schema, value: string, path: string): FieldError | undefined {
+  if (pattern === undefined || compilePattern(pattern)?.matcher(value).find() !== false)
+    return undefined;
+  return invalid(path, value, `${path} in body should match '${pattern}'`);
 }
 
 function checkNumber(schema: Schema, value: number, path: string, errors: FieldError[]): void {
@@ -114,7 +119,7 @@ function checkNumber(schema: Schema, value: number, path: string, errors: FieldE
   const refuse = (text: string): void => {
     errors.push(invalid(path, value, `${path} in body should be ${text}`));
   };
-  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf))
+  if (multipleOf !== undefined && !isMultiple(value, multipleOf))
     refuse(`a multiple of ${multipleOf}`);
   if (maximum !== undefined) {
     if (schema.exclusiveMaximum === true && value >= maximum) refuse(`less than ${maximum}`);
@@ -124,6 +129,12 @@ function checkNumber(schema: Schema, value: number, path: string, errors: FieldE
     if (schema.exclusiveMinimum === true && value <= minimum) refuse(`greater than ${minimum}`);
     else if (value < minimum) refuse(`greater than or equal to ${minimum}`);
   }
+}
+
+/** As near to a whole number as binary fractions come: 0.3 is three times 0.1. */
+function isMultiple(value: number, factor: number): boolean {
+  const times = factor < 1 ? (1 / factor) * value : value / factor;
+  return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
 }
 
 function checkArray(

@@ -47,7 +47,7 @@ export async function evictPod(call: Call): Promise<KubeResponse> {
   }
   if (options.dryRun !== true) noteEviction(call);
   const { namespace, name } = pod.metadata;
-  await deleteObject(call, namespace, name, options);
+  await deleteObject(call, namespace, name, { ...options, isEviction: true });
   return answerOf(201, {
     kind: "Status",
     apiVersion: "v1",

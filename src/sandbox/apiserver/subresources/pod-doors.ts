@@ -1,6 +1,6 @@
 /**
  * Doors beside a pod's own, each for one part of its spec: `resize` changes what running containers ask for,
- * `ephemeralcontainers` adds containers to look around in. What else is sent through them is let lie.
+ * `ephemeralcontainers` adds containers to look around in. What else is sent through them, labels too, is let lie.
  * upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation ValidatePodResize,
  * ValidatePodEphemeralContainersUpdate
  */
@@ -27,7 +27,7 @@ const RESIZE: Door = {
           if (sent[field] !== undefined) container[field] = sent[field];
       });
     }
-    return { ...kept, metadata: next.metadata };
+    return kept;
   },
   validate(next: Raw, current: Raw) {
     const errors = validatePodSpec(next.spec, "spec");
@@ -67,7 +67,7 @@ const EPHEMERAL_CONTAINERS: Door = {
     const { ephemeralContainers: _old, ...spec } = current.spec;
     const { ephemeralContainers } = next.spec ?? {};
     const kept = ephemeralContainers === undefined ? spec : { ...spec, ephemeralContainers };
-    return { ...current, metadata: next.metadata, spec: kept };
+    return { ...current, spec: kept };
   },
   validate(next: Raw, current: Raw) {
     const now: readonly Raw[] = next.spec.ephemeralContainers ?? [];
