@@ -9,6 +9,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { parseNillableDuration } from "../../base/duration.ts";
+import { compareText } from "../../base/text-order.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { evictionCost } from "./candidates.ts";
 import { recordOf } from "./record.ts";
@@ -59,21 +60,50 @@ export function roomFor({ limits }: Pool, nodes: number): number {
  * zone, then the youngest name.
  */
 export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): readonly NodeView[] {
-  let count = active.length - (pool.replicas ?? active.length);
-  const left = new Set(active);
+  const count = active.length - (pool.replicas ?? active.length);
+  if (count <= 0) return [];
+  const zones = new Map<string, number>();
+  for (const node of active) zones.set(zoneOf(node), (zones.get(zoneOf(node)) ?? 0) + 1);
+  const rated = active
+    .map((node) => ({ node, tier: tier(node, nowMs), cost: cost(node, nowMs) }))
+    .sort((a, b) => a.tier - b.tier || a.cost - b.cost || compareText(a.node.name, b.node.name));
   const chosen: NodeView[] = [];
-  while (count-- > 0) {
-    const zones = new Map<string, number>();
-    for (const node of left) zones.set(zoneOf(node), (zones.get(zoneOf(node)) ?? 0) + 1);
-    const next = [...left].reduce((best, one) => {
-      const order =
-        tier(one, nowMs) - tier(best, nowMs) ||
-        cost(one, nowMs) - cost(best, nowMs) ||
-        (zones.get(zoneOf(best)) ?? 0) - (zones.get(zoneOf(one)) ?? 0);
-      return order < 0 || (order === 0 && one.name > best.name) ? one : best;
+  let equals: NodeView[] = [];
+  for (const [index, { node, ...own }] of rated.entries()) {
+    equals.push(node);
+    const next = rated[index + 1];
+    if (next?.tier === own.tier && next.cost === own.cost) continue;
+    for (const one of fromFullestZone(equals, zones, count - chosen.length)) chosen.push(one);
+    if (chosen.length === count) break;
+    equals = [];
+  }
+  return chosen;
+}
+
+/** At most `most` of the nodes, which come by name, the last first; `zones` counts those that stay. */
+function fromFullestZone(
+  nodes: readonly NodeView[],
+  zones: Map<string, number>,
+  most: number,
+): readonly NodeView[] {
+  const byZone = new Map<string, NodeView[]>();
+  for (const node of nodes) {
+    const others = byZone.get(zoneOf(node));
+    if (others === undefined) byZone.set(zoneOf(node), [node]);
+    else others.push(node);
+  }
+  const size = (zone: string) => zones.get(zone) ?? 0;
+  const chosen: NodeView[] = [];
+  while (chosen.length < Math.min(most, nodes.length)) {
+    const heads = [...byZone].flatMap(([zone, left]) => {
+      const node = left.at(-1);
+      return node === undefined ? [] : [{ zone, node }];
     });
-    left.delete(next);
-    chosen.push(next);
+    heads.sort((a, b) => size(b.zone) - size(a.zone) || compareText(b.node.name, a.node.name));
+    const [{ zone, node }] = heads as [(typeof heads)[number]];
+    byZone.get(zone)?.pop();
+    zones.set(zone, size(zone) - 1);
+    chosen.push(node);
   }
   return chosen;
 }
