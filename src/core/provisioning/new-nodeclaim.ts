@@ -19,7 +19,7 @@ import {
   intersectionOf,
   isEmptyBits,
 } from "../scheduling/bits.ts";
-import { allows, type Requirement } from "../scheduling/requirement.ts";
+import { allows, exists, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { VolumeIndex, VolumeUsage } from "../scheduling/volumes.ts";
@@ -96,15 +96,19 @@ export class NewNodeClaim implements Place {
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
-  /** Groups that will count pods here once the label they look at is settled. */
-  #uncounted: TopologyGroup[] = [];
+  /** Groups that will count so many pods here once the label they look at is settled. */
+  readonly #waiting = new Map<TopologyGroup, number>();
   /** What the node would be, while topology is asked about it: the set and the types. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   /** What was last found out of {@link launchable}: many groups ask the same of a node. */
   #launched: Launched | undefined;
-  /** Topology had a way, but no type for it. */
-  #typesFell = false;
+  /** Spreads that the pods who wait keep themselves. */
+  readonly #kept = new Set<TopologyGroup>();
+  /** The pod that is asked about comes before those who wait. */
+  #ahead = false;
+  /** What stood in topology's way is this node's own: its types, or who waits there to be counted. */
+  #ownFault = false;
   /** Why the last trial waits for reservations. */
   #deferred: string | undefined;
 
@@ -159,6 +163,10 @@ export class NewNodeClaim implements Place {
     return haveCommonBits(types, this.template.table.compatible(met));
   }
 
+  waiting(group: TopologyGroup): number {
+    return this.#ahead ? 0 : (this.#waiting.get(group) ?? 0);
+  }
+
   /** With the pod that topology is asked about on it. */
   leastPrice(key: string, value: string): number {
     const { table } = this.template;
@@ -198,6 +206,18 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
+  /**
+   * As {@link accepts}, of a pod that comes before those who wait here to be counted: it keeps its spread if
+   * the scheduler binds it first, which nobody can promise. Not where they could then come no more.
+   */
+  acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
+    if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;
+    this.#ahead = true;
+    const trial = this.#wouldStillCome(podClass) ? this.accepts(pod, podClass, variant) : NOT_NOW;
+    this.#ahead = false;
+    return trial;
+  }
+
   /** Puts the pod here, as found by {@link accepts}. */
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
@@ -219,10 +239,24 @@ export class NewNodeClaim implements Place {
     const { topology } = this.#context;
     if (settles) {
       topology.arrive(this);
-      this.#uncounted = this.#uncounted.filter((group) => !topology.count(group, this));
+      for (const [group, pods] of this.#waiting)
+        if (topology.count(group, this, pods)) this.#waiting.delete(group);
     }
-    for (const group of podClass.countedBy)
-      if (!topology.count(group, this)) this.#uncounted.push(group);
+    for (const group of podClass.countedBy) {
+      if (topology.count(group, this)) continue;
+      this.#waiting.set(group, this.waiting(group) + 1);
+      for (const { group: own } of podClass.variants[0]?.rules ?? [])
+        if (own.type === "spread") this.#kept.add(own);
+    }
+  }
+
+  /** Whether those who wait keep their own spreads with one of the class there before them. */
+  #wouldStillCome({ countedBy }: PodClass): boolean {
+    const { topology } = this.#context;
+    return countedBy.every(
+      (group) =>
+        !this.#kept.has(group) || topology.options(group, this, true, exists(group.key)).length > 0,
+    );
   }
 
   #isTolerated({ tolerations }: Variant): boolean {
@@ -260,11 +294,11 @@ export class NewNodeClaim implements Place {
       const fit = this.#finish(set, types);
       return fit === undefined ? NEVER : { verdict: "yes", fit };
     }
-    this.#typesFell = false;
+    this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
     if (fit !== undefined) return { verdict: "yes", fit };
     // The set alone is to blame: nodes like this one need not be asked until something is placed.
-    if (!this.#typesFell) variant.refusedSets.set(set, this.#context.topology.revision);
+    if (!this.#ownFault) variant.refusedSets.set(set, this.#context.topology.revision);
     return NOT_NOW;
   }
 
@@ -278,7 +312,7 @@ export class NewNodeClaim implements Place {
     const rule = rules[at];
     if (rule === undefined) {
       const fit = this.#finish(set, types);
-      if (fit === undefined) this.#typesFell = true;
+      if (fit === undefined) this.#ownFault = true;
       return fit;
     }
     for (const values of this.#options(rule, variant, set, types)) {
@@ -287,7 +321,7 @@ export class NewNodeClaim implements Place {
       if (narrowed === undefined) continue;
       const left = commonBits(types, this.template.table.compatible(narrowed));
       if (isEmptyBits(left)) {
-        this.#typesFell = true;
+        this.#ownFault = true;
         continue;
       }
       const fit = this.#narrow(rules, at + 1, variant, narrowed, left);
@@ -303,6 +337,7 @@ export class NewNodeClaim implements Place {
     const options = this.#context.topology.options(rule.group, this, rule.self, podDomains);
     this.#considered = undefined;
     this.#consideredTypes = undefined;
+    if (rule.group.type === "spread" && this.#waiting.has(rule.group)) this.#ownFault = true;
     return options;
   }
 

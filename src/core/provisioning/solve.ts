@@ -364,6 +364,9 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     if (outcome !== "none") return outcome;
     waiting ||= variant.rules.length > 0;
   }
+  const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
+  if (spreading.some((variant) => onOpenClaim(pass, pod, podClass, variant, "ahead")))
+    return "placed";
   podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
 }
@@ -414,10 +417,20 @@ export function onExistingNode(
   return false;
 }
 
-function onOpenClaim(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): boolean {
+/** `ahead`: of pods there that wait to be counted, as it would be let nowhere after them. */
+function onOpenClaim(
+  pass: Pass,
+  pod: Pod,
+  podClass: PodClass,
+  variant: Variant,
+  ahead?: "ahead",
+): boolean {
   let fit: Fit | undefined;
   const claim = pass.claims.find(variant.closed, (candidate) => {
-    const trial = candidate.accepts(pod, podClass, variant);
+    const trial =
+      ahead === undefined
+        ? candidate.accepts(pod, podClass, variant)
+        : candidate.acceptsAhead(pod, podClass, variant);
     if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
     fit = trial.fit;
     if (fit !== undefined) return "take";

@@ -71,6 +71,8 @@ export interface Place extends Pricing, Numbered {
   domains(key: string): Requirement | undefined;
   /** Of a planned node: those of the values that one of its types can be launched with. */
   launchable?(key: string, values: readonly string[]): readonly string[];
+  /** Of a planned node: its pods that the group will count once it is settled in which domain they are. */
+  waiting?(group: TopologyGroup): number;
   /** Whether the node is, or can become, one that meets the requirements. */
   canMeet(requirements: Requirements): boolean;
 }
@@ -114,7 +116,8 @@ export function reachable(
 /**
  * Domains that keep the skew, the emptiest first, of those the cheapest. A new node may always be made, so the smallest
  * count is over all domains the pod may use, not only those this node can be in; and over those with a
- * node that the rule looks at, though the pod may not use it.
+ * node that the rule looks at, though the pod may not use it. `waiting`: pods on the node that will count in
+ * the domain it gets. They are there before this one: the scheduler may have bound them by then.
  */
 export function spreadOptions(
   group: TopologyGroup,
@@ -122,19 +125,31 @@ export function spreadOptions(
   podDomains: Requirement,
   node: Requirement,
   pricing: Pricing,
+  waiting: number,
 ): readonly Narrowing[] {
   let least = Number.POSITIVE_INFINITY;
+  let next = Number.POSITIVE_INFINITY;
   let usable = 0;
   group.counts.forEach((count, domain) => {
     if (!allows(podDomains, domain) && !group.hosts?.has(domain)) return;
     usable++;
-    if (count < least) least = count;
+    if (count < least) {
+      next = least;
+      least = count;
+    } else if (count < next) next = count;
   });
-  if (usable < group.minDomains) least = 0;
-  const most = least + group.maxSkew - (self ? 1 : 0);
+  if (usable < group.minDomains) {
+    least = 0;
+    next = 0;
+  }
+  const more = group.maxSkew - waiting - (self ? 1 : 0);
+  const most = least + more;
+  // Where the fewest are, those that wait lift the smallest count, too.
+  const mostOfLeast = Math.min(next, least + waiting) + more;
   const domains: string[] = [];
   group.counts.forEach((count, domain) => {
-    if (count <= most && allows(node, domain) && allows(podDomains, domain)) domains.push(domain);
+    if (count > (count === least ? mostOfLeast : most)) return;
+    if (allows(node, domain) && allows(podDomains, domain)) domains.push(domain);
   });
   if (domains.length > 1) {
     const count = (domain: string) => group.counts.get(domain) as number;

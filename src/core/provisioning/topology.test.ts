@@ -160,6 +160,40 @@ describe("topology spread", () => {
       "zone-b: spreading",
     ]);
   });
+
+  describe("where pods that it counts are already, on a planned node of no zone yet", () => {
+    const alone = spread({ topologyKey: HOSTNAME });
+    const small = pods(1, { ...spread({}), name: "small", cpu: "10m" });
+    const large = (options: PodOptions = {}) => [
+      pod({ name: "large", cpu: "1", labels: { app: "web" }, ...options }),
+    ];
+    const one = { limits: { nodes: 1 } };
+
+    it("opens another node rather than count them together in one zone", () => {
+      const input = { pods: [...large(alone), ...small] };
+      expect(placed(input)).toEqual(["?: large", "zone-a: small-0"]);
+      const two = pods(2, { ...spread({}), name: "small", cpu: "10m" });
+      expect(placed({ pods: [...large(), ...two] })).toEqual([
+        "?: large",
+        "zone-a: small-0",
+        "zone-b: small-1",
+      ]);
+    });
+
+    it("goes there as long as the skew allows it, the others' place included", () => {
+      const wider = pod({ ...spread({ maxSkew: 2 }), cpu: "10m" });
+      expect(placed({ pods: [...large(), wider] })).toEqual(["zone-a: large pod"]);
+    });
+
+    it("goes there before them where there is no other place, unless they could come no more", () => {
+      const pools = [poolInput(one)];
+      expect(placed({ pods: [...large(), ...small], pools })).toEqual(["zone-a: large small-0"]);
+      expect(placed({ pods: [...large(alone), ...small], pools })).toEqual([
+        "?: large",
+        "left: small-0",
+      ]);
+    });
+  });
 });
 
 describe("pod affinity", () => {

@@ -230,16 +230,17 @@ export class Topology {
   }
 
   /**
-   * Counts one pod of a group at a place. False when the place has not settled on a domain yet: to
+   * Counts pods of a group at a place. False when the place has not settled on a domain yet: to
    * be told again once it has. Anti-affinity does not wait: each domain it may become is taken.
    */
-  count(group: TopologyGroup, place: Place): boolean {
+  count(group: TopologyGroup, place: Place, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
-    if (group.key === HOSTNAME_LABEL_KEY) this.#countOnHost(group, place);
+    if (group.key === HOSTNAME_LABEL_KEY) this.#countOnHost(group, place, pods);
     else {
       const domains = this.#possible(group, place);
       if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
-      for (const domain of domains) this.#set(group, domain, (group.counts.get(domain) ?? 0) + 1);
+      for (const domain of domains)
+        this.#set(group, domain, (group.counts.get(domain) ?? 0) + pods);
     }
     return true;
   }
@@ -254,8 +255,8 @@ export class Topology {
     }
   }
 
-  #countOnHost(group: TopologyGroup, place: Place): void {
-    this.#addOnHost(group, this.#hosts.of(place), 1);
+  #countOnHost(group: TopologyGroup, place: Place, pods: number): void {
+    this.#addOnHost(group, this.#hosts.of(place), pods);
     if (place.id === undefined || !closesHosts(group)) return;
     group.closed.add(place.id);
     this.#journal?.push({ group, closed: place.id });
@@ -342,7 +343,10 @@ export class Topology {
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
     const pricing = this.#asUpstream ? UNPRICED : place;
-    if (group.type === "spread") return spreadOptions(group, self, podDomains, node, pricing);
+    if (group.type === "spread") {
+      const waiting = place.waiting?.(group) ?? 0;
+      return spreadOptions(group, self, podDomains, node, pricing, waiting);
+    }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
       if (taken.length > 0) return [taken];
