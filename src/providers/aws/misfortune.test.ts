@@ -75,12 +75,11 @@ describe("a class that was born broken", () => {
       "spec.amiSelectorTerms: is no list; spec.tags: is no object",
     ],
     [{ networkInterfaces: "two" }, "spec.networkInterfaces: is no list"],
-    [{ amiSelectorTerms: null }, "SubnetsReady"],
+    [{ subnetSelectorTerms: null }, "SubnetsReady"],
   ])("with %j in its spec is not ready and says why, without falling over", async (more, why) => {
     world = await awsWorld();
     const { spec, ...rest } = ec2NodeClass();
-    const subnetSelectorTerms = more.amiSelectorTerms === null ? [] : spec.subnetSelectorTerms;
-    const broken = { ...rest, spec: { ...spec, subnetSelectorTerms, ...more } };
+    const broken = { ...rest, spec: { ...spec, ...more } };
     await world.kube.create(EC2_NODE_CLASS, broken as unknown as EC2NodeClass);
     await world.clock.advance(3 * MINUTE);
     expect(shown("Ready")?.status).toBe("False");
