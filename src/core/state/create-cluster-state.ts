@@ -42,7 +42,9 @@ class Cluster implements ClusterState {
   readonly #marked = new Set<string>();
   readonly #nominated = new Map<string, number>();
   /** By claim name, of claims that are not launched. */
-  readonly #promises = new Map<string, ReadonlySet<string>>();
+  readonly #promises = new Map<string, readonly string[]>();
+  /** UIDs of the pods of all of them. */
+  #promisedCache: ReadonlySet<string> | undefined;
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
   readonly #list = new ViewList();
@@ -64,7 +66,7 @@ class Cluster implements ClusterState {
     const providerId = claim.status?.providerID;
     if (providerId) this.#claimByProviderId.set(providerId, key);
     if (isUnlaunched(claim)) this.#unlaunched++;
-    else this.#promises.delete(claim.metadata.name);
+    else this.#breakPromise(claim.metadata.name);
     if (known?.metadata.deletionTimestamp !== claim.metadata.deletionTimestamp) this.#revision++;
     this.#touchClaim(key, claim);
   }
@@ -75,7 +77,7 @@ class Cluster implements ClusterState {
     if (known === undefined) return;
     this.#forgetClaim(key, known);
     this.#claims.delete(key);
-    this.#promises.delete(name);
+    this.#breakPromise(name);
     this.#marked.delete(name);
     this.#nominated.delete(name);
     this.#revision++;
@@ -188,8 +190,10 @@ class Cluster implements ClusterState {
   }
 
   promise(claimName: string, podUids: readonly string[]): void {
-    const isWaiting = this.unlaunched().some(({ metadata }) => metadata.name === claimName);
-    if (isWaiting) this.#promises.set(claimName, new Set(podUids));
+    const claims = KINDS.map((kind) => this.#claims.get(claimKey(kind, claimName)));
+    if (!claims.some((claim) => claim !== undefined && isUnlaunched(claim))) return;
+    this.#promises.set(claimName, podUids);
+    this.#promisedCache = undefined;
   }
 
   hasPromise(claimName: string): boolean {
@@ -197,8 +201,8 @@ class Cluster implements ClusterState {
   }
 
   isPromised(podUid: string): boolean {
-    for (const uids of this.#promises.values()) if (uids.has(podUid)) return true;
-    return false;
+    this.#promisedCache ??= new Set([...this.#promises.values()].flat());
+    return this.#promisedCache.has(podUid);
   }
 
   *catchUp(): Steps<void> {
@@ -318,6 +322,10 @@ class Cluster implements ClusterState {
     if (facts === undefined) return;
     facts.livePods.set(key, pod);
     this.#daemonCache = undefined;
+  }
+
+  #breakPromise(claimName: string): void {
+    if (this.#promises.delete(claimName)) this.#promisedCache = undefined;
   }
 
   #forgetClaim(key: string, claim: NodeClaim): void {
