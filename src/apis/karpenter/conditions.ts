@@ -110,6 +110,22 @@ export function withConditionChanges<T extends KubeObject>(
   return changes.reduce((result, change) => withCondition(result, change, nowMs), object);
 }
 
+/**
+ * The change in the words that the object has already, where only numbers in them differ (times, numbers of
+ * requests): a cloud may word the same failure otherwise each time, and what is stored anew is looked at anew at once.
+ */
+export function inSteadyWords(object: KubeObject, change: ConditionChange): ConditionChange {
+  const known = condition(object, change.type);
+  if (known?.status !== change.status || known.reason !== change.reason) return change;
+  const { message = "" } = known;
+  const isSame = withoutNumbers(message) === withoutNumbers(change.message ?? "");
+  return isSame ? { ...change, message } : change;
+}
+
+function withoutNumbers(text: string): string {
+  return text.replaceAll(/\S*\d\S*/g, "");
+}
+
 /** Removes a condition. Those that feed Ready cannot be removed: they stay as they are. */
 export function withoutCondition<T extends KubeObject>(object: T, type: string): T {
   if (type === READY || dependentsOf(object.kind).includes(type)) return object;

@@ -7,7 +7,7 @@
 
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
-import { condition, withCondition } from "../../../apis/karpenter/conditions.ts";
+import { condition, inSteadyWords, withCondition } from "../../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   INSTANCE_TYPE_LABEL_KEY,
@@ -122,7 +122,7 @@ async function failed(world: World, claim: NodeClaim, error: unknown): Promise<S
   const message = error instanceof CreateError ? error.conditionMessage : text;
   const after = withCondition(
     claim,
-    { type: "Launched", status: "Unknown", reason, message: cut(message) },
+    inSteadyWords(claim, { type: "Launched", status: "Unknown", reason, message: cut(message) }),
     world.clock.now(),
   );
   const wrapped = new Error(`launching ${noun}`, { cause: error });

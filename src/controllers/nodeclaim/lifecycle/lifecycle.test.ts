@@ -127,6 +127,19 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
+  it("tries again no sooner where the cloud words the same failure otherwise each time", async () => {
+    const world = fakeWorld();
+    const refusal = (n: number) =>
+      new CreateError("boom", { reason: "LaunchFailed", message: `request ${n} failed` });
+    world.cloud.refusals.push(...Array.from({ length: 50 }, (_, n) => refusal(n)));
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.settle();
+    expect(world.cloud.creates).toBe(2);
+    expect(condition(claimOf(world), "Launched")?.message).toBe("request 0 failed");
+    await world.stop();
+  });
+
   it("never launches twice when the status could not be stored", async () => {
     const world = fakeWorld();
     await world.run(lifecycle(world, createRegistrationTracker()));

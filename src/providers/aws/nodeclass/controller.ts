@@ -14,6 +14,7 @@ import {
   type ConditionChange,
   condition,
   initializeConditions,
+  inSteadyWords,
   withConditionChanges,
 } from "../../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM } from "../../../apis/karpenter/nodeclaim.ts";
@@ -38,7 +39,7 @@ import {
   conditionChanges,
   type Findings,
   foundStatus,
-  inSteadyWords,
+  isInAwsWords,
   newlyWrong,
 } from "./status.ts";
 import type { Refusal } from "./trials.ts";
@@ -105,7 +106,7 @@ async function follow(
     },
     status: foundStatus(held.status, findings),
   };
-  const changes = inSteadyWords(held, trial.changes);
+  const changes = trial.changes.map((one) => (isInAwsWords(one) ? inSteadyWords(held, one) : one));
   const after = withConditionChanges(initializeConditions(annotated, nowMs), changes, nowMs);
   await restamp(deps, nodeClass);
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);

@@ -167,28 +167,9 @@ function verdict({ type, status, reason, message }: Condition): string {
   return [type, status, reason, message].join(" ");
 }
 
-/**
- * AWS may word the same failure otherwise each time, with times and numbers of requests in it. Its first words
- * stay: the class would be written with each look, and each write calls for the next look.
- */
-export function inSteadyWords(
-  nodeClass: EC2NodeClass,
-  changes: readonly ConditionChange[],
-): readonly ConditionChange[] {
-  return changes.map((change) => {
-    const { type, status, reason = "", message = "" } = change;
-    const known = condition(nodeClass, type);
-    const { message: before = "" } = known ?? {};
-    const isAsBefore =
-      reason.endsWith(RESOLUTION_FAILED) && known?.status === status && known.reason === reason;
-    return isAsBefore && withoutNumbers(before) === withoutNumbers(message)
-      ? { ...change, message: before }
-      : change;
-  });
-}
-
-function withoutNumbers(text: string): string {
-  return text.replaceAll(/\S*\d\S*/g, "");
+/** What AWS said of what could not be read. What the class' owner wrote must show as it is now, numbers and all. */
+export function isInAwsWords({ reason }: ConditionChange): boolean {
+  return reason?.endsWith(RESOLUTION_FAILED) === true;
 }
 
 /** Upstream's words do not say what was looked for, nor what to do. */
