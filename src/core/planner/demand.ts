@@ -8,10 +8,11 @@
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
-import type { PodClass, Variant } from "../provisioning/pod-class.ts";
+import type { PodClass, Rule, Variant } from "../provisioning/pod-class.ts";
 import type { Template } from "../provisioning/pool-template.ts";
 import type { QueuedPod } from "../provisioning/queue.ts";
 import type { Pass } from "../provisioning/solve.ts";
+import type { TopologyGroup } from "../provisioning/topology-group.ts";
 import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { type DomainNow, dividedByDomain } from "./domains.ts";
@@ -60,8 +61,6 @@ const MAX_SETS = 48;
 /** No space holds as many sets. */
 const MOST_INTERNED = 2 ** 32;
 const MAX_SLOTS = 2;
-/** Where pods are divided among zones, each zone has few nodes: there more such rules count. */
-const MAX_SLOTS_DIVIDED = 12;
 /** A rule about hosts shapes the packing when it concerns this share of the pods. */
 const SLOT_SHARE = 0.02;
 
@@ -83,11 +82,10 @@ export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: Dema
   }
   const kept = largestSets(homes, others);
   const divided = dividedByDomain(pass, kept, byClass.keys(), options.domainNow);
-  const mostSlots = divided === kept ? MAX_SLOTS : MAX_SLOTS_DIVIDED;
-  const slots = slotsOf(homes, queued.length, mostSlots);
+  const slots = slotsOf(homes, queued.length);
   const names = resourceNames(homes);
   const dimensions = names.length + slots.length;
-  const rows = rowsOf(divided, names, slots);
+  const rows = rowsOf(divided, names, slots, divided !== kept);
   const bins = binsOf(pass, rows, names, slots, options);
   const counts = rows.map(({ count }) => count);
   const worth = resourcePrices({ rows, bins, dimensions }, counts);
@@ -124,12 +122,12 @@ interface Slot {
   readonly perHost: number;
 }
 
-function slotsOf(homes: readonly Home[], pods: number, most: number): Slot[] {
+function slotsOf(homes: readonly Home[], pods: number): Slot[] {
   const found = new Map<object, { perHost: number; hosts: number }>();
   for (const { waiting } of homes) {
     for (const { group, self } of waiting.variant.hostRules) {
       if (!self || group.inverse || group.key !== HOSTNAME_LABEL_KEY) continue;
-      const perHost = group.type === "spread" ? group.maxSkew : 1;
+      const perHost = perHostOf(group);
       const slot = found.get(group) ?? { perHost, hosts: 0 };
       slot.hosts += waiting.items.length / perHost;
       found.set(group, slot);
@@ -138,8 +136,12 @@ function slotsOf(homes: readonly Home[], pods: number, most: number): Slot[] {
   return [...found]
     .filter(([, { hosts }]) => hosts >= Math.max(2, pods * SLOT_SHARE))
     .sort(([, a], [, b]) => b.hosts - a.hosts)
-    .slice(0, most)
+    .slice(0, MAX_SLOTS)
     .map(([group, { perHost }]) => ({ group, perHost }));
+}
+
+function perHostOf({ type, maxSkew }: TopologyGroup): number {
+  return type === "spread" ? maxSkew : 1;
 }
 
 /** cpu and memory first. */
@@ -176,8 +178,9 @@ function rowsOf(
   homes: readonly Home[],
   names: readonly string[],
   slots: readonly Slot[],
+  isDivided: boolean,
 ): PodRow[] {
-  const groups = new Map<string, { home: Home; amounts: Float64Array; classes: Waiting[] }>();
+  const groups = new Map<string, RowDraft>();
   const texts = new Map<Resources, string>();
   for (const home of homes) {
     const { podClass, variant } = home.waiting;
@@ -191,23 +194,46 @@ function rowsOf(
     const held = slots.map(({ group }) =>
       variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
     );
-    const key = `${home.template.index} ${home.set} ${text} ${held.join()}`;
+    // Of a zone's few nodes each counts; elsewhere more rows would only be more work.
+    const beside = isDivided ? hostRulesBeside(slots, variant) : [];
+    const alone = beside.map(({ group }) => group.index);
+    const key = `${home.template.index} ${home.set} ${text} ${held.join()} ${alone.join()}`;
     let row = groups.get(key);
     if (row === undefined) {
       const amounts = Float64Array.from([...names.map((name) => requests[name] ?? 0), ...held]);
-      row = { home, amounts, classes: [] };
+      const perBin = least(beside.map(({ group }) => perHostOf(group)));
+      row = { home, amounts, classes: [], perBin };
       groups.set(key, row);
     }
     row.classes.push(home.waiting);
   }
-  return [...groups.values()].map(({ home, amounts, classes }) => ({
+  return [...groups.values()].map(({ home, amounts, classes, perBin }) => ({
     template: home.template,
     set: home.set,
     domain: home.domain,
     amounts,
+    perBin,
     count: classes.reduce((sum, { items }) => sum + items.length, 0),
     classes: classes.sort((a, b) => b.hardness - a.hardness),
   }));
+}
+
+function least(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.min(...numbers);
+}
+
+interface RowDraft {
+  readonly home: Home;
+  readonly amounts: Float64Array;
+  readonly classes: Waiting[];
+  readonly perBin: number | undefined;
+}
+
+/** By which only so many may be on one host, and which no slot stands for. */
+function hostRulesBeside(slots: readonly Slot[], { hostRules }: Variant): readonly Rule[] {
+  return hostRules.filter(
+    ({ group, self }) => self && !group.inverse && !slots.some((slot) => slot.group === group),
+  );
 }
 
 function hardnessOf({ ports }: PodClass, { narrowingRules, hostRules }: Variant): number {

@@ -12,7 +12,10 @@ const ZONES = ["zone-a", "zone-b", "zone-c"];
 const TYPES = [1, 2, 4, 8].map((cpu) => instanceType({ cpu, zones: ZONES, overhead: {} }));
 const PLANNER = { ...DEFAULT_PLANNER, minPods: 0, minSaving: 0, nodeMicroUsdPerHour: 0 };
 
-function spreadPods(app: string, count: number, cpu: string): Pod[] {
+const ZONE = "topology.kubernetes.io/zone";
+const HOST = "kubernetes.io/hostname";
+
+function spreadPods(app: string, count: number, cpu: string, ...hosts: string[]): Pod[] {
   return Array.from({ length: count }, (_, index) =>
     pod({
       name: `${app}-${index}`,
@@ -20,14 +23,12 @@ function spreadPods(app: string, count: number, cpu: string): Pod[] {
       cpu,
       memory: "128Mi",
       spec: {
-        topologySpreadConstraints: [
-          {
-            maxSkew: 1,
-            topologyKey: "topology.kubernetes.io/zone",
-            whenUnsatisfiable: "DoNotSchedule",
-            labelSelector: { matchLabels: { app } },
-          },
-        ],
+        topologySpreadConstraints: [ZONE, ...hosts].map((topologyKey) => ({
+          maxSkew: 1,
+          topologyKey,
+          whenUnsatisfiable: "DoNotSchedule",
+          labelSelector: { matchLabels: { app } },
+        })),
       },
     }),
   );
@@ -80,6 +81,14 @@ describe("pods that are spread over zones", () => {
     const moved = [...before].filter(([name, zone]) => zoneOf.get(name) !== zone);
     expect(moved).toEqual([["large-3", "zone-a"]]);
     expect(zoneOf.get("large-3")).toBe("zone-c");
+  });
+
+  it("and over hosts are packed one of each to a node, however many Deployments there are", () => {
+    const pods = Array.from({ length: 8 }, (_, index) =>
+      spreadPods(`app-${index}`, 3 + 3 * (index % 3), `${300 + 170 * index}m`, HOST),
+    ).flat();
+    const byRules = plan(pods, GREEDY_PLANNER).priceMicroUsd;
+    expect(plan(pods).priceMicroUsd).toBeLessThan(byRules * 0.8);
   });
 
   it("are packed from a fifth of the pods on that others must be", () => {

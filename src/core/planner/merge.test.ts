@@ -38,4 +38,13 @@ describe("merge", () => {
     ] as const)
       expect(merge(packing(prices), [twos, threes])).toEqual([twos, threes]);
   });
+
+  it("keeps two that together would hold more of a row than may be in one bin", () => {
+    const { rows, ...rest } = packing([10, 20, 5]);
+    const limited = { ...rest, rows: rows.map((row) => ({ ...row, perBin: 1 })) };
+    const both = { pattern: { bin: 0, rows: [0], times: [1] }, bins: 1 };
+    const more = { pattern: { bin: 0, rows: [0], times: [1] }, bins: 1 };
+    expect(merge({ ...rest, rows }, [both, more])).not.toEqual([both, more]);
+    expect(merge(limited, [both, more])).toEqual([both, more]);
+  });
 });

@@ -22,7 +22,7 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
     let best: { readonly other: Use; readonly bin: number } | undefined;
     let most = 0;
     for (const other of merged) {
-      if (other === one) continue;
+      if (other === one || !maySit(packing, contentOf(one.pattern, other.pattern))) continue;
       const together = sumOf(own, amounts.get(other.pattern) as Float64Array);
       const all = price(one) + price(other);
       const bin = byPrice.find((index) => {
@@ -63,6 +63,14 @@ function sumOf(a: Float64Array, b: Float64Array): Float64Array {
 
 function welcomes({ rows }: Bin, ...uses: readonly Use[]): boolean {
   return uses.every(({ pattern }) => pattern.rows.every((row) => rows.includes(row)));
+}
+
+/** Whether so many of each row may be in one bin. */
+function maySit({ rows: all }: Packing, { rows, times }: Omit<Pattern, "bin">): boolean {
+  return rows.every((row, at) => {
+    const { perBin } = all[row] as Row;
+    return perBin === undefined || (times[at] as number) <= perBin;
+  });
 }
 
 /** How often of each row both hold together. */

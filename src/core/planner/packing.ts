@@ -7,6 +7,8 @@
 export interface Row {
   readonly amounts: Float64Array;
   readonly count: number;
+  /** Most in one bin, however much room there is; absent: as many as there is room for. */
+  readonly perBin?: number | undefined;
 }
 
 export interface Bin {
@@ -50,7 +52,7 @@ export function holds(free: Float64Array, amounts: Float64Array): boolean {
 
 /** How many of a row one bin could hold alone. */
 export function mostOf(packing: Packing, bin: Bin, row: Row, count: number): number {
-  let most = count;
+  let most = Math.min(count, row.perBin ?? count);
   for (let d = 0; d < packing.dimensions && most > 0; d++) {
     const amount = row.amounts[d] as number;
     if (amount > 0) most = Math.min(most, Math.floor((bin.amounts[d] as number) / amount));
@@ -66,6 +68,7 @@ export class Filling {
   readonly #dimensions: number;
   /** Of all rows, end to end. */
   readonly #amounts: Float64Array;
+  readonly #perBin: Float64Array;
   readonly #free: Float64Array;
   readonly #rows: Int32Array;
   readonly #times: Float64Array;
@@ -75,6 +78,7 @@ export class Filling {
   constructor({ rows, dimensions }: Packing) {
     this.#dimensions = dimensions;
     this.#amounts = new Float64Array(rows.length * dimensions);
+    this.#perBin = Float64Array.from(rows, ({ perBin = Number.POSITIVE_INFINITY }) => perBin);
     rows.forEach(({ amounts }, index) => {
       this.#amounts.set(amounts, index * dimensions);
     });
@@ -86,11 +90,12 @@ export class Filling {
   /** Fills the bin with rows in the order given, as many of each as go in: what they are worth together. */
   fill(bin: Bin, order: readonly number[], counts: ArrayLike<number>, worth: Float64Array): number {
     const [dimensions, amounts, free] = [this.#dimensions, this.#amounts, this.#free];
+    const perBin = this.#perBin;
     free.set(bin.amounts);
     let [size, value] = [0, 0];
     for (let at = 0; at < order.length; at++) {
       const row = order[at] as number;
-      let most = counts[row] as number;
+      let most = Math.min(counts[row] as number, perBin[row] as number);
       const start = row * dimensions;
       for (let d = 0; d < dimensions && most > 0; d++) {
         const amount = amounts[start + d] as number;

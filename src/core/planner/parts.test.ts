@@ -64,4 +64,14 @@ describe("parts of a packing", () => {
     expect(priceOf(whole, uses)).toBe(4 * 50 + 100 + 60);
     expect(budget.units).toBeLessThan(100_000);
   });
+
+  it("hold no more of a row in one bin than may be there", () => {
+    const { rows, ...rest } = zones();
+    const whole = { ...rest, rows: rows.map((one) => ({ ...one, perBin: 1 })) };
+    const worth = resourcePrices(whole, [4, 6, 4, 2]);
+    const uses = atOnce(pack(whole, worth, { units: 100_000 }, { maxBins: 16 })) ?? [];
+    for (const { pattern } of uses) expect(Math.max(...pattern.times)).toBe(1);
+    // Six bins for the six of 1, where one had been enough.
+    expect(priceOf(whole, uses)).toBe(4 * 50 + 6 * 60);
+  });
 });

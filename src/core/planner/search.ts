@@ -90,8 +90,8 @@ export class Search {
       if (bound > this.#unsearched) this.#unsearched = bound;
       return;
     }
-    const { amounts } = this.#packing.rows[index] as Row;
-    let most = this.#counts[index] as number;
+    const { amounts, perBin = Number.POSITIVE_INFINITY } = this.#packing.rows[index] as Row;
+    let most = Math.min(this.#counts[index] as number, perBin);
     for (let d = 0; d < this.#free.length && most > 0; d++) {
       const amount = amounts[d] as number;
       if (amount > 0) most = Math.min(most, Math.floor((this.#free[d] as number) / amount));
