@@ -119,8 +119,17 @@ function extraOf(headers: Readonly<Record<string, string>>): Readonly<Record<str
   const found = Object.entries(headers).filter(([header]) => header.startsWith(prefix));
   return Object.fromEntries(
     found.map(([header, values]) => [
-      decodeURIComponent(header.slice(prefix.length)),
+      unescaped(header.slice(prefix.length)),
       values.split(",").map((value) => value.trim()),
     ]),
   );
+}
+
+/** What is escaped wrongly stays as it is. */
+function unescaped(key: string): string {
+  try {
+    return decodeURIComponent(key);
+  } catch {
+    return key;
+  }
 }

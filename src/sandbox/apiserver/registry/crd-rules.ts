@@ -48,16 +48,19 @@ function nameErrors({ metadata, spec = {} }: Raw): FieldError[] {
   return [invalid("metadata.name", metadata.name, text)];
 }
 
-/** What a kind that is served keeps. */
+/** What a definition keeps: where it is stored, and once it is served what its objects are called. */
 function movedErrors(crd: Raw, current: Raw): FieldError[] {
   const errors: FieldError[] = [];
   const keep = (field: string, next: unknown, before: unknown): void => {
     if (next !== before) errors.push(invalid(field, next ?? "", "field is immutable"));
   };
   const { spec = {} } = crd;
+  const conditions: readonly Raw[] = current.status?.conditions ?? [];
   keep("spec.group", spec.group, current.spec.group);
-  keep("spec.scope", spec.scope, current.spec.scope);
-  keep("spec.names.kind", spec.names?.kind, current.spec.names.kind);
+  if (conditions.some(({ type, status }) => type === "Established" && status === "True")) {
+    keep("spec.scope", spec.scope, current.spec.scope);
+    keep("spec.names.kind", spec.names?.kind, current.spec.names.kind);
+  }
   keep("spec.names.plural", spec.names?.plural, current.spec.names.plural);
   return errors;
 }

@@ -433,6 +433,14 @@ describe("custom kinds", () => {
     });
     custom.setCrds([first, refused]);
     expect(custom.find("example.com", "v1", "wds")).toBeUndefined();
+    // What was never served may still find another name.
+    const crds = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")!;
+    const renamed = widgets({ names: { plural: "wds", kind: "Other" } });
+    const problems = (from: KubeObject) =>
+      crds.validate({ ...renamed, metadata: from.metadata }, from);
+    expect(problems(refused)).toEqual([]);
+    const served = establish({ ...second, metadata: refused.metadata }, 0, []);
+    expect(problems(served).map(({ field }) => field)).toEqual(["spec.names.kind"]);
   });
 
   it("are refused with a definition that cannot work", () => {
