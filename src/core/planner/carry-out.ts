@@ -111,14 +111,19 @@ function* inRounds(
       ? []
       : Array.from({ length: bins }, () => ({ bin, wanted: wanted() }));
   });
-  for (let isFilling = true; isFilling; ) {
+  let tries = 0;
+  for (let open = unfilled, isFilling = true; isFilling; open = open.filter(isWanting)) {
     isFilling = false;
-    for (const one of unfilled) {
-      yield;
+    for (const one of open) {
+      if (tries++ % NODES_PER_STEP === 0) yield;
       if (takesMore(pass, one)) isFilling = true;
     }
   }
   return unfilled.flatMap(({ node }) => node ?? []);
+}
+
+function isWanting({ wanted }: Unfilled): boolean {
+  return wanted.some(({ line, count }) => count > 0 && line.classes.length > 0);
 }
 
 function takesMore(pass: Pass, one: Unfilled): boolean {

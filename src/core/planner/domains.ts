@@ -155,12 +155,14 @@ class Counts {
   /** Where fewest are. */
   emptiest(spread: Spread, cpu: number): string {
     const { places, groups } = spread;
-    const most = (domain: string) =>
-      Math.max(...groups.map((group) => this.#of(group).get(domain) ?? 0));
-    const weight = (domain: string) => this.#cpu.get(domain) ?? 0;
-    const [best] = places
-      .map(({ domain }) => domain)
-      .sort((a, b) => most(a) - most(b) || weight(a) - weight(b));
+    let [best, least, lightest] = [undefined as string | undefined, 0, 0];
+    for (const { domain } of places) {
+      let most = 0;
+      for (const group of groups) most = Math.max(most, this.#of(group).get(domain) ?? 0);
+      const weight = this.#cpu.get(domain) ?? 0;
+      if (best !== undefined && (most > least || (most === least && weight >= lightest))) continue;
+      [best, least, lightest] = [domain, most, weight];
+    }
     assert(best !== undefined, "spread pods have somewhere to go");
     this.#add(spread, best, cpu);
     return best;
