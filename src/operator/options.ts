@@ -404,7 +404,7 @@ export const OPTIONS = {
     "PLANNER_MIN_PODS",
     "integer",
     "100",
-    "Batches of fewer pods follow upstream's rules alone.",
+    "Batches of fewer pods follow upstream's rules alone; of pods spread over zones a fifth is enough.",
     { min: 0 },
   ),
   plannerNodeCost: ours(
