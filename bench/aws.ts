@@ -57,10 +57,10 @@ export async function aws(args: readonly string[]): Promise<void> {
 
 /** What one flood took; `servedMs` is cpu of the queue's own process. */
 interface Flood {
-  /** From when the queue holds them all; the first may be received by then. */
-  readonly ms: number;
   /** From when the first is asked for: filling, and telling the queue's process to, counted in. */
-  readonly withFillMs: number;
+  readonly ms: number;
+  /** From when the queue holds them all. Some are handled by then: of many, and of a queue in process, this flatters. */
+  readonly sinceFullMs: number;
   readonly cpuMs: number;
   readonly servedMs: number | undefined;
   readonly claimsLeft: number;
@@ -75,7 +75,7 @@ async function interruptions(count: number, rounds: number, queue: Queue): Promi
   const aSecond = (of: (one: Flood) => number): number => Math.round((count / median(of)) * 1_000);
   const cpuMs = median((one) => one.cpuMs);
   const served = all[0]?.servedMs === undefined ? "" : `, the queue's server ${median((one) => one.servedMs ?? 0).toFixed(0)} ms`;
-  say(`interruption ${queue.name} ${String(count).padStart(6)} messages  ${aSecond((one) => one.ms)} a second: ${median((one) => one.ms).toFixed(1)} ms in the median of ${rounds} (${ms[0]?.toFixed(1)} to ${ms.at(-1)?.toFixed(1)}), with filling ${aSecond((one) => one.withFillMs)} a second; cpu ${cpuMs.toFixed(0)} ms${served}, claims left ${median((one) => one.claimsLeft)}`);
+  say(`interruption ${queue.name} ${String(count).padStart(6)} messages  ${aSecond((one) => one.ms)} a second: ${median((one) => one.ms).toFixed(1)} ms in the median of ${rounds} (${ms[0]?.toFixed(1)} to ${ms.at(-1)?.toFixed(1)}), ${aSecond((one) => one.sinceFullMs)} a second from when the queue held them all; cpu ${cpuMs.toFixed(0)} ms${served}, claims left ${median((one) => one.claimsLeft)}`);
 }
 
 function instanceId(n: number): string {
@@ -118,7 +118,7 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
   const stopping = manager.stop();
   mirrors.close();
   await stopping;
-  return { ms: endMs - fullAtMs, withFillMs: endMs - startMs, cpuMs, servedMs, claimsLeft: kube.all(NODE_CLAIM).length };
+  return { ms: endMs - startMs, sinceFullMs: endMs - fullAtMs, cpuMs, servedMs, claimsLeft: kube.all(NODE_CLAIM).length };
 }
 
 interface Queue {
