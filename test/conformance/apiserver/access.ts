@@ -4,6 +4,7 @@ import { apply, type Check, check, del, get, mergePatch, post, type Step } from 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 const ROLES = `${RBAC}/namespaces/<<ns>>/roles`;
+const ROLE_BINDINGS = `${RBAC}/namespaces/<<ns>>/rolebindings`;
 const MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
 
@@ -47,6 +48,9 @@ function binding(
   };
 }
 
+const bind = (name: string, role: readonly [string, string], subject: object): Step =>
+  post(ROLE_BINDINGS, binding("RoleBinding", name, role, subject));
+
 const USER = { apiGroup: "rbac.authorization.k8s.io", kind: "User" };
 const READ_MAPS = { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] };
 const SECRETS = { apiGroups: [""], resources: ["secrets"], verbs: ["get"] };
@@ -86,10 +90,7 @@ export const ACCESS_CHECKS: readonly Check[] = [
     "AC-02",
     "a role opens what it names in its namespace, and nothing else",
     post(`${RBAC}/namespaces/<<ns>>/roles`, role("Role", "reader", READ_MAPS)),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "reads", ["Role", "reader"], { ...USER, name: "rita" }),
-    ),
+    bind("reads", ["Role", "reader"], { ...USER, name: "rita" }),
     post(MAPS, map("seen")),
     { ...as("rita", get(`${MAPS}/seen`)), until: 200 },
     as("rita", get(MAPS)),
@@ -105,14 +106,11 @@ export const ACCESS_CHECKS: readonly Check[] = [
       `${RBAC}/clusterroles`,
       role("ClusterRole", "check-ac-03", { ...READ_MAPS, resourceNames: ["one"] }),
     ),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "one", ["ClusterRole", "check-ac-03"], {
-        apiGroup: "rbac.authorization.k8s.io",
-        kind: "Group",
-        name: "check-ac-03",
-      }),
-    ),
+    bind("one", ["ClusterRole", "check-ac-03"], {
+      apiGroup: "rbac.authorization.k8s.io",
+      kind: "Group",
+      name: "check-ac-03",
+    }),
     post(MAPS, map("one")),
     { ...as("nina", get(`${MAPS}/one`), "check-ac-03"), until: 200 },
     as("nina", get(`${MAPS}/two`), "check-ac-03"),
@@ -160,10 +158,7 @@ export const ACCESS_CHECKS: readonly Check[] = [
     "AC-05",
     "the roles of every cluster: view, edit, admin, and what aggregates into them",
     ...["view", "edit", "admin"].map((name) =>
-      post(
-        `${RBAC}/namespaces/<<ns>>/rolebindings`,
-        binding("RoleBinding", name, ["ClusterRole", name], { ...USER, name: `check-${name}` }),
-      ),
+      bind(name, ["ClusterRole", name], { ...USER, name: `check-${name}` }),
     ),
     { ...as("check-admin", get(MAPS)), until: 200 },
     as("check-view", get("/apis/apps/v1/namespaces/<<ns>>/deployments")),
@@ -171,16 +166,13 @@ export const ACCESS_CHECKS: readonly Check[] = [
     as("check-view", post(MAPS, map("v"))),
     as("check-edit", post(MAPS, map("e"))),
     as("check-edit", get(`${RBAC}/namespaces/<<ns>>/roles`)),
-    as("check-admin", get(`${RBAC}/namespaces/<<ns>>/rolebindings/view`)),
+    as("check-admin", get(`${ROLE_BINDINGS}/view`)),
     as("check-admin", get("/api/v1/nodes")),
   ),
   check(
     "AC-06",
     "a binding to a role that is not there is said so",
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "lost", ["Role", "nothing"], { ...USER, name: "lost" }),
-    ),
+    bind("lost", ["Role", "nothing"], { ...USER, name: "lost" }),
     { ...as("lost", get(MAPS)), untilText: "not found" },
   ),
   check(
@@ -343,40 +335,13 @@ export const ACCESS_CHECKS: readonly Check[] = [
         },
       ),
     ),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "binder", ["ClusterRole", "check-ac-11"], { ...USER, name: "binder" }),
-    ),
+    bind("binder", ["ClusterRole", "check-ac-11"], { ...USER, name: "binder" }),
     post(ROLES, role("Role", "secrets", SECRETS)),
     { ...as("binder", post(ROLES, role("Role", "mine", SECRETS))), until: 201 },
-    as(
-      "binder",
-      post(
-        `${RBAC}/namespaces/<<ns>>/rolebindings`,
-        binding("RoleBinding", "view", ["ClusterRole", "view"], { ...USER, name: "x" }),
-      ),
-    ),
-    as(
-      "binder",
-      post(
-        `${RBAC}/namespaces/<<ns>>/rolebindings`,
-        binding("RoleBinding", "secrets", ["Role", "secrets"], { ...USER, name: "x" }),
-      ),
-    ),
-    as(
-      "binder",
-      post(
-        `${RBAC}/namespaces/<<ns>>/rolebindings`,
-        binding("RoleBinding", "lost", ["Role", "nothing"], { ...USER, name: "x" }),
-      ),
-    ),
-    as(
-      "binder",
-      post(
-        `${RBAC}/namespaces/<<ns>>/rolebindings`,
-        binding("RoleBinding", "lost", ["ClusterRole", "nothing"], { ...USER, name: "x" }),
-      ),
-    ),
+    as("binder", bind("view", ["ClusterRole", "view"], { ...USER, name: "x" })),
+    as("binder", bind("secrets", ["Role", "secrets"], { ...USER, name: "x" })),
+    as("binder", bind("lost", ["Role", "nothing"], { ...USER, name: "x" })),
+    as("binder", bind("lost", ["ClusterRole", "nothing"], { ...USER, name: "x" })),
     del(`${RBAC}/clusterroles/check-ac-11`),
   ),
   check(
@@ -390,22 +355,10 @@ export const ACCESS_CHECKS: readonly Check[] = [
       `${RBAC}/clusterroles`,
       role("ClusterRole", "r", { nonResourceURLs: ["/x"], resources: ["a"], verbs: ["get"] }),
     ),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "b", ["Role", ""], { kind: "User", name: "u" }),
-    ),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "b", ["Something", "x"], { kind: "User", name: "u" }),
-    ),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "b", ["Role", "x"], { kind: "Animal", name: "u" }),
-    ),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "b", ["Role", "x"], { kind: "ServiceAccount", name: "Bad Name" }),
-    ),
+    bind("b", ["Role", ""], { kind: "User", name: "u" }),
+    bind("b", ["Something", "x"], { kind: "User", name: "u" }),
+    bind("b", ["Role", "x"], { kind: "Animal", name: "u" }),
+    bind("b", ["Role", "x"], { kind: "ServiceAccount", name: "Bad Name" }),
     post(
       `${RBAC}/clusterrolebindings`,
       binding("ClusterRoleBinding", "b", ["ClusterRole", "x"], {
@@ -417,11 +370,8 @@ export const ACCESS_CHECKS: readonly Check[] = [
       `${RBAC}/clusterrolebindings`,
       binding("ClusterRoleBinding", "b", ["Role", "x"], { kind: "User", name: "u" }),
     ),
-    post(
-      `${RBAC}/namespaces/<<ns>>/rolebindings`,
-      binding("RoleBinding", "b", ["Role", "x"], { kind: "User", name: "u" }),
-    ),
-    mergePatch(`${RBAC}/namespaces/<<ns>>/rolebindings/b`, {
+    bind("b", ["Role", "x"], { kind: "User", name: "u" }),
+    mergePatch(`${ROLE_BINDINGS}/b`, {
       roleRef: { apiGroup: RBAC_GROUP, kind: "Role", name: "y" },
     }),
   ),

@@ -3,6 +3,7 @@ import { ACCESS_CHECKS } from "./access.ts";
 import { APPLY_CHECKS } from "./applying.ts";
 import { AUTOSCALER_CHECKS } from "./autoscalers.ts";
 import type { Check } from "./check.ts";
+import { CONVERSION_CHECKS } from "./conversions.ts";
 import { CUSTOM_CHECKS } from "./custom.ts";
 import { ENDING_CHECKS } from "./ending.ts";
 import { FOREIGN_CHECKS } from "./foreign-kinds.ts";
@@ -28,6 +29,6 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   kinds: [...KIND_CHECKS, ...SERVICE_CHECKS, ...AUTOSCALER_CHECKS],
   access: ACCESS_CHECKS,
   subresources: SUBRESOURCE_CHECKS,
-  webhooks: WEBHOOK_CHECKS,
+  webhooks: [...WEBHOOK_CHECKS, ...CONVERSION_CHECKS],
   limits: [...LIMIT_CHECKS, ...QUOTA_CHECKS],
 };
