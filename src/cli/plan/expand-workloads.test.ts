@@ -74,6 +74,8 @@ describe("a CronJob", () => {
     expect(names(expand(cronJob(), run("suspend: true, ")))).toHaveLength(2);
     const there = pod("report-29000000-x", ownedBy("Job", "report-29000000"));
     expect(names(expand(cronJob(), there))).toEqual(["report-29000000-x"]);
+    const other = pod("report-1-x", ownedBy("Job", "report-1"));
+    expect(names(expand(cronJob(), other))).toHaveLength(3);
   });
 });
 

@@ -100,14 +100,14 @@ function countByOwner(manifests: Manifests): Map<string, number> {
 
 /**
  * What made the pod's owner, when that is not in the input: a Deployment calls its ReplicaSets by its own
- * name and the hash, a CronJob its Jobs by its own name and the minute.
+ * name and the hash, a CronJob its Jobs by its own name and the minute since 1970.
  */
 function parentOf({ metadata }: Pod, { kind, name }: OwnerReference): string | undefined {
   const { namespace, labels } = metadata;
   const hash = `-${labels?.["pod-template-hash"]}`;
   if (kind === "ReplicaSet" && name.endsWith(hash))
     return `Deployment ${namespace}/${name.slice(0, -hash.length)}`;
-  const minute = /-\d+$/.exec(name);
+  const minute = /-\d{8,}$/.exec(name);
   return kind === "Job" && minute !== null
     ? `CronJob ${namespace}/${name.slice(0, minute.index)}`
     : undefined;
