@@ -16,11 +16,9 @@ import { scoreNodes } from "../../src/sandbox/kube-scheduler/scores.ts";
 import type { Surroundings } from "../../src/sandbox/kube-scheduler/snapshot.ts";
 import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/testing/snapshots.ts";
 import { type SchedulingCase, SHARED, schedulingCase } from "./scheduler/cases.ts";
-import { CASES, RECORDING, type SchedulerAnswer } from "./scheduler/recording.ts";
+import { CASES, RECORDING, type Recorded, type SchedulerAnswer } from "./scheduler/recording.ts";
 
-const { answers } = JSON.parse(readFileSync(RECORDING, "utf8")) as {
-  answers: readonly SchedulerAnswer[];
-};
+const { first = 0, answers } = JSON.parse(readFileSync(RECORDING, "utf8")) as Recorded;
 
 interface Ours {
   /** By name. */
@@ -67,7 +65,7 @@ function surroundingsOf({ volumes, budgets }: SchedulingCase): Surroundings {
   };
 }
 
-const ours = answers.map((_, index) => decide(schedulingCase(index)));
+const ours = answers.map((_, index) => decide(schedulingCase(first + index)));
 
 /** Cases in which `differs` finds fault, with what it says. */
 function faults(
@@ -75,7 +73,7 @@ function faults(
 ): readonly unknown[] {
   return answers.flatMap((real, index) => {
     const fault = differs(real, ours[index] as Ours, index);
-    return fault === undefined ? [] : [{ index, fault }];
+    return fault === undefined ? [] : [{ index: first + index, fault }];
   });
 }
 
@@ -86,7 +84,7 @@ describe("the scheduler, held against recorded decisions of kube-scheduler", () 
       return wanted.join() === feasible.join() ? undefined : { real: wanted, ours: feasible };
     });
     expect(different).toEqual([]);
-    expect(answers).toHaveLength(CASES);
+    if (first === 0) expect(answers).toHaveLength(CASES);
   });
 
   it("says the same of a pod that fits nowhere", () => {
@@ -108,7 +106,9 @@ describe("the scheduler, held against recorded decisions of kube-scheduler", () 
       return { real: preempts, ours: { node: mine?.node, victims } };
     });
     expect(different).toEqual([]);
-    expect(answers.filter((real) => "preempts" in real).length).toBeGreaterThan(50);
+    expect(answers.filter((real) => "preempts" in real).length).toBeGreaterThan(
+      answers.length / 40,
+    );
   });
 
   it("gives each feasible node the same score, and so chooses among the same best", () => {

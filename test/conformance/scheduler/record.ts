@@ -1,6 +1,7 @@
 /**
  * Asks the real kube-scheduler about all cases and records its answers: `npm run cluster:record-scheduler`
- * (`-- 1200 1300` asks about some of them again). Its log tells the final score of every node that passed
+ * (`-- 1200 1300` asks about some of them again; with `SCHEDULER_ANSWERS=FILE` they go there, and the test
+ * then judges by that file). Its log tells the final score of every node that passed
  * its filters, and which node volumes are being bound for.
  */
 import {
@@ -22,7 +23,13 @@ import type { Transport } from "../../../src/kube/transport.ts";
 import { kubernetesVersion } from "../../cluster/binaries.ts";
 import { startControlPlane } from "../../cluster/control-plane.ts";
 import { type SchedulingCase, SHARED, schedulingCase } from "./cases.ts";
-import { CASES, type Preempts, RECORDING, type SchedulerAnswer } from "./recording.ts";
+import {
+  CASES,
+  type Preempts,
+  RECORDING,
+  type Recorded,
+  type SchedulerAnswer,
+} from "./recording.ts";
 
 /** The scheduler hears of a case's objects through watches; then the pending pod is made. */
 const HEARD_MS = 100;
@@ -151,6 +158,19 @@ function assumedOf(log: string): ReadonlyMap<string, string> {
   return new Map([...log.matchAll(line)].map(([, pod = "", node = ""]) => [pod, node]));
 }
 
+/** Among those that are kept, or in a file of their own. */
+function record(fresh: readonly SchedulerAnswer[]): void {
+  const kept = process.env["SCHEDULER_ANSWERS"] === undefined;
+  const old = kept ? (JSON.parse(readFileSync(RECORDING, "utf8")) as Recorded).answers : [];
+  const answers = [...old.slice(0, from), ...fresh, ...old.slice(to)];
+  const first = kept ? "" : `\n  "first": ${from},`;
+  const lines = answers.map((answer) => `    ${JSON.stringify(answer)}`).join(",\n");
+  writeFileSync(
+    RECORDING,
+    `{\n  "kubernetes": "${kubernetesVersion()}",${first}\n  "answers": [\n${lines}\n  ]\n}\n`,
+  );
+}
+
 const [from = 0, to = CASES] = process.argv.slice(2).map(Number);
 const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
 const plane = await startControlPlane({
@@ -184,13 +204,7 @@ try {
     const found = scores.get(name);
     return { node: pod.spec.nodeName ?? assumed.get(name) ?? "", ...(found && { scores: found }) };
   });
-  const old = JSON.parse(readFileSync(RECORDING, "utf8")) as { answers: SchedulerAnswer[] };
-  const answers = [...old.answers.slice(0, from), ...fresh, ...old.answers.slice(to)];
-  const lines = answers.map((answer) => `    ${JSON.stringify(answer)}`).join(",\n");
-  writeFileSync(
-    RECORDING,
-    `{\n  "kubernetes": ${JSON.stringify(kubernetesVersion())},\n  "answers": [\n${lines}\n  ]\n}\n`,
-  );
+  record(fresh);
   process.stdout.write(`${fresh.length} cases recorded\n`);
 } finally {
   await plane.stop();

@@ -19,4 +19,13 @@ export interface Preempts {
 }
 
 export const CASES = 2_000;
-export const RECORDING = fileURLToPath(new URL("../recorded/scheduler.json", import.meta.url));
+const KEPT = fileURLToPath(new URL("../recorded/scheduler.json", import.meta.url));
+/** Another file for cases beyond those that are kept, drawn and looked at once. */
+export const RECORDING = process.env["SCHEDULER_ANSWERS"] ?? KEPT;
+
+export interface Recorded {
+  readonly kubernetes: string;
+  /** The case that the first answer is of; 0 where it is not said. */
+  readonly first?: number;
+  readonly answers: readonly SchedulerAnswer[];
+}
