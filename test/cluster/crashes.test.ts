@@ -4,9 +4,10 @@
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
 import { type KwokStory, openKwokStory } from "./kwok-story.ts";
+import { followLaunches, type Launches } from "./launches.ts";
 import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
 
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 3);
@@ -19,9 +20,11 @@ const LAST_LINES = 40;
 
 describe("two replicas on a real cluster, the leader killed at random moments", () => {
   let story: KwokStory;
+  let launches: Launches;
   let replicas: ReplicaProcess[] = [];
   let started = 0;
   const takeovers: number[] = [];
+  let unneeded = 0;
 
   function start(): void {
     const name = `replica-${started++}`;
@@ -41,6 +44,7 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
 
   beforeAll(async () => {
     story = await openKwokStory();
+    launches = followLaunches(story.client);
     start();
     start();
   });
@@ -50,9 +54,10 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
       const sorted = takeovers.toSorted((a, b) => a - b);
       const seconds = (ms: number | undefined) => ((ms ?? 0) / 1_000).toFixed(1);
       process.stderr.write(
-        `${sorted.length} takeovers, the next one leads after ${seconds(sorted[0])} to ${seconds(sorted.at(-1))} s\n`,
+        `${sorted.length} takeovers, the next one leads after ${seconds(sorted[0])} to ${seconds(sorted.at(-1))} s; ${unneeded} claims more than needed\n`,
       );
     }
+    launches?.close();
     await story?.close();
   });
 
@@ -70,7 +75,9 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
   }
 
   const gone = async () =>
-    (await story.nodes()).length === 0 && (await story.claims()).length === 0;
+    (await story.nodes()).length === 0 &&
+    (await story.claims()).length === 0 &&
+    launches.living === 0;
 
   const seeds = Array.from({ length: RUNS }, (_, index) => FIRST + index);
   it.each(seeds)(
@@ -81,6 +88,7 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
       // Where an earlier seed failed, this one is not to blame.
       await story.scale(0);
       await until("everything of earlier seeds is gone", gone);
+      launches.forget();
       await story.scale(NODES);
       await killLeaderAfter(random.int(3_000));
       const up = async () => (await story.running()) === NODES;
@@ -96,6 +104,8 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
       await story.scale(0);
       await killLeaderAfter(1_000 + random.int(5_000));
       await until("no node, claim or finalizer stays", gone);
+      expect(launches.faults()).toEqual([]);
+      unneeded += launches.claims - NODES;
     },
   );
 });

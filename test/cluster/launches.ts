@@ -1,0 +1,79 @@
+/**
+ * Every NodeClaim and every Node that a cluster has ever seen, by its watches: what was launched twice and
+ * mended before anybody looked is found here, where a look at the end would find all in order.
+ */
+import { NODE, type Node } from "../../src/apis/core/node.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { Kind, KubeObject } from "../../src/apis/meta.ts";
+import { SILENT } from "../../src/base/log.ts";
+import { Random } from "../../src/base/random.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import type { KubeClient } from "../../src/kube/client.ts";
+import { reflect } from "../../src/kube/watch.ts";
+
+export interface Launches {
+  /** How many claims were made since the last `forget`. */
+  readonly claims: number;
+  /** How many claims and Nodes are there as far as the watches know. */
+  readonly living: number;
+  /** In words: claims with two machines, machines of no claim. */
+  faults(): readonly string[];
+  /** Begins anew; for when nothing lives. */
+  forget(): void;
+  close(): void;
+}
+
+export function followLaunches(client: KubeClient): Launches {
+  const claims = new Map<string, NodeClaim>();
+  const nodes = new Map<string, Node>();
+  const living = new Set<string>();
+  const follow = <T extends KubeObject>(kind: Kind<T>, into: Map<string, T>) => {
+    const put = (object: T) => {
+      const { uid = "" } = object.metadata;
+      into.set(uid, object);
+      living.add(uid);
+    };
+    return reflect({
+      client,
+      kind,
+      clock: new SystemClock(),
+      random: new Random("launches"),
+      log: SILENT,
+      onList: ({ items }) => items.forEach(put),
+      onEvent: ({ type, object }) => {
+        if (type === "DELETED") living.delete(object.metadata.uid ?? "");
+        else put(object);
+      },
+    });
+  };
+  const reflections = [follow(NODE_CLAIM, claims), follow(NODE, nodes)];
+  return {
+    get claims() {
+      return claims.size;
+    },
+    get living() {
+      return living.size;
+    },
+    faults: () => {
+      const names = [...claims.values()].map(({ metadata }) => metadata.name);
+      const machines = [...nodes.values()].map(({ metadata }) => metadata.name);
+      // A kwok machine is called after its claim.
+      const of = (claim: string) => machines.filter((name) => name.startsWith(`${claim}-`));
+      return [
+        ...names
+          .filter((name) => of(name).length > 1)
+          .map((name) => `${name} was launched as ${of(name).join(" and ")}`),
+        ...machines
+          .filter((machine) => !names.some((name) => machine.startsWith(`${name}-`)))
+          .map((machine) => `${machine} is nobody's`),
+      ];
+    },
+    forget: () => {
+      claims.clear();
+      nodes.clear();
+    },
+    close: () => {
+      for (const reflection of reflections) reflection.close();
+    },
+  };
+}
