@@ -71,13 +71,30 @@ function chartYaml(name: string, description: string): string {
 interface Schema {
   readonly [key: string]: unknown;
   readonly properties?: Record<string, Schema>;
+  required?: string[];
 }
+
+/** Without these there is nothing to install; of others null means what the program or Kubernetes has. */
+export const REQUIRED: ReadonlySet<string> = new Set([
+  "provider",
+  "podDisruptionBudget.name",
+  "podDisruptionBudget.maxUnavailable",
+  "controller.containerName",
+  "controller.image.repository",
+  "controller.metrics.port",
+  "controller.healthProbe.port",
+  "webhook.enabled",
+  "webhook.port",
+  "logConfig.enabled",
+]);
 
 /** A key that nobody knows is refused, so that a slip of the pen does not pass for a setting. */
 function schemaText(values: readonly ChartValue[]): string {
   const root = closed();
-  for (const { name, description, default: fallback, schema } of values)
+  for (const { name, description, default: fallback, schema } of values) {
     place(root, name.split("."), { description, ...schema, default: fallback });
+    require(root, name.split("."), REQUIRED.has(name));
+  }
   for (const older of OLDER_VALUES)
     place(root, older.name.split("."), {
       description: `Older name: ${fateOf(older)}.`,
@@ -101,6 +118,14 @@ function place(at: Schema, [key = "", ...rest]: readonly string[], schema: Schem
   }
   properties[key] ??= closed();
   place(properties[key], rest, schema);
+}
+
+/** The groups on the way to it: null, or `--reuse-values` after another chart, would take them from the templates. */
+function require(at: Schema, [key = "", ...rest]: readonly string[], itself: boolean): void {
+  if ((rest.length > 0 || itself) && at.required?.includes(key) !== true)
+    at.required = [...(at.required ?? []), key];
+  const inner = at.properties?.[key];
+  if (rest.length > 0 && inner !== undefined) require(inner, rest, itself);
 }
 
 function fateOf({ to, now, ignored, refused }: OlderValue): string {
@@ -246,7 +271,8 @@ function page(values: readonly ChartValue[]): string {
 Generated from \`deploy/charts/karpenter/values.yaml\` by \`npm run generate\`. How to install: [guide](../guide/install.md).
 A key that is not here is refused by \`values.schema.json\`. Values are handed on as they are, \`false\` and \`0\` too
 (upstream's chart leaves those out); what equals the program's default is left to the program, so that ConfigMap
-\`karpenter-global-settings\` can say otherwise.
+\`karpenter-global-settings\` can say otherwise. So is \`null\`, which takes a default away; groups and the few values without
+which there is nothing to install are missed by the schema then.
 
 | value | default | meaning |
 |---|---|---|

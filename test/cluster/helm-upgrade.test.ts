@@ -85,10 +85,19 @@ describe("a release of upstream's chart", () => {
   });
   afterAll(() => cluster?.close());
 
+  it("is not upgraded with the values of upstream's chart itself, its image among them", async () => {
+    const reused = ["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds", "--reuse-values"];
+    expect(await helm.fails(reused)).toContain(
+      "missing properties 'provider', 'webhook', 'logConfig'",
+    );
+    expect((await deployed()).container.image).toContain("public.ecr.aws/karpenter/controller");
+  });
+
   it("is upgraded to ours in place, with the values it was installed with", async () => {
     const old = await deployed();
     await helm.ok(["upgrade", "karpenter-crd", "{crds}", ...PLACE]);
-    await helm.ok(["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds"], VALUES);
+    const kept = "--reset-then-reuse-values";
+    await helm.ok(["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds", kept]);
 
     const now = await deployed();
     expect(now.metadata.uid).toBe(old.metadata.uid);

@@ -2,7 +2,10 @@
  * The charts by the real helm: what it renders of many values is put before a real kube-apiserver, and says
  * what upstream's chart and the seeds' commands would say. Installed they are in helm-install.test.ts.
  */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { REQUIRED } from "../../scripts/chart/chart-files.ts";
+import { chartValues } from "../../scripts/chart/values.ts";
 import { customResourceDefinitions } from "../../src/apis/crds/all.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
@@ -110,6 +113,13 @@ const V0_31 = {
 };
 
 let helm: Helm;
+
+const VALUES = new URL("../../deploy/charts/karpenter/values.yaml", import.meta.url);
+
+function withNull(values: object, [key = "", ...rest]: readonly string[]): object {
+  const inner = (values as Readonly<Record<string, object>>)[key] ?? {};
+  return { ...values, [key]: rest.length === 0 ? null : withNull(inner, rest) };
+}
 
 async function rendered(args: readonly string[], values?: object): Promise<readonly Rendered[]> {
   return objectsIn(await helm.ok([...TEMPLATE, ...args], values));
@@ -297,9 +307,25 @@ describe("the charts, by the real helm on a real control plane", () => {
       });
     });
 
+    it("leave what is null to the program and to Kubernetes", async () => {
+      const nothing = chartValues(readFileSync(VALUES, "utf8"))
+        .filter(({ name }) => !REQUIRED.has(name))
+        .reduce((all, { name }) => withNull(all, name.split(".")), {});
+      const objects = await rendered([...ON_AWS, "--set", "provider=aws"], nothing);
+      expect(JSON.stringify(objects)).not.toMatch(/<nil>|%!/);
+      expect(Object.keys(environment(objects))).not.toContain("BATCH_MAX_DURATION");
+      await check(objects);
+    });
+
     it.each([
       ["no cluster name", [], "settings.clusterName is empty: give the cluster's name"],
       ["a slip of the pen", [...ON_AWS, "--set", "settings.clusterNmae=x"], "clusterNmae"],
+      [
+        "a group that was taken away, as --reuse-values does after another chart",
+        [...ON_AWS, "--set", "webhook=null"],
+        "missing property 'webhook'",
+      ],
+      ["half a node", [...ON_AWS, "--set", "podDisruptionBudget.maxUnavailable=half"], "half"],
       ["a wrong type", [...ON_AWS, "--set", "replicas=many"], "/replicas"],
       ["a wrong word", [...ON_AWS, "--set", "settings.preferencePolicy=Sometimes"], "Respect"],
       [

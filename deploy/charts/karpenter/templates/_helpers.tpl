@@ -57,7 +57,7 @@ annotations:
 {{/* Terms without a selector mean the controller's own pods. */}}
 {{- define "karpenter.affinity" -}}
 {{- $own := dict "matchLabels" (include "karpenter.selectorLabels" .root | fromYaml) }}
-{{- $affinity := deepCopy .affinity }}
+{{- $affinity := deepCopy (default dict .affinity) }}
 {{- range $kind := list "podAffinity" "podAntiAffinity" }}
 {{- range dig $kind "requiredDuringSchedulingIgnoredDuringExecution" list $affinity }}
 {{- if not (hasKey . "labelSelector") }}{{ $_ := set . "labelSelector" $own }}{{ end }}
@@ -88,18 +88,18 @@ annotations:
 {{- join "," $gates }}
 {{- end }}
 
-{{/* Name, value and the program's default in: the variable out, unless it says what goes without saying. */}}
+{{/* Name, value and the program's default in: the variable out, unless it says what goes without saying, or nothing. */}}
 {{- define "karpenter.env" -}}
-{{- $given := index . 1 | toString }}
-{{- if ne $given (index . 2) -}}
+{{- $given := index . 1 }}
+{{- if not (or (kindIs "invalid" $given) (eq (toString $given) (index . 2))) -}}
 - name: {{ index . 0 }}
-  value: {{ $given | quote }}
+  value: {{ $given | toString | quote }}
 {{- end }}
 {{- end }}
 
 {{/* Four fifths of a memory limit in Mi or Gi: what upstream's MEMORY_LIMIT is to Go. Nothing when the user says it. */}}
 {{- define "karpenter.heapMegabytes" -}}
-{{- $limit := dig "limits" "memory" "" .Values.controller.resources | toString }}
+{{- $limit := dig "limits" "memory" "" (default dict .Values.controller.resources) | toString }}
 {{- $named := list }}
 {{- range .Values.controller.env }}{{ $named = append $named .name }}{{ end }}
 {{- if and (regexMatch "^[0-9]+[MG]i$" $limit) (not (has "NODE_OPTIONS" $named)) }}
