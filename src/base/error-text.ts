@@ -7,5 +7,5 @@ export function errorText(error: unknown): string {
 
 /** The message without the drawing that parsers add below it. */
 export function firstLineOf(error: unknown): string {
-  return errorText(error).split("\n")[0] as string;
+  return (errorText(error).split("\n")[0] as string).replace(/:$/, "");
 }

@@ -3,7 +3,6 @@
  * live on the machine's clock and as a simulation on a virtual one.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { parseAllDocuments } from "yaml";
 import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
 import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeObject } from "../apis/meta.ts";
@@ -28,6 +27,7 @@ import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
 import type { Trace } from "../sandbox/trace.ts";
 import { BUILD } from "./build.ts";
+import { readYaml } from "./kube-yaml.ts";
 import { LogBuffer } from "./log-buffer.ts";
 import { awsProviderOf, kwokProvider } from "./providers.ts";
 
@@ -200,16 +200,9 @@ function readCrds(): readonly KubeObject[] {
     .map(deepFreeze);
 }
 
-/** Objects of a YAML text, as kubectl reads it: later duplicate keys win, empty documents are nothing. */
+/** Objects of a YAML text; whether they are any is for the API server to say. */
 export function readManifests(text: string): KubeObject[] {
-  return parseAllDocuments(text, { uniqueKeys: false, version: "1.1", schema: "yaml-1.1" }).flatMap(
-    (document) => {
-      const [error] = document.errors;
-      if (error !== undefined) throw error;
-      const value = document.toJS() as KubeObject | null;
-      return value === null ? [] : [value];
-    },
-  );
+  return readYaml(text) as KubeObject[];
 }
 
 /** Each call is one try here, whatever wire it takes. */

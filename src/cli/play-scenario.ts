@@ -1,7 +1,6 @@
 /** Plays a story file on virtual time and says whether it kept what it promises. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { parse } from "yaml";
 import type { KubeObject } from "../apis/meta.ts";
 import { formatDuration } from "../base/duration.ts";
 import { SIMULATION_EPOCH_MS, VirtualClock } from "../base/virtual-clock.ts";
@@ -9,8 +8,9 @@ import { applyCloudFault } from "../sandbox/scenario/cloud-fault.ts";
 import { runScenario } from "../sandbox/scenario/run-scenario.ts";
 import { parseScenario, type Scenario, ScenarioError } from "../sandbox/scenario/scenario.ts";
 import type { Trace } from "../sandbox/trace.ts";
-import { openBox, readManifests } from "./box.ts";
+import { openBox } from "./box.ts";
 import { CliError } from "./cli-error.ts";
+import { readYaml, YamlError } from "./kube-yaml.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { settingFlags } from "./setting-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
@@ -71,19 +71,30 @@ export async function play(
 
 /** Exported for tests. */
 export function readScenario(file: string): Scenario {
-  const text = readText(file, "scenario");
+  const [story] = documentsOf(file, readText(file, "scenario"));
   try {
-    return parseScenario(parse(text), file);
+    return parseScenario(story, file);
   } catch (error) {
     if (error instanceof ScenarioError) throw new CliError(error.message);
-    throw new CliError(`${file}: not valid YAML: ${(error as Error).message}`);
+    throw error;
   }
 }
 
 /** `${CLUSTER_NAME}` is filled in, as the tutorials do with envsubst. */
 function loadManifests(file: string, clusterName: string): KubeObject[] {
   const text = readText(file, "manifest");
-  return readManifests(text.replaceAll(/\$\{CLUSTER_NAME\}|\$CLUSTER_NAME\b/g, clusterName));
+  const filled = text.replaceAll(/\$\{CLUSTER_NAME\}|\$CLUSTER_NAME\b/g, clusterName);
+  return documentsOf(file, filled) as KubeObject[];
+}
+
+function documentsOf(file: string, text: string): unknown[] {
+  try {
+    return readYaml(text);
+  } catch (error) {
+    if (error instanceof YamlError)
+      throw new CliError(`${file}, document ${error.document}: not valid YAML: ${error.message}`);
+    throw error;
+  }
 }
 
 function readText(file: string, what: string): string {

@@ -190,7 +190,7 @@ describe("karpenter-convert", () => {
     );
     await expect(convert("", { filename: [] })).rejects.toThrow("must specify -f");
     await expect(convert("", { filename: ["/no/such"] })).rejects.toThrow("/no/such: ENOENT");
-    await expect(convert("a: [")).rejects.toThrow("standard input: ");
+    await expect(convert("a: [")).rejects.toThrow("standard input, document 1: ");
   });
 
   it("reads lists, prints names and JSON, and goes on to v1 when asked", async () => {

@@ -5,13 +5,12 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { stringify } from "yaml";
 import { ConversionError, convertObject } from "../apis/hub/conversion.ts";
 import { MigrationError, migrate } from "../apis/hub/migration.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import { isObject } from "../base/json.ts";
-import { readManifests } from "./box.ts";
 import { CliError } from "./cli-error.ts";
+import { readYaml, writeYaml, YamlError } from "./kube-yaml.ts";
 
 export interface ConvertFlags {
   readonly filename?: readonly string[];
@@ -117,16 +116,19 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
 
 /** Lists are opened. */
 function objectsIn(text: string, source: string): readonly KubeObject[] {
-  let read: readonly KubeObject[];
+  let read: readonly unknown[];
   try {
-    read = readManifests(text);
+    read = readYaml(text);
   } catch (error) {
-    throw new CliError(`${source}: ${(error as Error).message.split("\n")[0]}`);
+    if (error instanceof YamlError)
+      throw new CliError(`${source}, document ${error.document}: ${error.message}`);
+    throw error;
   }
-  return read.flatMap((object) => {
-    if (!isObject(object)) throw new CliError(`${source}: not a Kubernetes object`);
-    const { items } = object as { items?: unknown };
-    return Array.isArray(items) && (object.kind ?? "").endsWith("List") ? items : [object];
+  return read.flatMap((value) => {
+    if (!isObject(value)) throw new CliError(`${source}: not a Kubernetes object`);
+    const object = value as unknown as KubeObject & { readonly items?: unknown };
+    const { kind = "", items } = object;
+    return Array.isArray(items) && kind.endsWith("List") ? items : [object];
   });
 }
 
@@ -144,7 +146,7 @@ function printed(objects: readonly KubeObject[], output: ConvertFlags["output"])
     case "yaml":
       return objects
         .map((one) =>
-          stringify(one, {
+          writeYaml(one, {
             sortMapEntries: true,
             indentSeq: false,
             lineWidth: 0,

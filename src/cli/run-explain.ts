@@ -1,8 +1,8 @@
 /** What `karpenter explain` does: one question about what is read, one answer out. Nothing is changed. */
-import { stringify } from "yaml";
 import { explain, subjectOf } from "./answers/explain.ts";
 import { explainText } from "./answers/explain-text.ts";
 import { type PictureFlags, readObjects, readPicture } from "./answers/read-picture.ts";
+import { printed } from "./kube-yaml.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "./run-plan.ts";
 
 export interface ExplainFlags extends PictureFlags {
@@ -24,5 +24,5 @@ export async function runExplain(
     return;
   }
   for (const note of read.notes) err(`karpenter: note: ${note}\n`);
-  out(flags.output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : stringify(answer));
+  out(printed(answer, flags.output));
 }

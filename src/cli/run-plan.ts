@@ -2,13 +2,13 @@
  * What `karpenter plan` does: manifests in, what would be launched and why out. Nothing is sent
  * anywhere.
  */
-import { stringify } from "yaml";
 import { SystemClock } from "../base/system-clock.ts";
 import { leastPriceMicroUsd } from "../core/planner/least-price.ts";
 import { planBatch } from "../core/planner/plan-batch.ts";
 import { plannerOptions } from "../core/planner/planner-options.ts";
 import { remedies } from "../core/provisioning/remedy.ts";
 import { CliError } from "./cli-error.ts";
+import { printed } from "./kube-yaml.ts";
 import { readDocuments, readText } from "./plan/documents.ts";
 import { SELECTING } from "./plan/live-cluster.ts";
 import { sortManifests } from "./plan/manifests.ts";
@@ -90,7 +90,7 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
   if (flags.output === "text") out(planText(found, notes));
   else {
     for (const note of notes) err(`karpenter: note: ${note}\n`);
-    out(flags.output === "json" ? `${JSON.stringify(found, null, 2)}\n` : stringify(found));
+    out(printed(found, flags.output));
   }
   return found.unschedulable.length === 0 ? 0 : 2;
 }

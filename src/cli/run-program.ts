@@ -9,6 +9,7 @@ export async function runProgram(program: Command): Promise<void> {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
   });
+  program.showHelpAfterError("(--help says what can be given)");
   program.exitOverride().configureOutput({
     outputError: (text, write) => write(text.replace(/^error: /, `${name}: `)),
   });

@@ -1,5 +1,4 @@
 /** What `karpenter simulate` does: reads, supposes, plays it through, prints. Nothing is changed. */
-import { stringify } from "yaml";
 import { parseDuration } from "../base/duration.ts";
 import {
   type PictureFlags,
@@ -18,6 +17,7 @@ import {
   withPools,
 } from "./answers/what-if.ts";
 import { CliError } from "./cli-error.ts";
+import { printed } from "./kube-yaml.ts";
 import { type Found, readDocuments } from "./plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "./run-plan.ts";
 
@@ -59,7 +59,7 @@ export async function runSimulate(
   if (flags.output === "text") out(simulateText(answer, notes));
   else {
     for (const note of notes) err(`karpenter: note: ${note}\n`);
-    out(flags.output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : stringify(answer));
+    out(printed(answer, flags.output));
   }
   return answer.after.pendingPods === 0 ? 0 : 2;
 }

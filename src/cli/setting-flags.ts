@@ -12,7 +12,9 @@ export function settingFlags(given: readonly string[]): Readonly<Record<string, 
       throw new CliError(`--setting ${one}: wanted name=value, a flag of the controller`);
     const name = one.slice(0, at);
     if (!Object.values(OPTIONS).some(({ flag }) => flag === name))
-      throw new CliError(`--setting ${one}: the controller has no flag --${name}`);
+      throw new CliError(
+        `--setting ${one}: the controller has no flag --${name}; karpenter controller --help lists them`,
+      );
     flags[name] = one.slice(at + 1);
   }
   try {

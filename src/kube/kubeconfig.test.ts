@@ -102,6 +102,18 @@ describe("a kubeconfig", () => {
     expect(await credentials.current()).toEqual({ token: "first" });
   });
 
+  it.each([
+    ["a: [1,", "is not a kubeconfig: not valid YAML: Flow sequence"],
+    ["kind: Service", "is not a kubeconfig: wanted an object of kind Config"],
+    ["- a", "is not a kubeconfig: wanted an object of kind Config"],
+    ["", "there is no current-context; choose one: kubectl config use-context NAME"],
+    ["{current-context: c, contexts: c}", 'contexts has no entry named "c"'],
+  ])("that holds %j is refused", (content, words) => {
+    const path = join(folder, "broken");
+    writeFileSync(path, content);
+    expect(() => open(path)).toThrow(words);
+  });
+
   it("is looked for at home when nothing else is said", () => {
     expect(() => open(undefined)).toThrow("set KUBECONFIG");
     expect(() => open(undefined, { HOME: join(folder, "nobody") })).toThrow("set KUBECONFIG");

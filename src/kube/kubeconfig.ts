@@ -8,6 +8,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { parse } from "yaml";
 import type { Clock } from "../base/clock.ts";
+import { firstLineOf } from "../base/error-text.ts";
+import { isObject } from "../base/json.ts";
 import {
   type Credential,
   type Credentials,
@@ -240,10 +242,22 @@ function load(path: string): LoadedConfig {
       `cannot read the kubeconfig ${path}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`,
     );
   }
-  const config: unknown = parse(content);
-  if (typeof config !== "object" || config === null)
-    throw new KubeconfigError(`${path} is not a kubeconfig`);
-  return { path, config };
+  // An empty file says nothing, and is none the worse for that.
+  const config = parsed(path, content) ?? {};
+  const kind = isObject(config) ? (config["kind"] ?? "Config") : undefined;
+  if (kind !== "Config")
+    throw new KubeconfigError(
+      `${path} is not a kubeconfig: wanted an object of kind Config with clusters, contexts and users`,
+    );
+  return { path, config: config as Config };
+}
+
+function parsed(path: string, content: string): unknown {
+  try {
+    return parse(content);
+  } catch (error) {
+    throw new KubeconfigError(`${path} is not a kubeconfig: not valid YAML: ${firstLineOf(error)}`);
+  }
 }
 
 function find(
@@ -254,11 +268,19 @@ function find(
   all: string,
 ): Found {
   for (const { path, config } of loaded) {
-    const entry = config[list]?.find((one) => one.name === name);
+    const entry = listed(config[list]).find((one) => one.name === name);
     if (entry !== undefined)
       return { name: entry.name, path, fields: (entry[part] ?? {}) as Found["fields"] };
   }
+  if (list === "contexts" && name === undefined)
+    throw new KubeconfigError(
+      `${all}: there is no current-context; choose one: kubectl config use-context NAME`,
+    );
   throw new KubeconfigError(`${all}: ${list} has no entry named ${JSON.stringify(name ?? "")}`);
+}
+
+function listed(entries: Config["contexts"]): readonly Entry[] {
+  return Array.isArray(entries) ? entries.filter((entry: Entry) => isObject(entry)) : [];
 }
 
 function refused({ path, name }: Found, what: string, why: string): KubeconfigError {

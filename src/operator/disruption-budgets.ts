@@ -1,6 +1,7 @@
 /** DISRUPTION_BUDGETS: budgets of the whole cluster, each as one of a NodePool. YAML or JSON. */
 import { parse } from "yaml";
 import type { Budget } from "../apis/karpenter/nodepool.ts";
+import { firstLineOf } from "../base/error-text.ts";
 import { isObject } from "../base/json.ts";
 import { brokenBudget } from "../core/disruption/budgets.ts";
 
@@ -13,7 +14,7 @@ export function disruptionBudgetsProblem(text: string): string | undefined {
   try {
     given = read(text);
   } catch (error) {
-    return (error as Error).message.split("\n")[0];
+    return firstLineOf(error);
   }
   if (!Array.isArray(given)) return "must be a list of budgets, such as [{nodes: 10%}]";
   const problem = given.map(problemOf).find((one) => one !== undefined);

@@ -24,6 +24,15 @@ describe("options", () => {
     );
   });
 
+  it.each([
+    ["metrics-port", "65536", "must not be above 65535"],
+    ["consolidation-min-savings", "101", "must not be above 100"],
+    ["disruption-budgets", "[{", "Flow map in block collection must be sufficiently indented"],
+  ])("refuses --%s=%s in one line: %s", (flag, value, why) => {
+    expect(() => parseOptions({ [flag]: value }, {})).toThrow(why);
+    expect(() => parseOptions({ [flag]: value }, {})).toThrow(/^.*[^:]$/);
+  });
+
   it("reads gates: those not named are as they are by default, and broken ones are refused", () => {
     const gates = parseOptions(
       { "feature-gates": "SpotToSpotConsolidation=true, Nonsense=true" },

@@ -26,6 +26,7 @@ export interface OptionDefinition {
   readonly notActedOn?: string;
 }
 
+const LAST_PORT = 65_535;
 const LATER = "accepted, no effect yet";
 
 export const OPTIONS = {
@@ -35,7 +36,10 @@ export const OPTIONS = {
     "",
     "Name of the webhooks' Service in the controller's namespace; empty = karpenter.",
   ),
-  webhookPort: core("webhook-port", "integer", "8443", "Port of the webhooks (HTTPS).", { min: 1 }),
+  webhookPort: core("webhook-port", "integer", "8443", "Port of the webhooks (HTTPS).", {
+    min: 1,
+    max: LAST_PORT,
+  }),
   disableWebhook: core(
     "disable-webhook",
     "boolean",
@@ -47,15 +51,18 @@ export const OPTIONS = {
     "integer",
     "8001",
     "Port of the webhooks' own metrics in v1beta1's releases.",
-    { min: 0, notActedOn: "all metrics are served at --metrics-port" },
+    { min: 0, max: LAST_PORT, notActedOn: "all metrics are served at --metrics-port" },
   ),
-  metricsPort: core("metrics-port", "integer", "8080", "Port of /metrics; 0 = none.", { min: 0 }),
+  metricsPort: core("metrics-port", "integer", "8080", "Port of /metrics; 0 = none.", {
+    min: 0,
+    max: LAST_PORT,
+  }),
   healthProbePort: core(
     "health-probe-port",
     "integer",
     "8081",
     "Port of /healthz and /readyz; 0 = none.",
-    { min: 0 },
+    { min: 0, max: LAST_PORT },
   ),
   kubeClientQps: core(
     "kube-client-qps",
@@ -177,7 +184,7 @@ export const OPTIONS = {
     "integer",
     "5",
     "Percent of the price that a replacement must save; deletions always count. Ours; upstream: any saving.",
-    { min: 0 },
+    { min: 0, max: 100 },
   ),
   consolidationMaxPayback: core(
     "consolidation-max-payback",
@@ -397,7 +404,7 @@ export const OPTIONS = {
     "number",
     "2",
     "Percent of the price that a packing must save over upstream's rules to be taken instead.",
-    { min: 0 },
+    { min: 0, max: 100 },
   ),
   plannerMinPods: ours(
     "planner-min-pods",

@@ -1,6 +1,7 @@
 /** SCHEDULER_CONFIG: what pods get that ask for no topology spread. YAML or JSON. */
 import { parse } from "yaml";
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
+import { firstLineOf } from "../base/error-text.ts";
 import { defaultConstraints, defaultSpreadProblems } from "../core/provisioning/default-spread.ts";
 
 /** What is wrong with the text, by field; undefined: nothing. */
@@ -8,7 +9,7 @@ export function schedulerConfigProblem(text: string): string | undefined {
   try {
     return text.trim() === "" ? undefined : defaultSpreadProblems(parse(text))[0];
   } catch (error) {
-    return (error as Error).message.split("\n")[0];
+    return firstLineOf(error);
   }
 }
 

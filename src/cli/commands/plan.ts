@@ -49,12 +49,12 @@ export function planCommand(): Command {
         "--planner-min-saving <percent>",
         "what a packing must save over the rules to be taken",
       )
-        .argParser(amount)
+        .argParser(percent)
         .default(Number(OPTIONS.plannerMinSaving.default)),
     )
     .addOption(
       new Option("--planner-min-pods <pods>", "fewer pods than this follow the rules alone")
-        .argParser(amount)
+        .argParser(count)
         .default(Number(OPTIONS.plannerMinPods.default)),
     )
     .addOption(
@@ -78,4 +78,16 @@ function amount(text: string): number {
   const value = Number(text);
   if (text.trim() !== "" && Number.isFinite(value) && value >= 0) return value;
   throw new InvalidArgumentError("Wanted: a number, 0 or more.");
+}
+
+function percent(text: string): number {
+  const value = amount(text);
+  if (value <= 100) return value;
+  throw new InvalidArgumentError("Wanted: a number from 0 to 100.");
+}
+
+function count(text: string): number {
+  const value = amount(text);
+  if (Number.isInteger(value)) return value;
+  throw new InvalidArgumentError("Wanted: a whole number, 0 or more.");
 }

@@ -4,10 +4,10 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { LineCounter, parseAllDocuments, type Tags } from "yaml";
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import { CliError } from "../cli-error.ts";
+import { readYaml, YamlError } from "../kube-yaml.ts";
 
 /** An object as written, with the place to name in a complaint: `app.yaml, document 2`. */
 export interface Found {
@@ -17,8 +17,8 @@ export interface Found {
   readonly live?: true;
 }
 
-/** Nodes that aliases stand for; beyond that a document is a bomb. */
-const MOST_ALIASED = 10_000;
+/** Characters of a wrong value in a complaint. */
+const MOST_SHOWN = 60;
 const KUSTOMIZATIONS = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 const EXTENSIONS = [".yaml", ".yml", ".json"];
 
@@ -30,7 +30,7 @@ export function readDocuments(paths: readonly string[]): Found[] {
 /** Objects of one text; exported for tests. Throws CliError that names the place. */
 export function objectsOf(path: string, text: string): Found[] {
   const name = path === "-" ? "standard input" : path;
-  const values = readJson(text) ?? readYaml(name, text);
+  const values = readJson(text) ?? yamlOf(name, text);
   const many = values.length > 1;
   return values.flatMap((value, index) =>
     flatten(value, many ? `${name}, document ${index + 1}` : name),
@@ -94,31 +94,14 @@ function oneByOne(text: string): unknown[] | undefined {
   return text.slice(start).trim() === "" ? values : undefined;
 }
 
-function readYaml(name: string, text: string): unknown[] {
-  const lines = new LineCounter();
-  const documents = parseAllDocuments(text, {
-    lineCounter: lines,
-    uniqueKeys: false,
-    version: "1.1",
-    schema: "yaml-1.1",
-    customTags: (tags) => tags.filter((tag) => !isTimestamp(tag)),
-  });
-  return documents.flatMap((document, index) => {
-    try {
-      const [error] = document.errors;
-      if (error !== undefined) throw error;
-      const value: unknown = document.toJS({ maxAliasCount: MOST_ALIASED });
-      return value === null || value === undefined ? [] : [value];
-    } catch (error) {
-      const [what] = (error as Error).message.split("\n");
-      throw new CliError(`${name}, document ${index + 1}: ${what?.replace(/:$/, "")}`);
-    }
-  });
-}
-
-/** A time is text to Kubernetes, with or without quotes. */
-function isTimestamp(tag: Tags[number]): boolean {
-  return typeof tag === "object" && tag.tag === "tag:yaml.org,2002:timestamp";
+function yamlOf(name: string, text: string): unknown[] {
+  try {
+    return readYaml(text);
+  } catch (error) {
+    if (error instanceof YamlError)
+      throw new CliError(`${name}, document ${error.document}: ${error.message}`);
+    throw error;
+  }
 }
 
 function flatten(value: unknown, where: string): Found[] {
@@ -126,7 +109,8 @@ function flatten(value: unknown, where: string): Found[] {
     return value.flatMap((one, index) => flatten(one, `${where}, item ${index + 1}`));
   }
   if (!isObject(value)) {
-    throw new CliError(`${where}: wanted a Kubernetes object, got ${JSON.stringify(value)}`);
+    const got = JSON.stringify(value).slice(0, MOST_SHOWN);
+    throw new CliError(`${where}: wanted a Kubernetes object, got ${got}`);
   }
   const { kind, apiVersion, items } = value;
   if (typeof kind !== "string" || kind === "") {

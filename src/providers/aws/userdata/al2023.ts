@@ -9,6 +9,9 @@ import { NodeClassNotReadyError } from "../../../core/cloudprovider/errors.ts";
 import { type Bootstrap, dnsServers, labelsFlag, nodeTaints } from "./bootstrap.ts";
 import { formatMime, isMime, type MimePart, parseMime, shellPart } from "./mime.ts";
 
+/** nodeadm reads version 1.1, where a bare `yes` would be a boolean: texts of that look are quoted. */
+const NODEADM_YAML = { version: "1.1", lineWidth: 0 } as const;
+
 export function al2023UserData(bootstrap: Bootstrap): string {
   return formatMime([...userParts(bootstrap.custom), nodeConfigPart(nodeConfig(bootstrap))]);
 }
@@ -60,7 +63,7 @@ function nodeConfig(bootstrap: Bootstrap): string {
       kubelet: { config, ...(flag === undefined ? {} : { flags: [flag] }) },
     },
   };
-  return `# Karpenter Generated NodeConfig\n${stringify(document, { lineWidth: 0 })}`;
+  return `# Karpenter Generated NodeConfig\n${stringify(document, NODEADM_YAML)}`;
 }
 
 function toKubeletTaint({ key, value, effect }: Taint): Record<string, string> {

@@ -142,6 +142,13 @@ describe("user data of AL2023", () => {
     });
   });
 
+  it("quotes texts that nodeadm would take for booleans or numbers", () => {
+    const taints = [{ key: "dedicated", value: "yes", effect: "NoSchedule" as const }];
+    const text = userData("AL2023", { ...BASE, clusterName: "1_000", taints });
+    expect(text).toContain('value: "yes"\n');
+    expect(text).toContain('name: "1_000"\n');
+  });
+
   it("takes a YAML map for a NodeConfig of the user", () => {
     const custom = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n";
     const [user] = parseMime(userData("AL2023", { ...BASE, custom }));

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { readYaml, writeYaml } from "./kube-yaml.ts";
+
+describe("YAML", () => {
+  it("is read as kubectl reads it: `yes` is true, a time is text, the last of equal keys counts", () => {
+    expect(readYaml("---\na: yes\nat: 2024-01-01T00:00:00Z\na: no\n---\n---\nb: 1\n")).toEqual([
+      { a: false, at: "2024-01-01T00:00:00Z" },
+      { b: 1 },
+    ]);
+  });
+
+  it("is written so that texts stay texts to kubectl", () => {
+    const labels = {
+      a: "yes",
+      b: "on",
+      c: "n",
+      d: "12:30:00",
+      e: "2024-01-01",
+      f: "1_000",
+      g: "x",
+    };
+    const text = writeYaml(labels);
+    expect(text).toContain('a: "yes"\n');
+    expect(readYaml(text)).toEqual([labels]);
+  });
+
+  it.each([
+    ["a: [1,\n b: }", 1, "Flow sequence in block collection"],
+    ["a: 1\n---\nb: *c", 2, "Unresolved alias"],
+    ["\u0001\u0002", 1, "no text"],
+  ])("that is broken is refused in one line, with its document: %j", (text, document, words) => {
+    expect(() => readYaml(text)).toThrow(
+      expect.objectContaining({ document, message: expect.stringMatching(`^${words}.*$`) }),
+    );
+  });
+});

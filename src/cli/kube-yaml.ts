@@ -1,0 +1,64 @@
+/**
+ * YAML as kubectl reads and writes it: version 1.1, where a bare `yes` is a boolean and so a text `yes` stands in
+ * quotes. Of keys given twice the last counts, empty documents are nothing, and a time is text.
+ */
+import { type Document, parseAllDocuments, stringify, type Tags, type ToStringOptions } from "yaml";
+import { firstLineOf } from "../base/error-text.ts";
+
+const VERSION = { version: "1.1" } as const;
+/** Nodes that aliases stand for; beyond that a document is a bomb. */
+const MOST_ALIASED = 10_000;
+
+/** YAML knows of these only tab and line ends; a parser would make one long word of a binary file. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+const NO_TEXT = /[\u0000-\u0008\u000e-\u001a\u001c-\u001f]/;
+
+/** What cannot be read; `message` is one line, `document` counts from 1. */
+export class YamlError extends Error {
+  override readonly name = "YamlError";
+  readonly document: number;
+
+  constructor(document: number, message: string) {
+    super(message);
+    this.document = document;
+  }
+}
+
+/** The documents of a text. Throws YamlError. */
+export function readYaml(text: string): unknown[] {
+  if (NO_TEXT.test(text)) throw new YamlError(1, "no text: there are control characters in it");
+  const documents: readonly Document.Parsed[] = parseAllDocuments(text, {
+    ...VERSION,
+    uniqueKeys: false,
+    schema: "yaml-1.1",
+    customTags: (tags) => tags.filter((tag) => !isTimestamp(tag)),
+  }) as Document.Parsed[];
+  return documents.flatMap((document, index) => {
+    try {
+      const [error] = document.errors;
+      if (error !== undefined) throw error;
+      const value: unknown = document.toJS({ maxAliasCount: MOST_ALIASED });
+      return value === null || value === undefined ? [] : [value];
+    } catch (error) {
+      throw new YamlError(index + 1, firstLineOf(error));
+    }
+  });
+}
+
+export function writeYaml(value: unknown, style: YamlStyle = {}): string {
+  return stringify(value, { ...VERSION, ...style });
+}
+
+type YamlStyle = Pick<ToStringOptions, "indentSeq" | "lineWidth"> & {
+  readonly sortMapEntries?: boolean;
+  readonly aliasDuplicateObjects?: boolean;
+};
+
+/** An answer for programs. */
+export function printed(answer: unknown, format: "json" | "yaml"): string {
+  return format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : writeYaml(answer);
+}
+
+function isTimestamp(tag: Tags[number]): boolean {
+  return typeof tag === "object" && tag.tag === "tag:yaml.org,2002:timestamp";
+}
