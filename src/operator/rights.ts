@@ -43,7 +43,7 @@ export interface Right {
 
 const READ = ["list", "watch"] as const;
 
-/** The Lease's name by default; the chart grants the one that is configured. */
+/** Another name of the Lease needs a rule of its own: additionalClusterRoleRules. */
 const LEASE_NAME = "karpenter-leader-election";
 
 export const RIGHTS: readonly Right[] = [
@@ -94,7 +94,13 @@ export const RIGHTS: readonly Right[] = [
     [...READ, "patch", "delete"],
     "labels, taints and finalizers; a drained node is ended",
   ),
-  right("", ["nodes"], ["create"], "stands for the machine that would join", { provider: "kwok" }),
+  right(
+    "",
+    ["nodes"],
+    ["get", "create"],
+    "stands for the machine that would join; the one that a controller which crashed has made is taken up",
+    { provider: "kwok" },
+  ),
   right(
     "",
     ["namespaces", "persistentvolumes", "persistentvolumeclaims"],
