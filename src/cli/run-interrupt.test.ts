@@ -147,6 +147,17 @@ describe("karpenter interrupt", () => {
     ).toThrow(/--instance-ids.*"foo" is no instance id: give ids like i-0123456789abcdef0/);
   });
 
+  it("says when no sandbox answers, and when the address is none", async () => {
+    const { run } = await account();
+    const instanceIds = ["i-0123456789abcdef0"];
+    await expect(run({ instanceIds, endpointUrl: "http://127.0.0.1:1" })).rejects.toThrow(
+      /^cannot reach the simulated AWS at http:\/\/127.0.0.1:1: .*; is the sandbox running\?$/,
+    );
+    await expect(run({ instanceIds, endpointUrl: "nope" })).rejects.toThrow(
+      '--endpoint-url: wanted an address such as http://127.0.0.1:4566, got "nope"',
+    );
+  });
+
   it("asks for what it misses in one sentence", async () => {
     const world = await account();
     await expect(world.run({})).rejects.toThrow(/--instance-ids/);

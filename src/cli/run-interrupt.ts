@@ -5,6 +5,7 @@
 import { createInterface } from "node:readline/promises";
 import { setTimeout } from "node:timers/promises";
 import { formatDuration } from "../base/duration.ts";
+import { errorText } from "../base/error-text.ts";
 import { isObject } from "../base/json.ts";
 import { CliError } from "./cli-error.ts";
 
@@ -49,6 +50,10 @@ export async function runInterrupt(
       "missing the sandbox's AWS: set AWS_ENDPOINT_URL or --endpoint-url to the address that `karpenter sandbox` prints (real instances are not interrupted)",
     );
   }
+  if (!URL.canParse(url))
+    throw new CliError(
+      `--endpoint-url: wanted an address such as http://127.0.0.1:4566, got ${JSON.stringify(url)}`,
+    );
   const ids = flags.interactive ? await choose(flags, doors) : (flags.instanceIds ?? []);
   if (ids.length === 0) {
     throw new CliError("missing the instances: name them with --instance-ids, or choose with -i");
@@ -108,12 +113,14 @@ async function choose(
   const { createSdkApi } = await import("../providers/aws/sdk.ts");
   const credentials = { accessKeyId: "sandbox", secretAccessKey: "sandbox" };
   const { ec2 } = createSdkApi({ region, endpoint: endpointUrl, credentials });
-  const { Reservations = [] } = await ec2.describeInstances({
-    Filters: [
-      { Name: "instance-lifecycle", Values: ["spot"] },
-      { Name: "instance-state-name", Values: ["running"] },
-    ],
-  });
+  const { Reservations = [] } = await ec2
+    .describeInstances({
+      Filters: [
+        { Name: "instance-lifecycle", Values: ["spot"] },
+        { Name: "instance-state-name", Values: ["running"] },
+      ],
+    })
+    .catch((error: unknown) => unreachable(endpointUrl, error));
   const instances = Reservations.flatMap(({ Instances }) => Instances ?? []);
   for (const [index, one] of instances.entries()) {
     const { InstanceId, InstanceType, Placement, PrivateDnsName } = one;
@@ -122,14 +129,25 @@ async function choose(
     );
   }
   if (instances.length === 0) throw new CliError("no spot instance is running");
-  const prompt = createInterface({ input: process.stdin, output: process.stdout });
-  const answer = await prompt.question("which (numbers, separated by comma)? ");
-  prompt.close();
+  const answer = await askPerson("which (numbers, separated by comma)? ");
   return answer.split(",").flatMap((number) => {
     const chosen = instances[Number(number.trim()) - 1];
     if (chosen === undefined) throw new CliError(`${JSON.stringify(number)} is not in the list`);
     return [chosen.InstanceId];
   });
+}
+
+/** Rejects with CliError when nobody is there to answer. */
+async function askPerson(question: string): Promise<string> {
+  const prompt = createInterface({ input: process.stdin, output: process.stdout });
+  const nobody = new Promise<never>((_, reject) => {
+    prompt.once("close", () => reject(new CliError("\nnothing was chosen")));
+  });
+  try {
+    return await Promise.race([prompt.question(question), nobody]);
+  } finally {
+    prompt.close();
+  }
 }
 
 async function ask(
@@ -140,18 +158,18 @@ async function ask(
 ): Promise<Record<string, unknown>> {
   const sent = body === undefined ? {} : { body: JSON.stringify(body) };
   const headers = { "content-type": "application/json" };
-  let answer: Response;
-  try {
-    answer = await fetch(new URL(path, url), { method, headers, ...sent });
-  } catch (error) {
-    const cause = (error as Error).cause;
-    const why = cause instanceof Error ? cause.message : (error as Error).message;
-    throw new CliError(`cannot reach the simulated AWS at ${url}: ${why}; is the sandbox running?`);
-  }
+  const answer = await fetch(new URL(path, url), { method, headers, ...sent }).catch(
+    (error: unknown) => unreachable(url, (error as Error).cause ?? error),
+  );
   const value: unknown = await answer.json().catch(() => undefined);
   if (!answer.ok || !isObject(value)) {
     const why = isObject(value) ? String(value["message"]) : `HTTP ${answer.status}`;
     throw new CliError(`${method} ${url}${path}: ${why}`);
   }
   return value;
+}
+
+function unreachable(url: string, error: unknown): never {
+  const why = errorText(error);
+  throw new CliError(`cannot reach the simulated AWS at ${url}: ${why}; is the sandbox running?`);
 }

@@ -7,7 +7,8 @@ export async function runProgram(program: Command): Promise<void> {
   // Whoever reads us may stop early (`| head`): that is an end, not a failure.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
-    throw error;
+    process.stderr.write(`${name}: cannot write to standard output: ${error.message}\n`);
+    process.exit(1);
   });
   program.showHelpAfterError("(--help says what can be given)");
   program.exitOverride().configureOutput({
