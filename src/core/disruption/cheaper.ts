@@ -1,7 +1,8 @@
 /**
  * Whether a replacement is worth it: its types are cut down to those that are cheaper than what goes,
  * whatever offering of theirs the cloud picks. Spot for spot has rules of its own, for a spot node that
- * is ever replaced by the cheapest one ends on the type most likely to be reclaimed.
+ * is ever replaced by the cheapest one ends on the type most likely to be reclaimed. On-demand nodes end
+ * on no such type: where spot for spot is off, they come instead if they cost half as much.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -15,10 +16,22 @@ import type { Candidate } from "./candidates.ts";
 /** Fewest cheaper types for replacing one spot node by another; also how many are then named. */
 const MIN_SPOT_TYPES = 15;
 
+/**
+ * What on-demand nodes may cost of the spot nodes they replace. No more: prices of spot move, and a little
+ * less would lead from spot to on-demand and back with them.
+ */
+const ON_DEMAND_SHARE = 0.5;
+
 const SPOT_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["spot"])]);
 const ON_DEMAND_ONLY = Requirements.of([oneOf(CAPACITY_TYPE_LABEL_KEY, ["on-demand"])]);
 
 export const NOT_CHEAPER = "Can't replace with a cheaper node";
+const SPOT_STAYS = {
+  message: "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
+};
+
+/** What may come in the place of nodes that are all spot. */
+export type ForSpot = "spot" | "onDemand" | "nothing";
 
 /** The plan with its types below that price only, or why there is nothing to gain. */
 export type Cheaper = { readonly plan: PlannedClaim } | { readonly message: string };
@@ -27,21 +40,21 @@ export function cheaperPlan(
   plan: PlannedClaim,
   candidates: readonly Candidate[],
   priceMicroUsd: number,
-  spotToSpot: boolean,
+  forSpot: ForSpot,
 ): Cheaper {
   // Nor is any type that it names: the cheapest stands first.
   if (plan.cheapest.priceMicroUsd >= priceMicroUsd) return { message: NOT_CHEAPER };
   const [one] = candidates;
   if (candidates.length > 1 || one === undefined)
-    return cheaperThan(plan, candidates, priceMicroUsd, spotToSpot);
+    return cheaperThan(plan, candidates, priceMicroUsd, forSpot);
   // A sweep asks of thousands of nodes of the same price, and the answers are lists of types.
   const { answers } = termsOf(plan);
   const ofTypes = answers.get(plan.instanceTypes) ?? new Map<string, Answer>();
   answers.set(plan.instanceTypes, ofTypes);
-  const key = `${priceMicroUsd} ${one.capacityType === "spot"} ${spotToSpot} ${plan.minValuesRelaxed}`;
+  const key = `${priceMicroUsd} ${one.capacityType === "spot"} ${forSpot} ${plan.minValuesRelaxed}`;
   let answer = ofTypes.get(key);
   if (answer === undefined) {
-    const found = cheaperThan(plan, candidates, priceMicroUsd, spotToSpot);
+    const found = cheaperThan(plan, candidates, priceMicroUsd, forSpot);
     answer = "message" in found ? found : { choice: choiceOf(found.plan) };
     ofTypes.set(key, answer);
   }
@@ -61,13 +74,13 @@ function cheaperThan(
   plan: PlannedClaim,
   candidates: readonly Candidate[],
   priceMicroUsd: number,
-  spotToSpot: boolean,
+  forSpot: ForSpot,
 ): Cheaper {
   const terms = termsOf(plan);
   const capacityType = terms.requirements.get(CAPACITY_TYPE_LABEL_KEY);
   const mayBeSpot = allows(capacityType, "spot") && isOffered(plan, terms.spot);
   if (mayBeSpot && candidates.every((one) => one.capacityType === "spot"))
-    return spotForSpot(plan, candidates, priceMicroUsd, spotToSpot);
+    return spotForSpot(plan, candidates, priceMicroUsd, forSpot);
   const cheaper = keepCheaper(plan, terms, priceMicroUsd);
   if ("message" in cheaper || !mayBeSpot) return cheaper;
   // Else a spot launch that fails could become an on-demand one that costs more than what went.
@@ -79,13 +92,10 @@ function spotForSpot(
   plan: PlannedClaim,
   candidates: readonly Candidate[],
   priceMicroUsd: number,
-  spotToSpot: boolean,
+  forSpot: ForSpot,
 ): Cheaper {
-  if (!spotToSpot) {
-    const message =
-      "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node";
-    return { message };
-  }
+  if (forSpot !== "spot")
+    return forSpot === "onDemand" ? onDemandForSpot(plan, priceMicroUsd) : SPOT_STAYS;
   const { spot } = termsOf(plan);
   const cheaper = keepCheaper(plan, spot, priceMicroUsd);
   if ("message" in cheaper || candidates.length > 1) return cheaper;
@@ -101,6 +111,12 @@ function spotForSpot(
   const lacks = () => missingValues(spot.requirements, instanceTypes.slice(0, count)) !== undefined;
   while (count < instanceTypes.length && lacks()) count++;
   return { plan: { ...cheaper.plan, instanceTypes: instanceTypes.slice(0, count) } };
+}
+
+function onDemandForSpot(plan: PlannedClaim, priceMicroUsd: number): Cheaper {
+  const most = priceMicroUsd * ON_DEMAND_SHARE;
+  const cheaper = keepCheaper(plan, termsOf(plan).onDemand, most);
+  return "message" in cheaper ? SPOT_STAYS : cheaper;
 }
 
 /**

@@ -147,6 +147,9 @@ export function asPlanned(
   const before = priceOfAll(candidates);
   const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
   if (replacements.length > 1 && after >= before) return tooMany;
+  // Repack chose its machines by what they cost as spot.
+  const spotStays = packed || generation !== "v1";
+  const forSpot = spotToSpot ? "spot" : spotStays ? "nothing" : "onDemand";
   const plans: PlannedClaim[] = [];
   for (const plan of replacements) {
     // Each may cost its share of what is given up, so that all together are cheaper.
@@ -154,7 +157,7 @@ export function asPlanned(
       replacements.length === 1
         ? before
         : Math.floor((before * plan.cheapest.priceMicroUsd) / after);
-    const cheaper = cheaperPlan(plan, candidates, share, spotToSpot);
+    const cheaper = cheaperPlan(plan, candidates, share, forSpot);
     if ("message" in cheaper) return { kind: "noGain", ...cheaper };
     const isLike = candidates.length > 1 && !packed;
     const fresh = isLike ? withoutSameTypes(cheaper.plan, candidates) : cheaper;

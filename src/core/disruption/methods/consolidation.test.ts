@@ -23,6 +23,11 @@ const propose = (
 /** Of a whole node's saving, so that the order of candidates is the order of names. */
 const used = (name: string, pods: readonly string[], options: CandidateOptions = {}) =>
   candidate(name, { pods, ...options });
+const capacityTypes = (...values: readonly string[]) => ({
+  key: "karpenter.sh/capacity-type",
+  operator: "In" as const,
+  values,
+});
 
 describe("methods", () => {
   it("are tried in the order of upstream's, expiry of older generations first, ours last", () => {
@@ -85,10 +90,7 @@ describe("single-node consolidation", () => {
   });
 
   it("stays with on-demand where the pool asks for it, and says what is not cheaper", () => {
-    const values = ["on-demand"];
-    const pool = {
-      requirements: [{ key: "karpenter.sh/capacity-type", operator: "In" as const, values }],
-    };
+    const pool = { requirements: [capacityTypes("on-demand")] };
     const fits = propose(single, [used("a", ["3"], { type: "m-16x", pool })]);
     const [plan] = fits.commands[0]?.replacements ?? [];
     expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-4x", "m-8x"]);
@@ -117,6 +119,27 @@ describe("single-node consolidation", () => {
     const [plan] = at("t-19", true).commands[0]?.replacements ?? [];
     expect(plan?.instanceTypes).toHaveLength(15);
     expect(plan?.instanceTypes[0]?.name).toBe("t-00");
+  });
+
+  it("puts on-demand in the place of spot where that costs half as much, while spot for spot is off", () => {
+    const spot: CandidateOptions = { type: "m-16x", capacityType: "spot" };
+    const onDemand = propose(single, [used("a", ["3"], spot)]);
+    const [plan] = onDemand.commands[0]?.replacements ?? [];
+    // As spot, 16 cpu cost 0.56; on demand, 4 cpu cost 0.20 and 8 cost 0.40.
+    expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-4x"]);
+    expect(plan?.cheapest).toMatchObject({ capacityType: "on-demand", priceMicroUsd: 200_000 });
+    const ofOnDemand = plan?.requirements.find(({ key }) => key === "karpenter.sh/capacity-type");
+    expect(ofOnDemand).toMatchObject({ operator: "In", values: ["on-demand"] });
+
+    const stays = [
+      used("a", ["3"], { ...spot, type: "m-8x" }),
+      used("a", ["3"], { ...spot, generation: "beta" }),
+      used("a", ["3"], { ...spot, pool: { requirements: [capacityTypes("spot")] } }),
+    ];
+    for (const one of stays)
+      expect(propose(single, [one]).remarks.map(({ message }) => message)).toEqual([
+        "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
+      ]);
   });
 
   it.each([
