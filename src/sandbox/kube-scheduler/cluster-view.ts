@@ -2,7 +2,7 @@
  * Feeds the scheduler: turns mirror events into the snapshot and the queue, remembers which changes
  * could help pods that fit nowhere, and keeps the pods that are placed but not yet seen as bound.
  */
-import { REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
+import { REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET } from "../../apis/apps/kinds.ts";
 import {
   NAMESPACE,
   PERSISTENT_VOLUME,
@@ -12,7 +12,7 @@ import {
 } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
-import { controllerOf, keyOf } from "../../apis/meta.ts";
+import { controllerOf, type KubeObject, keyOf, type LabelSelector } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { deepEqual } from "../../base/json.ts";
@@ -20,7 +20,7 @@ import type { Mirrors } from "../../kube/mirror.ts";
 import { type PartDeps, podMirror } from "../parts.ts";
 import { mayFit } from "./feasible.ts";
 import type { FilterName } from "./filters/filter.ts";
-import { NO_LABELS, type PodInfo, podInfo } from "./pod-info.ts";
+import { type Labels, NO_LABELS, type PodInfo, podInfo } from "./pod-info.ts";
 import { SchedulingQueue, type Waiting } from "./queue.ts";
 import { Snapshot, type Surroundings } from "./snapshot.ts";
 
@@ -260,6 +260,7 @@ function surroundingsOf(mirrors: Mirrors): Surroundings {
   const budgets = mirrors.of(POD_DISRUPTION_BUDGET);
   const replicaSets = mirrors.of(REPLICA_SET);
   const statefulSets = mirrors.of(STATEFUL_SET);
+  const replicationControllers = mirrors.of(REPLICATION_CONTROLLER);
   const servicesByNamespace = new Map<string, Map<string, Service>>();
   mirrors.of(SERVICE).on((event, service) => {
     const namespace = service.metadata.namespace ?? "";
@@ -288,9 +289,16 @@ function surroundingsOf(mirrors: Mirrors): Surroundings {
       const key = `${pod.metadata.namespace ?? ""}/${owner?.name ?? ""}`;
       if (owner?.kind === "ReplicaSet") return replicaSets.get(key)?.spec.selector;
       if (owner?.kind === "StatefulSet") return statefulSets.get(key)?.spec.selector;
-      return undefined;
+      if (owner?.kind !== "ReplicationController") return undefined;
+      return labelsChosenBy(replicationControllers.get(key));
     },
   };
+}
+
+/** ReplicationControllers are from before selectors: plain labels. */
+export function labelsChosenBy(controller: KubeObject | undefined): LabelSelector | undefined {
+  const { selector } = (controller as { spec?: { selector?: Labels } } | undefined)?.spec ?? {};
+  return selector === undefined ? undefined : { matchLabels: selector };
 }
 
 /** Whether nothing changed that a placing looks at: status news are most of all updates. */

@@ -48,8 +48,8 @@ export class NodeInfo {
     for (const name in pod.requests) {
       this.requested[name] = (this.requested[name] ?? 0) + sign * (pod.requests[name] as number);
     }
-    this.nonZeroMilliCpu += sign * pod.nonZeroMilliCpu;
-    this.nonZeroMemoryBytes += sign * pod.nonZeroMemoryBytes;
+    this.nonZeroMilliCpu += sign * pod.nonZero.milliCpu;
+    this.nonZeroMemoryBytes += sign * pod.nonZero.memoryBytes;
     for (const port of pod.ports) {
       const id = hostPortKey(port);
       const entry = this.ports.get(id) ?? { ...port, count: 0 };

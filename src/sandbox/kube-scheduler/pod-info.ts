@@ -42,8 +42,9 @@ export interface PodInfo {
   readonly terminating: boolean;
   /** Requests without the `pods` count. */
   readonly requests: Resources;
-  readonly nonZeroMilliCpu: number;
-  readonly nonZeroMemoryBytes: number;
+  /** What it is scored by once it is on a node, and while it is being placed. */
+  readonly nonZero: Amounts;
+  readonly scored: Amounts;
   readonly ports: readonly HostPort[];
   /** Claim names of its volumes, generic ephemeral ones included. */
   readonly claims: readonly string[];
@@ -58,7 +59,7 @@ export interface PodInfo {
 export function podInfo(pod: Pod): PodInfo {
   const { pods: _, ...requests } = podRequests(pod);
   const ports = hostPorts(pod);
-  const nonZero = nonZeroRequests(pod);
+  const nonZero = nonZeroRequests(pod, requests);
   const affinity = pod.spec.affinity;
   const required = (terms: readonly PodAffinityTerm[] | undefined): Term[] =>
     (terms ?? []).map((term) => compileTerm(term, pod));
@@ -80,8 +81,8 @@ export function podInfo(pod: Pod): PodInfo {
     priority: pod.spec.priority ?? 0,
     terminating: pod.metadata.deletionTimestamp !== undefined,
     requests,
-    nonZeroMilliCpu: nonZero.milliCpu,
-    nonZeroMemoryBytes: nonZero.memoryBytes,
+    nonZero,
+    scored: pod.spec.resources === undefined ? nonZero : scoredRequests(pod),
     ports,
     claims: claimNames(pod),
     affinity: required(affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
@@ -151,30 +152,49 @@ function compileTerm(term: PodAffinityTerm, pod: Pod): Term {
   };
 }
 
-/** Requests with the assumed amounts filled in where a container says nothing. */
-function nonZeroRequests(pod: Pod): { milliCpu: number; memoryBytes: number } {
-  const fill = (container: Container): Container => {
-    const requests = container.resources?.requests ?? {};
-    return {
-      ...container,
-      resources: {
-        ...container.resources,
-        requests: {
-          ...requests,
-          cpu: requests["cpu"] ?? `${DEFAULT_MILLI_CPU}m`,
-          memory: requests["memory"] ?? DEFAULT_MEMORY_BYTES,
-        },
-      },
-    };
-  };
+/**
+ * What a pod that is being placed is scored by: its containers alone, with the assumed amounts filled in where one
+ * says nothing. kube-scheduler forgets here what the pod asks for as a whole.
+ * upstream: pkg/scheduler/framework/plugins/noderesources/{fit,resource_allocation}.go
+ */
+function scoredRequests({ spec, ...rest }: Pod): Amounts {
+  const { resources: _, ...containersOnly } = spec;
+  return filledRequests({ ...rest, spec: containersOnly }, ["cpu", "memory"]);
+}
+
+/** What a pod that is there is scored by: of one that asks as a whole only what it leaves out is assumed. */
+function nonZeroRequests(pod: Pod, requests: Resources): Amounts {
+  const isWhole = pod.spec.resources !== undefined;
+  const names = ["cpu", "memory"] as const;
+  return filledRequests(
+    pod,
+    names.filter((name) => !isWhole || requests[name] === undefined),
+  );
+}
+
+interface Amounts {
+  readonly milliCpu: number;
+  readonly memoryBytes: number;
+}
+
+const ASSUMED = { cpu: `${DEFAULT_MILLI_CPU}m`, memory: DEFAULT_MEMORY_BYTES };
+
+function filledRequests(pod: Pod, names: readonly ("cpu" | "memory")[]): Amounts {
+  const assumed = Object.fromEntries(names.map((name) => [name, ASSUMED[name]]));
+  const fill = (container: Container): Container => ({
+    ...container,
+    resources: {
+      ...container.resources,
+      requests: { ...assumed, ...container.resources?.requests },
+    },
+  });
+  const { containers, initContainers } = pod.spec;
   const filled = podRequests({
     ...pod,
     spec: {
       ...pod.spec,
-      containers: pod.spec.containers.map(fill),
-      ...(pod.spec.initContainers === undefined
-        ? {}
-        : { initContainers: pod.spec.initContainers.map(fill) }),
+      containers: containers.map(fill),
+      ...(initContainers === undefined ? {} : { initContainers: initContainers.map(fill) }),
     },
   });
   return { milliCpu: filled["cpu"] ?? 0, memoryBytes: filled["memory"] ?? 0 };

@@ -181,8 +181,8 @@ function softCounts(
   }
   const counts = new Map<string, number>();
   nodes.forEach((node, index) => {
-    const value = node.labels[constraint.topologyKey];
-    if (!ignored[index] && value !== undefined) counts.set(value, 0);
+    // By default nodes without the label count, and are a domain together.
+    if (!ignored[index]) counts.set(node.labels[constraint.topologyKey] ?? "", 0);
   });
   // Only nodes with matching pods can add anything, so the others are not visited.
   for (const [name, pods] of podsByNode) {
@@ -269,8 +269,8 @@ function leastAllocated(pod: PodInfo, nodes: readonly NodeInfo[]): readonly numb
         requested > capacity ? 0 : Math.floor(((capacity - requested) * MAX_SCORE) / capacity),
       );
     };
-    add(node.nonZeroMilliCpu + pod.nonZeroMilliCpu, node.allocatable["cpu"] ?? 0);
-    add(node.nonZeroMemoryBytes + pod.nonZeroMemoryBytes, node.allocatable["memory"] ?? 0);
+    add(node.nonZeroMilliCpu + pod.scored.milliCpu, node.allocatable["cpu"] ?? 0);
+    add(node.nonZeroMemoryBytes + pod.scored.memoryBytes, node.allocatable["memory"] ?? 0);
     if (parts.length === 0) return 0;
     return Math.floor(parts.reduce((sum, part) => sum + part, 0) / parts.length);
   });

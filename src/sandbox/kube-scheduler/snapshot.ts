@@ -21,7 +21,7 @@ export interface Surroundings {
   namespaceLabels(namespace: string): Labels;
   services(namespace: string): readonly Service[];
   budgets(namespace: string): readonly PodDisruptionBudget[];
-  /** The selector of the ReplicaSet or StatefulSet that controls the pod. */
+  /** The selector of the ReplicaSet, StatefulSet or ReplicationController that controls the pod. */
   ownerSelector(pod: Pod): LabelSelector | undefined;
 }
 

@@ -9,6 +9,7 @@ import type { KubeObject } from "../../../src/apis/meta.ts";
 import type { PodDisruptionBudget } from "../../../src/apis/policy/kinds.ts";
 import { toRfc3339 } from "../../../src/base/clock.ts";
 import { Random } from "../../../src/base/random.ts";
+import { RUNTIME_CLASS, withRareShapes } from "./rare-shapes.ts";
 import { APPS, affinity, HOSTNAME, placedAffinity, REVISIONS, spread, ZONE } from "./terms.ts";
 import { csiNodes, pendingClaims, placedClaims, STORAGE_CLASSES, VolumeCase } from "./volumes.ts";
 
@@ -20,6 +21,8 @@ export interface SchedulingCase {
   readonly budgets: readonly PodDisruptionBudget[];
   /** PersistentVolumes, PersistentVolumeClaims and CSINodes. */
   readonly volumes: readonly KubeObject[];
+  /** Services and sets that serve and own the pending pod. */
+  readonly owners: readonly KubeObject[];
 }
 
 const ZONES = ["a", "b", "c"];
@@ -35,10 +38,15 @@ export const SHARED: readonly KubeObject[] = [
   ...Object.entries(PRIORITIES).map(([name, value]) => priorityClass(name, value)),
   priorityClass("never", 1000, "Never"),
   ...STORAGE_CLASSES,
+  RUNTIME_CLASS,
 ];
 
 /** Case `index`; names are unique to it, so that cases can follow each other on one cluster. */
 export function schedulingCase(index: number): SchedulingCase {
+  return withRareShapes(index, plainCase(index));
+}
+
+function plainCase(index: number): SchedulingCase {
   const random = new Random(`scheduling/${index}`);
   const nodes = Array.from({ length: 2 + random.int(4) }, (_, at) =>
     node(random, `n${index}-${at}`),
@@ -65,7 +73,7 @@ export function schedulingCase(index: number): SchedulingCase {
   const csi = volumeCase === undefined ? [] : csiNodes(random, nodes);
   const volumes = [...csi, ...(volumeCase?.objects ?? [])];
   const home = { ...pending, metadata: { ...pending.metadata, namespace: "default" } };
-  return { nodes, placed, pending: home, budgets, volumes };
+  return { nodes, placed, pending: home, budgets, volumes, owners: [] };
 }
 
 function priorityClass(name: string, value: number, preemptionPolicy?: string): KubeObject {

@@ -44,6 +44,11 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   PriorityClass: "/apis/scheduling.k8s.io/v1/priorityclasses",
   StorageClass: "/apis/storage.k8s.io/v1/storageclasses",
   CSINode: "/apis/storage.k8s.io/v1/csinodes",
+  RuntimeClass: "/apis/node.k8s.io/v1/runtimeclasses",
+  Service: "/api/v1/namespaces/default/services",
+  ReplicationController: "/api/v1/namespaces/default/replicationcontrollers",
+  ReplicaSet: "/apis/apps/v1/namespaces/default/replicasets",
+  StatefulSet: "/apis/apps/v1/namespaces/default/statefulsets",
   PodDisruptionBudget: "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
 };
 
@@ -69,10 +74,13 @@ function collectionOf({ kind = "", metadata }: KubeObject): string {
 /** Creates it and then writes its status, which creation leaves out of all kinds but nodes. */
 async function put(transport: Transport, object: KubeObject): Promise<void> {
   const { status } = object as { status?: unknown };
-  await call(transport, "POST", collectionOf(object), object);
-  if (status === undefined || object.kind === "Node") return;
-  const path = `${collectionOf(object)}/${object.metadata.name}/status`;
-  await call(transport, "PATCH", path, { status });
+  const { deletionTimestamp, ...metadata } = object.metadata;
+  await call(transport, "POST", collectionOf(object), { ...object, metadata });
+  const path = `${collectionOf(object)}/${object.metadata.name}`;
+  if (status !== undefined && object.kind !== "Node")
+    await call(transport, "PATCH", `${path}/status`, { status });
+  // Nobody plays kubelets: it stays, told to go.
+  if (deletionTimestamp !== undefined) await call(transport, "DELETE", path);
 }
 
 async function remove(transport: Transport, object: KubeObject): Promise<void> {
@@ -81,14 +89,15 @@ async function remove(transport: Transport, object: KubeObject): Promise<void> {
 }
 
 async function ask(transport: Transport, asked: SchedulingCase): Promise<Answer> {
-  const { nodes, placed, pending, budgets, volumes } = asked;
-  await Promise.all([...nodes, ...volumes, ...budgets].map((one) => put(transport, one)));
+  const { nodes, placed, pending, budgets, volumes, owners } = asked;
+  const around = [...nodes, ...volumes, ...budgets, ...owners];
+  await Promise.all(around.map((one) => put(transport, one)));
   await Promise.all(placed.map((one) => put(transport, one)));
   await sleep(HEARD_MS);
   await call(transport, "POST", collectionOf(pending), pending);
   const answer = await answerFor(transport, asked);
   await Promise.all([...placed, pending].map((one) => remove(transport, one)));
-  await Promise.all([...nodes, ...volumes, ...budgets].map((one) => remove(transport, one)));
+  await Promise.all(around.map((one) => remove(transport, one)));
   return answer;
 }
 
@@ -115,16 +124,18 @@ async function answerFor(transport: Transport, asked: SchedulingCase): Promise<A
   throw new Error(`no answer for ${pending.metadata.name} in ${GIVE_UP_MS / 1000} s`);
 }
 
-/** Pods that are being deleted, once their number stays the same. */
-async function victims(transport: Transport, { placed }: SchedulingCase): Promise<string[]> {
+/** Pods that have been told to go for it, once their number stays the same. */
+async function victims(transport: Transport, asked: SchedulingCase): Promise<string[]> {
+  const placed = asked.placed.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   for (let seen: string[] = [], calm = 0; ; await sleep(50)) {
     const pods = await Promise.all(
       placed.map((pod) => call(transport, "GET", `${collectionOf(pod)}/${pod.metadata.name}`)),
     );
     const gone = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     const names = gone.map(({ metadata }) => metadata.name).sort();
-    calm = names.length > 0 && names.length === seen.length ? calm + 1 : 0;
-    if (calm === 3) return names;
+    calm = names.length === seen.length ? calm + 1 : 0;
+    // None where those that are to go were going anyway.
+    if (calm === (names.length > 0 ? 3 : 20)) return names;
     seen = names;
   }
 }

@@ -6,8 +6,8 @@ export const HOSTNAME = "kubernetes.io/hostname";
 export const APPS = ["web", "db", "job"];
 export const REVISIONS = ["r1", "r2"];
 
-const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
-const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
+export const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+export const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /** Pods that are there already draw others nearer or keep them away. */
 export function placedAffinity(random: Random): object {

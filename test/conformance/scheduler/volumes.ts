@@ -60,6 +60,23 @@ export function csiNodes(random: Random, nodes: readonly Node[]): KubeObject[] {
     });
 }
 
+/** A bound claim that only one pod may use at a time, and its volume. */
+export function oncePodClaim(index: number): {
+  readonly claimName: string;
+  readonly objects: readonly KubeObject[];
+} {
+  const claimName = `c${index}-once`;
+  const volumeName = `${claimName}-v`;
+  const accessModes = ["ReadWriteOncePod"];
+  const bound = { [BIND_COMPLETED]: "yes" };
+  const status = { phase: "Bound" };
+  const objects = [
+    claim(claimName, "static", bound, { volumeName, accessModes }),
+    volume(volumeName, { capacity: "5Gi", claimName, accessModes, status }),
+  ];
+  return { claimName, objects };
+}
+
 function pendingClaim(random: Random, all: VolumeCase): string {
   switch (random.int(14)) {
     case 0:
@@ -179,10 +196,12 @@ function volume(
     readonly zoneLabel?: string;
     readonly csi?: boolean;
     readonly claimName?: string;
+    readonly accessModes?: readonly string[];
     readonly status: { readonly phase: string };
   },
 ): KubeObject {
   const { capacity, terms, zoneLabel, csi, claimName, status } = of;
+  const { accessModes = ["ReadWriteOnce"] } = of;
   const metadata = { name, ...(zoneLabel === undefined ? {} : { labels: { [ZONE]: zoneLabel } }) };
   const claimRef = { kind: "PersistentVolumeClaim", namespace: "default", name: claimName };
   return {
@@ -191,7 +210,7 @@ function volume(
     metadata,
     spec: {
       capacity: { storage: capacity },
-      accessModes: ["ReadWriteOnce"],
+      accessModes,
       persistentVolumeReclaimPolicy: "Retain",
       storageClassName: "static",
       ...(csi === true

@@ -188,7 +188,7 @@ describe("a pod with a claim fits", () => {
         claims: [bound("data", "ReadWriteOncePod")],
         volumes: [volume("pv-data", "a")],
       },
-      "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",
+      "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
       [user("x", "data", "a")],
     ],
   ])("%s", (_, world, expected, placed = []) => {

@@ -34,7 +34,7 @@ export const volumeRestrictions: Filter = {
     );
     if (holders.size === 0) return SKIP;
     const out = unschedulable(
-      "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",
+      "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod",
     );
     return { kind: "check", check: () => out };
   },
