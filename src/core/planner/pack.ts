@@ -23,6 +23,12 @@ import type { ResourcePrices } from "./resource-prices.ts";
 
 /** Plans whose prices differ by no more than this share are about equal. */
 const ABOUT_EQUAL = 0.005;
+/**
+ * Steps for each item that one filling may take whatever the budget says, and at most: with hundreds of rows of a
+ * few items each it would else be cut short before it comes to anything. About a tenth of what the engine takes.
+ */
+const LEAST_WORK = 1_000;
+const MOST_LENT = 10_000_000;
 /** Rows beyond which columns cost more than they give. */
 const MAX_ROWS_FOR_COLUMNS = 400;
 
@@ -61,9 +67,13 @@ function* packPart(
   );
   const found: (readonly Use[])[] = [];
   const seeds: Pattern[] = [];
+  let lent = lentTo(budget, counts);
   for (const order of fillingOrders(packing, worth)) {
     yield;
-    const uses = packByGreed(packing, kept, counts, worth, order, budget);
+    const own = { units: budget.units + lent };
+    const uses = packByGreed(packing, kept, counts, worth, order, own);
+    budget.units = own.units - lent;
+    lent = 0;
     if (uses === undefined) continue;
     found.push(uses);
     seeds.push(...uses.map(({ pattern }) => pattern));
@@ -85,6 +95,11 @@ function* packPart(
   }
   const best = bestOf(packing, found);
   return best === undefined ? undefined : merge(packing, best);
+}
+
+function lentTo({ units }: Budget, counts: readonly number[]): number {
+  const items = counts.reduce((sum, count) => sum + count, 0);
+  return Math.max(0, Math.min(items * LEAST_WORK, MOST_LENT) - units);
 }
 
 /** The cheapest; of those that cost about as much the one with fewest nodes. */

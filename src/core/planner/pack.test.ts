@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
+import { pack } from "./pack.ts";
+import { type Packing, priceOf, type Use } from "./packing.ts";
+
+const SHAPES = 60;
+const EACH = 3;
+
+/** Few items of each of many shapes, and bins that hold about six of them. */
+const packing: Packing = {
+  rows: Array.from({ length: SHAPES }, (_, index) => ({
+    amounts: Float64Array.of(20 + index),
+    count: EACH,
+  })),
+  bins: [150, 300, 600].map((size) => ({
+    amounts: Float64Array.of(size),
+    price: size,
+    rows: Array.from({ length: SHAPES }, (_, index) => index),
+  })),
+  dimensions: 1,
+};
+const prices = { prices: Float64Array.of(1), leastCost: 0 };
+
+function packed(units: number): readonly Use[] | undefined {
+  return atOnce(pack(packing, prices, { units }, { maxBins: 3 }));
+}
+
+describe("pack", () => {
+  it("fills once by greed though the budget is too small for as many shapes", () => {
+    const found = packed(1);
+    const items = (found ?? []).flatMap(({ pattern: { times }, bins }) =>
+      times.map((count) => count * bins),
+    );
+    expect(items.reduce((sum, count) => sum + count, 0)).toBe(SHAPES * EACH);
+  });
+
+  it("looks further with a larger one, and never pays more then", () => {
+    const [short, long] = [packed(1), packed(1e7)];
+    expect(priceOf(packing, long ?? [])).toBeLessThanOrEqual(priceOf(packing, short ?? []));
+  });
+});
