@@ -21,7 +21,8 @@ const SELDOM: Readonly<Record<string, string>> = {
   "get configmaps": "karpenter-global-settings, when the process starts",
   "patch deployments":
     "a workload that asks to be moved without downtime (test/calm/surge.test.ts)",
-  "get nodes": "a Node that kwok's controller made before it crashed (test/cluster/crashes.test.ts)",
+  "get nodes":
+    "a Node that kwok's controller made before it crashed (test/cluster/crashes.test.ts)",
   "get nodeclaims": "read again after a conflict",
   "get machines": "read again after a conflict",
   "get nodepools": "read again after a conflict",

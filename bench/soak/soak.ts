@@ -48,7 +48,7 @@ const plane = await startControlPlane({
   tell: (line) => process.stderr.write(`${line}\n`),
 });
 const random = new Random("soak");
-const proxy = await startHostileProxy(directory, plane.url, () => random.fraction());
+const proxy = await startHostileProxy(directory, plane.url, () => random.fraction(), plane.kubeconfig);
 const client = createKubeClient(plane.transport);
 const reader = spawn(
   process.execPath,

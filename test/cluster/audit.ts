@@ -34,6 +34,21 @@ export function auditedRequests(directory: string): readonly AuditedRequest[] {
   return lines.filter((line) => line.endsWith("}")).map((line) => read(JSON.parse(line)));
 }
 
+/** What the user was not allowed to do, each once: `delete /api/v1/nodes/a`. */
+export function refusedRequests(directory: string, user: string): readonly string[] {
+  const refused = auditedRequests(directory)
+    .filter((one) => one.user === user)
+    .filter(({ allowed, status }) => !allowed || status === 403)
+    .map(({ verb, uri }) => `${verb} ${uri}`);
+  return [...new Set(refused)];
+}
+
+/** Throws where the user was refused anything. */
+export function expectNoRefusals(directory: string, user: string): void {
+  const refused = refusedRequests(directory, user);
+  if (refused.length > 0) throw new Error(`${user} may not: ${refused.join(", ")}`);
+}
+
 interface AuditEvent {
   readonly verb: string;
   readonly requestURI: string;

@@ -29,7 +29,7 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
   function start(): void {
     const name = `replica-${started++}`;
     const logFile = join(story.directory, "logs", `${name}.log`);
-    replicas.push(startReplicaProcess(name, story.plane.kubeconfig, logFile));
+    replicas.push(startReplicaProcess(name, story.account, logFile));
   }
   const leader = () => replicas.find(({ leads }) => leads);
 

@@ -13,7 +13,7 @@ import {
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parse, parseAllDocuments, stringify } from "yaml";
+import { parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { imageCommand } from "./image-container.ts";
 import type { LiveCluster } from "./live-cluster.ts";
@@ -133,30 +133,6 @@ export function environmentOf(container: Container, namespace: string): Record<s
     throw new Error(`the test does not know where ${name} comes from`);
   });
   return Object.fromEntries(entries);
-}
-
-/** A kubeconfig that holds nothing but a fresh token of the ServiceAccount. */
-export async function kubeconfigOf(
-  cluster: LiveCluster,
-  admin: string,
-  namespace: string,
-  serviceAccount: string,
-): Promise<string> {
-  const { body } = await cluster.client.raw({
-    method: "POST",
-    path: `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`,
-    body: {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenRequest",
-      spec: { expirationSeconds: 3_600 },
-    },
-  });
-  const { token } = (body as { status: { token: string } }).status;
-  const config = parse(admin) as { users: { user: object }[] };
-  const users = config.users.map((entry) => ({ ...entry, user: { token } }));
-  const file = join(cluster.directory, `${serviceAccount}.kubeconfig`);
-  writeFileSync(file, stringify({ ...config, users }), { mode: 0o600 });
-  return file;
 }
 
 /** Puts the image's program together; resolves to its file. */

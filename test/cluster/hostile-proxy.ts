@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 
 export interface HostileProxy {
-  /** Like the administrator's, but by way of here. */
+  /** The account's, but by way of here. */
   readonly kubeconfig: string;
   /** Ends every connection at once. */
   cut(): void;
@@ -37,11 +37,12 @@ interface Stream {
   silent: boolean;
 }
 
-/** `directory`: the control plane's. */
+/** `directory`: the control plane's; `account`: the kubeconfig of whoever is to go by way of here. */
 export async function startHostileProxy(
   directory: string,
   serverUrl: string,
   random: () => number,
+  account: string,
 ): Promise<HostileProxy> {
   const upstream = new URL(serverUrl);
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
@@ -134,8 +135,8 @@ export async function startHostileProxy(
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const kubeconfig = join(directory, `proxy-${port}.kubeconfig`);
-  const admin = readFileSync(join(directory, "kubeconfig"), "utf8");
-  writeFileSync(kubeconfig, admin.replaceAll(serverUrl, `https://127.0.0.1:${port}`), {
+  const direct = readFileSync(account, "utf8");
+  writeFileSync(kubeconfig, direct.replaceAll(serverUrl, `https://127.0.0.1:${port}`), {
     mode: 0o600,
   });
   const cut = (): void => {

@@ -21,7 +21,8 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
   beforeAll(async () => {
     story = await openKwokStory();
     const random = new Random("hostile");
-    proxy = await startHostileProxy(story.directory, story.plane.url, () => random.fraction());
+    const { directory, plane, account } = story;
+    proxy = await startHostileProxy(directory, plane.url, () => random.fraction(), account);
     const logFile = join(story.directory, "logs", "karpenter.log");
     // Alone, so that losing the lead is not part of every story: that is the crash tests' subject.
     karpenter = startReplicaProcess("karpenter", proxy.kubeconfig, logFile, [

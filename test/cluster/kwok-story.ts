@@ -15,6 +15,8 @@ import type { KubeClient } from "../../src/kube/client.ts";
 import { createKubeClient } from "../../src/kube/kube-client.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
+import { ACCOUNT, NAMESPACE, openAccount } from "./account.ts";
+import { auditArguments, expectNoRefusals } from "./audit.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 import { NODE_CLASS, nodePool, pauseDeployment } from "./kwok-objects.ts";
 
@@ -22,6 +24,8 @@ export interface KwokStory {
   readonly plane: ControlPlane;
   readonly directory: string;
   readonly client: KubeClient;
+  /** Karpenter's kubeconfig. */
+  readonly account: string;
   scale(replicas: number): Promise<void>;
   /** Makes every node of the pool differ from its template, so that all are replaced. */
   drift(mark: string): Promise<void>;
@@ -33,6 +37,7 @@ export interface KwokStory {
   /** Every claim has one Node, every Node its claim, none twice; throws with what is not so. */
   expectWhole(count: number): Promise<void>;
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
+  /** Rejects where kube-apiserver had to refuse something to Karpenter. */
   close(): Promise<void>;
 }
 
@@ -41,8 +46,10 @@ export async function openKwokStory(): Promise<KwokStory> {
   const plane = await startControlPlane({
     directory,
     tell: (line) => process.stderr.write(`${line}\n`),
+    extraArguments: { "kube-apiserver": auditArguments(directory, NAMESPACE) },
   });
   const client = createKubeClient(plane.transport);
+  const account = await openAccount(client, plane.kubeconfig);
   const web = { namespace: "default", labelSelector: "app=web" };
   const ours = { labelSelector: "karpenter.sh/nodepool" };
   const pods = async () =>
@@ -53,6 +60,7 @@ export async function openKwokStory(): Promise<KwokStory> {
     plane,
     directory,
     client,
+    account,
     scale: async (replicas) => {
       const ref = { name: "web", namespace: "default" };
       await client.patch(DEPLOYMENT, ref, { type: "merge", body: { spec: { replicas } } }, "scale");
@@ -84,7 +92,11 @@ export async function openKwokStory(): Promise<KwokStory> {
     },
     close: async () => {
       await plane.stop();
-      rmSync(directory, { recursive: true, force: true });
+      try {
+        expectNoRefusals(directory, ACCOUNT);
+      } finally {
+        rmSync(directory, { recursive: true, force: true });
+      }
     },
   };
   try {

@@ -17,6 +17,8 @@ import type { KubeClient } from "../../src/kube/client.ts";
 import { createKubeClient } from "../../src/kube/kube-client.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
+import { ACCOUNT, NAMESPACE, openAccount } from "./account.ts";
+import { auditArguments, expectNoRefusals } from "./audit.ts";
 import { startControlPlane } from "./control-plane.ts";
 import { END_WITH_STDIN } from "./tied.ts";
 
@@ -41,6 +43,7 @@ export interface LiveCluster {
   remove(kind: string, name: string, apiVersion?: string): Promise<void>;
   /** Waits on real time; fails with `what` and the end of Karpenter's log. */
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
+  /** Rejects where kube-apiserver had to refuse something to Karpenter. */
   close(): Promise<void>;
 }
 
@@ -65,20 +68,20 @@ export interface LiveOptions {
   readonly webhooks?: boolean;
   /** An empty cluster: no CRDs and no Karpenter. */
   readonly bare?: boolean;
-  /** Of kube-apiserver, in a folder that is there for them. */
+  /** Of kube-apiserver, in a folder that is there for them. By default it keeps an audit log. */
   readonly apiServerArguments?: (directory: string) => readonly string[];
 }
 
 /** `crds`: folders to install from; ours by default. */
 export async function openLiveCluster(
   crds?: readonly string[],
-  { webhooks = false, bare = false, apiServerArguments }: LiveOptions = {},
+  { webhooks = false, bare = false, apiServerArguments = audited }: LiveOptions = {},
 ): Promise<LiveCluster> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-cluster-"));
   const plane = await startControlPlane({
     directory,
     tell: (line) => process.stderr.write(`${line}\n`),
-    extraArguments: { "kube-apiserver": apiServerArguments?.(directory) ?? [] },
+    extraArguments: { "kube-apiserver": apiServerArguments(directory) },
   });
   const client = createKubeClient(plane.transport);
   const resources = discoverResources(client);
@@ -129,20 +132,27 @@ export async function openLiveCluster(
     close: async () => {
       await end(karpenter);
       await plane.stop();
-      rmSync(directory, { recursive: true });
+      try {
+        expectNoRefusals(directory, ACCOUNT);
+      } finally {
+        rmSync(directory, { recursive: true });
+      }
     },
   };
   if (bare) return cluster;
   try {
     await installCustomKinds(plane.transport, new SystemClock(), crds, webhooks);
     const flags = webhooks ? await webhookFlags() : [];
-    karpenter = startKarpenter(plane.kubeconfig, logFile, flags);
+    const account = await openAccount(client, plane.kubeconfig);
+    karpenter = startKarpenter(account, logFile, flags);
   } catch (error) {
     await cluster.close();
     throw error;
   }
   return cluster;
 }
+
+const audited = (directory: string): readonly string[] => auditArguments(directory, NAMESPACE);
 
 async function webhookFlags(): Promise<readonly string[]> {
   const server = createServer();
@@ -165,7 +175,7 @@ function startKarpenter(
     ["--import", END_WITH_STDIN, MAIN, "controller", "--provider", "kwok", ...flags],
     {
       stdio: ["pipe", log, log],
-      env: { ...process.env, KUBECONFIG: kubeconfig, SYSTEM_NAMESPACE: "kube-system" },
+      env: { ...process.env, KUBECONFIG: kubeconfig, SYSTEM_NAMESPACE: NAMESPACE },
     },
   );
   closeSync(log);

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { NAMESPACE } from "./account.ts";
 import { END_WITH_STDIN } from "./tied.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -34,7 +35,7 @@ export function startReplicaProcess(
     ],
     {
       stdio: ["pipe", log, log],
-      env: { ...process.env, KUBECONFIG: kubeconfig, SYSTEM_NAMESPACE: "kube-system" },
+      env: { ...process.env, KUBECONFIG: kubeconfig, SYSTEM_NAMESPACE: NAMESPACE },
     },
   );
   closeSync(log);
