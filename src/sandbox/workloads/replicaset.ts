@@ -7,7 +7,7 @@ import { REPLICA_SET, type ReplicaSet } from "../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
-import { type Condition, createdAtMs } from "../../apis/meta.ts";
+import type { Condition } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import {
   AWAIT_CHANGE,
@@ -35,12 +35,12 @@ import {
   requestsToOwner,
   slowStart,
 } from "./controls.ts";
+import { byDeletionPreference } from "./deletion-preference.ts";
 
 /** At most so many pods are created or deleted in one go. upstream of behaviour: BurstReplicas */
 const BURST = 500;
 /** A set of 1,000 pods is looked at every quarter of a second at most. */
 const PACE_MS_PER_POD = 0.25;
-const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
 
 export function replicaSetController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
@@ -86,32 +86,27 @@ export function replicaSetController(deps: PartDeps): Controller {
       await slowStart(pods.map((pod) => () => createPod(deps, recorder, REPLICA_SET, set, pod)));
       return;
     }
-    const surplus = byDeletionPreference(active, nodeCrowding(set, active)).slice(
+    const others = siblingsOf(set).flatMap((other) => activePods(podsOwnedBy(deps, other)));
+    const crowding = podsByNode([...active, ...others]);
+    const surplus = byDeletionPreference(active, crowding).slice(
       0,
       Math.min(BURST, active.length - wanted),
     );
     await Promise.all(surplus.map((pod) => removePod(deps, recorder, REPLICA_SET, set, pod)));
   }
 
-  /** Pods of the same Deployment on each node: crowded nodes are thinned first. */
-  function nodeCrowding(set: ReplicaSet, active: readonly Pod[]): ReadonlyMap<string, number> {
-    const owner = set.metadata.ownerReferences?.find((one) => one.controller === true);
-    const siblings = sets
+  /** Other sets of the same Deployment. */
+  function siblingsOf({ metadata }: ReplicaSet): readonly ReplicaSet[] {
+    const owner = metadata.ownerReferences?.find((one) => one.controller === true);
+    if (owner === undefined) return [];
+    return sets
       .list()
       .filter(
         (other) =>
-          owner !== undefined &&
-          other.metadata.uid !== set.metadata.uid &&
-          other.metadata.namespace === set.metadata.namespace &&
+          other.metadata.uid !== metadata.uid &&
+          other.metadata.namespace === metadata.namespace &&
           other.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid),
       );
-    const pods = [...active, ...siblings.flatMap((other) => activePods(podsOwnedBy(deps, other)))];
-    const counts = new Map<string, number>();
-    for (const { spec } of pods) {
-      const node = spec.nodeName ?? "";
-      counts.set(node, (counts.get(node) ?? 0) + 1);
-    }
-    return counts;
   }
 
   async function adopt(set: ReplicaSet): Promise<void> {
@@ -132,24 +127,9 @@ export function replicaSetController(deps: PartDeps): Controller {
     const set = sets.get(`${before.metadata.namespace}/${before.metadata.name}`) ?? before;
     const active = activePods(podsOwnedBy(deps, set));
     const now = clock.now();
-    const { minReadySeconds } = set.spec;
-    const labels = set.spec.template.metadata?.labels ?? {};
-    const count = (predicate: (pod: Pod) => boolean): number => active.filter(predicate).length;
-    const { conditions: _, ...known } = set.status ?? {};
-    const conditions = conditionsAfter(set, failure, now);
-    const status = {
-      ...known,
-      ...(conditions.length === 0 ? {} : { conditions }),
-      replicas: active.length,
-      fullyLabeledReplicas:
-        count((pod) => matchesLabelSelector({ matchLabels: labels }, pod.metadata.labels)) ||
-        undefined,
-      readyReplicas: count(isReady) || undefined,
-      availableReplicas: count((pod) => isAvailable(pod, minReadySeconds, now)) || undefined,
-      observedGeneration: set.metadata.generation,
-    };
-    await patchObject(kube, REPLICA_SET, set, { ...set, status } as ReplicaSet);
-    return untilAvailable(active, minReadySeconds, now);
+    const status = statusOf(set, active, failure, now);
+    await patchObject(kube, REPLICA_SET, set, { ...set, status });
+    return untilAvailable(active, set.spec.minReadySeconds, now);
   }
 
   return {
@@ -171,6 +151,39 @@ export function replicaSetController(deps: PartDeps): Controller {
       )
       .map(({ metadata: { namespace, name } }) => ({ kind: "ReplicaSet", namespace, name }));
   }
+}
+
+/** Crowded nodes are thinned first. */
+function podsByNode(pods: readonly Pod[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { spec } of pods) {
+    const node = spec.nodeName ?? "";
+    counts.set(node, (counts.get(node) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function statusOf(
+  set: ReplicaSet,
+  active: readonly Pod[],
+  failure: Failure | undefined,
+  nowMs: number,
+): NonNullable<ReplicaSet["status"]> {
+  const { minReadySeconds, template } = set.spec;
+  const matchLabels = template.metadata?.labels ?? {};
+  const count = (predicate: (pod: Pod) => boolean): number => active.filter(predicate).length;
+  const { conditions: _, ...known } = set.status ?? {};
+  const conditions = conditionsAfter(set, failure, nowMs);
+  return {
+    ...known,
+    ...(conditions.length === 0 ? {} : { conditions }),
+    replicas: active.length,
+    fullyLabeledReplicas:
+      count((pod) => matchesLabelSelector({ matchLabels }, pod.metadata.labels)) || undefined,
+    readyReplicas: count(isReady) || undefined,
+    availableReplicas: count((pod) => isAvailable(pod, minReadySeconds, nowMs)) || undefined,
+    observedGeneration: set.metadata.generation,
+  } as NonNullable<ReplicaSet["status"]>;
 }
 
 interface Failure {
@@ -210,46 +223,4 @@ function untilAvailable(
     .map((pod) => availableAtMs(pod, minReadySeconds))
     .filter((ms): ms is number => ms !== undefined && ms > nowMs);
   return due.length === 0 ? AWAIT_CHANGE : requeueAfter(Math.min(...due) - nowMs);
-}
-
-const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
-
-/**
- * Pods in the order in which they are given up: without a node, pending, not ready, low deletion
- * cost, on crowded nodes, ready for a shorter time, restarted more often, younger; then by name.
- * Exported for tests. upstream of behaviour: pkg/controller ActivePodsWithRanks.
- */
-export function byDeletionPreference(
-  pods: readonly Pod[],
-  crowding: ReadonlyMap<string, number>,
-): readonly Pod[] {
-  const cost = (pod: Pod): number => {
-    const value = Number(pod.metadata.annotations?.[DELETION_COST_ANNOTATION] ?? 0);
-    return Number.isInteger(value) ? value : 0;
-  };
-  const criteria: readonly ((pod: Pod) => number)[] = [
-    (pod) => (pod.spec.nodeName === undefined ? 0 : 1),
-    (pod) => PHASE_ORDER[pod.status?.phase ?? "Pending"] ?? 0,
-    (pod) => (isReady(pod) ? 1 : 0),
-    cost,
-    (pod) => -(crowding.get(pod.spec.nodeName ?? "") ?? 0),
-    // Times are compared by order of magnitude upstream; the plain order is one of its outcomes.
-    (pod) => -(isReady(pod) ? (availableAtMs(pod, 0) ?? 0) : 0),
-    (pod) => -restarts(pod),
-    (pod) => -createdAtMs(pod),
-  ];
-  return [...pods].sort((a, b) => {
-    for (const criterion of criteria) {
-      const difference = criterion(a) - criterion(b);
-      if (difference !== 0) return difference;
-    }
-    return a.metadata.name < b.metadata.name ? -1 : 1;
-  });
-}
-
-function restarts(pod: Pod): number {
-  return Math.max(
-    0,
-    ...(pod.status?.containerStatuses ?? []).map((one) => Number(one["restartCount"] ?? 0)),
-  );
 }

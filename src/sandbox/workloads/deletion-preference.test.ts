@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
-import { byDeletionPreference } from "./replicaset.ts";
+import { byDeletionPreference } from "./deletion-preference.ts";
 
 interface Sketch {
   readonly node?: string;

@@ -1,0 +1,48 @@
+/** Which pods of a ReplicaSet are given up first. upstream of behaviour: pkg/controller ActivePodsWithRanks */
+import type { Pod } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
+import { createdAtMs } from "../../apis/meta.ts";
+import { availableAtMs } from "./controls.ts";
+
+const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
+const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
+
+/**
+ * Pods in the order in which they are given up: without a node, pending, not ready, low deletion
+ * cost, on crowded nodes, ready for a shorter time, restarted more often, younger; then by name.
+ * `crowding`: pods of the same Deployment by node.
+ */
+export function byDeletionPreference(
+  pods: readonly Pod[],
+  crowding: ReadonlyMap<string, number>,
+): readonly Pod[] {
+  const cost = (pod: Pod): number => {
+    const value = Number(pod.metadata.annotations?.[DELETION_COST_ANNOTATION] ?? 0);
+    return Number.isInteger(value) ? value : 0;
+  };
+  const criteria: readonly ((pod: Pod) => number)[] = [
+    (pod) => (pod.spec.nodeName === undefined ? 0 : 1),
+    (pod) => PHASE_ORDER[pod.status?.phase ?? "Pending"] ?? 0,
+    (pod) => (isReady(pod) ? 1 : 0),
+    cost,
+    (pod) => -(crowding.get(pod.spec.nodeName ?? "") ?? 0),
+    // Times are compared by order of magnitude upstream; the plain order is one of its outcomes.
+    (pod) => -(isReady(pod) ? (availableAtMs(pod, 0) ?? 0) : 0),
+    (pod) => -restarts(pod),
+    (pod) => -createdAtMs(pod),
+  ];
+  return [...pods].sort((a, b) => {
+    for (const criterion of criteria) {
+      const difference = criterion(a) - criterion(b);
+      if (difference !== 0) return difference;
+    }
+    return a.metadata.name < b.metadata.name ? -1 : 1;
+  });
+}
+
+function restarts(pod: Pod): number {
+  return Math.max(
+    0,
+    ...(pod.status?.containerStatuses ?? []).map((one) => Number(one["restartCount"] ?? 0)),
+  );
+}
