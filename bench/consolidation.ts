@@ -109,7 +109,7 @@ async function measure({ input, views }: Drawn): Promise<Measured> {
   const methodInput = (used: Simulate.Simulator) =>
     ({
       simulator: used,
-      spotToSpot: false,
+      forSpot: "nothing",
       backingOff: new Set<string>(),
       objection: () => undefined,
       balancedTotals: () => new Map(),

@@ -89,7 +89,7 @@ let simulator = createSimulator(input);
 measured("set-up", simulator.ready());
 
 const asked = (used: Simulate.Simulator) =>
-  ({ simulator: used, spotToSpot: false, backingOff: new Set<string>(), objection: () => undefined, balancedTotals: () => new Map() }) as unknown as Parameters<typeof consolidate>[1];
+  ({ simulator: used, forSpot: "nothing", backingOff: new Set<string>(), objection: () => undefined, balancedTotals: () => new Map() }) as unknown as Parameters<typeof consolidate>[1];
 const verdicts = new Map<string, number>(blocked.length > 0 ? [["blocked", blocked.length]] : []);
 function* single() {
   const methodInput = asked(simulator);

@@ -153,7 +153,7 @@ function startModel(): Model {
       clusterBudgets: [],
       expirationSpreadPercent: 0,
       ledger: new Ledger(restraint),
-      spotToSpot: false,
+      forSpot: "nothing",
       repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
     },
   };

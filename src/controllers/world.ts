@@ -2,6 +2,7 @@
  * The doors of the program: everything that is not deterministic enters here. Each door has a real
  * and a simulated side and one conformance suite; this file only puts them together.
  */
+
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
 import type { Budget } from "../apis/karpenter/nodepool.ts";
 import type { Clock } from "../base/clock.ts";
@@ -9,6 +10,7 @@ import type { Logger } from "../base/log.ts";
 import type { Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { ForSpot } from "../core/disruption/cheaper.ts";
 import type { Restraint } from "../core/disruption/ledger.ts";
 import type { Repack } from "../core/disruption/methods/method.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
@@ -44,11 +46,12 @@ export interface Settings {
   readonly pauseDisruption: boolean;
   /** v1 nodes that expire are replaced first, as beta's are. */
   readonly expirationRespectsBudgets: boolean;
+  /** What consolidation may put in the place of nodes that are all spot. */
+  readonly forSpot: ForSpot;
   /** What may be switched off, by the generation of claims it is about; v1's drift is always on. */
   readonly gates: {
     readonly betaDrift: boolean;
     readonly alphaDrift: boolean;
-    readonly spotToSpot: boolean;
     readonly nodeRepair: boolean;
     readonly staticCapacity: boolean;
     readonly nodeOverlay: boolean;

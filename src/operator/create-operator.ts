@@ -232,15 +232,20 @@ export function settingsOf(options: Options): Settings {
     surgeTimeoutMs: options.surgeTimeout,
     pauseDisruption: options.pauseDisruption,
     expirationRespectsBudgets: options.expirationRespectsBudgets,
+    forSpot: forSpotOf(options),
     gates: {
       betaDrift: isGateOn(options, "Drift"),
       alphaDrift: options.alphaDrift,
-      spotToSpot: isGateOn(options, "SpotToSpotConsolidation"),
       nodeRepair: isGateOn(options, "NodeRepair"),
       staticCapacity: isGateOn(options, "StaticCapacity"),
       nodeOverlay: isGateOn(options, "NodeOverlay"),
     },
   };
+}
+
+function forSpotOf(options: Options): Settings["forSpot"] {
+  if (isGateOn(options, "SpotToSpotConsolidation")) return "spot";
+  return options.consolidationSpotToOnDemand ? "onDemand" : "nothing";
 }
 
 /** Who wants plans by upstream's rules alone wants no packing afterwards either. */

@@ -179,6 +179,12 @@ export const OPTIONS = {
     "true",
     "Where other consolidations would save less, several nodes give way to several that are cheaper together; not with planner-policy greedy. Ours.",
   ),
+  consolidationSpotToOnDemand: core(
+    "consolidation-spot-to-on-demand",
+    "boolean",
+    "true",
+    "Without the gate SpotToSpotConsolidation, nodes that are all spot give way to on-demand ones that cost at most half as much. Ours; upstream only deletes them.",
+  ),
   consolidationMinSavings: core(
     "consolidation-min-savings",
     "integer",

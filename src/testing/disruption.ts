@@ -126,7 +126,7 @@ export interface MethodInputOptions
       | "nowMs"
       | "pdbs"
       | "objection"
-      | "spotToSpot"
+      | "forSpot"
       | "repack"
       | "rests"
       | "poolRests"
@@ -159,7 +159,7 @@ export function methodInput(
       pools.map((pool) => [pool.id, { pool, nodes: 10, disrupting: 0, allowed, everywhere }]),
     ),
     pdbs: [],
-    spotToSpot: false,
+    forSpot: "onDemand",
     repack: undefined,
     rests: () => false,
     poolRests: () => false,

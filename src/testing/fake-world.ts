@@ -58,10 +58,10 @@ const SETTINGS: Settings = {
   surgeTimeoutMs: 10 * 60_000,
   pauseDisruption: false,
   expirationRespectsBudgets: false,
+  forSpot: "onDemand",
   gates: {
     betaDrift: true,
     alphaDrift: false,
-    spotToSpot: false,
     nodeRepair: false,
     staticCapacity: false,
     nodeOverlay: false,

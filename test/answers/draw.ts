@@ -3,9 +3,11 @@
  * empty, young, drifted or annotated, pods with guards, rules and durations, pods that wait; v1 and v1beta1
  * side by side. One seed, one cluster.
  */
+
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { toRfc3339 } from "../../src/base/clock.ts";
 import { Random } from "../../src/base/random.ts";
+import type { ForSpot } from "../../src/core/disruption/cheaper.ts";
 import {
   snapshotNode,
   snapshotPdb,
@@ -17,7 +19,7 @@ const MINUTE_MS = 60_000;
 
 /** Settings of the controller that some seeds have. */
 export interface DrawnSettings {
-  readonly spotToSpot: boolean;
+  readonly forSpot: ForSpot;
   readonly respectsBudgets: boolean;
   /** Nodes of the whole cluster at once; absent: any number. */
   readonly mostAtOnce?: string;
@@ -27,7 +29,7 @@ export function drawSettings(seed: number): DrawnSettings {
   const random = new Random(`settings/${seed}`);
   const oneIn = (count: number): boolean => random.uint32() % count === 0;
   return {
-    spotToSpot: oneIn(2),
+    forSpot: oneIn(2) ? "spot" : oneIn(2) ? "onDemand" : "nothing",
     respectsBudgets: oneIn(3),
     ...(oneIn(5) ? { mostAtOnce: "1" } : {}),
   };

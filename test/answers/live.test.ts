@@ -73,9 +73,9 @@ function expectVariety(kinds: ReadonlyMap<string, number>): void {
 }
 
 function settingsOf(seed: number): Parameters<typeof fakeWorld>[0] {
-  const { spotToSpot, respectsBudgets, mostAtOnce } = drawSettings(seed);
+  const { forSpot, respectsBudgets, mostAtOnce } = drawSettings(seed);
   return {
-    gates: { spotToSpot },
+    forSpot,
     expirationRespectsBudgets: respectsBudgets,
     ...(mostAtOnce === undefined ? {} : { clusterBudgets: [{ nodes: mostAtOnce }] }),
   };

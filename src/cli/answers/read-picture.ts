@@ -175,7 +175,7 @@ export function pictureOf(
     clusterBudgets: settings.clusterBudgets,
     expirationSpreadPercent: settings.expirationSpreadPercent,
     ledger,
-    spotToSpot: settings.gates.spotToSpot,
+    forSpot: settings.forSpot,
     repack: settings.repack,
   };
 }

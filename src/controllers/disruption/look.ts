@@ -208,7 +208,7 @@ function pictureOf(
     clusterBudgets: world.settings.clusterBudgets,
     expirationSpreadPercent: world.settings.expirationSpreadPercent,
     ledger: queue.ledger,
-    spotToSpot: world.settings.gates.spotToSpot,
+    forSpot: world.settings.forSpot,
     repack: world.settings.repack,
   };
 }

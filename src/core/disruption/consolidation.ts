@@ -126,7 +126,7 @@ function aroundRestless(candidates: readonly Candidate[], input: MethodInput): C
 export function asPlanned(
   candidates: readonly Candidate[],
   { replacements, targets, placements, homeless, unsettled }: Simulation,
-  { spotToSpot, backingOff }: MethodInput,
+  { forSpot, backingOff }: MethodInput,
   packed = false,
 ): Command | Staying {
   if (homeless.length > 0)
@@ -147,9 +147,9 @@ export function asPlanned(
   const before = priceOfAll(candidates);
   const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
   if (replacements.length > 1 && after >= before) return tooMany;
-  // Repack chose its machines by what they cost as spot.
-  const spotStays = packed || generation !== "v1";
-  const forSpot = spotToSpot ? "spot" : spotStays ? "nothing" : "onDemand";
+  // Repack has chosen its machines by what they cost as spot; older generations only delete spot nodes.
+  const noOnDemand = packed || generation !== "v1";
+  const instead = forSpot === "onDemand" && noOnDemand ? "nothing" : forSpot;
   const plans: PlannedClaim[] = [];
   for (const plan of replacements) {
     // Each may cost its share of what is given up, so that all together are cheaper.
@@ -157,7 +157,7 @@ export function asPlanned(
       replacements.length === 1
         ? before
         : Math.floor((before * plan.cheapest.priceMicroUsd) / after);
-    const cheaper = cheaperPlan(plan, candidates, share, forSpot);
+    const cheaper = cheaperPlan(plan, candidates, share, instead);
     if ("message" in cheaper) return { kind: "noGain", ...cheaper };
     const isLike = candidates.length > 1 && !packed;
     const fresh = isLike ? withoutSameTypes(cheaper.plan, candidates) : cheaper;

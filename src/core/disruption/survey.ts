@@ -2,6 +2,7 @@
  * From a picture of the cluster to what one disruption method may know of it. The live loop and those who
  * only ask (`karpenter explain`, `karpenter simulate`) come this way, so that they cannot disagree.
  */
+
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -22,6 +23,7 @@ import {
   type FoundCandidates,
   findCandidatesInSteps,
 } from "./candidates.ts";
+import type { ForSpot } from "./cheaper.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
@@ -52,7 +54,7 @@ export interface Picture {
   /** How much of their lifetime nodes may end early. */
   readonly expirationSpreadPercent: number;
   readonly ledger: Ledger;
-  readonly spotToSpot: boolean;
+  readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;
   /** Names of the nodes that are asked about; absent: all. */
   readonly among?: ReadonlySet<string>;
@@ -103,7 +105,7 @@ export function* surveyInSteps(
     simulator,
     objection: (command) => ledger.objection(command, () => nodes, nowMs),
     balancedTotals: once(() => balancedTotals(nodes, pools)),
-    spotToSpot: picture.spotToSpot,
+    forSpot: picture.forSpot,
     repack: picture.repack,
     rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
     poolRests: ({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) !== undefined,

@@ -9,8 +9,10 @@ import {
   methodInput,
 } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
+import type { ForSpot } from "../cheaper.ts";
 import { type Command, describeCommand, describeOlder } from "../command.ts";
 import { METHODS } from "./all.ts";
+import type { Remark } from "./method.ts";
 import { multiNodeConsolidation as multi } from "./multi-node-consolidation.ts";
 import { singleNodeConsolidation as single } from "./single-node-consolidation.ts";
 
@@ -105,18 +107,18 @@ describe("single-node consolidation", () => {
     const types = Array.from({ length: 20 }, (_, index) =>
       instanceType({ name: `t-${String(index).padStart(2, "0")}`, priceMicroUsd: 10_000 + index }),
     );
-    const at = (type: string, spotToSpot: boolean) =>
+    const at = (type: string, forSpot: ForSpot) =>
       propose(single, [used("a", ["1"], { types, type, capacityType: "spot" })], {
         types,
-        spotToSpot,
+        forSpot,
       });
-    expect(at("t-19", false).remarks[0]?.message).toBe(
+    expect(at("t-19", "onDemand").remarks[0]?.message).toBe(
       "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
     );
-    expect(at("t-05", true).remarks[0]?.message).toBe(
+    expect(at("t-05", "spot").remarks[0]?.message).toBe(
       "SpotToSpotConsolidation requires 15 cheaper instance type options than the current candidate to consolidate, got 5",
     );
-    const [plan] = at("t-19", true).commands[0]?.replacements ?? [];
+    const [plan] = at("t-19", "spot").commands[0]?.replacements ?? [];
     expect(plan?.instanceTypes).toHaveLength(15);
     expect(plan?.instanceTypes[0]?.name).toBe("t-00");
   });
@@ -136,10 +138,14 @@ describe("single-node consolidation", () => {
       used("a", ["3"], { ...spot, generation: "beta" }),
       used("a", ["3"], { ...spot, pool: { requirements: [capacityTypes("spot")] } }),
     ];
-    for (const one of stays)
-      expect(propose(single, [one]).remarks.map(({ message }) => message)).toEqual([
+    const remarks = [
+      ...stays.map((one) => propose(single, [one]).remarks),
+      propose(single, [used("a", ["3"], spot)], { forSpot: "nothing" }).remarks,
+    ];
+    for (const [{ message }] of remarks as [Remark][])
+      expect(message).toBe(
         "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
-      ]);
+      );
   });
 
   it.each([
@@ -255,7 +261,7 @@ describe("multi-node consolidation", () => {
   it("does not put the same type in the place of nodes of that type for the same price", () => {
     const spot = { types: [instanceType()], capacityType: "spot" };
     const nodes = ["a", "b"].map((name) => used(name, ["1"], { ...spot, type: "m-4x" }));
-    const options = { types: [instanceType()], spotToSpot: true };
+    const options = { types: [instanceType()], forSpot: "spot" as const };
     // One of the two may go, which is for the single-node method to say.
     expect(propose(multi, nodes, options).commands).toEqual([]);
     expect(propose(single, nodes, options).commands).toHaveLength(1);

@@ -1,4 +1,5 @@
 /** What every way of disrupting nodes looks like: a file each beside this one, in order in all.ts. */
+
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
 import type { Steps } from "../../../base/steps.ts";
 import type { PlannerOptions } from "../../planner/planner-options.ts";
@@ -7,6 +8,7 @@ import type { NodeView } from "../../state/node-view.ts";
 import type { PoolTotals } from "../balanced.ts";
 import type { PoolAllowance } from "../budgets.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
+import type { ForSpot } from "../cheaper.ts";
 import type { Command, CommandReason, Verdict } from "../command.ts";
 import type { Simulator } from "../simulate.ts";
 
@@ -40,7 +42,8 @@ export interface MethodInput {
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /** Why a consolidation is left for later, whatever it saves. */
   readonly objection: (command: Command) => string | undefined;
-  readonly spotToSpot: boolean;
+  /** What may come in the place of nodes that are all spot. */
+  readonly forSpot: ForSpot;
   /** How several nodes may be packed anew on several others; absent: not at all. */
   readonly repack: Repack | undefined;
   /** It came in place of others so short a time ago that it is not replaced itself. */

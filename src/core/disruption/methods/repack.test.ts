@@ -163,7 +163,7 @@ describe("repack", () => {
     const pool = { requirements: [] };
     const nodes = ["a", "b", "c"].map((name) => sparse(name, { capacityType: "spot", pool }));
     expect(propose(nodes).commands).toEqual([]);
-    const [command] = propose(nodes, { spotToSpot: true }).commands as [Command];
+    const [command] = propose(nodes, { forSpot: "spot" }).commands as [Command];
     expect(command.replacements.map(({ cheapest }) => cheapest.capacityType)).toEqual(["spot"]);
   });
 
