@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openWorld } from "./world.ts";
+import { openWorld, type OpenWorld } from "./world.ts";
 
 const CONFIG =
   "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
@@ -17,7 +17,9 @@ spec:
     spec:
       nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
       requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
----
+`;
+
+const DEPLOYMENT = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -31,10 +33,49 @@ spec:
       containers: [{name: app, image: pause, resources: {requests: {cpu: 100m}}}]
 `;
 
-async function zones(flags: Record<string, string>): Promise<number> {
+const CONTROLLER = `
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: old}
+spec:
+  replicas: 0
+  selector: {app: old}
+  template:
+    metadata: {labels: {app: old}}
+    spec: {containers: [{name: app, image: pause}]}
+`;
+
+const podOf = (name: string, uid: string) => `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: ${name}
+  labels: {app: old}
+  ownerReferences: [{apiVersion: v1, kind: ReplicationController, name: old, uid: ${uid}, controller: true}]
+spec:
+  nodeSelector: {karpenter.sh/nodepool: default}
+  containers: [{name: app, image: pause, resources: {requests: {cpu: 100m}}}]
+`;
+
+async function ofController(world: World): Promise<void> {
+  await world.apply(CONTROLLER);
+  const [controller] = await world.list("ReplicationController", "v1");
+  const uid = controller?.metadata.uid ?? "";
+  for (const name of ["old-a", "old-b"]) await world.apply(podOf(name, uid));
+}
+
+async function ofDeployment(world: World): Promise<void> {
+  await world.apply(DEPLOYMENT);
+}
+
+async function zones(
+  flags: Record<string, string>,
+  start: (world: World) => Promise<void> = ofDeployment,
+): Promise<number> {
   const world = await openWorld({ provider: "kwok", flags });
   try {
     await world.apply(MANIFESTS);
+    await start(world);
     const nodes = () => world.list("Node", "v1", "karpenter.sh/nodepool=default");
     await world.until("nodes are there", async () => (await nodes()).length > 0);
     const found = (await nodes()).map(
@@ -50,6 +91,10 @@ describe("SCHEDULER_CONFIG", () => {
   it("spreads the pods of a ReplicaSet that asks for nothing", async () => {
     expect(await zones({})).toBe(1);
     expect(await zones({ "scheduler-config": CONFIG })).toBe(2);
+  });
+
+  it("spreads those of a ReplicationController, too", async () => {
+    expect(await zones({ "scheduler-config": CONFIG }, ofController)).toBe(2);
   });
 
   it("that makes no sense keeps the controller from starting, by field", async () => {

@@ -8,6 +8,7 @@ import {
   DEPLOYMENT,
   type Deployment,
   REPLICA_SET,
+  REPLICATION_CONTROLLER,
   STATEFUL_SET,
 } from "../apis/apps/kinds.ts";
 import {
@@ -126,7 +127,7 @@ export function selectorKinds(world: Doors): {
   const of = (kind: Kind) => world.mirrors.of(kind, { optional: true });
   return {
     services: world.mirrors.of(SERVICE, { optional: true }),
-    workloads: [of(REPLICA_SET as Kind), of(STATEFUL_SET as Kind)],
+    workloads: [of(REPLICA_SET as Kind), of(STATEFUL_SET as Kind), of(REPLICATION_CONTROLLER)],
   };
 }
 

@@ -115,7 +115,7 @@ export const RIGHTS: readonly Right[] = [
   ),
   right("apps", ["daemonsets"], READ, "their pods are reckoned on each new node"),
   right("", ["limitranges"], READ, "defaults of daemons that do not run yet"),
-  right("", ["services"], READ, "selectors of default topology spread"),
+  right("", ["services", "replicationcontrollers"], READ, "selectors of default topology spread"),
   right("apps", ["replicasets", "statefulsets"], READ, "selectors of default topology spread"),
   right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not go are left alone"),
   right(
