@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openWorld, type OpenWorld } from "./world.ts";
+import { openWorld, type TestWorld } from "./world.ts";
 
 const CONFIG =
   "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
@@ -57,20 +57,20 @@ spec:
   containers: [{name: app, image: pause, resources: {requests: {cpu: 100m}}}]
 `;
 
-async function ofController(world: World): Promise<void> {
+async function ofController(world: TestWorld): Promise<void> {
   await world.apply(CONTROLLER);
   const [controller] = await world.list("ReplicationController", "v1");
   const uid = controller?.metadata.uid ?? "";
   for (const name of ["old-a", "old-b"]) await world.apply(podOf(name, uid));
 }
 
-async function ofDeployment(world: World): Promise<void> {
+async function ofDeployment(world: TestWorld): Promise<void> {
   await world.apply(DEPLOYMENT);
 }
 
 async function zones(
   flags: Record<string, string>,
-  start: (world: World) => Promise<void> = ofDeployment,
+  start: (world: TestWorld) => Promise<void> = ofDeployment,
 ): Promise<number> {
   const world = await openWorld({ provider: "kwok", flags });
   try {
