@@ -23,8 +23,8 @@ const MARGIN = 1e-6;
 /** How far a search for one bin goes. */
 const SEARCH_STEPS = 1_000;
 /** So many rounds that together save less than this share are the last. */
-const ROUNDS = 20;
-const LEAST_GAIN = 0.0005;
+const ROUNDS = 5;
+const LEAST_GAIN = 0.00005;
 /** Columns let in per round of pricing. */
 const PER_ROUND = 40;
 /** Bins that are weighed from then on when no other is worth more than its price, at most so often. */
@@ -88,12 +88,14 @@ export function* bestMix(
 
 /** The rows by worth for what they take, each time another resource counts. */
 class Orders {
-  readonly #rows: readonly number[];
-  readonly #weights: Float64Array[];
+  readonly #weights: readonly Float64Array[];
+  /** By weight: the rows as they were ordered last. */
+  readonly #last: readonly number[][];
+  readonly #density: Float64Array;
   readonly filling: Filling;
 
   constructor(packing: Packing, rows: readonly number[], resourcePrice: Float64Array) {
-    this.#rows = rows;
+    this.#density = new Float64Array(packing.rows.length);
     this.filling = new Filling(packing);
     const sizes = new Float64Array(packing.dimensions);
     for (const { amounts, count } of packing.rows) {
@@ -113,13 +115,18 @@ class Orders {
       weighted((row) => share(1, row)),
       weighted((row) => share(0, row) + share(1, row)),
     ];
+    this.#last = this.#weights.map(() => [...rows]);
   }
 
   by(worth: Float64Array): number[][] {
-    const useful = this.#rows.filter((row) => (worth[row] as number) > EPSILON);
-    return this.#weights.map((weights) => {
-      const density = weights.map((weight, row) => (worth[row] as number) / weight);
-      return largestKeyFirst([...useful], density);
+    const density = this.#density;
+    return this.#weights.map((weights, index) => {
+      const rows = this.#last[index] as number[];
+      for (let at = 0; at < rows.length; at++) {
+        const row = rows[at] as number;
+        density[row] = (worth[row] as number) / (weights[row] as number);
+      }
+      return largestKeyFirst(rows, density).filter((row) => (worth[row] as number) > EPSILON);
     });
   }
 }

@@ -62,40 +62,59 @@ export function mostOf(packing: Packing, bin: Bin, row: Row, count: number): num
 
 /**
  * A bin that is filled again and again, each time anew. Most fillings are looked at and dropped: they are
- * kept here as numbers end to end, and only {@link Filling.content} makes lists of them.
+ * kept here as numbers end to end, and only {@link Filling.content} makes lists of them. Amounts are counted in
+ * what all rows are multiples of: small whole numbers, which code that is not compiled yet need not box.
  */
 export class Filling {
   readonly #dimensions: number;
+  /** By dimension: what the amounts are counted in. */
+  readonly #units: readonly number[];
   /** Of all rows, end to end. */
-  readonly #amounts: Float64Array;
-  readonly #perBin: Float64Array;
-  readonly #free: Float64Array;
+  readonly #amounts: Numbers;
+  readonly #perBin: readonly number[];
+  /** What even the smallest row takes of each dimension. */
+  readonly #least: readonly number[];
+  readonly #free: Numbers;
   readonly #rows: Int32Array;
-  readonly #times: Float64Array;
+  readonly #times: Int32Array;
   /** Rows that are in it. */
   #size = 0;
 
-  constructor({ rows, dimensions }: Packing) {
+  constructor({ rows, bins, dimensions }: Packing) {
+    const each = Array.from({ length: dimensions }, (_, d) => d);
+    const of = (d: number) => rows.map(({ amounts }) => amounts[d] as number);
     this.#dimensions = dimensions;
-    this.#amounts = new Float64Array(rows.length * dimensions);
-    this.#perBin = Float64Array.from(rows, ({ perBin = Number.POSITIVE_INFINITY }) => perBin);
-    rows.forEach(({ amounts }, index) => {
-      this.#amounts.set(amounts, index * dimensions);
+    this.#units = each.map((d) => of(d).reduce(commonUnit, 0) || 1);
+    const least = (d: number) => of(d).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    this.#least = each.map((d) => least(d) / (this.#units[d] as number));
+    this.#perBin = rows.map(({ perBin = Number.POSITIVE_INFINITY }) => perBin);
+    const isSmall = bins.every(({ amounts }) =>
+      amounts.every((amount, d) => amount / (this.#units[d] as number) <= MOST_SMALL),
+    );
+    const numbers = (size: number) => (isSmall ? new Int32Array(size) : new Float64Array(size));
+    this.#free = numbers(dimensions);
+    this.#amounts = numbers(rows.length * dimensions);
+    rows.forEach(({ amounts }, row) => {
+      for (const d of each)
+        this.#amounts[row * dimensions + d] = (amounts[d] as number) / (this.#units[d] as number);
     });
-    this.#free = new Float64Array(dimensions);
     this.#rows = new Int32Array(rows.length);
-    this.#times = new Float64Array(rows.length);
+    this.#times = new Int32Array(rows.length);
   }
 
   /** Fills the bin with rows in the order given, as many of each as go in: what they are worth together. */
   fill(bin: Bin, order: readonly number[], counts: ArrayLike<number>, worth: Float64Array): number {
-    const [dimensions, amounts, free] = [this.#dimensions, this.#amounts, this.#free];
-    const perBin = this.#perBin;
-    free.set(bin.amounts);
-    let [size, value] = [0, 0];
-    for (let at = 0; at < order.length; at++) {
+    const dimensions = this.#dimensions;
+    const amounts = this.#amounts;
+    const free = this.#free;
+    for (let d = 0; d < dimensions; d++)
+      free[d] = Math.floor((bin.amounts[d] as number) / (this.#units[d] as number));
+    let size = 0;
+    let value = 0;
+    let isFull = false;
+    for (let at = 0; at < order.length && !isFull; at++) {
       const row = order[at] as number;
-      let most = Math.min(counts[row] as number, perBin[row] as number);
+      let most = Math.min(counts[row] as number, this.#perBin[row] as number);
       const start = row * dimensions;
       for (let d = 0; d < dimensions && most > 0; d++) {
         const amount = amounts[start + d] as number;
@@ -105,8 +124,11 @@ export class Filling {
         else if (amount * most > room) most = Math.floor(room / amount);
       }
       if (most <= 0) continue;
-      for (let d = 0; d < dimensions; d++)
-        free[d] = (free[d] as number) - most * (amounts[start + d] as number);
+      for (let d = 0; d < dimensions; d++) {
+        const left = (free[d] as number) - most * (amounts[start + d] as number);
+        free[d] = left;
+        if (left < (this.#least[d] as number)) isFull = true;
+      }
       this.#rows[size] = row;
       this.#times[size++] = most;
       value += (worth[row] as number) * most;
@@ -117,7 +139,8 @@ export class Filling {
 
   /** What it holds, in new lists. */
   content(): { readonly rows: readonly number[]; readonly times: readonly number[] } {
-    const [rows, times]: [number[], number[]] = [[], []];
+    const rows: number[] = [];
+    const times: number[] = [];
     for (let at = 0; at < this.#size; at++) {
       rows.push(this.#rows[at] as number);
       times.push(this.#times[at] as number);
@@ -126,9 +149,40 @@ export class Filling {
   }
 }
 
-/** Sorts rows by keys that are worked out already; equals by number. */
+type Numbers = Int32Array | Float64Array;
+
+const MOST_SMALL = 2 ** 31 - 1;
+
+/** The largest of which both are multiples; of nothing and a number the number. */
+function commonUnit(a: number, b: number): number {
+  let [larger, smaller] = [a, b];
+  while (smaller > 0) [larger, smaller] = [smaller, larger % smaller];
+  return larger;
+}
+
+/** From so many rows on moving them one by one takes longer than it spares. */
+const MANY_ROWS = 256;
+
+/**
+ * Sorts rows by keys that are worked out already; equals by number. Rows that are nearly in order, as they
+ * are whenever an order is made anew of the last one, take little.
+ */
 export function largestKeyFirst(rows: number[], keys: Float64Array): number[] {
-  return rows.sort((a, b) => (keys[b] as number) - (keys[a] as number) || a - b);
+  if (rows.length >= MANY_ROWS)
+    return rows.sort((a, b) => (keys[b] as number) - (keys[a] as number) || a - b);
+  for (let at = 1; at < rows.length; at++) {
+    const row = rows[at] as number;
+    const key = keys[row] as number;
+    let to = at;
+    for (; to > 0; to--) {
+      const other = rows[to - 1] as number;
+      const otherKey = keys[other] as number;
+      if (otherKey > key || (otherKey === key && other < row)) break;
+      rows[to] = other;
+    }
+    rows[to] = row;
+  }
+  return rows;
 }
 
 export function priceOf(packing: Packing, uses: readonly Use[]): number {
