@@ -2,7 +2,6 @@
  * The doors of the program: everything that is not deterministic enters here. Each door has a real
  * and a simulated side and one conformance suite; this file only puts them together.
  */
-
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
 import type { Budget } from "../apis/karpenter/nodepool.ts";
 import type { Clock } from "../base/clock.ts";
@@ -19,7 +18,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { EventRecorder } from "../kube/events.ts";
 import type { Mirrors } from "../kube/mirror.ts";
 
-/** The settings that reach controllers, parsed and frozen. The table of all flags is operator/options.ts. */
+/** The settings that reach controllers, parsed and frozen. The table of all flags is operator/settings/options.ts. */
 export interface Settings {
   readonly batchIdleMs: number;
   readonly batchMaxMs: number;

@@ -3,7 +3,6 @@
  * empty, young, drifted or annotated, pods with guards, rules and durations, pods that wait; v1 and v1beta1
  * side by side. One seed, one cluster.
  */
-
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { toRfc3339 } from "../../src/base/clock.ts";
 import { Random } from "../../src/base/random.ts";

@@ -2,7 +2,6 @@
  * From a picture of the cluster to what one disruption method may know of it. The live loop and those who
  * only ask (`karpenter explain`, `karpenter simulate`) come this way, so that they cannot disagree.
  */
-
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -27,6 +26,7 @@ import type { ForSpot } from "./cheaper.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
+import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 
 export interface Picture {
@@ -107,6 +107,7 @@ export function* surveyInSteps(
     balancedTotals: once(() => balancedTotals(nodes, pools)),
     forSpot: picture.forSpot,
     repack: picture.repack,
+    isSettling: (poolIds) => isSettling(picture, poolIds),
     rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
     poolRests: ({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) !== undefined,
     wantedShare: (candidates) =>

@@ -267,6 +267,20 @@ describe("multi-node consolidation", () => {
     expect(propose(single, nodes, options).commands).toHaveLength(1);
   });
 
+  it("takes several spot nodes for on-demand that costs half of them all", () => {
+    const spot: CandidateOptions = { type: "m-16x", capacityType: "spot" };
+    const nodes = ["a", "b", "c"].map((name) => used(name, ["2"], spot));
+    const [command] = propose(multi, nodes).commands;
+    expect(names(command?.candidates ?? [])).toEqual(["a", "b", "c"]);
+    const [plan] = command?.replacements ?? [];
+    expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-8x"]);
+    expect(plan?.cheapest).toMatchObject({ capacityType: "on-demand", priceMicroUsd: 400_000 });
+    // Else one of these large ones stays.
+    const [deletion] = propose(multi, nodes, { forSpot: "nothing" }).commands;
+    expect(names(deletion?.candidates ?? [])).toEqual(["a", "b"]);
+    expect(deletion?.replacements).toEqual([]);
+  });
+
   it("counts a workload's disruption budget over all nodes of the command", () => {
     const guard = (disruptionsAllowed: number): PodDisruptionBudget => ({
       metadata: { name: "guard", namespace: "default" },
