@@ -15,7 +15,7 @@ import { createPodTimes } from "../src/controllers/provisioning/pod-times.ts";
 import { stateNodeClaim } from "../src/controllers/state/nodeclaims.ts";
 import { stateNode } from "../src/controllers/state/nodes.ts";
 import { statePod } from "../src/controllers/state/pods.ts";
-import { createMetrics } from "../src/operator/metrics.ts";
+import { createMetrics } from "../src/operator/metrics/metrics.ts";
 import { node, nodeClaim, pod } from "../src/testing/builders.ts";
 import { fakeWorld } from "../src/testing/fake-world.ts";
 

@@ -17,7 +17,7 @@ import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-opt
 import { planBatch } from "../src/core/planner/plan-batch.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import { nodeView, type NodeView } from "../src/core/state/node-view.ts";
-import { parseOptions } from "../src/operator/options.ts";
+import { parseOptions } from "../src/operator/settings/parse-options.ts";
 import { settingsOf } from "../src/operator/create-operator.ts";
 import { lowerBound } from "./bound.ts";
 import { scenariosC, type ScenarioC, survivors, workloadOf } from "./scenarios-c.ts";

@@ -12,7 +12,7 @@ import { IMAGE_NODE_VERSION, imageFlags } from "../bench/image-node.ts";
 import { variablesOf } from "../scripts/chart/chart-files.ts";
 import { OLDER_VALUES } from "../scripts/chart/older-values.ts";
 import { chartValues } from "../scripts/chart/values.ts";
-import { OPTIONS, type OptionDefinition } from "../src/operator/options.ts";
+import { OPTIONS, type OptionDefinition } from "../src/operator/settings/options.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const CHART = join(ROOT, "deploy/charts/karpenter");

@@ -8,8 +8,8 @@ import { Random } from "../src/base/random.ts";
 import { awsProviderOf } from "../src/cli/providers.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../src/kube/transport.ts";
 import { createOperator, type Operator } from "../src/operator/create-operator.ts";
-import { createLogger } from "../src/operator/logger.ts";
-import { parseOptions } from "../src/operator/options.ts";
+import { createLogger } from "../src/operator/logging/logger.ts";
+import { parseOptions } from "../src/operator/settings/parse-options.ts";
 import type { AwsApi } from "../src/providers/aws/api.ts";
 import type { TestWorld } from "./world.ts";
 

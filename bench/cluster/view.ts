@@ -6,7 +6,7 @@ import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import type { KubeClient } from "../../src/kube/client.ts";
 import { LiveMirrors } from "../../src/kube/mirrors.ts";
-import { createLogger } from "../../src/operator/logger.ts";
+import { createLogger } from "../../src/operator/logging/logger.ts";
 import { kwokInstanceTypes } from "../../src/providers/kwok/instance-types.ts";
 
 export interface View {

@@ -11,7 +11,7 @@ import { createHttpTransport } from "../../src/kube/http-transport.ts";
 import { createKubeClient } from "../../src/kube/kube-client.ts";
 import { clusterAccess } from "../../src/kube/kubeconfig.ts";
 import { LiveMirrors } from "../../src/kube/mirrors.ts";
-import { createLogger } from "../../src/operator/logger.ts";
+import { createLogger } from "../../src/operator/logging/logger.ts";
 import { MARK, type Sample, WRITTEN } from "./sample.ts";
 
 run(process.argv[2] ?? "");

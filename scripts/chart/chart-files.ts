@@ -9,7 +9,7 @@ import { stringify } from "yaml";
 import { customResourceDefinitions, fileNameOf } from "../../src/apis/crds/all.ts";
 import type { CustomResourceDefinition } from "../../src/apis/crds/definition.ts";
 import { webhookConfigurations } from "../../src/apis/hub/admission.ts";
-import { OPTIONS, type OptionDefinition } from "../../src/operator/options.ts";
+import { OPTIONS, type OptionDefinition } from "../../src/operator/settings/options.ts";
 import type { GeneratedFile } from "../generated-file.ts";
 import { OLDER_VALUES, type OlderValue } from "./older-values.ts";
 import { rightsPage } from "./rights-page.ts";

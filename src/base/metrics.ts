@@ -1,6 +1,6 @@
 /**
  * The metrics door: how a metric is declared and moved. Controllers and providers keep a `metrics.ts`
- * with what they move; `operator/metrics.ts` is the real side, which registers them all under the prefix
+ * with what they move; `operator/metrics/metrics.ts` is the real side, which registers them all under the prefix
  * `karpenter_`. upstream: pkg/metrics/metrics.go
  */
 

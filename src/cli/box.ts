@@ -16,10 +16,10 @@ import {
   type OperatorDeps,
   type ProviderDoors,
 } from "../operator/create-operator.ts";
-import { createLogger } from "../operator/logger.ts";
-import { LOGGING_CONFIG } from "../operator/logging-config.ts";
-import { type Options, parseOptions } from "../operator/options.ts";
+import { createLogger } from "../operator/logging/logger.ts";
+import { LOGGING_CONFIG } from "../operator/logging/logging-config.ts";
 import { rightsOf, underRights } from "../operator/rights.ts";
+import { type Options, parseOptions } from "../operator/settings/parse-options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
 import { callObserver, observedCalls } from "../providers/aws/call-metrics.ts";
 import { webhookCaller } from "../sandbox/apiserver/webhook-http.ts";

@@ -1,7 +1,7 @@
 /** Makes the cloud that was asked for from the operator's doors and settings. */
 import { isObject } from "../base/json.ts";
 import type { Provider, ProviderDoors } from "../operator/create-operator.ts";
-import { isAwsGateOn, isGateOn, type Options } from "../operator/options.ts";
+import { isAwsGateOn, isGateOn, type Options } from "../operator/settings/parse-options.ts";
 import type { AwsApi } from "../providers/aws/api.ts";
 import { callObserver } from "../providers/aws/call-metrics.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";

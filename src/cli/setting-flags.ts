@@ -1,6 +1,7 @@
 /** `--setting NAME=VALUE` of several commands: flags of the controller, as it takes them itself. */
 import { settingsOf } from "../operator/create-operator.ts";
-import { ConfigError, OPTIONS, parseOptions } from "../operator/options.ts";
+import { OPTIONS } from "../operator/settings/options.ts";
+import { ConfigError, parseOptions } from "../operator/settings/parse-options.ts";
 import { CliError } from "./cli-error.ts";
 
 /** By flag name; throws CliError for what the controller would refuse. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { settingsOf } from "../operator/create-operator.ts";
-import { OPTIONS, type OptionDefinition, parseOptions } from "../operator/options.ts";
+import { OPTIONS, type OptionDefinition } from "../operator/settings/options.ts";
+import { parseOptions } from "../operator/settings/parse-options.ts";
 import { awsSettingsOf } from "./providers.ts";
 
 /** Read by the program itself: ports, log, leader election, webhooks, how fast it asks. */

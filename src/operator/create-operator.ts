@@ -26,12 +26,13 @@ import type { Mirrors } from "../kube/mirror.ts";
 import { LiveMirrors } from "../kube/mirrors.ts";
 import { createRecorder } from "../kube/recorder.ts";
 import type { Transport } from "../kube/transport.ts";
-import { disruptionBudgets } from "./disruption-budgets.ts";
-import type { RootLogger } from "./logger.ts";
-import { loggingConfig } from "./logging-config.ts";
-import { createMetrics, type MetricsRegistry } from "./metrics.ts";
-import { isGateOn, OPTIONS, type OptionDefinition, type Options, parseOptions } from "./options.ts";
-import { schedulerConfig } from "./scheduler-config.ts";
+import type { RootLogger } from "./logging/logger.ts";
+import { loggingConfig } from "./logging/logging-config.ts";
+import { createMetrics, type MetricsRegistry } from "./metrics/metrics.ts";
+import { disruptionBudgets } from "./settings/disruption-budgets.ts";
+import { OPTIONS, type OptionDefinition } from "./settings/options.ts";
+import { isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
+import { schedulerConfig } from "./settings/scheduler-config.ts";
 
 /** What a provider is made from, and what it brings. */
 export interface ProviderDoors {

@@ -4,7 +4,7 @@
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { ConfigError } from "./options.ts";
+import { ConfigError } from "./settings/parse-options.ts";
 
 export interface EndpointsOptions {
   /** 0 = none, as upstream has it; `any` = one that is free. */

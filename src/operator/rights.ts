@@ -7,8 +7,8 @@
  */
 import { webhookConfigurations } from "../apis/hub/admission.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../kube/transport.ts";
-import { GLOBAL_SETTINGS } from "./global-settings.ts";
-import { LOGGING_CONFIG } from "./logging-config.ts";
+import { LOGGING_CONFIG } from "./logging/logging-config.ts";
+import { GLOBAL_SETTINGS } from "./settings/global-settings.ts";
 import { ADMITTED, CONVERTED } from "./webhooks/registration.ts";
 
 export type ProviderName = "aws" | "kwok";

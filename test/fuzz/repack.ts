@@ -15,7 +15,7 @@ import type { Command } from "../../src/core/disruption/command.ts";
 import { repack } from "../../src/core/disruption/methods/repack.ts";
 import { type Picture, survey } from "../../src/core/disruption/survey.ts";
 import { settingsOf } from "../../src/operator/create-operator.ts";
-import { parseOptions } from "../../src/operator/options.ts";
+import { parseOptions } from "../../src/operator/settings/parse-options.ts";
 import type { Json } from "../validator/kubernetes.ts";
 import { outcomesOf } from "../validator/places.ts";
 import { validate } from "../validator/validate.ts";

@@ -1,7 +1,7 @@
 /** Seed S3, settings and the pod annotation: batching, the cluster's name and endpoint, do-not-disrupt. */
 import { describe, expect, it } from "vitest";
 import { requireClusterName } from "../../src/cli/run-controller.ts";
-import { parseOptions } from "../../src/operator/options.ts";
+import { parseOptions } from "../../src/operator/settings/parse-options.ts";
 import { type Account, CLAIMS, inAccount, type Json, NODES, seed, userDataOf } from "./account.ts";
 
 const BATCH_MAX_MS = 10_000;

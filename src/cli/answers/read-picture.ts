@@ -18,7 +18,7 @@ import { createSimulator } from "../../core/disruption/simulate.ts";
 import type { Picture } from "../../core/disruption/survey.ts";
 import { surgeOf, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
-import { parseOptions } from "../../operator/options.ts";
+import { parseOptions } from "../../operator/settings/parse-options.ts";
 import { CliError } from "../cli-error.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { SELECTING } from "../plan/live-cluster.ts";

@@ -1,6 +1,6 @@
 /** `karpenter controller`: the operator against a cluster that it did not bring itself. */
 import { Command, Option } from "commander";
-import { OPTIONS, type OptionDefinition } from "../../operator/options.ts";
+import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
 
 export function controllerCommand(): Command {
   const command = new Command("controller")

@@ -3,7 +3,7 @@
  * why. Exit code 0: every pod has a place; 2: some have none; 1: the input is at fault.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { OPTIONS } from "../../operator/options.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import type { PlanFlags } from "../run-plan.ts";
 
 export function planCommand(): Command {

@@ -1,6 +1,9 @@
 /** The file of `--scheduler-config`, as the controller takes it: default topology spread. */
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
-import { schedulerConfig, schedulerConfigProblem } from "../../operator/scheduler-config.ts";
+import {
+  schedulerConfig,
+  schedulerConfigProblem,
+} from "../../operator/settings/scheduler-config.ts";
 import { CliError } from "../cli-error.ts";
 
 /** Throws CliError that names file and field. */

@@ -5,8 +5,8 @@
  * Go's client. Moving a metric that nobody declared, or with other labels, is a bug.
  */
 import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
-import { assert } from "../base/assert.ts";
-import type { MetricSpec, Metrics, Sample } from "../base/metrics.ts";
+import { assert } from "../../base/assert.ts";
+import type { MetricSpec, Metrics, Sample } from "../../base/metrics.ts";
 import { exposition } from "./exposition.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 

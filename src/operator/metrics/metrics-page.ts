@@ -1,11 +1,11 @@
 /** The reference page of metrics, from their declarations. Those with a provider's labels are shown with AWS's. */
-import { EC2_NODE_CLASS } from "../apis/aws/ec2nodeclass.ts";
-import { AWS_WELL_KNOWN_LABELS } from "../apis/aws/labels.ts";
-import type { Kind } from "../apis/meta.ts";
-import type { MetricSpec } from "../base/metrics.ts";
-import { controllerMetrics } from "../controllers/all-metrics.ts";
-import { KUBE_METRICS } from "../kube/metrics.ts";
-import { AWS_METRICS } from "../providers/aws/metrics.ts";
+import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
+import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
+import type { Kind } from "../../apis/meta.ts";
+import type { MetricSpec } from "../../base/metrics.ts";
+import { controllerMetrics } from "../../controllers/all-metrics.ts";
+import { KUBE_METRICS } from "../../kube/metrics.ts";
+import { AWS_METRICS } from "../../providers/aws/metrics.ts";
 import { BUILD_INFO, fullName } from "./metrics.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 

@@ -4,13 +4,14 @@
  * cluster without it is set up by flags alone.
  * upstream: pkg/apis/settings of the core and of the AWS provider at v0.31
  */
-import { CONFIG_MAP } from "../apis/core/kinds.ts";
-import type { Clock } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { ConnectionError, isNotFound, KubeError } from "../kube/errors.ts";
-import { describe } from "../kube/manager.ts";
-import { OPTIONS, type OptionName } from "./options.ts";
+import { CONFIG_MAP } from "../../apis/core/kinds.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { ConnectionError, isNotFound, KubeError } from "../../kube/errors.ts";
+import { describe } from "../../kube/manager.ts";
+import { OPTIONS } from "./options.ts";
+import type { OptionName } from "./parse-options.ts";
 
 export const GLOBAL_SETTINGS = "karpenter-global-settings";
 

@@ -1,9 +1,9 @@
 /** DISRUPTION_BUDGETS: budgets of the whole cluster, each as one of a NodePool. YAML or JSON. */
 import { parse } from "yaml";
-import type { Budget } from "../apis/karpenter/nodepool.ts";
-import { firstLineOf } from "../base/error-text.ts";
-import { isObject } from "../base/json.ts";
-import { brokenBudget } from "../core/disruption/budgets.ts";
+import type { Budget } from "../../apis/karpenter/nodepool.ts";
+import { firstLineOf } from "../../base/error-text.ts";
+import { isObject } from "../../base/json.ts";
+import { brokenBudget } from "../../core/disruption/budgets.ts";
 
 const REASONS = ["Underutilized", "Empty", "Drifted"];
 const FIELDS = ["nodes", "reasons", "schedule", "duration"];

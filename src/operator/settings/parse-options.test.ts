@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isAwsGateOn, isGateOn, OPTIONS, parseOptions } from "./options.ts";
+import { OPTIONS } from "./options.ts";
+import { isAwsGateOn, isGateOn, parseOptions } from "./parse-options.ts";
 
 describe("options", () => {
   it("take their defaults, and flags beat environment variables", () => {

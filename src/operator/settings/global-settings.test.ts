@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
-import { SILENT } from "../base/log.ts";
-import { VirtualClock } from "../base/virtual-clock.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { ConnectionError, KubeError } from "../kube/errors.ts";
-import { fakeKube } from "../testing/fake-kube.ts";
-import { seedObjects } from "../testing/seed-manifests.ts";
+import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
+import { SILENT } from "../../base/log.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { ConnectionError, KubeError } from "../../kube/errors.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
+import { seedObjects } from "../../testing/seed-manifests.ts";
 import { readGlobalSettings } from "./global-settings.ts";
-import { parseOptions } from "./options.ts";
+import { parseOptions } from "./parse-options.ts";
 
 const clock = new VirtualClock();
 const NAMESPACE = "karpenter";

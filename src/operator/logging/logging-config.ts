@@ -4,10 +4,10 @@
  * was started with; `loglevel.webhook` for that component. What nobody acts on is named once.
  * upstream: knative.dev/pkg/logging, by way of pkg/operator at v0.31
  */
-import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
-import type { LogLevel } from "../base/log.ts";
-import { AWAIT_CHANGE, type Controller, source } from "../kube/controller.ts";
-import type { Mirrors } from "../kube/mirror.ts";
+import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
+import type { LogLevel } from "../../base/log.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
+import type { Mirrors } from "../../kube/mirror.ts";
 import { isStricter, type RootLogger } from "./logger.ts";
 
 export const LOGGING_CONFIG = "config-logging";

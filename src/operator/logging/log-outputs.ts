@@ -3,7 +3,7 @@
  * line that cannot be written is told where the logger's own errors go, once for each output.
  */
 import { openSync, writeSync } from "node:fs";
-import { ConfigError } from "./options.ts";
+import { ConfigError } from "../settings/parse-options.ts";
 
 const STREAMS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
 

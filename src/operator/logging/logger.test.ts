@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { VirtualClock } from "../base/virtual-clock.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
 import { createLogger } from "./logger.ts";
 
 function lines(encoding: "json" | "console", level: "info" | "debug" = "info") {

@@ -2,8 +2,8 @@
  * Prometheus' text form of one metric whose series are made on the spot: there may be fifty thousand lines of
  * a dozen labels each, so what samples share is written once, and nothing else is kept.
  */
-import { assert } from "../base/assert.ts";
-import type { MetricSpec, Sample } from "../base/metrics.ts";
+import { assert } from "../../base/assert.ts";
+import type { MetricSpec, Sample } from "../../base/metrics.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -4,8 +4,8 @@
  * the world's clock, so a simulated run logs simulated time.
  */
 import { pino } from "pino";
-import type { Clock } from "../base/clock.ts";
-import type { LogFields, Logger, LogLevel } from "../base/log.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { LogFields, Logger, LogLevel } from "../../base/log.ts";
 import { JSON_FORM, type LogForm } from "./zap-config.ts";
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };

@@ -2,7 +2,7 @@
  * What the process itself uses, under the names that every client of Prometheus gives it: dashboards of
  * controllers show it beside the queues.
  */
-import type { MetricSpec } from "../base/metrics.ts";
+import type { MetricSpec } from "../../base/metrics.ts";
 
 interface ProcessMetric {
   readonly spec: MetricSpec;

@@ -1,8 +1,11 @@
 /** SCHEDULER_CONFIG: what pods get that ask for no topology spread. YAML or JSON. */
 import { parse } from "yaml";
-import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
-import { firstLineOf } from "../base/error-text.ts";
-import { defaultConstraints, defaultSpreadProblems } from "../core/provisioning/default-spread.ts";
+import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
+import { firstLineOf } from "../../base/error-text.ts";
+import {
+  defaultConstraints,
+  defaultSpreadProblems,
+} from "../../core/provisioning/default-spread.ts";
 
 /** What is wrong with the text, by field; undefined: nothing. */
 export function schedulerConfigProblem(text: string): string | undefined {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { CONFIG_MAP } from "../apis/core/kinds.ts";
-import { Random } from "../base/random.ts";
-import { VirtualClock } from "../base/virtual-clock.ts";
-import { createManager } from "../kube/manager.ts";
-import { LiveMirrors } from "../kube/mirrors.ts";
-import { fakeKube } from "../testing/fake-kube.ts";
+import { CONFIG_MAP } from "../../apis/core/kinds.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { createManager } from "../../kube/manager.ts";
+import { LiveMirrors } from "../../kube/mirrors.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
 import { createLogger } from "./logger.ts";
 import { loggingConfig } from "./logging-config.ts";
 

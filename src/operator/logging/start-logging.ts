@@ -2,9 +2,9 @@
  * The form of log lines at the start, from ConfigMap config-logging where an older generation's installation
  * has left one. Without it lines are JSON as v1 writes them. Levels are followed by logging-config.ts.
  */
-import { CONFIG_MAP } from "../apis/core/kinds.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { ConnectionError, KubeError } from "../kube/errors.ts";
+import { CONFIG_MAP } from "../../apis/core/kinds.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { ConnectionError, KubeError } from "../../kube/errors.ts";
 import type { RootLogger } from "./logger.ts";
 import { LOGGING_CONFIG } from "./logging-config.ts";
 import { JSON_FORM, readZapConfig } from "./zap-config.ts";

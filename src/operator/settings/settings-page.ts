@@ -12,7 +12,7 @@ export function settingsPage(): string {
   const parts = [
     "# Settings",
     "",
-    "Generated from `src/operator/options.ts` by `npm run generate`. A flag beats its environment variable, which beats",
+    "Generated from `src/operator/settings/options.ts` by `npm run generate`. A flag beats its environment variable, which beats",
     "the default. Booleans take `true` or `false`, durations are Go's (`10s`, `1m30s`). Bad values are all named at once,",
     "and start-up is refused. A setting marked below as not acted on is logged once when it is given.",
   ];

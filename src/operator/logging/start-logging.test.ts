@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
-import { VirtualClock } from "../base/virtual-clock.ts";
-import { fakeKube } from "../testing/fake-kube.ts";
-import { seedObjects } from "../testing/seed-manifests.ts";
+import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
+import { seedObjects } from "../../testing/seed-manifests.ts";
 import { createLogger } from "./logger.ts";
 import { startLogging } from "./start-logging.ts";
 

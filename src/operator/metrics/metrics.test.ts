@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { EC2_NODE_CLASS } from "../apis/aws/ec2nodeclass.ts";
-import type { Kind } from "../apis/meta.ts";
-import type { MetricSpec } from "../base/metrics.ts";
-import { controllerMetrics } from "../controllers/all-metrics.ts";
-import { KUBE_METRICS } from "../kube/metrics.ts";
-import { AWS_METRICS } from "../providers/aws/metrics.ts";
+import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
+import type { Kind } from "../../apis/meta.ts";
+import type { MetricSpec } from "../../base/metrics.ts";
+import { controllerMetrics } from "../../controllers/all-metrics.ts";
+import { KUBE_METRICS } from "../../kube/metrics.ts";
+import { AWS_METRICS } from "../../providers/aws/metrics.ts";
 import { BUILD_INFO, createMetrics, fullName } from "./metrics.ts";
 
 /** What a running v1.14.1 was seen to show, without the prefix. */
@@ -16,7 +16,7 @@ const OBSERVED = new Map<string, Observed>(
 const DOCUMENTED = fixture("upstream-metrics-documented.json");
 
 function fixture(file: string): ReadonlyMap<string, Observed> {
-  const text = readFileSync(new URL(`../../test/fixtures/${file}`, import.meta.url), "utf8");
+  const text = readFileSync(new URL(`../../../test/fixtures/${file}`, import.meta.url), "utf8");
   return new Map(Object.entries(JSON.parse(text)));
 }
 

@@ -1,0 +1,148 @@
+/**
+ * Settings as they were given: a flag beats its variable, which beats the ConfigMap, which beats the default; all errors
+ * are collected before start-up is refused.
+ */
+import { parseDuration } from "../../base/duration.ts";
+import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
+import { OPTIONS, type OptionDefinition } from "./options.ts";
+import { schedulerConfigProblem } from "./scheduler-config.ts";
+
+export type OptionName = keyof typeof OPTIONS;
+
+type Parsed = {
+  readonly [N in OptionName]: (typeof OPTIONS)[N]["type"] extends "boolean"
+    ? boolean
+    : (typeof OPTIONS)[N]["type"] extends "string"
+      ? string
+      : number;
+};
+
+/** Durations are milliseconds. `changed` names the settings that were given. Frozen. */
+export type Options = Parsed & { readonly changed: readonly OptionName[] };
+
+/** Start-up is refused; `message` names every bad setting with its value and what is legal. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * `flags` by flag name without dashes; `env` as in the process; `settings` of ConfigMap
+ * karpenter-global-settings, by flag name too. Throws ConfigError.
+ */
+export function parseOptions(
+  flags: Readonly<Record<string, string | undefined>>,
+  env: Readonly<Record<string, string | undefined>>,
+  settings: Readonly<Record<string, string | undefined>> = {},
+): Options {
+  const errors: string[] = [];
+  const changed: OptionName[] = [];
+  const parsed: Record<string, unknown> = {};
+  for (const [name, definition] of Object.entries<OptionDefinition>(OPTIONS)) {
+    const flag = flags[definition.flag];
+    const given = flag ?? env[definition.env] ?? settings[definition.flag];
+    if (given !== undefined) changed.push(name as OptionName);
+    const source = sourceOf(definition, flag, env);
+    const result = parseOne(definition, unquote(given ?? definition.default));
+    if ("error" in result)
+      errors.push(`invalid ${source} ${JSON.stringify(given)}: ${result.error}`);
+    else parsed[name] = result.value;
+  }
+  checkEndpoint(parsed["clusterEndpoint"], errors);
+  checkWebhookUrl(parsed["webhookUrl"], errors);
+  checkGates(parsed["featureGates"], errors);
+  checkGates(parsed["awsFeatureGates"], errors);
+  const problem = schedulerConfigProblem(String(parsed["schedulerConfig"] ?? ""));
+  if (problem !== undefined) errors.push(`invalid scheduler-config: ${problem}`);
+  const budgets = disruptionBudgetsProblem(String(parsed["disruptionBudgets"] ?? ""));
+  if (budgets !== undefined) errors.push(`invalid disruption-budgets: ${budgets}`);
+  if (errors.length > 0)
+    throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
+  return Object.freeze({ ...parsed, changed }) as unknown as Options;
+}
+
+function sourceOf(
+  definition: OptionDefinition,
+  flag: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string {
+  if (flag !== undefined) return `--${definition.flag}`;
+  return env[definition.env] !== undefined
+    ? definition.env
+    : `${definition.flag} of karpenter-global-settings`;
+}
+
+/** A gate as given, else as it is by default. */
+export function isGateOn(options: Pick<Options, "featureGates">, name: string): boolean {
+  return isOn(options.featureGates, OPTIONS.featureGates.default, name);
+}
+
+/** The same of the AWS provider's. */
+export function isAwsGateOn(options: Pick<Options, "awsFeatureGates">, name: string): boolean {
+  return isOn(options.awsFeatureGates, OPTIONS.awsFeatureGates.default, name);
+}
+
+function isOn(given: string, byDefault: string, name: string): boolean {
+  return (readGates(given).get(name) ?? readGates(byDefault).get(name)) === "true";
+}
+
+function readGates(text: string): ReadonlyMap<string, string> {
+  const pairs = text.split(",").map((part) => part.trim().split("="));
+  return new Map(pairs.map(([name = "", value = ""]) => [name.trim(), value.trim()]));
+}
+
+function checkGates(text: unknown, errors: string[]): void {
+  if (typeof text !== "string" || text === "") return;
+  for (const [name, value] of readGates(text)) {
+    if (value !== "true" && value !== "false")
+      errors.push(
+        `invalid feature gate ${JSON.stringify(name)}: must be ${name}=true or ${name}=false`,
+      );
+  }
+}
+
+function parseOne(
+  definition: OptionDefinition,
+  text: string,
+): { value: unknown } | { error: string } {
+  const { type, values, min, max } = definition;
+  if (values !== undefined && !values.includes(text)) {
+    return { error: `must be one of ${values.map((value) => JSON.stringify(value)).join(", ")}` };
+  }
+  if (type === "string") return { value: text };
+  if (type === "boolean") {
+    return text === "true" || text === "false"
+      ? { value: text === "true" }
+      : { error: "must be true or false" };
+  }
+  const value = type === "duration" ? parseDuration(text) : Number(text === "" ? Number.NaN : text);
+  if (value === undefined || Number.isNaN(value)) {
+    return {
+      error: type === "duration" ? "must be a duration such as 10s or 1m30s" : "must be a number",
+    };
+  }
+  if (type === "integer" && !Number.isInteger(value)) return { error: "must be a whole number" };
+  if (min !== undefined && value < min) {
+    return { error: `must not be below ${type === "duration" ? `${min / 1_000}s` : min}` };
+  }
+  if (max !== undefined && value > max) return { error: `must not be above ${max}` };
+  return { value };
+}
+
+/** `aws … --output json` prints the endpoint in double quotes, and shells pass them on (S1-25). */
+function unquote(text: string): string {
+  return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
+}
+
+function checkEndpoint(endpoint: unknown, errors: string[]): void {
+  if (typeof endpoint !== "string" || endpoint === "") return;
+  if (!/^https?:\/\/[^/\s]+/.test(endpoint)) {
+    errors.push(`${JSON.stringify(endpoint)} is not a valid CLUSTER_ENDPOINT URL`);
+  }
+}
+
+/** Kubernetes calls webhooks over TLS only, and adds our paths to the host. */
+function checkWebhookUrl(url: unknown, errors: string[]): void {
+  if (typeof url !== "string" || url === "") return;
+  if (!/^https:\/\/[^/\s?#]+\/?$/.test(url))
+    errors.push(`invalid WEBHOOK_URL ${JSON.stringify(url)}: must be https://host:port`);
+}
