@@ -26,11 +26,18 @@ export function templateOf(spec: PodSpec): PodTemplate | undefined {
     known = [];
     templates.set(containers, known);
   }
-  for (const template of known) if (isAlike(template, spec)) return template;
+  for (const template of known) if (template === spec || isAlike(template, spec)) return template;
   if (known.length >= MOST_ALIKE) known.length = 0;
-  const { nodeName: _, volumes: __, ...template } = spec;
+  const template = commonPart(spec);
   known.push(template);
   return template;
+}
+
+/** Copying is slow: a spec that has nothing of its own is its own template. */
+function commonPart(spec: PodSpec): PodTemplate {
+  if (spec.nodeName === undefined && spec.volumes === undefined) return spec;
+  const { nodeName: _, volumes: __, ...common } = spec;
+  return common;
 }
 
 /** The function, asked once a template. It is not told of nodes and volumes. */
@@ -38,10 +45,7 @@ export function perTemplate<T>(make: (spec: PodSpec) => T): (spec: PodSpec) => T
   const known = new WeakMap<PodTemplate, { readonly made: T }>();
   return (spec) => {
     const template = templateOf(spec);
-    if (template === undefined) {
-      const { nodeName: _, volumes: __, ...common } = spec;
-      return make(common);
-    }
+    if (template === undefined) return make(commonPart(spec));
     let one = known.get(template);
     if (one === undefined) {
       one = { made: make(template) };

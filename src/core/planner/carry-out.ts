@@ -201,8 +201,12 @@ function* fillGaps(pass: Pass, demand: Demand, nodes: readonly PlannedNode[]): S
         (b.amounts[1] as number) - (a.amounts[1] as number),
     );
   for (const row of rows) {
+    // Most are full by now, which is quickest to see.
     const open = nodes.filter(
-      ({ bin }) => bin.template === row.template && space.join(bin.set, row.set) === bin.set,
+      ({ bin, free }) =>
+        holds(free, row.amounts) &&
+        bin.template === row.template &&
+        space.join(bin.set, row.set) === bin.set,
     );
     for (const waiting of row.classes) {
       yield;

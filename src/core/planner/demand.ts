@@ -104,7 +104,7 @@ function homeOf(pass: Pass, podClass: PodClass): Home | undefined {
         continue;
       const set = pass.context.space.join(template.set, variant.set);
       if (set === undefined) continue;
-      if (table.fitting(budget.within, set, {}, podClass.requests) === undefined) continue;
+      if (!table.hasFitting(budget.within, set, podClass.requests)) continue;
       const hardness = hardnessOf(podClass, variant);
       return { template, set, waiting: { podClass, step, variant, items: [], hardness } };
     }

@@ -122,7 +122,7 @@ function spreadOf(
     const narrowed = space.narrow(set, key, [domain]);
     if (narrowed === undefined) return [];
     const { table, budget } = template;
-    const fits = table.fitting(budget.within, narrowed, {}, podClass.requests) !== undefined;
+    const fits = table.hasFitting(budget.within, narrowed, podClass.requests);
     return fits ? [{ domain, set: narrowed }] : [];
   });
   if (places.length === 0) return undefined;

@@ -6,6 +6,8 @@
 /** What stands on a host, or will be one. */
 export interface Numbered {
   readonly hostname: string;
+  /** Of a planned node: the first in a pass is 0. */
+  readonly id?: number;
   /** Of the host; {@link UNNUMBERED} until a rule about hosts looks at it. */
   host: number;
 }
@@ -14,13 +16,18 @@ export const UNNUMBERED = -1;
 
 export class HostNumbers {
   readonly #numbers = new Map<string, number>();
+  /** By id of the planned node: no host that is there has a name like theirs. */
+  readonly #planned: number[] = [];
   readonly #names: string[] = [];
   /** Of hosts that are no more. */
   readonly #free: number[] = [];
 
   /** The same for all that have the name. */
   of(place: Numbered): number {
-    if (place.host === UNNUMBERED) place.host = this.#number(place.hostname);
+    if (place.host === UNNUMBERED) {
+      const { id, hostname } = place;
+      place.host = id === undefined ? this.#number(hostname) : this.#ofPlanned(id, hostname);
+    }
     return place.host;
   }
 
@@ -39,10 +46,24 @@ export class HostNumbers {
   #number(hostname: string): number {
     let number = this.#numbers.get(hostname);
     if (number === undefined) {
-      number = this.#free.pop() ?? this.#names.length;
+      number = this.#next(hostname);
       this.#numbers.set(hostname, number);
-      this.#names[number] = hostname;
     }
+    return number;
+  }
+
+  #ofPlanned(id: number, hostname: string): number {
+    let number = this.#planned[id];
+    if (number === undefined) {
+      number = this.#next(hostname);
+      this.#planned[id] = number;
+    }
+    return number;
+  }
+
+  #next(hostname: string): number {
+    const number = this.#free.pop() ?? this.#names.length;
+    this.#names[number] = hostname;
     return number;
   }
 }

@@ -129,7 +129,7 @@ export class TypeTable {
   /** For pods alone, once daemons have theirs. */
   #allocatable: readonly Resources[];
   #fittingDaemons: Bits;
-  /** Scratch of {@link fitting}. */
+  /** Scratch of {@link #ask}. */
   readonly #rows: Bits[] = [];
   readonly #starts: number[] = [];
   readonly #left: Bits;
@@ -261,35 +261,56 @@ export class TypeTable {
    * changed: where nothing falls it is `bits` itself.
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
-    const [rows, starts] = [this.#rows, this.#starts];
+    const count = this.#ask(bits.length, set, used, added);
+    if (count === 0) return undefined;
+    const left = this.#left;
+    let isNone = true;
+    let isAll = true;
+    for (let word = 0; word < bits.length; word++) {
+      const common = this.#common(bits, word, count);
+      left[word] = common;
+      if (common !== 0) isNone = false;
+      if (left[word] !== bits[word]) isAll = false;
+    }
+    if (isNone) return undefined;
+    return isAll ? bits : left.slice();
+  }
+
+  /** Lays the rows ready that types must be in; how many, or 0 where no type has as much of something. */
+  #ask(words: number, set: SetId, used: Resources, added: Resources): number {
+    const rows = this.#rows;
+    const starts = this.#starts;
     let count = 0;
     for (const name in added) {
       const wanted = added[name] as number;
       if (wanted <= 0) continue;
       const column = this.#resource(name);
       const row = firstAtLeast(column.amounts, wanted + (used[name] ?? 0));
-      if (row === column.amounts.length) return undefined;
-      starts[count] = row * bits.length;
+      if (row === column.amounts.length) return 0;
+      starts[count] = row * words;
       rows[count++] = column.rows;
     }
     starts[count] = 0;
     rows[count++] = this.compatible(set);
     starts[count] = 0;
     rows[count++] = this.#fittingDaemons;
-    const left = this.#left;
-    let [isNone, isAll] = [true, true];
-    for (let word = 0; word < bits.length; word++) {
-      const before = bits[word] as number;
-      let common = before;
-      for (let at = 0; at < count && common !== 0; at++) {
-        common &= (rows[at] as Bits)[(starts[at] as number) + word] as number;
-      }
-      left[word] = common;
-      if (common !== 0) isNone = false;
-      if (left[word] !== before) isAll = false;
-    }
-    if (isNone) return undefined;
-    return isAll ? bits : left.slice();
+    return count;
+  }
+
+  /** What of a word is in the first `count` rows that are laid ready. */
+  #common(bits: Bits, word: number, count: number): number {
+    let common = bits[word] as number;
+    for (let at = 0; at < count && common !== 0; at++)
+      common &= (this.#rows[at] as Bits)[(this.#starts[at] as number) + word] as number;
+    return common;
+  }
+
+  /** Whether any of `bits` allows the set and holds the requests alone. */
+  hasFitting(bits: Bits, set: SetId, requests: Resources): boolean {
+    const count = this.#ask(bits.length, set, NO_RESOURCES, requests);
+    for (let word = 0; word < bits.length && count > 0; word++)
+      if (this.#common(bits, word, count) !== 0) return true;
+    return false;
   }
 
   /** Whether of each resource some type has as much, be it another for each. */

@@ -239,8 +239,9 @@ export class NewNodeClaim implements Place {
     const { topology } = this.#context;
     if (settles) {
       topology.arrive(this);
-      for (const [group, pods] of this.#waiting)
-        if (topology.count(group, this, pods)) this.#waiting.delete(group);
+      if (this.#waiting.size > 0)
+        for (const [group, pods] of this.#waiting)
+          if (topology.count(group, this, pods)) this.#waiting.delete(group);
     }
     for (const group of podClass.countedBy) {
       if (topology.count(group, this)) continue;
@@ -385,12 +386,11 @@ export class NewNodeClaim implements Place {
     launched: Bits,
   ): Fit | undefined {
     const { space, minValuesPolicy } = this.#context;
+    const wanted = space.get(set).withMinValues();
+    if (wanted.length === 0) return { set, types, minValuesRelaxed: false, reserved };
     const isReserved = reserved.length > 0;
     const values = (one: Requirement) => this.#distinctValues(launched, one, isReserved);
-    const short = space
-      .get(set)
-      .withMinValues()
-      .filter((one) => values(one) < (one.minValues as number));
+    const short = wanted.filter((one) => values(one) < (one.minValues as number));
     if (short.length === 0) return { set, types, minValuesRelaxed: false, reserved };
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
     const lowered = short.map((one) => ({ ...one, minValues: values(one) }));

@@ -176,13 +176,13 @@ class Search {
     );
     for (const state of asIs) this.#look(state, this.#standing(state));
     const anywhere = podWays(pod, this.#input.nodes).map((edits): Anywhere => ({ edits }));
-    const open: State[] = [...asIs, ...anywhere];
+    const open = [...asIs, ...anywhere].map((state) => ranked(state, idOf(state)));
     const seen = new Set<string>();
     let fix: Fix | undefined;
     for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
       if (fix !== undefined || open.length === 0 || this.#plans.areUsedUp) break;
       open.sort(cheapestFirst);
-      const state = open.shift() as State;
+      const { state } = open.shift() as Ranked;
       const first = this.#standing(state)[0] ?? this.#planned(state);
       if (first === undefined) {
         this.#plans.allow(PLANS_PER_FIX);
@@ -191,10 +191,11 @@ class Search {
       }
       for (const way of first?.ways ?? []) {
         const edits = [...state.edits, ...way];
-        const id = idOf({ ...state, edits });
+        const next = { ...state, edits };
+        const id = idOf(next);
         if (edits.length > MOST_EDITS || seen.has(id)) continue;
         seen.add(id);
-        open.push({ ...state, edits });
+        open.push(ranked(next, id));
       }
     }
     const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
@@ -355,8 +356,19 @@ function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
     ]);
 }
 
-function cheapestFirst(a: State, b: State): number {
-  return costOf(a.edits) - costOf(b.edits) || (idOf(a) < idOf(b) ? -1 : 1);
+/** A state with what it is sorted by. */
+interface Ranked {
+  readonly state: State;
+  readonly cost: number;
+  readonly id: string;
+}
+
+function ranked(state: State, id: string): Ranked {
+  return { state, cost: costOf(state.edits), id };
+}
+
+function cheapestFirst(a: Ranked, b: Ranked): number {
+  return a.cost - b.cost || (a.id < b.id ? -1 : 1);
 }
 
 function idOf(state: State): string {

@@ -64,8 +64,6 @@ export interface Pricing {
 
 /** Where a pod would go: an existing node or a planned one. */
 export interface Place extends Pricing, Numbered {
-  /** Of a planned node. */
-  readonly id?: number;
   readonly taints: readonly Taint[];
   /** What the label can still be there; undefined = the node does not have it and never will. */
   domains(key: string): Requirement | undefined;

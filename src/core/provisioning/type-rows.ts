@@ -15,6 +15,7 @@ export function typeRows(types: readonly InstanceType[]): InstanceType[] {
 
 /** Rows of one type as one type again, in the order of their first rows. */
 export function mergedRows(rows: readonly InstanceType[]): InstanceType[] {
+  if (!rows.some(isSplit)) return [...rows];
   const byName = new Map<string, InstanceType>();
   for (const row of rows) {
     const known = byName.get(row.name);
@@ -46,6 +47,11 @@ function split(type: InstanceType): InstanceType[] {
       offerings,
     };
   });
+}
+
+/** One of several rows of its type has a capacity of its own; the offerings of a row are alike in that. */
+function isSplit({ offerings: [first] }: InstanceType): boolean {
+  return first !== undefined && isOverridden(first);
 }
 
 function isOverridden({ capacityOverride, overheadOverride }: Offering): boolean {
