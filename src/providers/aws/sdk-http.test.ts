@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createSdkApi } from "./sdk.ts";
@@ -89,6 +89,31 @@ describe("connections to AWS", () => {
     handler.destroy();
     proxy.closeAllConnections();
     proxy.close();
+  });
+
+  it("bring answers whole, however they come; one that breaks off is no answer", async () => {
+    const handler = createSdkHttpHandler({ requestTimeoutMs: 1_000, connectionTimeoutMs: 1_000 });
+    const { port } = server.address() as AddressInfo;
+    const request = { protocol: "http:", hostname: "127.0.0.1", port, method: "GET", path: "/" };
+    const pieces: ((response: ServerResponse) => void)[] = [
+      (response) => void response.write("one, ", () => response.end("two")),
+      (response) => void response.write("one, ", () => response.destroy()),
+    ];
+    const answers = pieces.map(async (write) => {
+      const own = createServer((_, response) => write(response)).listen(0, "127.0.0.1");
+      await new Promise<void>((resolve) => own.once("listening", () => resolve()));
+      const at = { ...request, port: (own.address() as AddressInfo).port, headers: {} };
+      return handler.handle(at).finally(() => own.close());
+    });
+    const [whole, broken] = await Promise.allSettled(answers);
+    expect(whole).toMatchObject({ status: "fulfilled" });
+    const { response } = (whole as PromiseFulfilledResult<{ response: { body: Uint8Array } }>)
+      .value;
+    expect(Buffer.from(response.body).toString()).toBe("one, two");
+    expect(broken).toMatchObject({ status: "rejected", reason: { name: "TimeoutError" } });
+    const late = handler.handle({ ...request, headers: {} }, { abortSignal: AbortSignal.abort() });
+    await expect(late).rejects.toThrow(/abort/i);
+    handler.destroy();
   });
 
   it("are given up when whoever waits for messages stops", async () => {

@@ -5,6 +5,7 @@
  * so that it tries again. The SDK hands it on to the clients that get credentials (STS for service accounts).
  */
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
+import { ask } from "./sdk-answer.ts";
 
 /** As many as the SDK's own handler opens. */
 const MOST_CONNECTIONS = 50;
@@ -63,24 +64,19 @@ export function createSdkHttpHandler(
   const agent = agentOf(timeouts, proxies);
   return {
     metadata: { handlerProtocol: "http/1.1" },
-    async handle({ protocol, hostname, port, method, headers, body, ...target }, options = {}) {
+    async handle(request, options = {}) {
+      const { protocol, hostname, port, method, headers, body } = request;
       try {
-        const answer = await agent.request({
+        const target = {
           origin: `${protocol}//${hostname}${port === undefined ? "" : `:${port}`}`,
-          path: pathOf(target),
+          path: pathOf(request),
           method,
           headers,
           body: body ?? null,
-          // As it was given to `send`.
-          ...(options.abortSignal === undefined
-            ? {}
-            : { signal: options.abortSignal as AbortSignal }),
-        });
-        const response = {
-          statusCode: answer.statusCode,
-          headers: flatten(answer.headers),
-          body: await answer.body.bytes(),
         };
+        // As it was given to `send`.
+        const answer = await ask(agent, target, options.abortSignal as AbortSignal | undefined);
+        const response = { ...answer, headers: flatten(answer.headers) };
         return { response };
       } catch (error) {
         throw passing(error);

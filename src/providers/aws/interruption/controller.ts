@@ -53,17 +53,18 @@ export function interruptionController(
 
     async function work(received: readonly QueueMessage[]): Promise<void> {
       let messages = received;
-      let letsIn = true;
+      let full = received.length === BATCH ? 1 : 0;
       do {
         const asks = open && !stopping.signal.aborted;
+        // Nodes are waiting for what is in hand: it goes first.
+        const finished = finish(messages).catch(failed);
         const next = asks ? queue.receive(0, stopping.signal).catch(failed) : [];
-        [messages] = await Promise.all([next, finish(messages).catch(failed)]);
+        [messages] = await Promise.all([next, finished]);
         if (messages.length === 0 || failures.length > 0) open = false;
+        if (messages.length < BATCH) continue;
+        full += 1;
         // Each lets in one more, once: a small flood needs few, and few ask in vain at its end.
-        if (open && letsIn && messages.length === BATCH && workers.length < WORKERS) {
-          letsIn = false;
-          workers.push(work([]));
-        }
+        if (open && full === 2 && workers.length < WORKERS) workers.push(work([]));
       } while (messages.length > 0);
     }
 
