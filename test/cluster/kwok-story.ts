@@ -75,12 +75,9 @@ export async function openKwokStory(): Promise<KwokStory> {
     nodes: async () => (await client.list(NODE, ours)).items,
     claims: async () => (await client.list(NODE_CLAIM)).items,
     expectWhole: async (count) => {
-      const [claims, nodes] = [await story.claims(), await story.nodes()];
-      const wanted = claims.map(({ status }) => status?.providerID ?? "none").sort();
-      const there = nodes.map(({ spec }) => spec?.providerID ?? "none").sort();
-      const doubled = wanted.filter((id, index) => wanted[index + 1] === id);
-      if (wanted.length === count && doubled.length === 0 && wanted.join() === there.join()) return;
-      throw new Error(`not ${count} whole nodes: claims ${wanted.join()}; Nodes ${there.join()}`);
+      const claims = (await story.claims()).map(({ status }) => status?.providerID);
+      const nodes = (await story.nodes()).map(({ spec }) => spec?.providerID);
+      expectPairs(claims, nodes, count);
     },
     until: async (what, holds, limitMs = 120_000) => {
       const deadlineMs = performance.now() + limitMs;
@@ -111,6 +108,22 @@ export async function openKwokStory(): Promise<KwokStory> {
     throw error;
   }
   return story;
+}
+
+/** Throws unless there are so many claims, each with a machine of its own that is a Node. */
+function expectPairs(
+  claims: readonly (string | undefined)[],
+  nodes: readonly (string | undefined)[],
+  count: number,
+): void {
+  const [wanted, there] = [claims, nodes].map((ids) =>
+    ids
+      .map((id) => id ?? "none")
+      .sort()
+      .join(),
+  );
+  if (claims.length === count && new Set(claims).size === count && wanted === there) return;
+  throw new Error(`not ${count} whole nodes: claims ${wanted}; Nodes ${there}`);
 }
 
 const POOL = nodePool("default", {

@@ -295,7 +295,7 @@ function surroundingsOf(mirrors: Mirrors): Surroundings {
   };
 }
 
-/** ReplicationControllers are from before selectors: plain labels. */
+/** ReplicationControllers are from before selectors: plain labels. Exported for tests. */
 export function labelsChosenBy(controller: KubeObject | undefined): LabelSelector | undefined {
   const { selector } = (controller as { spec?: { selector?: Labels } } | undefined)?.spec ?? {};
   return selector === undefined ? undefined : { matchLabels: selector };
