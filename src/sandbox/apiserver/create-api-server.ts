@@ -35,8 +35,16 @@ import { showObject, viewOf } from "./representation.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
 import { asBoolean } from "./selectors.ts";
-import { ApiError, failure, methodNotAllowed, notFound, unsupportedMediaType } from "./status.ts";
+import {
+  ApiError,
+  failure,
+  methodNotAllowed,
+  notFound,
+  PlainError,
+  unsupportedMediaType,
+} from "./status.ts";
 import { Store } from "./store.ts";
+import { boundPod, isBindings } from "./subresources/binding.ts";
 import { POD_DOORS } from "./subresources/pod-doors.ts";
 import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
@@ -111,6 +119,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   };
 }
 
+const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8" };
+
 async function answer(
   engine: Engine,
   options: ApiServerOptions,
@@ -121,11 +131,13 @@ async function answer(
   const warnings: string[] = [];
   try {
     const target = parseTarget(request.path);
-    const user = impersonated(engine.store, sender, request.headers ?? {});
+    const user = impersonated(engine.store, sender, request.headers ?? {}, target.path);
     checkAccess(engine, user, target, request.method);
-    const definition =
-      target.resource === undefined ? undefined : findDefinition(engine, target.resource);
-    if (target.resource === undefined || definition === undefined) {
+    const resource = isBindings(target.resource)
+      ? boundPod(target.resource, request)
+      : target.resource;
+    const definition = resource === undefined ? undefined : findDefinition(engine, resource);
+    if (resource === undefined || definition === undefined) {
       const review = target.resource && answerReview(engine, target.resource, request, user);
       if (review !== undefined) return review;
       return answerElsewhere(options, target, request);
@@ -136,7 +148,7 @@ async function answer(
       definition,
       user,
       method: request.method,
-      path: target.resource,
+      path: resource,
       query: target.query,
       headers: request.headers ?? {},
       body: request.body,
@@ -144,6 +156,8 @@ async function answer(
     };
     return withWarnings(await answerResource(call), warnings);
   } catch (error) {
+    if (error instanceof PlainError)
+      return { status: 500, headers: PLAIN_TEXT, body: `${error.message}\n` };
     const status =
       error instanceof ApiError
         ? error.status
@@ -286,7 +300,6 @@ function answerElsewhere(
     discoveryResponse(options.registry, target.path, accept) ??
     openapiResponse(options.registry, target.path, accept);
   if (document !== undefined) return document;
-  const text = { "content-type": "text/plain; charset=utf-8" };
   const health = healthResponse(target.path, target.query);
   if (health !== undefined) return health;
   if (target.path === "/") return pathsResponse(options.registry);
@@ -294,7 +307,7 @@ function answerElsewhere(
   if (target.resource !== undefined && isServedGroup(options.registry, target.resource))
     throw notServed();
   // Nobody's path: the answer is not even Kubernetes' own.
-  return { status: 404, headers: text, body: "404 page not found\n" };
+  return { status: 404, headers: PLAIN_TEXT, body: "404 page not found\n" };
 }
 
 /** Built-in groups answer for versions that they do not have; custom ones do not. */

@@ -5,7 +5,7 @@
  */
 
 import type { KubeObject, ObjectMeta } from "../../apis/meta.ts";
-import { toRfc3339 } from "../../base/clock.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { isObject } from "../../base/json.ts";
 import { reviewDeletion } from "./admission.ts";
 import { fromStorage, listFromStorage } from "./conversion.ts";
@@ -196,13 +196,17 @@ function markedForDeletion(
     return stored;
   const shorter = Math.min(graceSeconds, metadata.deletionGracePeriodSeconds ?? graceSeconds);
   const nowMs = call.engine.clock.now();
+  // A shorter time counts from when it was first told to go.
+  const firstMs =
+    (fromRfc3339(metadata.deletionTimestamp) ?? nowMs) -
+    (metadata.deletionGracePeriodSeconds ?? 0) * 1_000;
   const { finalizers: _old, ...rest } = metadata;
   const marked: KubeObject = {
     ...stored,
     metadata: {
       ...rest,
       ...(finalizers.length === 0 ? {} : { finalizers }),
-      deletionTimestamp: toRfc3339(nowMs + shorter * 1_000),
+      deletionTimestamp: toRfc3339(firstMs + shorter * 1_000),
       ...(UNCOUNTED.has(stored.kind ?? "") ? {} : { deletionGracePeriodSeconds: shorter }),
     },
   };

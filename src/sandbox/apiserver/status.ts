@@ -54,6 +54,11 @@ export class ApiError extends Error {
   }
 }
 
+/** A request that is refused before there is anybody to tell in Kubernetes' own shape: plain text. */
+export class PlainError extends Error {
+  override readonly name = "PlainError";
+}
+
 export function failure(
   code: number,
   reason: string,

@@ -66,8 +66,8 @@ export function endpointsController(deps: PartDeps): Controller {
       await remove(ENDPOINTS, endpoints.get(key));
       return AWAIT_CHANGE;
     }
-    const { selector = {} } = service.spec ?? {};
-    if (Object.keys(selector).length === 0) return AWAIT_CHANGE;
+    const { selector = {}, type } = service.spec ?? {};
+    if (Object.keys(selector).length === 0 || type === "ExternalName") return AWAIT_CHANGE;
     const waitMs = pacer.waitMs(service, counts.get(key) ?? 0, clock.now());
     if (waitMs > 0) return requeueAfter(waitMs);
     const ports = (service.spec?.["ports"] ?? []) as readonly ServicePort[];

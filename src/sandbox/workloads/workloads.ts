@@ -10,6 +10,7 @@ import { namespaceDefaultsController } from "./namespace-defaults.ts";
 import { nodeTtlController } from "./node-ttl.ts";
 import { pdbStatusController } from "./pdb-status.ts";
 import { replicaSetController } from "./replicaset.ts";
+import { roleAggregationController } from "./role-aggregation.ts";
 import { statefulSetController } from "./statefulset.ts";
 import { volumeBinderController } from "./volume-binder.ts";
 import { volumeProtectionController } from "./volume-protection.ts";
@@ -32,6 +33,7 @@ export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {
     volumeProtectionController(deps),
     endpointsController(deps),
     nodeTtlController(deps),
+    roleAggregationController(deps),
     namespaceDefaultsController(deps, options.caBundle ?? (() => "")),
   ];
 }

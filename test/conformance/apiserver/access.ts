@@ -449,6 +449,13 @@ export const ACCESS_CHECKS: readonly Check[] = [
       spec: {},
     }),
   ),
+  check(
+    "AC-15",
+    "groups, an id or more of nobody",
+    get("/api/v1/namespaces", { headers: { "impersonate-group": "some" } }),
+    get("/api/v1/namespaces", { headers: { "impersonate-uid": "7" } }),
+    get("/api/v1/namespaces", { headers: { "impersonate-extra-team": "blue" } }),
+  ),
 ];
 
 /** One may look at the status of things, and nothing else. */

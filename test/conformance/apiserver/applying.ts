@@ -26,6 +26,12 @@ function deployment(containers: readonly object[], more: object = {}): object {
   };
 }
 
+/** As kubectl notes what it applied; a text is noted as it is. */
+function lastApplied(config: object | string): { readonly annotations: object } {
+  const text = typeof config === "string" ? config : JSON.stringify(config);
+  return { annotations: { "kubectl.kubernetes.io/last-applied-configuration": text } };
+}
+
 export const APPLY_CHECKS: readonly Check[] = [
   check(
     "AP-01",
@@ -182,6 +188,33 @@ export const APPLY_CHECKS: readonly Check[] = [
     apply(`${MAPS}/a?fieldManager=one`, [map({ k: "v" })]),
     apply(`${MAPS}/a?fieldManager=one`, map({ k: "v" }, { generateName: "a-" })),
     apply(`${MAPS}/a?fieldManager=one`, map({ k: "v" }, { namespace: "elsewhere" })),
+    get(`${MAPS}/a`),
+  ),
+  check(
+    "AP-10",
+    "kubectl goes over from client-side to server-side apply",
+    post(
+      `${MAPS}?fieldManager=kubectl-client-side-apply`,
+      map({ k: "1", l: "<1>" }, lastApplied(map({ k: "1", l: "<1>" }))),
+    ),
+    apply(`${MAPS}/a?fieldManager=other`, map({ k: "2" })),
+    apply(`${MAPS}/a?fieldManager=kubectl`, map({ k: "2", l: "<2>" }, { labels: { a: "b" } })),
+    mergePatch(`${MAPS}/a?fieldManager=patcher`, { data: { k: "3" } }),
+    apply(`${MAPS}/a?fieldManager=kubectl`, map({ k: "4", l: "<4>" })),
+    apply(`${MAPS}/a?fieldManager=other&force=true`, map({ k: "5" })),
+    get(`${MAPS}/a`),
+  ),
+  check(
+    "AP-11",
+    "what kubectl last applied, in another version, in no JSON, and empty",
+    post(`${MAPS}?fieldManager=before`, map({ k: "1" }, lastApplied("{"))),
+    apply(`${MAPS}/a?fieldManager=kubectl`, map({ k: "2" })),
+    mergePatch(`${MAPS}/a?fieldManager=before`, {
+      metadata: lastApplied({ ...map({ k: "1" }), apiVersion: "v2" }),
+    }),
+    apply(`${MAPS}/a?fieldManager=kubectl`, map({ k: "2" })),
+    mergePatch(`${MAPS}/a?fieldManager=before`, { metadata: lastApplied("") }),
+    apply(`${MAPS}/a?fieldManager=kubectl`, map({ k: "1", l: "2" })),
     get(`${MAPS}/a`),
   ),
 ];

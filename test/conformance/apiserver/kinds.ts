@@ -305,4 +305,76 @@ export const KIND_CHECKS: readonly Check[] = [
     }),
     get("/api/v1/namespaces/<<ns>>/persistentvolumeclaims/a"),
   ),
+  check(
+    "KI-26",
+    "what is filled in of jobs, controllers and endpoints that say little",
+    post("/apis/batch/v1/namespaces/<<ns>>/jobs", {
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name: "a" },
+      spec: { template: { spec: { ...TEMPLATE.spec, restartPolicy: "Never" } } },
+    }),
+    get("/apis/batch/v1/namespaces/<<ns>>/jobs/a"),
+    post("/api/v1/namespaces/<<ns>>/replicationcontrollers", {
+      apiVersion: "v1",
+      kind: "ReplicationController",
+      metadata: { name: "a" },
+      spec: { template: TEMPLATE },
+    }),
+    post("/api/v1/namespaces/<<ns>>/endpoints", {
+      apiVersion: "v1",
+      kind: "Endpoints",
+      metadata: { name: "a" },
+      subsets: [{ addresses: [{ ip: "10.0.0.1" }], ports: [{ port: 80 }] }],
+    }),
+    post(SLICES, { ...slice([]), ports: [{ port: 80 }] }),
+  ),
+  check(
+    "KI-27",
+    "drivers of volumes with names that nobody may have",
+    post("/api/v1/persistentvolumes", diskVolume("example.com/disk")),
+    post("/api/v1/persistentvolumes", diskVolume("")),
+    post("/api/v1/persistentvolumes", diskVolume(`${"a".repeat(70)}.example.com`)),
+    post("/apis/storage.k8s.io/v1/csinodes", {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSINode",
+      metadata: { name: "ki-27" },
+      spec: { drivers: [{ name: "example.com/disk", nodeID: "n" }] },
+    }),
+    post("/apis/storage.k8s.io/v1/csidrivers", {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "CSIDriver",
+      metadata: { name: "example.com:disk" },
+      spec: {},
+    }),
+  ),
+  check(
+    "KI-28",
+    "roles without rules",
+    post("/apis/rbac.authorization.k8s.io/v1/namespaces/<<ns>>/roles", {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "Role",
+      metadata: { name: "a" },
+    }),
+    post("/apis/rbac.authorization.k8s.io/v1/clusterroles", {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "ki-28" },
+      rules: [],
+    }),
+    del("/apis/rbac.authorization.k8s.io/v1/clusterroles/ki-28"),
+  ),
 ];
+
+function diskVolume(driver: string): object {
+  return {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: "ki-27" },
+    spec: {
+      capacity: { storage: "1Gi" },
+      accessModes: ["ReadWriteOnce"],
+      csi: { driver, volumeHandle: "v" },
+    },
+  };
+}

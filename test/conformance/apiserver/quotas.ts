@@ -269,4 +269,12 @@ export const QUOTA_CHECKS: readonly Check[] = [
     post(QUOTAS, quota("q", { pods: "1" })),
     mergePatch(`${QUOTAS}/q`, { spec: { scopes: ["BestEffort"] } }),
   ),
+  check(
+    "QU-08",
+    "only what every quota may bound must be in its scope",
+    post(QUOTAS, quota("a", { "count/deployments.apps": "1" }, { scopes: ["BestEffort"] })),
+    post(QUOTAS, quota("b", { "example.com/things": "1" }, { scopes: ["Terminating"] })),
+    post(QUOTAS, quota("c", { "hugepages-2Mi": "1Gi" }, { scopes: ["NotBestEffort"] })),
+    post(QUOTAS, quota("d", { "requests.storage": "1Gi" }, { scopes: ["VolumeAttributesClass"] })),
+  ),
 ];

@@ -14,6 +14,7 @@ import {
 } from "./check.ts";
 
 const PODS = "/api/v1/namespaces/<<ns>>/pods";
+const BINDINGS = "/api/v1/namespaces/<<ns>>/bindings";
 const BUDGETS = "/apis/policy/v1/namespaces/<<ns>>/poddisruptionbudgets";
 const APPS = "/apis/apps/v1/namespaces/<<ns>>";
 
@@ -271,5 +272,21 @@ export const SUBRESOURCE_CHECKS: readonly Check[] = [
       metadata: { labels: { lost: "yes" } },
       ...debug("d"),
     }),
+  ),
+  check(
+    "SU-10",
+    "pods are bound through the collection of bindings, too",
+    post(PODS, pod("a")),
+    post(PODS, pod("b")),
+    post(`${BINDINGS}?dryRun=All`, binding("a")),
+    post(BINDINGS, binding("a", { metadata: { name: "a", annotations: { by: "us" } } })),
+    post(BINDINGS, binding("a")),
+    post(BINDINGS, binding("nobody")),
+    post(BINDINGS, binding("b", { target: { kind: "Pod", name: "" } })),
+    post(BINDINGS, binding("b", { metadata: {} })),
+    post(BINDINGS, binding("b", { metadata: { name: "b", namespace: "elsewhere" } })),
+    get(BINDINGS),
+    get(`${BINDINGS}/a`),
+    get(`${PODS}/a`),
   ),
 ];

@@ -20,6 +20,9 @@ const BUDGETS = "/apis/policy/v1/namespaces/<<ns>>/poddisruptionbudgets";
 const STATEFUL_SETS = "/apis/apps/v1/namespaces/<<ns>>/statefulsets";
 const REPLICA_SETS = "/apis/apps/v1/namespaces/<<ns>>/replicasets";
 
+/** A container's amounts. */
+const ASKS = { requests: { cpu: "100m", memory: "64Mi" } };
+
 function budget(spec: object): object {
   const selector = { matchLabels: { app: "a" } };
   return {
@@ -392,5 +395,15 @@ export const WORKLOAD_CHECKS: readonly Check[] = [
       spec: { serviceAccountName: "nobody", containers: [{ name: "c", image: "x" }] },
     }),
     post(`${PODS}/plain/exec?command=true&stdout=true`, undefined),
+  ),
+  check(
+    "PO-06",
+    "amounts of a whole pod: what is filled in, what is refused",
+    post(PODS, pod("whole", { resources: { requests: { cpu: "2" } } }, { resources: ASKS })),
+    post(PODS, pod("less", { resources: { requests: { cpu: "50m" } } }, { resources: ASKS })),
+    post(PODS, pod("gpu", { resources: { requests: { "example.com/gpu": "1" } } })),
+    post(PODS, pod("limited", { resources: { limits: { memory: "1Gi" } } }, { resources: ASKS })),
+    post(PODS, pod("only", { resources: { limits: { cpu: "1" } } })),
+    get(`${PODS}/only`),
   ),
 ];

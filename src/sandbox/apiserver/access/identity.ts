@@ -5,6 +5,7 @@
  */
 import type { User } from "../api-server.ts";
 import type { Engine } from "../engine.ts";
+import { PlainError } from "../status.ts";
 import type { Store } from "../store.ts";
 import { type ResourceAttributes, refused } from "./attributes.ts";
 import { authorize } from "./rbac.ts";
@@ -65,17 +66,25 @@ function accountGroups(namespace: string): readonly string[] {
   return ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
 }
 
-/** The user that the request is to be judged as. Throws 403 for who may not speak for others. */
+/** The user that the request is to be judged as. Throws 403 for who may not speak for others; `path` is for sentences. */
 export function impersonated(
   store: Store,
   user: User,
   headers: Readonly<Record<string, string>>,
+  path: string,
 ): User {
   const name = headers["impersonate-user"];
   const asked = headers["impersonate-group"];
-  if (name === undefined && asked === undefined) return user;
+  const uid = headers["impersonate-uid"];
+  const extra = extraOf(headers);
   const groups = (asked ?? "").split(",").flatMap((group) => group.trim() || []);
-  const account = ACCOUNT.exec(name ?? "");
+  if (name === undefined) {
+    const wishes = wishesOf(groups, extra, uid);
+    if (wishes.length === 0) return user;
+    const text = `requested [${wishes.join(" ")}] without impersonating a user`;
+    throw new PlainError(`Internal Server Error: "${path}": ${text}`);
+  }
+  const account = ACCOUNT.exec(name);
   const check = (
     resource: string,
     target: string,
@@ -94,11 +103,9 @@ export function impersonated(
   };
   if (account !== null)
     check("serviceaccounts", account[2] as string, { namespace: account[1] as string });
-  else check("users", name ?? "");
+  else check("users", name);
   for (const group of groups) check("groups", group);
-  const uid = headers["impersonate-uid"];
   if (uid !== undefined) check("uids", uid, { group: AUTHENTICATION });
-  const extra = extraOf(headers);
   for (const [key, values] of Object.entries(extra))
     for (const value of values)
       check("userextras", value, { group: AUTHENTICATION, subresource: key });
@@ -106,11 +113,27 @@ export function impersonated(
     groups.length > 0 ? groups : account === null ? [] : accountGroups(account[1] as string);
   const standing = name === "system:anonymous" ? "system:unauthenticated" : "system:authenticated";
   return {
-    name: name ?? "",
+    name,
     groups: known.includes(standing) ? known : [...known, standing],
     ...(uid === undefined ? {} : { uid }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
+}
+
+/** As Go prints references: kind, namespace, name, id, version of the API, version, field. */
+function wishesOf(
+  groups: readonly string[],
+  extra: Readonly<Record<string, string[]>>,
+  uid: string | undefined,
+): readonly string[] {
+  const version = `${AUTHENTICATION}/v1`;
+  return [
+    ...groups.map((group) => `{Group  ${group}    }`),
+    ...Object.entries(extra).flatMap(([key, values]) =>
+      values.map((value) => `{UserExtra  ${value}  ${version}  ${key}}`),
+    ),
+    ...(uid === undefined ? [] : [`{UID  ${uid}  ${version}  }`]),
+  ];
 }
 
 /** `Impersonate-Extra-Team: blue`, by key. */

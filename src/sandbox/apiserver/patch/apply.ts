@@ -24,6 +24,7 @@ import {
   pathText,
   union,
 } from "./field-set.ts";
+import { lastAppliedFields, withLastApplied } from "./last-applied.ts";
 import {
   entriesOf,
   entryFor,
@@ -100,8 +101,10 @@ function applyTo(
   const merged = merge(live, ownable(config), schema);
   const { changed } = compare(live, merged, schema, isCustom(call.definition));
   const entries = knownEntries(call, current).filter((entry) => !isEntryOf(entry, identity));
+  const mine = lastAppliedFields(call, identity.manager, current);
   const clashes = entries
     .map((entry) => ({ entry, fields: intersection(fromFieldsV1(entry.fieldsV1), changed) }))
+    .map(({ entry, fields }) => ({ entry, fields: difference(fields, mine) }))
     .filter(({ fields }) => !isEmpty(fields));
   if (clashes.length > 0 && call.query.get("force") !== "true") throw conflictOf(clashes);
   const others = entries.flatMap((entry) =>
@@ -116,7 +119,8 @@ function applyTo(
   const gone = unwanted(wantedBefore, wantedElsewhere);
   const pruned = (without(merged, gone, schema) ?? {}) as Record<string, unknown>;
   const isChange = !deepEqual(pruned, live);
-  return { object: reassembled(current, config, pruned), others, isChange };
+  const object = reassembled(current, config, pruned);
+  return { object: withLastApplied(object, identity.manager, call.body), others, isChange };
 }
 
 /** Of an object without notes everything belongs to whoever wrote it before the first apply. */

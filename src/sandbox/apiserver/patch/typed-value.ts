@@ -177,7 +177,15 @@ function isAlwaysThere(schema: Schema | undefined, edge: string, isCustom: boole
   const field = edge.slice(2);
   if (!edge.startsWith("f:") || schema?.properties?.[field] === undefined) return false;
   if (field === "metadata") return true;
+  if (isPointer(schema, field)) return false;
   return !isCustom && (ALWAYS_THERE.has(field) || schema.required?.includes(field) === true);
+}
+
+/** Structs that are there only when said: amounts of whole pods, templates of ReplicationControllers. */
+function isPointer({ properties = {} }: Schema, field: string): boolean {
+  if (field === "resources") return properties["containers"] !== undefined;
+  const { selector } = properties;
+  return field === "template" && selector !== undefined && selector.properties === undefined;
 }
 
 /** A part that came or went as a whole: everything in it counts, and each map and list itself. */

@@ -12,13 +12,20 @@ const RBAC_GROUP = "rbac.authorization.k8s.io";
 
 export const ROLE_RULES: KindRules = {
   names: "path",
+  defaults: nullRules,
   validate: (role) => ruleErrors(role, true),
 };
 
 export const CLUSTER_ROLE_RULES: KindRules = {
   names: "path",
+  defaults: nullRules,
   validate: (role) => ruleErrors(role, false),
 };
+
+/** Go's empty list, which these kinds do not leave out. */
+function nullRules(role: Raw): void {
+  if ((role.rules ?? []).length === 0) role.rules = null;
+}
 
 function ruleErrors(role: Raw, namespaced: boolean): FieldError[] {
   const rules: readonly Raw[] = role.rules ?? [];

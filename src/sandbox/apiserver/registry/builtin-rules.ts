@@ -25,6 +25,7 @@ import type { KindRules } from "./kind-rules.ts";
 import { LIMIT_RANGE_RULES } from "./limit-rules.ts";
 import {
   ENDPOINT_SLICE_RULES,
+  ENDPOINTS_RULES,
   INGRESS_CLASS_RULES,
   INGRESS_RULES,
   NETWORK_POLICY_RULES,
@@ -57,6 +58,7 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "/ReplicationController": REPLICATION_CONTROLLER_RULES,
   "/ResourceQuota": QUOTA_RULES,
   "/Secret": SECRET_RULES,
+  "/Endpoints": ENDPOINTS_RULES,
   "/Service": SERVICE_RULES,
   "admissionregistration.k8s.io/MutatingWebhookConfiguration": WEBHOOK_RULES,
   "admissionregistration.k8s.io/ValidatingWebhookConfiguration": WEBHOOK_RULES,

@@ -8,6 +8,7 @@ import { forbidden, invalid, notSupported, required } from "../schema/field-erro
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 import { validateImmutable, validateSelector } from "./selector-rules.ts";
+import { driverNameErrors } from "./storage-rules.ts";
 
 /** The largest value that a user's PriorityClass may have. */
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
@@ -248,6 +249,10 @@ export const CSI_NODE_RULES: KindRules = {
   defaults({ spec = {} }) {
     for (const driver of spec.drivers ?? []) fallback(driver, "topologyKeys", null);
   },
+  validate: ({ spec = {} }) =>
+    (spec.drivers ?? []).flatMap(({ name = "" }: Raw, index: number) =>
+      driverNameErrors(name, `spec.drivers[${index}].name`),
+    ),
 };
 
 export const CSI_DRIVER_RULES: KindRules = {

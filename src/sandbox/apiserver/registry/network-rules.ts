@@ -15,6 +15,17 @@ export const ENDPOINT_SLICE_RULES: KindRules = {
     for (const field of ["endpoints", "ports"])
       if ((slice[field] ?? []).length === 0) slice[field] = null;
     for (const endpoint of slice.endpoints ?? []) fallback(endpoint, "conditions", {});
+    for (const port of slice.ports ?? []) {
+      fallback(port, "name", "");
+      fallback(port, "protocol", "TCP");
+    }
+  },
+};
+
+export const ENDPOINTS_RULES: KindRules = {
+  defaults({ subsets }) {
+    for (const { ports } of subsets ?? [])
+      for (const port of ports ?? []) fallback(port, "protocol", "TCP");
   },
 };
 

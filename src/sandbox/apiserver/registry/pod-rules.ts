@@ -9,6 +9,7 @@ import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, nullTimes, type Raw } from "./kind-rules.ts";
 import { allContainers, defaultPodSpec, requestLimits } from "./pod-spec.ts";
 import { validatePodSpec } from "./pod-spec-validation.ts";
+import { defaultWholePod, validateWholePod } from "./pod-whole-resources.ts";
 
 const IMMUTABLE_TEXT =
   "pod updates may not change fields other than `spec.containers[*].image`," +
@@ -22,6 +23,7 @@ export const POD_RULES: KindRules = {
     defaultPodSpec(pod.spec);
     fallback(pod.spec, "enableServiceLinks", true);
     requestLimits(pod.spec);
+    defaultWholePod(pod.spec);
     defaultHostPorts(pod.spec);
     nullTimes(pod.status?.conditions, ["lastProbeTime", "lastTransitionTime"]);
   },
@@ -46,7 +48,11 @@ export const POD_RULES: KindRules = {
 
 /** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
 export function qosClass(spec: Raw): string {
-  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  // What the pod asks for as a whole counts instead of what its containers do.
+  const containers =
+    spec.resources === undefined
+      ? [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
+      : [spec];
   let hasAny = false;
   let isGuaranteed = true;
   for (const container of containers) {
@@ -70,7 +76,7 @@ function defaultHostPorts(spec: Raw): void {
 }
 
 function validateNew({ spec }: Raw): FieldError[] {
-  const errors = validatePodSpec(spec, "spec");
+  const errors = [...validatePodSpec(spec, "spec"), ...validateWholePod(spec)];
   if ((spec.ephemeralContainers ?? []).length > 0)
     errors.push(forbidden("spec.ephemeralContainers", "cannot be set on create"));
   return errors;

@@ -69,12 +69,9 @@ export const QUOTA_RULES: KindRules = {
 function validateHard(resource: string, amount: Raw): FieldError[] {
   const field = `spec.hard[${resource}]`;
   const errors: FieldError[] = [];
-  const isQualified = resource.includes("/");
-  if (!isQualified && !STANDARD.has(resource) && !resource.startsWith("hugepages-")) {
-    if (!resource.startsWith("requests.hugepages-")) {
-      errors.push(invalid(field, resource, "must be a standard resource type or fully qualified"));
-      errors.push(invalid(field, resource, "must be a standard resource for quota"));
-    }
+  if (!resource.includes("/") && !isStandard(resource)) {
+    errors.push(invalid(field, resource, "must be a standard resource type or fully qualified"));
+    errors.push(invalid(field, resource, "must be a standard resource for quota"));
   }
   const nano = parseNano(amount) ?? 0n;
   const shown = canonicalQuantity(amount) ?? amount;
@@ -82,6 +79,10 @@ function validateHard(resource: string, amount: Raw): FieldError[] {
   if (WHOLE.has(resource) && nano % 1_000_000_000n !== 0n)
     errors.push(invalid(field, shown, "must be an integer"));
   return errors;
+}
+
+function isStandard(resource: string): boolean {
+  return STANDARD.has(resource) || /^(requests\.)?hugepages-/.test(resource);
 }
 
 function validateScopes(scopes: readonly string[], resources: readonly string[]): FieldError[] {
@@ -98,7 +99,7 @@ function validateScopes(scopes: readonly string[], resources: readonly string[])
 }
 
 function isInScope(scope: string, resource: string): boolean {
-  if (!SCOPES.has(scope)) return true;
+  if (!SCOPES.has(scope) || !isStandard(resource)) return true;
   if (scope === "VolumeAttributesClass")
     return resource === "persistentvolumeclaims" || resource === "requests.storage";
   return resource === "pods" || (scope !== "BestEffort" && COMPUTE.has(resource));

@@ -3,7 +3,8 @@
  * upstream: pkg/apis/{core,storage}/v1/defaults.go, pkg/apis/{core,storage}/validation
  */
 import { deepEqual } from "../../../base/json.ts";
-import { forbidden, required } from "../schema/field-error.ts";
+import { forbidden, invalid, required, tooLong } from "../schema/field-error.ts";
+import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 import { validateImmutable } from "./selector-rules.ts";
@@ -55,9 +56,24 @@ export const VOLUME_RULES: KindRules = {
     const errors: FieldError[] = [];
     if ((spec.accessModes ?? []).length === 0) errors.push(required("spec.accessModes"));
     if (spec.capacity?.storage === undefined) errors.push(required("spec.capacity"));
+    if (spec.csi !== undefined)
+      errors.push(...driverNameErrors(spec.csi.driver ?? "", "spec.csi.driver"));
     return errors;
   },
 };
+
+const MAX_DRIVER_NAME_BYTES = 63;
+
+/** upstream: ValidateCSIDriverName */
+export function driverNameErrors(name: string, field: string): FieldError[] {
+  const errors = name === "" ? [required(field)] : [];
+  if (Buffer.byteLength(name) > MAX_DRIVER_NAME_BYTES)
+    errors.push(tooLong(field, MAX_DRIVER_NAME_BYTES));
+  return [
+    ...errors,
+    ...nameProblems(name.toLowerCase(), "subdomain").map((text) => invalid(field, name, text)),
+  ];
+}
 
 export const STORAGE_CLASS_RULES: KindRules = {
   defaults(storageClass) {

@@ -88,10 +88,16 @@ export const REPLICATION_CONTROLLER_RULES: KindRules = {
   defaults(controller) {
     const { spec = {} } = controller;
     fallback(spec, "replicas", 1);
-    if (spec.selector === undefined && spec.template?.metadata?.labels !== undefined) {
-      spec.selector = { ...spec.template.metadata.labels };
+    const { labels } = spec.template?.metadata ?? {};
+    if (labels !== undefined) {
+      fallback(spec, "selector", { ...labels });
+      if (Object.keys(controller.metadata.labels ?? {}).length === 0)
+        controller.metadata.labels = { ...labels };
     }
     defaultTemplate(spec);
+  },
+  prepareCreate(controller) {
+    controller.status = { replicas: 0 };
   },
   validate: ({ spec = {} }) => [
     ...validateReplicas(spec.replicas),
@@ -189,8 +195,12 @@ export const DAEMON_SET_RULES: KindRules = {
 export const JOB_RULES: KindRules = {
   defaults: ({ spec = {} }) => defaultJobSpec(spec),
   prepareCreate(job) {
-    if (job.spec === undefined || job.spec.manualSelector === true) return;
-    generateJobSelector(job);
+    if (job.spec === undefined) return;
+    if (job.spec.manualSelector !== true) generateJobSelector(job);
+    // It is read back with the labels of its pods, those that were just made among them.
+    const { labels } = job.spec.template.metadata ?? {};
+    if (Object.keys(job.metadata.labels ?? {}).length === 0 && labels !== undefined)
+      job.metadata.labels = { ...labels };
   },
   validate(job, current) {
     const spec = job.spec ?? {};

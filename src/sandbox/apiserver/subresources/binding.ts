@@ -1,16 +1,32 @@
 /**
- * pods/binding: the scheduler's one write. A pod is assigned once; a second assignment, a pod that
+ * pods/binding, and bindings: the scheduler's one write. A pod is assigned once; a second assignment, a pod that
  * is going or one that is still gated is a conflict.
  * upstream: kubernetes pkg/registry/core/pod/storage/storage.go (assignPod)
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
-import type { KubeResponse } from "../../../kube/transport.ts";
+import type { KubeRequest, KubeResponse } from "../../../kube/transport.ts";
 import { mutate, review } from "../admission.ts";
 import { withCondition, writeDirectly } from "../direct-write.ts";
 import { type Call, isDryRun } from "../engine.ts";
-import { ApiError, badRequest, conflict, notFound } from "../status.ts";
+import type { ResourcePath } from "../routing.ts";
+import { ApiError, badRequest, conflict, methodNotAllowed, notFound } from "../status.ts";
+
+/** Bindings have a collection, too, as before pods had a door for them: only made, never kept. */
+export function isBindings(path: ResourcePath | undefined): path is ResourcePath {
+  return path?.group === "" && path.version === "v1" && path.plural === "bindings";
+}
+
+/** The pod's own door, for what was sent to the collection. */
+export function boundPod(path: ResourcePath, { method, body }: KubeRequest): ResourcePath {
+  if (path.name !== undefined)
+    throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
+  if (method !== "POST" || path.namespace === undefined) throw methodNotAllowed();
+  const { name } = isObject(body) && isObject(body["metadata"]) ? body["metadata"] : {};
+  if (typeof name !== "string" || name === "") throw badRequest("Name parameter required.");
+  return { ...path, plural: "pods", name, subresource: "binding" };
+}
 
 interface PodShape extends KubeObject {
   readonly spec?: { readonly nodeName?: string; readonly schedulingGates?: readonly unknown[] };
@@ -60,7 +76,12 @@ function bindingOf(call: Call): KubeObject {
   const sent = isObject(body["metadata"]) ? body["metadata"] : {};
   const { name = path.name, ...rest } = sent;
   if (name !== path.name) throw badRequest("name in URL does not match name in Binding object");
-  const metadata = { name, namespace: path.namespace, ...rest };
+  const { namespace = path.namespace } = rest;
+  if (namespace !== path.namespace)
+    throw badRequest(
+      "the namespace of the provided object does not match the namespace sent on the request",
+    );
+  const metadata = { ...rest, name, namespace };
   return { ...body, metadata } as unknown as KubeObject;
 }
 

@@ -2,11 +2,12 @@
  * serviceaccounts/token: answers a TokenRequest with a token that opens what the account's roles allow, until it
  * expires or the account is gone.
  */
+import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import { issueToken } from "../access/identity.ts";
-import { review } from "../admission.ts";
+import { mutate, review } from "../admission.ts";
 import { type Call, managerOf } from "../engine.ts";
 import { getObject } from "../read.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
@@ -21,7 +22,29 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
   const account = await getObject(call);
   const { engine, path } = call;
   const body = isObject(call.body) ? call.body : {};
-  const spec = isObject(body["spec"]) ? body["spec"] : {};
+  const sent = isObject(body["spec"]) ? body["spec"] : {};
+  const { name, namespace = "", uid = "" } = account.metadata;
+  const creationTimestamp = toRfc3339(engine.clock.now());
+  const admission = {
+    operation: "CREATE",
+    object: {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenRequest",
+      metadata: { name, namespace, uid, creationTimestamp },
+      spec: {
+        audiences: [AUDIENCE],
+        expirationSeconds: DEFAULT_LIFETIME_SECONDS,
+        boundObjectRef: null,
+        ...sent,
+      },
+      status: { token: "", expirationTimestamp: null },
+    } as KubeObject,
+    old: undefined,
+    subresource: "token",
+    kind: { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" },
+  } as const;
+  const asked = await mutate(call, admission);
+  const { spec = {} } = asked as { readonly spec?: Readonly<Record<string, unknown>> };
   const expirationSeconds = Number(spec["expirationSeconds"] ?? DEFAULT_LIFETIME_SECONDS);
   if (expirationSeconds < SHORTEST_SECONDS) {
     throw refusedLifetime(expirationSeconds, "may not specify a duration less than 10 minutes");
@@ -29,24 +52,9 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
   if (expirationSeconds > LONGEST_SECONDS) {
     throw refusedLifetime(expirationSeconds, "may not specify a duration larger than 2^32 seconds");
   }
-  const sent = (spec["audiences"] ?? []) as readonly string[];
-  const audiences = sent.length === 0 ? [AUDIENCE] : sent;
-  const { name, namespace = "", uid = "" } = account.metadata;
-  const creationTimestamp = toRfc3339(engine.clock.now());
-  const asked = {
-    apiVersion: "authentication.k8s.io/v1",
-    kind: "TokenRequest",
-    metadata: { name, namespace, uid, creationTimestamp },
-    spec: { audiences, expirationSeconds, boundObjectRef: null, ...spec },
-    status: { token: "", expirationTimestamp: null },
-  };
-  await review(call, {
-    operation: "CREATE",
-    object: asked,
-    old: undefined,
-    subresource: "token",
-    kind: { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" },
-  });
+  await review(call, { ...admission, object: asked });
+  const wanted = (spec["audiences"] ?? []) as readonly string[];
+  const audiences = wanted.length === 0 ? [AUDIENCE] : wanted;
   checkBound(call, spec["boundObjectRef"]);
   const { token, expiresMs } = issueToken(
     engine,
@@ -62,7 +70,7 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
       namespace: path.namespace,
       uid,
       creationTimestamp,
-      managedFields: ownedBy(call, spec, creationTimestamp),
+      managedFields: ownedBy(call, sent, creationTimestamp),
     },
     spec: { boundObjectRef: null, ...spec, audiences, expirationSeconds },
     status: { token, expirationTimestamp: toRfc3339(expiresMs) },

@@ -1,0 +1,25 @@
+/** Cluster roles as those who put them together read them. Shapes: rbac.authorization.k8s.io/v1. */
+import type { Kind, KubeObject, LabelSelector } from "../meta.ts";
+
+export interface PolicyRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+}
+
+export interface ClusterRole extends KubeObject {
+  /** Go writes null for none. */
+  readonly rules?: readonly PolicyRule[] | null;
+  /** Whose rules this one has: those of the roles that any of the selectors matches. */
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };
+}
+
+export const CLUSTER_ROLE: Kind<ClusterRole> = {
+  group: "rbac.authorization.k8s.io",
+  version: "v1",
+  kind: "ClusterRole",
+  plural: "clusterroles",
+  namespaced: false,
+};

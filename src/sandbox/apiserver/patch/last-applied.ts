@@ -1,0 +1,64 @@
+/**
+ * From client-side to server-side apply: what kubectl wrote down as last applied is its own, so that its server-side
+ * apply may change it without force, and is kept up to date for a kubectl that applies as before.
+ * upstream: apimachinery pkg/util/managedfields/internal/lastappliedmanager.go, lastappliedupdater.go
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import { canonicalJson, isObject } from "../../../base/json.ts";
+import { type Call, groupVersionOf, isCustom } from "../engine.ts";
+import { difference, EMPTY, type FieldSet } from "./field-set.ts";
+import { ownable } from "./managed-fields.ts";
+import { compare, fieldsOf } from "./typed-value.ts";
+
+/** The one manager that this is for: kubectl's own name for its server-side apply. */
+const KUBECTL = "kubectl";
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** Fields that `manager` may take from others: those that are as kubectl last applied them. */
+export function lastAppliedFields(call: Call, manager: string, live: KubeObject): FieldSet {
+  const text = live.metadata.annotations?.[LAST_APPLIED];
+  if (manager !== KUBECTL || text === undefined) return EMPTY;
+  const { definition } = call;
+  const last = parsed(text);
+  if (last === undefined || last.apiVersion !== groupVersionOf(definition)) return EMPTY;
+  const { schema } = definition;
+  const { changed, removed } = compare(ownable(last), ownable(live), schema, isCustom(definition));
+  return difference(difference(fieldsOf(ownable(last), schema), changed), removed);
+}
+
+function parsed(text: string): KubeObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) && isObject(value["metadata"])
+      ? (value as unknown as KubeObject)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object with what was just applied as its last applied, where it has such a note at all. */
+export function withLastApplied(object: KubeObject, manager: string, config: unknown): KubeObject {
+  const { annotations } = object.metadata;
+  if (manager !== KUBECTL || !annotations?.[LAST_APPLIED]) return object;
+  const text = `${goJson(withoutNote(config as KubeObject))}\n`;
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...annotations, [LAST_APPLIED]: text } },
+  };
+}
+
+function withoutNote(config: KubeObject): KubeObject {
+  const { annotations, ...metadata } = config.metadata;
+  if (annotations === undefined) return config;
+  const { [LAST_APPLIED]: _, ...kept } = annotations;
+  return { ...config, metadata: { ...metadata, annotations: kept } };
+}
+
+/** Go writes what could end a script in HTML as escapes. */
+function goJson(value: unknown): string {
+  return canonicalJson(value).replace(
+    /[<>&\u2028\u2029]/g,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

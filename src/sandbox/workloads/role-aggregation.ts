@@ -1,0 +1,68 @@
+/**
+ * Cluster roles that are put together of others: whoever adds a role with the label that such a one asks for adds to
+ * what its users may. So a chart gives its kinds to `admin`, `edit` and `view`.
+ * upstream: kubernetes pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
+ */
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
+import { CLUSTER_ROLE, type ClusterRole, type PolicyRule } from "../../apis/rbac/kinds.ts";
+import { deepEqual } from "../../base/json.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  source,
+} from "../../kube/controller.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { PartDeps } from "../parts.ts";
+
+const MANAGER = "clusterrole-aggregation-controller";
+
+export function roleAggregationController({ kube, mirrors }: PartDeps): Controller {
+  const roles = mirrors.of(CLUSTER_ROLE);
+
+  async function reconcile({ name }: Request): Promise<Outcome> {
+    const role = roles.get(name);
+    if (role?.aggregationRule === undefined) return AWAIT_CHANGE;
+    const rules = rulesFor(role, roles.list());
+    if (deepEqual(rules, role.rules ?? [])) return AWAIT_CHANGE;
+    const { group, version, kind } = CLUSTER_ROLE;
+    const body = { apiVersion: `${group}/${version}`, kind, metadata: { name }, rules };
+    try {
+      const patch = { type: "apply", fieldManager: MANAGER, force: true, body } as const;
+      await kube.patch(CLUSTER_ROLE, { name }, patch);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    return AWAIT_CHANGE;
+  }
+
+  return {
+    name: "clusterrole-aggregation",
+    watches: [
+      // Any role may be a part of any that is put together.
+      source(CLUSTER_ROLE, () =>
+        roles
+          .list()
+          .filter(({ aggregationRule }) => aggregationRule !== undefined)
+          .map(({ metadata }) => ({ kind: CLUSTER_ROLE.kind, name: metadata.name })),
+      ),
+    ],
+    concurrency: 1,
+    reconcile,
+  };
+}
+
+/** Those of the roles that the selectors match, in the order of selectors and names, each once. */
+function rulesFor(role: ClusterRole, all: readonly ClusterRole[]): readonly PolicyRule[] {
+  const rules: PolicyRule[] = [];
+  const others = all
+    .filter(({ metadata }) => metadata.name !== role.metadata.name)
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  for (const selector of role.aggregationRule?.clusterRoleSelectors ?? [])
+    for (const other of others)
+      if (matchesLabelSelector(selector, other.metadata.labels))
+        for (const rule of other.rules ?? [])
+          if (!rules.some((one) => deepEqual(one, rule))) rules.push(rule);
+  return rules;
+}
