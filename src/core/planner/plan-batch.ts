@@ -49,9 +49,13 @@ function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResul
   const byRules = yield* race === undefined ? planOf(batch) : planUntil(batch, race.isLost);
   if (byRules !== undefined && byRules.newClaims.length === 0) return byRules;
   if (byRules !== undefined && leavesNothingToSave(batch, byRules, options)) return byRules;
-  const byPrice = yield* planOf(batch, (pass, queued) =>
-    packFirst(pass, queued, options, undefined, race?.demand),
-  );
+  let demand = race?.demand;
+  const byPrice = yield* planOf(batch, (pass, queued) => {
+    const ofAll = demand;
+    // A packing takes the pods out of it.
+    demand = undefined;
+    return packFirst(pass, queued, options, undefined, ofAll);
+  });
   if (byRules === undefined && race?.isWonBy(byPrice) === true) return byPrice;
   const known = byRules ?? (yield* planOf(batch));
   const best = isBetter(byPrice, known, options) ? byPrice : known;

@@ -163,6 +163,17 @@ export class NewNodeClaim implements Place {
     return haveCommonBits(types, this.template.table.compatible(met));
   }
 
+  meetsIfNarrowed(requirements: Requirements): boolean {
+    const { space } = this.#context;
+    const own = space.get(this.set);
+    for (const wanted of requirements.all()) {
+      if (space.isOfTypes(wanted.key)) continue;
+      const { complement, values } = own.get(wanted.key);
+      if (!complement && values.length > 1 && !allows(wanted, values[0] as string)) return true;
+    }
+    return false;
+  }
+
   waiting(group: TopologyGroup): number {
     return this.#ahead ? 0 : (this.#waiting.get(group) ?? 0);
   }

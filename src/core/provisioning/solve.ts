@@ -18,8 +18,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
-import type { InstanceType } from "../cloudprovider/instance-type.ts";
-import { bitIndices, type Marks } from "../scheduling/bits.ts";
+import type { Marks } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
@@ -27,20 +26,16 @@ import { seenSlots } from "./attach-slots.ts";
 import { ClaimsAsMoved } from "./claims-as-moved.ts";
 import { defaultSpreader } from "./default-spread.ts";
 import { hasDynamicResources } from "./eligibility.ts";
+import { excludedByLimits } from "./excluded-by-limits.ts";
 import { Attempt, ExistingNode, type Saved, targetNodes } from "./existing-node.ts";
 import { explainInSteps } from "./explain.ts";
 import { withoutLost } from "./fits-nowhere.ts";
+import type { Latecomer } from "./latecomers.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
 import { OpenClaims } from "./open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./planned-claim.ts";
 import { type Draft, forgetTries, type PodClass, PodClasses, type Variant } from "./pod-class.ts";
-import {
-  chargeLimits,
-  createTemplate,
-  creditLimits,
-  type Template,
-  withinLimits,
-} from "./pool-template.ts";
+import { chargeLimits, createTemplate, creditLimits, type Template } from "./pool-template.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./queue.ts";
 import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
@@ -141,7 +136,7 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
  * `isEnough` says of the nodes planned so far that nobody wants to know the rest.
  */
 export function planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
-  return planned(batch, { isEnough });
+  return plannedWithForesight(batch, { isEnough });
 }
 
 /**
@@ -161,19 +156,35 @@ interface Manner {
   readonly isEnough?: Stop;
   readonly importantFirst?: boolean;
   readonly asUpstream?: boolean;
+  /** Domains that spreads are to look at from the start. */
+  readonly foreseen?: readonly Latecomer[];
 }
 
 function* plannedToItsEnd(batch: Batch, manner: Manner): Steps<SchedulingResult> {
-  const result = yield* planned(batch, manner);
+  const result = yield* plannedWithForesight(batch, manner);
   assert(result !== undefined, "a plan is made to its end");
   return result;
 }
 
+/**
+ * Once more where a node came to stand in a domain that a spread had not looked at when it let pods go elsewhere;
+ * unless more pods would stay pending. By upstream's rules to the letter it is not done.
+ */
+function* plannedWithForesight(batch: Batch, manner: Manner): Steps<SchedulingResult | undefined> {
+  const first = yield* planned(batch, manner);
+  if (first === undefined || first.late.length === 0 || manner.asUpstream) return first?.result;
+  const { result, late } = first;
+  const other = yield* planned(batch, { ...manner, foreseen: late });
+  if (other === undefined) return undefined;
+  return other.result.unschedulable.length > result.unschedulable.length ? result : other.result;
+}
+
 function* planned(
   batch: Batch,
-  { opening, isEnough, importantFirst = false, asUpstream = false }: Manner,
-): Steps<SchedulingResult | undefined> {
+  { opening, isEnough, importantFirst = false, asUpstream = false, foreseen = [] }: Manner,
+): Steps<{ readonly result: SchedulingResult; readonly late: readonly Latecomer[] } | undefined> {
   const { pass, takeBack } = tryOut(batch, asUpstream);
+  pass.context.topology.foresee(foreseen);
   const { input, queued } = batch;
   const unschedulable: UnschedulablePod[] = [];
   const rest = opening === undefined ? queued : yield* opening(pass, queued);
@@ -209,8 +220,9 @@ function* planned(
     unschedulable,
     excludedByLimits: batch.excludedByLimits,
   };
+  const late = pass.context.topology.latecomers();
   takeBack();
-  return result;
+  return { result, late };
 }
 
 function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly UnschedulablePod[]> {
@@ -471,19 +483,4 @@ function onNewClaim(
 /** By weight; equals by name, the later one first, as upstream does. */
 function heaviestFirst(a: PoolInput, b: PoolInput): number {
   return b.pool.weight - a.pool.weight || (a.pool.id > b.pool.id ? -1 : 1);
-}
-
-/** v1 counts among the types that meet the pool's requirements; older generations among all it was given. */
-function excludedByLimits(templates: readonly Template[]): SchedulingResult["excludedByLimits"] {
-  return templates
-    .map((template) => {
-      const { pool, table, usable } = template;
-      const types =
-        pool.generation === "v1"
-          ? bitIndices(usable).map((index) => table.types[index] as InstanceType)
-          : table.types;
-      const excluded = types.filter((type) => !withinLimits(template, type)).length;
-      return { poolId: pool.id, excluded, total: types.length };
-    })
-    .filter(({ excluded }) => excluded > 0);
 }

@@ -73,6 +73,8 @@ export interface Place extends Pricing, Numbered {
   waiting?(group: TopologyGroup): number;
   /** Whether the node is, or can become, one that meets the requirements. */
   canMeet(requirements: Requirements): boolean;
+  /** Of a planned node that can: whether it does only if pods to come narrow one of its own labels. */
+  meetsIfNarrowed?(requirements: Requirements): boolean;
 }
 
 /** Values to narrow a planned node to; undefined = as it is. */
@@ -195,6 +197,12 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
   return (
     requirements === undefined || requirements.some((one) => one.size === 0 || place.canMeet(one))
   );
+}
+
+/** Whether only pods to come decide if the rule looks at the planned node. */
+export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
+  if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
+  return requirements.every((one) => one.size > 0 && place.meetsIfNarrowed?.(one) !== false);
 }
 
 /** matchLabelKeys: the pod's own values of these labels become part of the selector. */

@@ -102,6 +102,50 @@ describe("topology spread", () => {
     ]);
   });
 
+  it("does not count who is on a node that only pods to come would make one for the pod", () => {
+    const team = { key: "team", operator: "In" as const, values: ["blue", "red"] };
+    const pools = [poolInput({ requirements: [team] }, [instanceType({ cpu: 4 })])];
+    const free = {
+      ...spread({}),
+      name: "free",
+      cpu: "3",
+      spec: { nodeSelector: { [ZONE]: "zone-a" } },
+    };
+    const zonesOf = (nodeSelector: Record<string, string>) => {
+      const spec = { ...spread({}).spec, nodeSelector };
+      return placed({
+        pods: [pod(free), ...pods(2, { ...spread({}), cpu: "2500m", spec })],
+        pools,
+      });
+    };
+    // The node gets the lowest value that is left.
+    expect(zonesOf({ team: "blue" })).toEqual(["zone-a: free", "zone-b: pod-0", "zone-c: pod-1"]);
+    expect(zonesOf({ team: "red" })).toEqual(["zone-a: free", "zone-a: pod-0", "zone-b: pod-1"]);
+  });
+
+  it("foresees a zone that another pod opens later, unless more would stay pending", () => {
+    const last = pod({ name: "last", cpu: "100m", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
+    const terms = ["zone-a", "zone-b"].map((zone) => ({
+      matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }],
+    }));
+    const nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms as never },
+    };
+    const either = { ...spread({}).spec, affinity: { nodeAffinity } };
+    const alone = pods(4, { ...spread({}), cpu: "900m", spec: either });
+    expect(placed({ pods: alone })).toEqual(["zone-a: pod-0 pod-1 pod-2 pod-3"]);
+    expect(placed({ pods: [...alone, last] })).toEqual([
+      "zone-a: pod-0 pod-2",
+      "zone-b: pod-1 pod-3 last",
+    ]);
+    const pinned = {
+      ...spread({ nodeAffinityPolicy: "Ignore" }).spec,
+      nodeSelector: { [ZONE]: "zone-a" },
+    };
+    const both = pods(2, { ...spread({}), cpu: "900m", spec: pinned });
+    expect(placed({ pods: [...both, last] })).toEqual(["zone-a: pod-0 pod-1", "zone-b: last"]);
+  });
+
   it("gives a ScheduleAnyway spread up when it cannot be kept", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", topologyKey: "rack" });
     expect(placed({ pods: [pod(soft)] })).toEqual(["?: pod"]);

@@ -11,9 +11,10 @@ import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels
 import { canonicalJson } from "../../base/json.ts";
 import { Marks } from "../scheduling/bits.ts";
 import { allows, formatRequirement, type Requirement } from "../scheduling/requirement.ts";
-import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import { HostNumbers } from "./host-numbers.ts";
+import { FORESEEN, type Latecomer, latecomersOf } from "./latecomers.ts";
 import type { Template } from "./pool-template.ts";
 import {
   ANY_NODE,
@@ -21,7 +22,7 @@ import {
   cheapestFirst,
   closesHosts,
   eligible,
-  keepsAway,
+  isUndecided,
   type Labels,
   looksBeyond,
   type Narrowing,
@@ -35,6 +36,7 @@ import {
   type TopologyGroup,
   withLabelKeys,
 } from "./topology-group.ts";
+import { universeOf } from "./topology-universe.ts";
 
 /** A count as it was before, a planned node that was closed, or a host that came or left. */
 interface Change {
@@ -204,6 +206,22 @@ export class Topology {
     }
   }
 
+  /** Spreads that no longer hold, for a node came to stand in a domain after {@link begin}. */
+  latecomers(): readonly Latecomer[] {
+    const journal = this.#journal ?? [];
+    return latecomersOf(this.#overHosts, (group, domain) =>
+      journal.some((change) => change.group === group && change.came?.[0] === domain),
+    );
+  }
+
+  /** From here on to {@link end} these are looked at as though a node stood there. */
+  foresee(late: readonly Latecomer[]): void {
+    for (const { group, domain } of late) {
+      this.#come(group, domain, FORESEEN);
+      this.#journal?.push({ group, came: [domain, FORESEEN] });
+    }
+  }
+
   #standsIn(group: TopologyGroup, place: Place): string | undefined {
     if (!eligible(group.filter, place)) return undefined;
     const domains = this.#possible(group, place);
@@ -230,13 +248,14 @@ export class Topology {
   }
 
   /**
-   * Counts pods of a group at a place. False when the place has not settled on a domain yet: to
-   * be told again once it has. Anti-affinity does not wait: each domain it may become is taken.
+   * Counts pods of a group at a place. False when the place has not settled on a domain yet, or on whether
+   * the group looks at it: to be told again once it has. Anti-affinity does not wait: each domain it may become is taken.
    */
   count(group: TopologyGroup, place: Place, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
     if (group.key === HOSTNAME_LABEL_KEY) this.#countOnHost(group, place, pods);
     else {
+      if (isUndecided(group.filter, place)) return false;
       const domains = this.#possible(group, place);
       if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
       for (const domain of domains)
@@ -422,7 +441,7 @@ export class Topology {
       group = {
         ...shape,
         index: this.#groups.length,
-        counts: this.#universe(shape.key, shape.filter),
+        counts: universeOf(shape, this.#templates, this.#space),
         perHost: new Map(),
         closed: new Marks(),
         hosts: looksBeyond(shape) ? new Map() : undefined,
@@ -433,31 +452,6 @@ export class Topology {
       this.#byText.set(text, group);
     }
     return group;
-  }
-
-  /** The domains new nodes could be in: of each pool, the values its eligible types can have. */
-  #universe(key: string, filter: NodeFilter): Map<string, number> {
-    const counts = new Map<string, number>();
-    if (key === HOSTNAME_LABEL_KEY) return counts;
-    for (const template of this.#templates) {
-      const { tolerations } = filter;
-      if (tolerations !== undefined && keepsAway(template.taints, tolerations)) continue;
-      for (const set of this.#eligibleSets(template, filter)) {
-        const requirement = this.#space.get(set).get(key);
-        const bits = template.table.compatible(set);
-        const values = template.table.valuesOf(bits, requirement);
-        const own = requirement.complement ? [] : requirement.values;
-        for (const domain of values.length > 0 ? values : own) counts.set(domain, 0);
-      }
-    }
-    return counts;
-  }
-
-  #eligibleSets(template: Template, filter: NodeFilter): readonly SetId[] {
-    if (filter.requirements === undefined) return [template.set];
-    return filter.requirements
-      .map((one) => this.#space.join(template.set, this.#space.intern(one)))
-      .filter((set) => set !== undefined);
   }
 
   #namespacesOf(term: PodAffinityTerm, own: string): ReadonlySet<string> | undefined {

@@ -28,6 +28,11 @@ export class RequirementSpace {
     this.intern(Requirements.NONE);
   }
 
+  /** Whether types or their offerings tell the label: of others a node gets the lowest value that is left. */
+  isOfTypes(key: string): boolean {
+    return this.#mayBeUndefined.has(key);
+  }
+
   intern(requirements: Requirements): SetId {
     const text = requirements.id;
     const known = this.#idByText.get(text);
