@@ -137,6 +137,7 @@ export const POOL_SHAPE: Shape = {
                 expireAfter: "text",
                 terminationGracePeriod: "text",
               },
+              required: ["nodeClassRef"],
             },
           },
           required: ["spec"],
@@ -202,6 +203,23 @@ export const CLAIM_SHAPE: Shape = {
         terminationGracePeriod: "text",
       },
       required: ["requirements", "nodeClassRef"],
+    },
+  },
+  required: ["spec"],
+};
+
+/** NodeOverlay as stored. */
+export const OVERLAY_SHAPE: Shape = {
+  fields: {
+    spec: {
+      fields: {
+        requirements: REQUIREMENTS,
+        price: "text",
+        priceAdjustment: "text",
+        capacity: { mapOf: "amount" },
+        weight: "number",
+      },
+      required: ["requirements"],
     },
   },
   required: ["spec"],

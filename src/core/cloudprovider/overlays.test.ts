@@ -92,4 +92,21 @@ describe("overlays", () => {
     expect([...rejected.keys()].sort()).toEqual(["both", "cpu", "share", "text"]);
     expect(rejected.get("cpu")).toMatchObject({ reason: "RuntimeValidation" });
   });
+
+  it("of another shape than the schema's have no effect and say why; the others have theirs", () => {
+    const broken = [
+      { metadata: { name: "hollow" } },
+      overlay("list", { requirements: "x" as never }),
+      overlay("operator", { requirements: [{ key: TYPE, operator: "Near" as never }] }),
+      overlay("amount", { capacity: { "example.com/fuse": "lots" } }),
+    ] as NodeOverlay[];
+    const { rejected } = judgeOverlays(pools, broken);
+    expect([...rejected].map(([name, { message }]) => `${name}: ${message}`)).toEqual([
+      "hollow: spec: is missing",
+      "list: spec.requirements: is no list",
+      expect.stringContaining(`operator: spec.requirements[0]: key ${TYPE} has an unsupported`),
+      'amount: spec.capacity.example.com/fuse: "lots" is no quantity',
+    ]);
+    expect(prices(...broken, overlay("sound", { price: "1" }))[0]).toBe(1_000_000);
+  });
 });

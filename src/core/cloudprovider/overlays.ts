@@ -4,13 +4,16 @@
  * conflict, and the one with the lower name has no effect at all. upstream: pkg/controllers/nodeoverlay
  */
 import type { Pool } from "../../apis/hub/pool.ts";
+import { OVERLAY_SHAPE, sound } from "../../apis/hub/shape.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   normalizedLabel,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
+import { requirementProblem } from "../../apis/karpenter/requirement-validation.ts";
 import { parseResources } from "../../apis/resources.ts";
+import { parseNano } from "../../base/quantity.ts";
 import { oneOf } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { InstanceType, Offering } from "./instance-type.ts";
@@ -42,12 +45,14 @@ export function judgeOverlays(
   const rejected = new Map<string, { reason: string; message: string }>();
   /** Prices and resources that are set → the weight of the overlay that set them last. */
   const weights = new Map<string, number>();
-  for (const overlay of [...overlays].sort(heaviestFirst)) {
-    const problem = overlayProblem(overlay);
-    if (problem !== undefined) {
-      rejected.set(overlay.metadata.name, { reason: "RuntimeValidation", message: problem });
-      continue;
-    }
+  const whole = overlays.filter((overlay) => {
+    const { problems } = sound(overlay, OVERLAY_SHAPE);
+    const message = problems.length > 0 ? problems.join("; ") : overlayProblem(overlay);
+    if (message === undefined) return true;
+    rejected.set(overlay.metadata.name, { reason: "RuntimeValidation", message });
+    return false;
+  });
+  for (const overlay of whole.sort(heaviestFirst)) {
     const touched = pools.flatMap((one) => touchedIds(overlay, one));
     const weight = weightOf(overlay);
     if (touched.some((id) => weights.get(id) === weight)) {
@@ -86,6 +91,13 @@ function overlayProblem({ spec }: NodeOverlay): string | undefined {
     return `spec.priceAdjustment: "${adjustment}" is below -100%`;
   if (spec.price !== undefined && !/^\d+(\.\d+)?$/.test(spec.price))
     return `spec.price: "${spec.price}" is not an amount of dollars an hour`;
+  for (const [index, one] of spec.requirements.entries()) {
+    // Labels that pools may not set can be asked for here.
+    const why = requirementProblem(one, [one.key]);
+    if (why !== undefined) return `spec.requirements[${index}]: ${why}`;
+  }
+  for (const [name, amount] of Object.entries(spec.capacity ?? {}))
+    if (parseNano(amount) === undefined) return `spec.capacity.${name}: "${amount}" is no quantity`;
   const fixed = Object.keys(spec.capacity ?? {}).find((name) => FIXED.includes(name));
   if (fixed !== undefined)
     return `spec.capacity.${fixed}: only extended resources can be set, ${fixed} is the cloud's to tell`;
