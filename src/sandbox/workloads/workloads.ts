@@ -1,19 +1,19 @@
 /** All workload controllers of the sandbox, in the order a reader meets them. */
 import type { Controller } from "../../kube/controller.ts";
 import type { PartDeps } from "../parts.ts";
-import { cronJobController } from "./cronjob.ts";
-import { daemonSetController } from "./daemonset.ts";
-import { deploymentController } from "./deployment.ts";
+import { deploymentController } from "./deployment/deployment.ts";
+import { replicaSetController } from "./deployment/replicaset.ts";
 import { endpointsController } from "./endpoints.ts";
-import { jobController } from "./job.ts";
+import { cronJobController } from "./jobs/cronjob.ts";
+import { jobController } from "./jobs/job.ts";
 import { namespaceDefaultsController } from "./namespace-defaults.ts";
 import { nodeTtlController } from "./node-ttl.ts";
 import { pdbStatusController } from "./pdb-status.ts";
-import { replicaSetController } from "./replicaset.ts";
 import { roleAggregationController } from "./role-aggregation.ts";
-import { statefulSetController } from "./statefulset.ts";
-import { volumeBinderController } from "./volume-binder.ts";
-import { volumeProtectionController } from "./volume-protection.ts";
+import { daemonSetController } from "./sets/daemonset.ts";
+import { statefulSetController } from "./sets/statefulset.ts";
+import { volumeBinderController } from "./volumes/volume-binder.ts";
+import { volumeProtectionController } from "./volumes/volume-protection.ts";
 
 export interface WorkloadOptions {
   /** PEM text for the `kube-root-ca.crt` of each namespace. Default empty: nobody serves TLS. */

@@ -3,9 +3,9 @@
  * concurrency policy says, and keeps only so many finished Jobs.
  * upstream: kubernetes pkg/controller/cronjob/cronjob_controllerv2.go
  */
-import { CRON_JOB, type CronJob, JOB, type Job } from "../../apis/apps/kinds.ts";
-import { controllerOf } from "../../apis/meta.ts";
-import { toRfc3339 } from "../../base/clock.ts";
+import { CRON_JOB, type CronJob, JOB, type Job } from "../../../apis/apps/kinds.ts";
+import { controllerOf } from "../../../apis/meta.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -14,11 +14,11 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, subject } from "../parts.ts";
-import { answerOf, ownerReference, requestsToOwner } from "./controls.ts";
+} from "../../../kube/controller.ts";
+import { isAlreadyExists, isNotFound } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, subject } from "../../parts.ts";
+import { answerOf, ownerReference, requestsToOwner } from "../controls.ts";
 import { type ActiveJob, dueOf, endOf, type News, stillActive } from "./cronjob-schedule.ts";
 
 const SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp";

@@ -8,10 +8,10 @@ import {
   PERSISTENT_VOLUME_CLAIM,
   type PersistentVolume,
   type PersistentVolumeClaim,
-} from "../../apis/core/kinds.ts";
-import { NODE } from "../../apis/core/node.ts";
-import { STORAGE_CLASS, type StorageClass } from "../../apis/storage/kinds.ts";
-import { toRfc3339 } from "../../base/clock.ts";
+} from "../../../apis/core/kinds.ts";
+import { NODE } from "../../../apis/core/node.ts";
+import { STORAGE_CLASS, type StorageClass } from "../../../apis/storage/kinds.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -19,10 +19,10 @@ import {
   type Request,
   requestFor,
   source,
-} from "../../kube/controller.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, subject } from "../parts.ts";
+} from "../../../kube/controller.ts";
+import { isAlreadyExists, isNotFound } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, subject } from "../../parts.ts";
 import {
   boundTo,
   isBindComplete,

@@ -3,9 +3,9 @@
  * and only within `startingDeadlineSeconds`.
  * upstream: kubernetes pkg/controller/cronjob/utils.go
  */
-import type { CronJob, Job } from "../../apis/apps/kinds.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { type Cron, nextAfter, parseCron } from "../../base/cron.ts";
+import type { CronJob, Job } from "../../../apis/apps/kinds.ts";
+import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { type Cron, nextAfter, parseCron } from "../../../base/cron.ts";
 
 const HOUR_MS = 60 * 60_000;
 /** It looks a little after the time, as the real one does. */

@@ -3,12 +3,12 @@
  * `backoffLimit`, `activeDeadlineSeconds` and the failure policy; removes finished Jobs after their
  * `ttlSecondsAfterFinished`. Each pod carries a finalizer until it has been counted.
  */
-import { JOB, type Job } from "../../apis/apps/kinds.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import type { Condition } from "../../apis/meta.ts";
-import { controllerOf } from "../../apis/meta.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { JOB, type Job } from "../../../apis/apps/kinds.ts";
+import { POD, type Pod } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import type { Condition } from "../../../apis/meta.ts";
+import { controllerOf } from "../../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,11 +16,11 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
-import { createPod, podsOwnedBy, removePod, requestsToOwner, slowStart } from "./controls.ts";
+} from "../../../kube/controller.ts";
+import { isNotFound } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
+import { createPod, podsOwnedBy, removePod, requestsToOwner, slowStart } from "../controls.ts";
 import {
   type Counts,
   countPods,

@@ -2,9 +2,9 @@
  * The arithmetic of a Deployment's rollout, without any effect: how many replicas each of its
  * ReplicaSets should have next, what its status counts say, and the name of a template.
  */
-import type { Deployment, PodTemplateSpec, ReplicaSet } from "../../apis/apps/kinds.ts";
-import { canonicalJson } from "../../base/json.ts";
-import { scaledValue } from "./controls.ts";
+import type { Deployment, PodTemplateSpec, ReplicaSet } from "../../../apis/apps/kinds.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import { scaledValue } from "../controls.ts";
 
 export interface RolloutStep {
   readonly set: ReplicaSet;

@@ -1,8 +1,8 @@
 /** Which pods of a ReplicaSet are given up first. upstream of behaviour: pkg/controller ActivePodsWithRanks */
-import type { Pod } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import { createdAtMs } from "../../apis/meta.ts";
-import { availableAtMs } from "./controls.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import { createdAtMs } from "../../../apis/meta.ts";
+import { availableAtMs } from "../controls.ts";
 
 const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
 const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };

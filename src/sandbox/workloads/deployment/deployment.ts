@@ -8,21 +8,21 @@ import {
   type Deployment,
   REPLICA_SET,
   type ReplicaSet,
-} from "../../apis/apps/kinds.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
-import { controllerOf } from "../../apis/meta.ts";
-import { deepEqual } from "../../base/json.ts";
+} from "../../../apis/apps/kinds.ts";
+import { POD, type Pod } from "../../../apis/core/pod.ts";
+import { controllerOf } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
-import { podsOwnedBy, requestsToOwner, withWorkloadCondition } from "./controls.ts";
+} from "../../../kube/controller.ts";
+import { isAlreadyExists, isNotFound } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
+import { podsOwnedBy, requestsToOwner, withWorkloadCondition } from "../controls.ts";
 import { progressing, untilDeadline, withReplicaFailure } from "./deployment-progress.ts";
 import {
   annotationsAt,

@@ -2,10 +2,10 @@
  * The arithmetic of a DaemonSet's rollout, without any effect: which old pods may go now, and on which nodes
  * a new pod may come before the old one has gone (maxSurge).
  */
-import type { DaemonSet } from "../../apis/apps/kinds.ts";
-import type { Pod } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import { isAvailable, scaledValue } from "./controls.ts";
+import type { DaemonSet } from "../../../apis/apps/kinds.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import { isAvailable, scaledValue } from "../controls.ts";
 
 export const HASH_LABEL = "controller-revision-hash";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { DEPLOYMENT, REPLICA_SET } from "../../apis/apps/kinds.ts";
-import { deploymentOf, type PartsCluster, startParts } from "../testing/parts-cluster.ts";
+import { DEPLOYMENT, REPLICA_SET } from "../../../apis/apps/kinds.ts";
+import { deploymentOf, type PartsCluster, startParts } from "../../testing/parts-cluster.ts";
 
 async function withNodes(): Promise<PartsCluster> {
   const cluster = await startParts();

@@ -7,15 +7,15 @@ import {
   CONTROLLER_REVISION,
   type ControllerRevision,
   type PodTemplateSpec,
-} from "../../apis/apps/kinds.ts";
-import type { Kind, KubeObject } from "../../apis/meta.ts";
-import { controllerOf } from "../../apis/meta.ts";
-import { deepEqual } from "../../base/json.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import type { PartDeps } from "../parts.ts";
-import { ownerReference } from "./controls.ts";
-import { templateHash } from "./rollout.ts";
+} from "../../../apis/apps/kinds.ts";
+import type { Kind, KubeObject } from "../../../apis/meta.ts";
+import { controllerOf } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
+import { isAlreadyExists, isNotFound } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import type { PartDeps } from "../../parts.ts";
+import { ownerReference } from "../controls.ts";
+import { templateHash } from "../deployment/rollout.ts";
 
 const DEFAULT_HISTORY = 10;
 

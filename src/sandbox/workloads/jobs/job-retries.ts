@@ -1,7 +1,7 @@
 /** When a Job may try again: ten seconds after a failed pod, doubling with each further one, ten minutes at most. */
-import type { Job } from "../../apis/apps/kinds.ts";
-import type { Pod } from "../../apis/core/pod.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
+import type { Job } from "../../../apis/apps/kinds.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
 
 const FIRST_RETRY_MS = 10_000;
 const MAX_RETRY_MS = 600_000;

@@ -1,8 +1,8 @@
 /** The pods that a Job makes: each with the finalizer that keeps it until it was counted; indexed ones know their part. */
-import { JOB, type Job } from "../../apis/apps/kinds.ts";
-import type { Container, Pod } from "../../apis/core/pod.ts";
-import type { Random } from "../../base/random.ts";
-import { generatedName, podOf } from "./controls.ts";
+import { JOB, type Job } from "../../../apis/apps/kinds.ts";
+import type { Container, Pod } from "../../../apis/core/pod.ts";
+import type { Random } from "../../../base/random.ts";
+import { generatedName, podOf } from "../controls.ts";
 import {
   type Counts,
   INDEX_LABEL,

@@ -1,7 +1,7 @@
 /** What a Job's status says: counts, and conditions that come with a verdict or a suspension. Pure. */
-import type { Job } from "../../apis/apps/kinds.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import type { Condition } from "../../apis/meta.ts";
+import type { Job } from "../../../apis/apps/kinds.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import type { Condition } from "../../../apis/meta.ts";
 import { type Counts, formatIndexes, isIndexed, type Verdict } from "./job-counts.ts";
 
 /** `counts` of what ended, `now` of what runs. */

@@ -2,10 +2,10 @@
  * What claims and volumes look like once they are bound, which volume a claim takes, and what a provisioner makes.
  * Pure.
  */
-import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
-import type { Node } from "../../apis/core/node.ts";
-import type { StorageClass } from "../../apis/storage/kinds.ts";
-import { parseUnits } from "../../base/quantity.ts";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
+import type { Node } from "../../../apis/core/node.ts";
+import type { StorageClass } from "../../../apis/storage/kinds.ts";
+import { parseUnits } from "../../../base/quantity.ts";
 
 const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
 const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";

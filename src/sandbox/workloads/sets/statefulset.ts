@@ -3,10 +3,10 @@
  * set is Parallel, each with its own claims; updates go from the highest ordinal down to the
  * partition. Claims stay when pods go.
  */
-import { STATEFUL_SET, type StatefulSet } from "../../apis/apps/kinds.ts";
-import { PERSISTENT_VOLUME_CLAIM } from "../../apis/core/kinds.ts";
-import { POD } from "../../apis/core/pod.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { STATEFUL_SET, type StatefulSet } from "../../../apis/apps/kinds.ts";
+import { PERSISTENT_VOLUME_CLAIM } from "../../../apis/core/kinds.ts";
+import { POD } from "../../../apis/core/pod.ts";
+import { keyOf } from "../../../apis/meta.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -14,11 +14,11 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { isAlreadyExists } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, podMirror } from "../parts.ts";
-import { createPod, podsOwnedBy, removePod, requestsToOwner } from "./controls.ts";
+} from "../../../kube/controller.ts";
+import { isAlreadyExists } from "../../../kube/errors.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, podMirror } from "../../parts.ts";
+import { createPod, podsOwnedBy, removePod, requestsToOwner } from "../controls.ts";
 import { revisionsOf } from "./revisions.ts";
 import {
   ordinalClaims,

@@ -2,10 +2,10 @@
  * The ReplicaSets of a Deployment: what a new one looks like, which is of the template, which revision each has,
  * and which are too many. Pure. upstream of behaviour: pkg/controller/deployment/util
  */
-import { DEPLOYMENT, type Deployment, type ReplicaSet } from "../../apis/apps/kinds.ts";
-import { createdAtMs } from "../../apis/meta.ts";
-import { deepEqual } from "../../base/json.ts";
-import { ownerReference } from "./controls.ts";
+import { DEPLOYMENT, type Deployment, type ReplicaSet } from "../../../apis/apps/kinds.ts";
+import { createdAtMs } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
+import { ownerReference } from "../controls.ts";
 import { firstReplicas, sumOf } from "./rollout.ts";
 
 export const REVISION_ANNOTATION = "deployment.kubernetes.io/revision";

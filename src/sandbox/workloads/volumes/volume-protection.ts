@@ -7,8 +7,8 @@ import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   type PersistentVolumeClaim,
-} from "../../apis/core/kinds.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
+} from "../../../apis/core/kinds.ts";
+import { POD, type Pod } from "../../../apis/core/pod.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,9 +16,9 @@ import {
   type Request,
   requestFor,
   source,
-} from "../../kube/controller.ts";
-import { removeFinalizer } from "../../kube/finalizer.ts";
-import { type PartDeps, podMirror } from "../parts.ts";
+} from "../../../kube/controller.ts";
+import { removeFinalizer } from "../../../kube/finalizer.ts";
+import { type PartDeps, podMirror } from "../../parts.ts";
 
 const CLAIM_PROTECTION = "kubernetes.io/pvc-protection";
 const VOLUME_PROTECTION = "kubernetes.io/pv-protection";

@@ -2,11 +2,11 @@
  * What a Deployment says of its rollout: the conditions Progressing and ReplicaFailure, and when the deadline
  * passes. Pure. upstream of behaviour: pkg/controller/deployment progress.go
  */
-import type { Deployment, ReplicaSet } from "../../apis/apps/kinds.ts";
-import type { Condition } from "../../apis/meta.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
-import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../kube/controller.ts";
-import { REPLICA_FAILURE } from "./controls.ts";
+import type { Deployment, ReplicaSet } from "../../../apis/apps/kinds.ts";
+import type { Condition } from "../../../apis/meta.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
+import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/controller.ts";
+import { REPLICA_FAILURE } from "../controls.ts";
 import { deploymentCounts } from "./rollout.ts";
 
 const DEFAULT_DEADLINE_S = 600;

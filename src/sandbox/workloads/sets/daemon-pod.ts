@@ -2,12 +2,12 @@
  * A daemon's pods: which nodes its template may run on, the pod made for one node, and the node that a pod is for.
  * Taints that a daemon tolerates by nature are tolerated here.
  */
-import { DAEMON_SET, type DaemonSet } from "../../apis/apps/kinds.ts";
-import type { Node } from "../../apis/core/node.ts";
-import type { NodeSelectorTerm, Pod, Toleration } from "../../apis/core/pod.ts";
-import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
-import { firstUntolerated } from "../../apis/core/tolerations.ts";
-import { type PodName, podOf } from "./controls.ts";
+import { DAEMON_SET, type DaemonSet } from "../../../apis/apps/kinds.ts";
+import type { Node } from "../../../apis/core/node.ts";
+import type { NodeSelectorTerm, Pod, Toleration } from "../../../apis/core/pod.ts";
+import { matchesNodeSelectorTerm } from "../../../apis/core/selectors.ts";
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import { type PodName, podOf } from "../controls.ts";
 import { HASH_LABEL } from "./daemon-rollout.ts";
 
 const GENERATION_ANNOTATION = "deprecated.daemonset.template.generation";

@@ -2,9 +2,9 @@
  * The arithmetic of a Job, without any effect: which pods count as succeeded or failed, what a failure policy
  * says of a failed pod, which indexes are done, and whether the Job has come to its end.
  */
-import type { Job } from "../../apis/apps/kinds.ts";
-import { isActive, isTerminal, isTerminating, type Pod } from "../../apis/core/pod.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
+import type { Job } from "../../../apis/apps/kinds.ts";
+import { isActive, isTerminal, isTerminating, type Pod } from "../../../apis/core/pod.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
 
 /** On pods that are not counted yet: they stay, even deleted, until they are. */
 export const TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Pod } from "../../apis/core/pod.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
 import { byDeletionPreference } from "./deletion-preference.ts";
 
 interface Sketch {

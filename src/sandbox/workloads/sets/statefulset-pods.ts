@@ -2,12 +2,12 @@
  * The pods of a StatefulSet: which may be made, replaced or given up next, what they look like and how they are
  * counted. An ordered set goes on only when the pod before is up; a Parallel one with all at once.
  */
-import type { PodTemplateSpec, StatefulSet } from "../../apis/apps/kinds.ts";
-import { STATEFUL_SET } from "../../apis/apps/kinds.ts";
-import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
-import { isTerminal, isTerminating, type Pod, type Volume } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import { availableAtMs, isAvailable, podOf } from "./controls.ts";
+import type { PodTemplateSpec, StatefulSet } from "../../../apis/apps/kinds.ts";
+import { STATEFUL_SET } from "../../../apis/apps/kinds.ts";
+import type { PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
+import { isTerminal, isTerminating, type Pod, type Volume } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import { availableAtMs, isAvailable, podOf } from "../controls.ts";
 
 export const REVISION_LABEL = "controller-revision-hash";
 const NAME_LABEL = "statefulset.kubernetes.io/pod-name";

@@ -3,12 +3,12 @@
  * reports counts. Also adopts matching orphans, as `kubectl` users expect after deleting a Deployment
  * with `--cascade=orphan`.
  */
-import { REPLICA_SET, type ReplicaSet } from "../../apis/apps/kinds.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import { matchesLabelSelector } from "../../apis/core/selectors.ts";
-import type { Condition } from "../../apis/meta.ts";
-import { toRfc3339 } from "../../base/clock.ts";
+import { REPLICA_SET, type ReplicaSet } from "../../../apis/apps/kinds.ts";
+import { POD, type Pod } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
+import type { Condition } from "../../../apis/meta.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,9 +16,9 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, PODS_BY_OWNER, podMirror } from "../parts.ts";
+} from "../../../kube/controller.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, PODS_BY_OWNER, podMirror } from "../../parts.ts";
 import {
   activePods,
   answerOf,
@@ -34,7 +34,7 @@ import {
   removePod,
   requestsToOwner,
   slowStart,
-} from "./controls.ts";
+} from "../controls.ts";
 import { byDeletionPreference } from "./deletion-preference.ts";
 
 /** At most so many pods are created or deleted in one go. upstream of behaviour: BurstReplicas */

@@ -2,12 +2,12 @@
  * The DaemonSet controller: one pod on each node that its template may run on, placed by the
  * scheduler through node affinity to the node's name. Updates replace pods within maxUnavailable.
  */
-import { DAEMON_SET, type DaemonSet } from "../../apis/apps/kinds.ts";
-import { NODE, type Node } from "../../apis/core/node.ts";
-import { isTerminal, isTerminating, POD, type Pod } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import { keyOf } from "../../apis/meta.ts";
-import { deepEqual } from "../../base/json.ts";
+import { DAEMON_SET, type DaemonSet } from "../../../apis/apps/kinds.ts";
+import { NODE, type Node } from "../../../apis/core/node.ts";
+import { isTerminal, isTerminating, POD, type Pod } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -15,9 +15,9 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
+} from "../../../kube/controller.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
 import {
   availableAtMs,
   createPod,
@@ -28,7 +28,7 @@ import {
   removePod,
   requestsToOwner,
   slowStart,
-} from "./controls.ts";
+} from "../controls.ts";
 import { byAge, daemonPod, fitOfDaemon, podsByNode } from "./daemon-pod.ts";
 import { daemonSteps, HASH_LABEL, surges } from "./daemon-rollout.ts";
 import { revisionsOf } from "./revisions.ts";
