@@ -31,19 +31,15 @@ export function packByGreed(
   const filling = new Filling(packing);
   const uses: Use[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
-  const orders = among.map((index) => {
-    const bin = packing.bins[index] as Bin;
-    if (bin.rows.length === packing.rows.length) return order;
-    const allowed = new Set(bin.rows);
-    return order.filter((row) => allowed.has(row));
-  });
+  let orders = ordersOf(packing, among, order);
+  const work = orders.map(({ length }) => length);
   const known: (Filled | undefined)[] = among.map(() => undefined);
   while (rest > 0) {
     let best: Filled | undefined;
     for (let at = 0; at < among.length; at++) {
       const bin = packing.bins[among[at] as number] as Bin;
       const list = orders[at] as readonly number[];
-      budget.units -= list.length;
+      budget.units -= work[at] as number;
       let filled = known[at];
       if (filled === undefined || !lasts(filled.pattern, left)) {
         const ratio = filling.fill(bin, list, left, worth) / bin.price;
@@ -59,15 +55,45 @@ export function packByGreed(
       const held = (left[rows[at] as number] as number) / (times[at] as number);
       bins = Math.min(bins, Math.floor(held));
     }
+    let isOut = false;
     for (let at = 0; at < rows.length; at++) {
       const gone = (times[at] as number) * bins;
       const row = rows[at] as number;
       left[row] = (left[row] as number) - gone;
       rest -= gone;
+      if (left[row] === 0) isOut = true;
     }
+    if (isOut) orders = perList(orders, (list) => list.filter((row) => (left[row] as number) > 0));
     uses.push({ pattern: best.pattern, bins });
   }
   return uses;
+}
+
+/** Of each bin: the rows that may go in, in order. Bins that welcome the same rows share the list. */
+function ordersOf(
+  { rows, bins }: Packing,
+  among: readonly number[],
+  order: readonly number[],
+): (readonly number[])[] {
+  const welcome = among.map((index) => (bins[index] as Bin).rows);
+  return perList(welcome, (list) => {
+    if (list.length === rows.length) return order;
+    const allowed = new Set(list);
+    return order.filter((row) => allowed.has(row));
+  });
+}
+
+/** `lists.map(make)`, a list that is there several times being made once. */
+function perList(
+  lists: readonly (readonly number[])[],
+  make: (list: readonly number[]) => readonly number[],
+): (readonly number[])[] {
+  const made = new Map<readonly number[], readonly number[]>();
+  return lists.map((list) => {
+    const one = made.get(list) ?? make(list);
+    made.set(list, one);
+    return one;
+  });
 }
 
 /** Whether the bin would be filled the very same way: what did not go in then does not with fewer of it. */

@@ -75,8 +75,8 @@ export class Filling {
   /** What even the smallest row takes of each dimension. */
   readonly #least: readonly number[];
   readonly #free: Numbers;
-  readonly #rows: Int32Array;
-  readonly #times: Int32Array;
+  readonly #rows: number[] = [];
+  readonly #times: number[] = [];
   /** Rows that are in it. */
   #size = 0;
 
@@ -98,8 +98,6 @@ export class Filling {
       for (const d of each)
         this.#amounts[row * dimensions + d] = (amounts[d] as number) / (this.#units[d] as number);
     });
-    this.#rows = new Int32Array(rows.length);
-    this.#times = new Int32Array(rows.length);
   }
 
   /** Fills the bin with rows in the order given, as many of each as go in: what they are worth together. */
@@ -139,13 +137,7 @@ export class Filling {
 
   /** What it holds, in new lists. */
   content(): { readonly rows: readonly number[]; readonly times: readonly number[] } {
-    const rows: number[] = [];
-    const times: number[] = [];
-    for (let at = 0; at < this.#size; at++) {
-      rows.push(this.#rows[at] as number);
-      times.push(this.#times[at] as number);
-    }
-    return { rows, times };
+    return { rows: this.#rows.slice(0, this.#size), times: this.#times.slice(0, this.#size) };
   }
 }
 
