@@ -38,6 +38,7 @@ describe("an object that went around its schema", () => {
     ["text", "spec: is no object"],
     [{}, "spec.template: is missing"],
     [{ template: {} }, "spec.template.spec: is missing"],
+    [{ template: { spec: { nodeClassRef: null } } }, "spec.template.spec.nodeClassRef: is missing"],
     [{ template: { spec: { requirements: {} } } }, "spec.template.spec.requirements: is no list"],
     [
       { template: { spec: { requirements: [{ key: "a", operator: "In", values: [1] }] } } },
@@ -54,6 +55,8 @@ describe("an object that went around its schema", () => {
     const read = toPool(pool(spec));
     expect(read.unreadable).toContain(problem);
     expect(read.ready).toBe(false);
+    // Nobody's, so that whoever sees it speaks up for it.
+    expect(read.classRef.kind).toBe("");
   });
 
   it("Provisioner that is no more than a name counts as empty", () => {

@@ -27,6 +27,9 @@ export const POOL_KINDS: readonly Kind<any>[] = [NODE_POOL, PROVISIONER];
 /** v1's default lifetime, and v1beta1's. */
 const DEFAULT_EXPIRE_AFTER_MS = 720 * 3_600_000;
 
+/** Of a pool that went around its schema. */
+const NO_CLASS = { group: "", kind: "", name: "" };
+
 /** The kind a pool was made from: for patches, events and owner references. */
 // biome-ignore lint/suspicious/noExplicitAny: see POOL_KINDS
 export function poolKind(pool: Pool): Kind<any> {
@@ -75,7 +78,7 @@ function fromNodePool(native: NodePool): Pool {
     taints: template?.taints ?? [],
     startupTaints: template?.startupTaints ?? [],
     requirements: template?.requirements ?? [],
-    classRef: template?.nodeClassRef ?? { group: "", kind: "", name: "" },
+    classRef: template?.nodeClassRef?.kind === undefined ? NO_CLASS : template.nodeClassRef,
     kubelet: parseKubelet(native.metadata.annotations?.[KUBELET_COMPATIBILITY_ANNOTATION_KEY]),
     inlineProvider: undefined,
     limits: parseResources(spec.limits),
