@@ -165,10 +165,19 @@ export function launchFailure(text: string): { reason: string; message: string }
 }
 
 /** EC2 hides who was refused what in a text that only it can read, another one each time. */
-const ENCODED_REFUSAL = /\s*Encoded authorization failure message: \S+/;
+const ENCODED_REFUSAL = /\s*Encoded authorization failure message: (\S+)/;
+
+/** What `aws sts decode-authorization-message` makes readable, of a refusal in AWS's words. */
+export function encodedRefusal(message: string): string | undefined {
+  return ENCODED_REFUSAL.exec(message)?.[1];
+}
+
+/** AWS's code and words, without what only AWS can read. */
+export function describeRefusal(code: string, message: string): string {
+  return `${code}: ${message.replace(ENCODED_REFUSAL, "")}`;
+}
 
 export function describeError(error: unknown): string {
-  if (error instanceof AwsError)
-    return `${error.code}: ${error.message.replace(ENCODED_REFUSAL, "")}`;
+  if (error instanceof AwsError) return describeRefusal(error.code, error.message);
   return errorText(error);
 }

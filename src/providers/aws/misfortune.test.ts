@@ -125,6 +125,8 @@ describe("a class that was born broken", () => {
     expect(shown("SubnetsReady")).toMatchObject({ status: "Unknown", reason: "ResolutionFailed" });
     expect(shown("SubnetsReady")?.message).toBe("UnauthorizedOperation: You are not authorized.");
     expect(warned()).toHaveLength(1);
+    // Whoever may have it decoded finds it.
+    expect(world.said.join("\n")).toContain('"encodedMessage":"x1"');
   });
 });
 

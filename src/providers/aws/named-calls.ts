@@ -1,11 +1,12 @@
 /**
  * Writes into each error of AWS which call it answers: "not authorized" alone tells a reader of the log
- * nothing to act on. Throttling and silence of AWS, which the provider mostly bridges, are said here.
+ * nothing to act on. Throttling and silence of AWS, which the provider mostly bridges, are said here; so is, at
+ * debug, who was refused what in the text that EC2 encodes, for whoever may have it decoded.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { type AwsApi, AwsError } from "./api.ts";
-import { describeError, isPassing } from "./errors.ts";
+import { type AwsApi, AwsError, type FleetError } from "./api.ts";
+import { describeError, encodedRefusal, isPassing } from "./errors.ts";
 
 /** How often the same call is told of while AWS does not answer it. */
 const TELL_MS = 60_000;
@@ -21,14 +22,27 @@ export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Log
     log.warn("AWS does not answer for now, trying again", { action, error: describeError(error) });
   }
 
+  function tellEncoded(action: string, message: string): void {
+    const encodedMessage = encodedRefusal(message);
+    if (encodedMessage === undefined) return;
+    const remedy =
+      "aws sts decode-authorization-message --encoded-message tells who was refused what";
+    log.debug("AWS refused a call", { action, encodedMessage, remedy });
+  }
+
   function named(call: Call, name: string): Call {
     const action = name.slice(0, 1).toUpperCase() + name.slice(1);
     return async (...args) => {
       try {
-        return await call(...args);
+        const answer = await call(...args);
+        // Of a fleet's instances, which were refused one by one.
+        const { Errors = [] } = (answer ?? {}) as { readonly Errors?: readonly FleetError[] };
+        for (const { ErrorMessage } of Errors) tellEncoded(action, ErrorMessage);
+        return answer;
       } catch (error) {
         if (error instanceof AwsError) {
           error.action ??= action;
+          tellEncoded(action, error.message);
           if (isPassing(error)) tell(action, error);
         }
         throw error;

@@ -8,11 +8,12 @@ import type {
   LaunchTemplateData,
 } from "../../providers/aws/api.ts";
 import type { PoolMatch } from "./faults.ts";
-import { liveIn } from "./instances.ts";
+import { liveIn, mappedDevices } from "./instances.ts";
 import { freeAddresses } from "./network.ts";
 import { isAllowed } from "./policy.ts";
 import { isOffered } from "./prices.ts";
 import type { AwsState, ImageRecord, InstanceRecord, SubnetRecord } from "./state.ts";
+import { volumeRefusal } from "./volume-checks.ts";
 
 export interface Template {
   readonly id: string;
@@ -85,7 +86,10 @@ export function checkPool(
   }
   const image = checkImage(state, pool, facts.arch === "arm64" ? "arm64" : "x86_64");
   if ("code" in image) return image;
-  const refusal = checkSecurity(state, pool.template.data, subnet);
+  const { data } = template;
+  const refusal =
+    checkSecurity(state, data, subnet) ??
+    volumeRefusal(mappedDevices(image.blockDevices, data.BlockDeviceMappings));
   if (refusal !== undefined) return refusal;
   if (freeAddresses(subnet) <= 0) return noAddress(subnet);
   return { image, subnet };

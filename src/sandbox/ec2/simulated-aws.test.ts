@@ -270,6 +270,28 @@ describe("CreateFleet", () => {
     expect(new Set(answer.Errors.map((error) => error.ErrorCode))).toEqual(new Set([code]));
   });
 
+  it.each([
+    [{ VolumeType: "gp2", Iops: 3_000 }, "InvalidParameterCombination", "iops is not supported"],
+    [
+      { VolumeType: "io1", Iops: 500, Throughput: 125 },
+      "InvalidParameterCombination",
+      "throughput",
+    ],
+    [{ VolumeType: "io2" }, "MissingParameter", "iops"],
+    [{ VolumeType: "st1", VolumeSize: 20 }, "InvalidParameterValue", "minimum is 125GiB"],
+    [{ VolumeType: "gp3", Iops: 2_999 }, "InvalidParameterValue", "minimum is 3000"],
+    [{ VolumeType: "gp3", VolumeSize: 8, Iops: 4_001 }, "InvalidParameterValue", "maximum is 500"],
+    [{ VolumeType: "gp3", Throughput: 751 }, "InvalidParameterValue", "maximum is 0.25"],
+    [{ VolumeType: "gp9" }, "InvalidParameterValue", "gp9"],
+    [{ VolumeType: "gp3", VolumeSize: 8, Iops: 4_000, Throughput: 1_000 }, undefined, ""],
+    [{ VolumeType: "io1", VolumeSize: 20, Iops: 1_000 }, undefined, ""],
+  ])("has volumes as EBS has them: %o", async (Ebs, code, text) => {
+    await template({ BlockDeviceMappings: [{ DeviceName: "/dev/sdx", Ebs }] });
+    const answer = await fleet(overrides("m5.large"));
+    expect(answer.Errors[0]?.ErrorCode).toBe(code);
+    expect(answer.Errors[0]?.ErrorMessage ?? "").toContain(text);
+  });
+
   it("answers a full subnet and a wrong architecture as errors", async () => {
     await template();
     for (const id of subnetIds()) aws.controls.setFreeAddresses(id, 0);

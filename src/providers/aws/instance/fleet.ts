@@ -12,6 +12,7 @@ import type {
   LaunchTemplateConfig,
   Subnet,
 } from "../api.ts";
+import { describeRefusal } from "../errors.ts";
 import { type Tags, toTagList } from "../tags/tags.ts";
 import type { Candidate } from "./candidates.ts";
 
@@ -114,6 +115,6 @@ function config(
 
 /** `code: message`, each once, in order of first appearance. */
 export function describeFleetErrors(errors: readonly FleetError[]): string {
-  const texts = errors.map(({ ErrorCode, ErrorMessage }) => `${ErrorCode}: ${ErrorMessage}`);
+  const texts = errors.map((one) => describeRefusal(one.ErrorCode, one.ErrorMessage));
   return [...new Set(texts)].join("; ");
 }

@@ -61,6 +61,21 @@ describe("a class that is wrong by its own words", () => {
       'InvalidKubeletConfiguration: spec.kubelet.clusterDNS[2]: "10.0.0.300" is not an IP address',
     ],
     [
+      "volumes that EBS does not have, each told",
+      {
+        blockDeviceMappings: [
+          { deviceName: "/dev/xvda", ebs: { volumeType: "gp2", volumeSize: "50Gi", iops: 3_000 } },
+          {
+            deviceName: "/dev/xvdb",
+            ebs: { volumeType: "io2", volumeSize: "50Gi", throughput: 125 },
+          },
+          { deviceName: "/dev/xvdc", ebs: { volumeType: "gp3", volumeSize: "50Gi", iops: 3_000 } },
+        ],
+      },
+      {},
+      "BlockDeviceMappingsInvalid: spec.blockDeviceMappings[0].ebs.iops: 3000, but volumes of type gp2 take none; remove it, or use gp3; spec.blockDeviceMappings[1].ebs.throughput: 125, but volumes of type io2 take none; remove it, or use gp3; spec.blockDeviceMappings[1].ebs.iops: volumes of type io2 need it; give a number",
+    ],
+    [
       "a tag that AWS keeps to itself",
       { tags: { "aws:owner": "me" } },
       {},

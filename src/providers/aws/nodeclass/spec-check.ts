@@ -1,6 +1,6 @@
 /**
  * What is wrong with a class by its own words, before anything that it selects is looked at: kubelet settings that
- * are none or that its images would drop, user data that cannot be merged or is too long for EC2.
+ * are none or that its images would drop, volumes that EBS does not have, user data that cannot be merged or is too long for EC2.
  * upstream: pkg/controllers/nodeclass/validation.go (spec: upstream-aws 1.7)
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -8,6 +8,7 @@ import { describeError, isPassing, UserDataError } from "../errors.ts";
 import { kubeletProblem } from "../kubelet/check.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { userData } from "../userdata/user-data.ts";
+import { deviceProblem } from "./devices-check.ts";
 import type { Refusal } from "./trials.ts";
 
 /** upstream: EC2's limit, before base64 */
@@ -24,6 +25,7 @@ export async function specProblem(
   const expressionsAllowed = deps.settings.kubeletExpressions === true;
   return (
     kubeletProblem(nodeClass.kubelet, nodeClass.amiFamily, { expressionsAllowed }) ??
+    deviceProblem(nodeClass.blockDeviceMappings) ??
     (await userDataProblem(deps, parts, nodeClass, cidr))
   );
 }

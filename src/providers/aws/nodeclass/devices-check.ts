@@ -1,0 +1,35 @@
+/**
+ * Combinations of block device settings that EBS has never had, told on the class, where EC2 would refuse each launch
+ * anew. Bounds and ratios, which AWS raises from time to time, and types that came since are left to EC2, whose words
+ * then stand on the claim.
+ */
+import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
+import type { Refusal } from "./trials.ts";
+
+const WITHOUT_IOPS: ReadonlySet<string> = new Set(["gp2", "st1", "sc1", "standard"]);
+const WITHOUT_THROUGHPUT: ReadonlySet<string> = new Set([...WITHOUT_IOPS, "io1", "io2"]);
+const NEEDS_IOPS: ReadonlySet<string> = new Set(["io1", "io2"]);
+
+/** Undefined when nothing is wrong; a volume without a type has the image's, which EC2 looks at. */
+export function deviceProblem(devices: readonly BlockDeviceMapping[]): Refusal | undefined {
+  const problems = devices.flatMap((device, index) => problemsOf(device, index));
+  if (problems.length === 0) return undefined;
+  return { reason: "BlockDeviceMappingsInvalid", message: problems.join("; ") };
+}
+
+function problemsOf({ ebs = {} }: BlockDeviceMapping, index: number): readonly string[] {
+  const { volumeType = "", iops = 0, throughput = 0 } = ebs;
+  const field = `spec.blockDeviceMappings[${index}].ebs`;
+  const problems: string[] = [];
+  if (iops > 0 && WITHOUT_IOPS.has(volumeType))
+    problems.push(
+      `${field}.iops: ${iops}, but volumes of type ${volumeType} take none; remove it, or use gp3`,
+    );
+  if (throughput > 0 && WITHOUT_THROUGHPUT.has(volumeType))
+    problems.push(
+      `${field}.throughput: ${throughput}, but volumes of type ${volumeType} take none; remove it, or use gp3`,
+    );
+  if (iops === 0 && NEEDS_IOPS.has(volumeType))
+    problems.push(`${field}.iops: volumes of type ${volumeType} need it; give a number`);
+  return problems;
+}
