@@ -107,115 +107,139 @@ export function requestsOf(
 ): readonly IamRequest[] {
   const { service, action, input } = entry;
   const given = input as Record<string, unknown>;
-  const arn = (kind: string, id = "*", account = ACCOUNT): string =>
-    `arn:aws:ec2:${region}:${account}:${kind}/${id}`;
-  const base = { resourceTags: {}, requestTags: {}, context: { "aws:RequestedRegion": region } };
-  const one = (resource: string, more: Partial<IamRequest> = {}): IamRequest => ({
-    action: `${service}:${action}`,
-    resource,
-    ...base,
-    ...more,
-  });
-  const withTags = (resource: string, requestTags: Table, more: Partial<IamRequest> = {}) => [
-    one(resource, { requestTags, ...more }),
-    one(resource, {
-      action: "ec2:CreateTags",
-      requestTags,
-      context: { "ec2:CreateAction": action },
-      ...more,
-    }),
-  ];
-  const passRole = one(`arn:aws:iam::${ACCOUNT}:role/KarpenterNodeRole-${aws.state.clusterName}`, {
-    action: "iam:PassRole",
-    context: { "iam:PassedToService": "ec2.amazonaws.com" },
-  });
-  const profile = `arn:aws:iam::${ACCOUNT}:instance-profile/${String(given["InstanceProfileName"])}`;
+  const call = callOf(entry, aws, region);
+  const queue = `arn:aws:sqs:${region}:${ACCOUNT}:${aws.state.clusterName}`;
+  if (service === "iam") return profileRequests(call, action, given, aws);
   switch (action) {
+    case "CreateFleet":
+    case "RunInstances":
+      return launchRequests(call, action, given, aws);
     case "CreateLaunchTemplate":
-      return withTags(arn("launch-template"), tagsIn(given, "launch-template"));
-    case "CreateFleet": {
-      const names = templatesOf(given);
-      const tags = tagsIn(given, "instance");
-      return [
-        ...["instance", "volume", "fleet", "network-interface", "spot-instances-request"].flatMap(
-          (kind) => withTags(arn(kind), tags),
-        ),
-        ...["CreateFleet", "RunInstances"].flatMap((verb) => [
-          ...["security-group", "subnet"].map((kind) => one(arn(kind), { action: `ec2:${verb}` })),
-          one(arn("image", "*", ""), { action: `ec2:${verb}` }),
-          ...names.map((name) =>
-            one(arn("launch-template"), {
-              action: `ec2:${verb}`,
-              resourceTags: made(aws, "CreateLaunchTemplate", "LaunchTemplateName", name),
-            }),
-          ),
-        ]),
-        passRole,
-      ];
-    }
-    case "RunInstances": {
-      const tags = tagsIn(given, "instance");
-      return [
-        ...["instance", "volume", "network-interface"].flatMap((kind) => withTags(arn(kind), tags)),
-        ...["security-group", "subnet"].map((kind) => one(arn(kind))),
-        one(arn("image", "*", "")),
-        passRole,
-      ];
-    }
+      return call.withTags(call.arn("launch-template"), tagsIn(given, "launch-template"));
     case "DeleteLaunchTemplate": {
       const name = String(given["LaunchTemplateName"]);
       const resourceTags = made(aws, "CreateLaunchTemplate", "LaunchTemplateName", name);
-      return [one(arn("launch-template"), { resourceTags })];
+      return [call.one(call.arn("launch-template"), { resourceTags })];
     }
     case "TerminateInstances":
       return (given["InstanceIds"] as string[]).map((id) =>
-        one(arn("instance", id), {
-          resourceTags: Object.fromEntries(aws.state.tags.get(id) ?? []),
-        }),
+        call.one(call.arn("instance", id), { resourceTags: tagsOf(aws, id) }),
       );
     case "CreateTags":
       return (given["Resources"] as string[]).map((id) =>
-        one(arn("instance", id), {
-          resourceTags: Object.fromEntries(aws.state.tags.get(id) ?? []),
+        call.one(call.arn("instance", id), {
+          resourceTags: tagsOf(aws, id),
           requestTags: toTable(given["Tags"] as TagSpecification["Tags"]),
         }),
       );
-    case "CreateInstanceProfile": {
-      const requestTags = toTable(given["Tags"] as TagSpecification["Tags"]);
-      return [one(profile, { requestTags })];
-    }
-    case "TagInstanceProfile": {
-      const name = String(given["InstanceProfileName"]);
-      const resourceTags = made(aws, "CreateInstanceProfile", "InstanceProfileName", name);
-      const requestTags = toTable(given["Tags"] as TagSpecification["Tags"]);
-      return [one(profile, { resourceTags, requestTags })];
-    }
-    case "AddRoleToInstanceProfile":
-    case "RemoveRoleFromInstanceProfile":
-    case "DeleteInstanceProfile": {
-      const name = String(given["InstanceProfileName"]);
-      const resourceTags = made(aws, "CreateInstanceProfile", "InstanceProfileName", name);
-      const pass = action === "AddRoleToInstanceProfile" ? [passRole] : [];
-      return [one(profile, { resourceTags }), ...pass];
-    }
-    case "GetInstanceProfile":
-      return [one(profile)];
     case "GetParameter":
-      return [one(`arn:aws:ssm:${region}::parameter${String(given["Name"])}`)];
+      return [call.one(`arn:aws:ssm:${region}::parameter${String(given["Name"])}`)];
     case "DescribeCluster":
-      return [one(`arn:aws:eks:${region}:${ACCOUNT}:cluster/${String(given["name"])}`)];
+      return [call.one(`arn:aws:eks:${region}:${ACCOUNT}:cluster/${String(given["name"])}`)];
     case "GetQueueUrl":
     case "ReceiveMessage":
-      return [one(`arn:aws:sqs:${region}:${ACCOUNT}:${aws.state.clusterName}`)];
+      return [call.one(queue)];
     case "DeleteMessageBatch":
-      return [
-        one(`arn:aws:sqs:${region}:${ACCOUNT}:${aws.state.clusterName}`, {
-          action: "sqs:DeleteMessage",
-        }),
-      ];
+      return [call.one(queue, { action: "sqs:DeleteMessage" })];
+    default:
+      return [call.one("*")];
+  }
+}
+
+/** How one call asks IAM. */
+interface Call {
+  readonly arn: (kind: string, id?: string, account?: string) => string;
+  readonly one: (resource: string, more?: Partial<IamRequest>) => IamRequest;
+  /** What is made, and the tags it is born with. */
+  readonly withTags: (resource: string, requestTags: Table) => readonly IamRequest[];
+  readonly passRole: IamRequest;
+}
+
+function callOf({ service, action }: JournalEntry, aws: SimulatedAws, region: string): Call {
+  const one: Call["one"] = (resource, more = {}) => ({
+    action: `${service}:${action}`,
+    resource,
+    resourceTags: {},
+    requestTags: {},
+    context: { "aws:RequestedRegion": region },
+    ...more,
+  });
+  return {
+    one,
+    arn: (kind, id = "*", account = ACCOUNT) => `arn:aws:ec2:${region}:${account}:${kind}/${id}`,
+    withTags: (resource, requestTags) => [
+      one(resource, { requestTags }),
+      one(resource, {
+        action: "ec2:CreateTags",
+        requestTags,
+        context: { "ec2:CreateAction": action },
+      }),
+    ],
+    passRole: one(`arn:aws:iam::${ACCOUNT}:role/KarpenterNodeRole-${aws.state.clusterName}`, {
+      action: "iam:PassRole",
+      context: { "iam:PassedToService": "ec2.amazonaws.com" },
+    }),
+  };
+}
+
+function launchRequests(
+  { arn, one, withTags, passRole }: Call,
+  action: "CreateFleet" | "RunInstances",
+  given: Record<string, unknown>,
+  aws: SimulatedAws,
+): readonly IamRequest[] {
+  const isFleet = action === "CreateFleet";
+  const tags = tagsIn(given, "instance");
+  const born = ["instance", "volume", "network-interface"];
+  if (isFleet) born.push("fleet", "spot-instances-request");
+  const templates = (isFleet ? templatesOf(given) : []).map((name) =>
+    made(aws, "CreateLaunchTemplate", "LaunchTemplateName", name),
+  );
+  // A fleet launches in its caller's name.
+  const verbs = isFleet ? ["CreateFleet", "RunInstances"] : ["RunInstances"];
+  return [
+    ...born.flatMap((kind) => withTags(arn(kind), tags)),
+    ...verbs.flatMap((verb) => [
+      ...[arn("security-group"), arn("subnet"), arn("image", "*", "")].map((resource) =>
+        one(resource, { action: `ec2:${verb}` }),
+      ),
+      ...templates.map((resourceTags) =>
+        one(arn("launch-template"), { action: `ec2:${verb}`, resourceTags }),
+      ),
+    ]),
+    passRole,
+  ];
+}
+
+function profileRequests(
+  { one, passRole }: Call,
+  action: string,
+  given: Record<string, unknown>,
+  aws: SimulatedAws,
+): readonly IamRequest[] {
+  const name = String(given["InstanceProfileName"]);
+  const profile = `arn:aws:iam::${ACCOUNT}:instance-profile/${name}`;
+  const requestTags = () => toTable(given["Tags"] as TagSpecification["Tags"]);
+  const resourceTags = () => made(aws, "CreateInstanceProfile", "InstanceProfileName", name);
+  switch (action) {
+    case "CreateInstanceProfile":
+      return [one(profile, { requestTags: requestTags() })];
+    case "TagInstanceProfile":
+      return [one(profile, { resourceTags: resourceTags(), requestTags: requestTags() })];
+    case "AddRoleToInstanceProfile":
+      return [one(profile, { resourceTags: resourceTags() }), passRole];
+    case "RemoveRoleFromInstanceProfile":
+    case "DeleteInstanceProfile":
+      return [one(profile, { resourceTags: resourceTags() })];
+    case "GetInstanceProfile":
+      return [one(profile)];
     default:
       return [one("*")];
   }
+}
+
+function tagsOf(aws: SimulatedAws, id: string): Table {
+  return Object.fromEntries(aws.state.tags.get(id) ?? []);
 }
 
 function templatesOf(input: Record<string, unknown>): readonly string[] {

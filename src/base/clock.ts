@@ -1,6 +1,7 @@
 /**
  * The clock door: the only way for anything above this floor to know the time or to wait.
- * `base/system-clock.ts` is the real one (optionally sped up), `base/virtual-clock.ts` the simulated.
+ * `base/system-clock.ts` is the real one, `base/paced-clock.ts` simulated time that people watch, `base/virtual-clock.ts`
+ * simulated time that moves when told to.
  */
 
 /** A pending call that can be taken back. Cancelling twice, or after it fired, does nothing. */

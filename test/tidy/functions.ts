@@ -31,7 +31,6 @@ const LONGER: Readonly<Record<string, number>> = {
   "test/cluster/control-plane.ts startControlPlane": 90,
   "test/cluster/hostile-proxy.ts startHostileProxy": 150,
   "test/cluster/live-cluster.ts openLiveCluster": 80,
-  "test/deploy-aws-iam.ts requestsOf": 120,
   "test/fuzz/scheduler.ts refusals": 90,
   "test/seeds/account.ts openAccount": 90,
   "test/world.ts openWorld": 100,

@@ -40,7 +40,8 @@ export type AmiFamily =
   | "Windows2025"
   | "Custom";
 
-const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
+/** Families by the name that an alias has for them. */
+export const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
   al2: "AL2",
   al2023: "AL2023",
   bottlerocket: "Bottlerocket",

@@ -14,7 +14,7 @@ import {
 } from "../karpenter/labels.ts";
 import type { KubeObject } from "../meta.ts";
 import { annotated, parseObject } from "./annotations.ts";
-import { PLACEHOLDER_AMI_ID } from "./aws-class.ts";
+import { ALIAS_FAMILIES, PLACEHOLDER_AMI_ID } from "./aws-class.ts";
 
 /** v1's fields that beta has no word for. */
 const V1_ONLY = [
@@ -35,15 +35,6 @@ const UBUNTU_DEVICES: readonly BlockDeviceMapping[] = [
     ebs: { encrypted: true, volumeType: "gp3", volumeSize: "20Gi" },
   },
 ];
-
-const FAMILIES: Readonly<Record<string, string>> = {
-  al2: "AL2",
-  al2023: "AL2023",
-  bottlerocket: "Bottlerocket",
-  windows2019: "Windows2019",
-  windows2022: "Windows2022",
-  windows2025: "Windows2025",
-};
 
 export function nodeClassToV1(object: KubeObject): KubeObject {
   const beta = object as EC2NodeClassV1Beta1;
@@ -110,7 +101,7 @@ export function nodeClassToV1Beta1(object: KubeObject): KubeObject {
   } else if (alias !== undefined) {
     const [family = "", ...version] = alias.split("@");
     if (v1.spec.amiFamily !== undefined) only["amiFamily"] = v1.spec.amiFamily;
-    spec["amiFamily"] = FAMILIES[family.toLowerCase()] ?? family;
+    spec["amiFamily"] = ALIAS_FAMILIES[family.toLowerCase()] ?? family;
     delete spec["amiSelectorTerms"];
     if (version.join("@") !== "latest") {
       notes[ANNOTATION_ALIAS_VERSION_COMPATIBILITY] = version.join("@");
