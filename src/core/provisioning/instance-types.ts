@@ -126,6 +126,12 @@ export class TypeTable {
   readonly #prices = new Map<SetId, OrderedColumn>();
   readonly #open = new Map<SetId, Bits>();
   readonly #reserved = new Map<SetId, readonly (readonly string[])[]>();
+  /** Answers of {@link hasFitting} of the bits that were asked about last, and of {@link hasEach}. */
+  #fitted: {
+    readonly bits: Bits | undefined;
+    readonly bySet: WeakMap<Resources, boolean>[];
+  } = { bits: undefined, bySet: [] };
+  readonly #each = new WeakMap<Resources, boolean>();
   /** For pods alone, once daemons have theirs. */
   #allocatable: readonly Resources[];
   #fittingDaemons: Bits;
@@ -307,6 +313,19 @@ export class TypeTable {
 
   /** Whether any of `bits` allows the set and holds the requests alone. */
   hasFitting(bits: Bits, set: SetId, requests: Resources): boolean {
+    if (bits !== this.#fitted.bits) this.#fitted = { bits, bySet: [] };
+    const { bySet } = this.#fitted;
+    const known = bySet[set] ?? new WeakMap<Resources, boolean>();
+    bySet[set] = known;
+    let answer = known.get(requests);
+    if (answer === undefined) {
+      answer = this.#isFitting(bits, set, requests);
+      known.set(requests, answer);
+    }
+    return answer;
+  }
+
+  #isFitting(bits: Bits, set: SetId, requests: Resources): boolean {
     const count = this.#ask(bits.length, set, NO_RESOURCES, requests);
     for (let word = 0; word < bits.length && count > 0; word++)
       if (this.#common(bits, word, count) !== 0) return true;
@@ -315,6 +334,15 @@ export class TypeTable {
 
   /** Whether of each resource some type has as much, be it another for each. */
   hasEach(requests: Resources): boolean {
+    let answer = this.#each.get(requests);
+    if (answer === undefined) {
+      answer = this.#isEach(requests);
+      this.#each.set(requests, answer);
+    }
+    return answer;
+  }
+
+  #isEach(requests: Resources): boolean {
     for (const name in requests) {
       const wanted = requests[name] as number;
       if (wanted > 0 && wanted > (this.#resource(name).amounts.at(-1) ?? 0)) return false;

@@ -82,6 +82,8 @@ export class PodClasses {
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts = new Map<string, Draft>();
+  /** Of many drafts few ask for different amounts: what is found out of those is found out once. */
+  readonly #amounts = new Map<string, Amounts>();
   readonly #byTemplate = new WeakMap<PodTemplate, Alike>();
   readonly #counting = new Map<readonly TopologyGroup[], Counting>();
 
@@ -147,13 +149,13 @@ export class PodClasses {
     const text = draftText(pod, volumeSets);
     let draft = this.#drafts.get(text);
     if (draft === undefined) {
-      const requests = podRequests(pod);
+      const amounts = this.#amountsOf(podRequests(pod));
       const ports = hostPorts(pod);
       const wishes = wishesOf(pod.spec, this.#policy);
       const owner = ownerOf(pod);
       const [groups, classes, variants] = [new Map(), new Map(), new Map()];
       const variety = { groups, classes, variants };
-      const known = { pod, requests, ports, volumeSets, wishes, owner };
+      const known = { pod, ...amounts, ports, volumeSets, wishes, owner };
       draft = { ...known, ...variety, owned: [], running: 0 };
       this.#drafts.set(text, draft);
       draft.owned = ownedGroups(draft, wishes, this.#topology);
@@ -162,6 +164,17 @@ export class PodClasses {
       }
     }
     return draft;
+  }
+
+  #amountsOf(requests: Resources): Amounts {
+    const text = JSON.stringify(requests);
+    let amounts = this.#amounts.get(text);
+    if (amounts === undefined) {
+      if (this.#amounts.size >= MOST_AMOUNTS) this.#amounts.clear();
+      amounts = { requests, demand: demandOf(requests) };
+      this.#amounts.set(text, amounts);
+    }
+    return amounts;
   }
 
   /** Second pass: the class, once every group is known. */
@@ -205,7 +218,7 @@ export class PodClasses {
     const podClass: PodClass = {
       sample: draft.pod,
       requests: draft.requests,
-      demand: demandOf(draft.requests),
+      demand: draft.demand,
       ports: draft.ports,
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),
@@ -303,14 +316,21 @@ export function forgetTries(podClass: PodClass): void {
   for (const variant of podClass.variants) forgetTrials(variant);
 }
 
+/** A picture that is followed lasts for days. */
+const MOST_AMOUNTS = 10_000;
 const NO_LABELS: Readonly<Record<string, string>> = {};
 const NO_SETS: readonly SetId[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
-/** What a pod asks for, before it is known which groups count it. */
-export interface Draft {
-  readonly pod: Pod;
+interface Amounts {
   readonly requests: Resources;
+  /** The same, as nodes look at it. */
+  readonly demand: Demand;
+}
+
+/** What a pod asks for, before it is known which groups count it. */
+export interface Draft extends Amounts {
+  readonly pod: Pod;
   readonly ports: readonly HostPort[];
   readonly volumeSets: readonly SetId[];
   readonly wishes: Wishes;
@@ -359,7 +379,8 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
 }
 
 /** The groups of all constraints among the wishes, each once. */
-function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): TopologyGroup[] {
+function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): readonly TopologyGroup[] {
+  if (!asksForNeighbours(wishes)) return NO_GROUPS;
   const { owner, groups } = draft;
   // One term may be written once for both affinities: an anchor of YAML.
   const find = (
@@ -388,6 +409,19 @@ function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): Topology
   }
   return [...found];
 }
+
+function asksForNeighbours(wishes: Wishes): boolean {
+  const { spreads, affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;
+  return (
+    spreads.length > 0 ||
+    affinity.length > 0 ||
+    preferredAffinity.length > 0 ||
+    antiAffinity.length > 0 ||
+    preferredAntiAffinity.length > 0
+  );
+}
+
+const NO_GROUPS: readonly TopologyGroup[] = [];
 
 /**
  * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its
