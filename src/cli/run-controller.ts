@@ -49,11 +49,10 @@ export async function runController(
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
   requireClusterName(provider, options);
-  const limits = { perSecond: options.kubeClientQps, burst: options.kubeClientBurst };
   const operator = createOperator({
     clock,
     random,
-    transport: rateLimited(transport, clock, limits),
+    transport: rateLimited(transport, clock, requestLimits(options)),
     leaseTransport: transport,
     log,
     options,
@@ -108,24 +107,36 @@ function webhooksOf(doors: {
   readonly options: Options;
 }): Webhooks {
   const { client, clock, random, log, options } = doors;
-  const service = options.karpenterService || "karpenter";
   return startWebhooks({
     client,
     clock,
     random: random.fork("operator/webhooks"),
     log: log.webhook,
-    port: options.webhookPort,
-    address:
-      options.webhookUrl === ""
-        ? { service: { name: service, namespace: NAMESPACE, port: options.webhookPort } }
-        : { url: options.webhookUrl.replace(/\/$/, "") },
-    secret: { name: `${service}-cert`, namespace: NAMESPACE },
+    ...webhookPlace(options),
     admission: {
       clusterName: options.clusterName,
       acceptMinusOne: true,
       defaultInstanceProfile: options.defaultInstanceProfile || undefined,
     },
   });
+}
+
+/** Where webhooks are served, and where the API server finds them. Exported for tests. */
+export function webhookPlace({ karpenterService, webhookPort: port, webhookUrl }: Options) {
+  const service = karpenterService || "karpenter";
+  return {
+    port,
+    address:
+      webhookUrl === ""
+        ? { service: { name: service, namespace: NAMESPACE, port } }
+        : { url: webhookUrl.replace(/\/$/, "") },
+    secret: { name: `${service}-cert`, namespace: NAMESPACE },
+  };
+}
+
+/** How fast the API server is asked. Exported for tests. */
+export function requestLimits({ kubeClientQps, kubeClientBurst }: Options) {
+  return { perSecond: kubeClientQps, burst: kubeClientBurst };
 }
 
 function logOf(options: Options, clock: Clock): RootLogger {

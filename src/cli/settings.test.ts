@@ -3,11 +3,11 @@ import { settingsOf } from "../operator/create-operator.ts";
 import { OPTIONS, type OptionDefinition } from "../operator/settings/options.ts";
 import { parseOptions } from "../operator/settings/parse-options.ts";
 import { awsSettingsOf } from "./providers.ts";
+import { requestLimits, webhookPlace } from "./run-controller.ts";
 
-/** Read by the program itself: ports, log, leader election, webhooks, how fast it asks. */
+/** Read by the program itself, and tested with what they change: endpoints, log outputs, standby, the bundle. */
 const OF_THE_PROCESS = [
-  "karpenter-service webhook-port webhook-url disable-webhook metrics-port health-probe-port",
-  "kube-client-qps kube-client-burst log-level log-output-paths log-error-output-paths",
+  "disable-webhook metrics-port health-probe-port log-level log-output-paths log-error-output-paths",
   "disable-leader-election leader-elect leader-election-name leader-election-namespace",
   "disable-cluster-state-observability",
 ].flatMap((line) => line.split(" "));
@@ -21,6 +21,7 @@ const OTHER: Readonly<Record<string, string>> = {
   "scheduler-config":
     "{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}}",
   "cluster-endpoint": "https://other.example",
+  "webhook-url": "https://192.0.2.10:8443",
   "aws-feature-gates": "NodeClassCEL=true",
   "aws-tags": '{"team":"a"}',
 };
@@ -36,7 +37,12 @@ function other({ flag, type, default: usual }: OptionDefinition): string {
 
 function meaning(flags: Readonly<Record<string, string>>): string {
   const options = parseOptions(flags, {});
-  return JSON.stringify([settingsOf(options), awsSettingsOf(options, "us-west-2")]);
+  return JSON.stringify([
+    settingsOf(options),
+    awsSettingsOf(options, "us-west-2"),
+    webhookPlace(options),
+    requestLimits(options),
+  ]);
 }
 
 describe("settings", () => {
@@ -46,7 +52,7 @@ describe("settings", () => {
   );
 
   it.each(acted.map((option) => [option.flag, other(option)]))(
-    "--%s=%s reaches the controllers or the cloud",
+    "--%s=%s reaches the controllers, the cloud or the way to the API server",
     (flag, value) => {
       expect(meaning({ [flag]: value })).not.toBe(usual);
     },
