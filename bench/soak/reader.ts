@@ -2,6 +2,7 @@
  * The watched side of the soak, a process of its own so that its memory is its own: the mirrors and the HTTP
  * transport of the controller, on pods by way of the hostile proxy. Prints a line of JSON every second.
  */
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
@@ -37,6 +38,9 @@ function run(kubeconfig: string): void {
   };
   const mirrors = new LiveMirrors({ client: counting, clock, random: new Random(process.pid), log });
   const pods = podsOf({ mirrors });
+  const loop = monitorEventLoopDelay({ resolution: 5 });
+  loop.enable();
+  let cpu = process.cpuUsage();
   let lagsMs: number[] = [];
   const heard = new Map<string, string>();
   pods.on((event, pod) => {
@@ -48,15 +52,20 @@ function run(kubeconfig: string): void {
     lagsMs.push(clock.now() - Number(written));
   });
   const tell = (last: boolean): void => {
+    const taken = process.cpuUsage(cpu);
+    cpu = process.cpuUsage();
     const sample: Sample = {
       lagsMs,
       lists,
       objects: pods.size,
       current: mirrors.current,
       rssBytes: process.memoryUsage().rss,
+      cpuMs: (taken.user + taken.system) / 1_000,
+      lateMs: Math.round(loop.max / 1e6),
       ...(last ? { marks: marksOf(pods.list()) } : {}),
     };
     lagsMs = [];
+    loop.reset();
     process.stdout.write(`${JSON.stringify(sample)}\n`);
   };
   const timer = setInterval(() => tell(false), 1_000);

@@ -6,6 +6,10 @@ export interface Sample {
   readonly objects: number;
   readonly current: boolean;
   readonly rssBytes: number;
+  /** Processor time that the reader took in this second, of all its threads. */
+  readonly cpuMs: number;
+  /** Longest that its thread was late in this second: the reader's own share of a lag, at most. */
+  readonly lateMs: number;
   /** Newest mark of each object, at the end. */
   readonly marks?: Readonly<Record<string, string>>;
 }

@@ -2,8 +2,9 @@
  * `npm run soak -- [--minutes N] [--objects N] [--rate N]`: loads the watch path for as long as it is told. A
  * writer changes pods on a real kube-apiserver (without a scheduler or kubelets), a reader follows them with the
  * controller's own mirrors by way of the hostile proxy, which every ten seconds does something else to it.
- * Prints lag, relists, memory as a table with a small plot, and fails when the reader ends with another picture
- * than the server's.
+ * Prints lag, relists, memory as a table with a small plot, and what of a lag can be the reader's own: how late
+ * its thread was, and its processor time; the rest is the server's, the proxy's and the writer's. Fails when the
+ * reader ends with another picture than the server's.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -165,8 +166,8 @@ function report(writes: number, faults: Readonly<Record<string, number>>): void 
   const said = Object.entries(faults).map(([name, count]) => `${name} ${count}`);
   say(`${writes} writes to ${objects} pods in ${minutes} min; faults: ${said.join(", ")}`);
   say("");
-  say("|  minute | events | lag p50 ms | lag p99 ms | relists | stale s | RSS MiB | |");
-  say("|---|---|---|---|---|---|---|---|");
+  say("| minute | events | lag p50 ms | lag p99 ms | reader late p50 ms | CPU ms a 1,000 events | relists | stale s | RSS MiB | |");
+  say("|---|---|---|---|---|---|---|---|---|---|");
   const step = Math.max(1, Math.ceil(samples.length / ROWS));
   const most = Math.max(...samples.map(({ rssBytes }) => rssBytes));
   for (let from = 0; from < samples.length; from += step) {
@@ -179,15 +180,20 @@ function report(writes: number, faults: Readonly<Record<string, number>>): void 
 
 function rowOf(part: readonly Sample[], second: number, listsBefore: number, most: number): string {
   const lags = part.flatMap(({ lagsMs }) => lagsMs).sort((a, b) => a - b);
-  const at = (share: number) => lags[Math.max(0, Math.ceil(lags.length * share) - 1)] ?? 0;
+  const late = part.map(({ lateMs }) => lateMs).sort((a, b) => a - b);
+  const of = (all: readonly number[], share: number) =>
+    all[Math.max(0, Math.ceil(all.length * share) - 1)] ?? 0;
+  const cpuMs = part.reduce((sum, one) => sum + one.cpuMs, 0);
   const last = part.at(-1);
   const rss = Math.max(...part.map(({ rssBytes }) => rssBytes));
   const bar = "#".repeat(Math.round((30 * rss) / most));
   return [
     (second / 60).toFixed(1),
     lags.length,
-    at(0.5),
-    at(0.99),
+    of(lags, 0.5),
+    of(lags, 0.99),
+    of(late, 0.5),
+    Math.round((cpuMs / Math.max(1, lags.length)) * 1_000),
     (last?.lists ?? 0) - listsBefore,
     part.filter(({ current }) => !current).length,
     (rss / 2 ** 20).toFixed(0),
