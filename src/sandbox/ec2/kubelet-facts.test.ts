@@ -58,6 +58,15 @@ async function kubelet(
 }
 
 describe("the node that joins", () => {
+  it.each([
+    ["striped", " --local-disks raid0", 74_999_999_488],
+    ["left alone", "", 20 * 2 ** 30],
+  ])("has its own disks for pods where its user data has them %s", async (_, flag, bytes) => {
+    const text = `#!/bin/bash\n/etc/eks/bootstrap.sh demo${flag}`;
+    const { capacity } = (await kubelet("m5d.large", AL2, text)) ?? {};
+    expect(parseUnits(capacity?.["ephemeral-storage"] ?? "")).toBe(bytes);
+  });
+
   // CPU and pods as the EKS documentation and the operating systems' own tables give them.
   it.each([
     ["t3.small", AL2, "1930m", "11"],

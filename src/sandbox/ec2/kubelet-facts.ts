@@ -75,7 +75,9 @@ function describe(
 ): KubeletFacts {
   const isWindows = image.family.startsWith("Windows");
   const maxPods = podLimit(image, facts, settings);
-  const resources = resourcesOf(image, facts, settings, maxPods, rootBytes(record, image));
+  const isStriped = settings.raid0 === true && facts.localStorageGb > 0;
+  const storageBytes = isStriped ? facts.localStorageGb * 1e9 : rootBytes(record, image);
+  const resources = resourcesOf(image, facts, settings, maxPods, storageBytes);
   return {
     nodeName: record.privateDnsName,
     providerId: `aws:///${record.zone}/${record.id}`,

@@ -22,6 +22,28 @@ exec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1
 --kubelet-extra-args '--node-labels="a=1,b=" --register-with-taints="t=v:NoSchedule,u:NoExecute" --max-pods=29 --kube-reserved="cpu=100m,memory=1Gi" --eviction-hard="memory.available<5%"'`;
 
 describe("user data", () => {
+  it("puts pods on the machine's own disks, in each system's words", () => {
+    const cluster = "spec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://x\n";
+    const config = `apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n${cluster}`;
+    const striped = `${config}  instance:\n    localStorage:\n      strategy: RAID0\n`;
+    const toml = '[settings.kubernetes]\ncluster-name = "demo"\napi-server = "https://x"\n';
+    const bind =
+      '[settings.bootstrap-commands.a]\ncommands = [["apiclient", "ephemeral-storage", "bind"]]\n';
+    const cases: readonly [ImageFamily, string, boolean | undefined][] = [
+      ["AL2", `${BOOTSTRAP} --local-disks raid0`, true],
+      ["AL2", BOOTSTRAP, undefined],
+      ["AL2023", mime([NODEADM, striped]), true],
+      ["AL2023", mime([NODEADM, striped.replace("RAID0", "Mount")]), false],
+      ["AL2023", mime([NODEADM, config]), undefined],
+      ["Bottlerocket", toml + bind, true],
+      ["Bottlerocket", toml, undefined],
+    ];
+    for (const [family, text, raid0] of cases) {
+      const result = boot(family, text);
+      expect(result.ok && result.settings.raid0, `${family} ${text}`).toBe(raid0);
+    }
+  });
+
   it("of Amazon Linux 2 and Ubuntu reaches the kubelet through bootstrap.sh", () => {
     const expected = {
       ok: true,

@@ -38,6 +38,8 @@ export interface BootSettings {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly evictionHard: Readonly<Record<string, string>>;
+  /** Pods' storage is on the machine's own disks, striped. */
+  readonly raid0?: boolean;
 }
 
 /** A machine that cannot start its kubelet; `problem` says why in a few words. */
@@ -55,6 +57,7 @@ interface Draft {
   kubeReserved: Record<string, string>;
   systemReserved: Record<string, string>;
   evictionHard: Record<string, string>;
+  raid0?: boolean;
   booted: boolean;
 }
 
@@ -183,6 +186,7 @@ function readBootstrapArguments(draft: Draft, words: readonly string[]): void {
     const value = words[++i] ?? "";
     if (word === "--kubelet-extra-args") readKubeletFlags(draft, shellWords(value));
     else if (word === "--apiserver-endpoint") draft.apiServer = value;
+    else if (word === "--local-disks") draft.raid0 = value === "raid0";
   }
 }
 
@@ -336,6 +340,8 @@ function readNodeConfig(draft: Draft, document: unknown): void {
   const spec = fieldsOf(document["spec"]);
   const cluster = fieldsOf(spec["cluster"]);
   const kubelet = fieldsOf(spec["kubelet"]);
+  const { strategy } = fieldsOf(fieldsOf(spec["instance"])["localStorage"]);
+  if (strategy !== undefined) draft.raid0 = strategy === "RAID0";
   if (typeof cluster["name"] === "string") draft.clusterName = cluster["name"];
   if (typeof cluster["apiServerEndpoint"] === "string")
     draft.apiServer = cluster["apiServerEndpoint"];
@@ -376,9 +382,22 @@ function textsOf(value: unknown): Record<string, string> {
 
 // --- Bottlerocket ------------------------------------------------------------------------------
 
+/** `apiclient ephemeral-storage bind` puts pods onto the disks that `init` striped. */
+function bindsLocalDisks(bootstrapCommands: unknown): boolean {
+  return Object.values(fieldsOf(bootstrapCommands)).some((one) => {
+    const { commands } = fieldsOf(one);
+    const words = Array.isArray(commands)
+      ? commands.map((command) => [command].flat().join(" "))
+      : [];
+    return words.some((line) => line.startsWith("apiclient ephemeral-storage bind"));
+  });
+}
+
 function readBottlerocket(draft: Draft, text: string): void {
   const root: unknown = parseToml(text);
-  const kubernetes = fieldsOf(fieldsOf(fieldsOf(root)["settings"])["kubernetes"]);
+  const settings = fieldsOf(fieldsOf(root)["settings"]);
+  if (bindsLocalDisks(settings["bootstrap-commands"])) draft.raid0 = true;
+  const kubernetes = fieldsOf(settings["kubernetes"]);
   const name = kubernetes["cluster-name"];
   const server = kubernetes["api-server"];
   if (typeof name !== "string" || typeof server !== "string") return;
