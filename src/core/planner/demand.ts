@@ -69,11 +69,12 @@ export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: Dema
   const others: QueuedPod[] = [];
   const homes: Home[] = [];
   const byClass = new Map<PodClass, Home | undefined>();
+  const pools: Pools = new Map();
   for (const item of queued) {
     const { podClass } = item;
     let home = byClass.get(podClass);
     if (home === undefined && !byClass.has(podClass)) {
-      home = homeOf(pass, podClass);
+      home = homeOf(pass, podClass, pools);
       byClass.set(podClass, home);
       if (home !== undefined) homes.push(home);
     }
@@ -92,23 +93,39 @@ export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: Dema
   return { rows, bins, dimensions, worth, others };
 }
 
-function homeOf(pass: Pass, podClass: PodClass): Home | undefined {
+/** Where pods of a variant would go; classes that share one ask for the same. */
+type Pools = Map<Variant, Pick<Home, "template" | "set"> | undefined>;
+
+function homeOf(pass: Pass, podClass: PodClass, pools: Pools): Home | undefined {
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) return undefined;
     if (variant.hostname !== undefined || joinsHosts(variant)) return undefined;
-    for (const template of pass.templates) {
-      const { taints, budget, table } = template;
-      if (budget.exhausted) continue;
-      if (taints.length > 0 && firstUntolerated(variant.tolerations, taints) !== undefined)
-        continue;
-      const set = pass.context.space.join(template.set, variant.set);
-      if (set === undefined) continue;
-      if (!table.hasFitting(budget.within, set, podClass.requests)) continue;
-      const hardness = hardnessOf(podClass, variant);
-      return { template, set, waiting: { podClass, step, variant, items: [], hardness } };
+    let pool = pools.get(variant);
+    if (pool === undefined && !pools.has(variant)) {
+      pool = poolFor(pass, podClass, variant);
+      pools.set(variant, pool);
     }
+    if (pool === undefined) continue;
+    const hardness = hardnessOf(podClass, variant);
+    return { ...pool, waiting: { podClass, step, variant, items: [], hardness } };
   }
+}
+
+function poolFor(
+  { templates, context: { space } }: Pass,
+  { requests }: PodClass,
+  { tolerations, set: wanted }: Variant,
+): Pick<Home, "template" | "set"> | undefined {
+  for (const template of templates) {
+    const { taints, budget, table } = template;
+    if (budget.exhausted) continue;
+    if (taints.length > 0 && firstUntolerated(tolerations, taints) !== undefined) continue;
+    const set = space.join(template.set, wanted);
+    if (set !== undefined && table.hasFitting(budget.within, set, requests))
+      return { template, set };
+  }
+  return undefined;
 }
 
 /** Pods that must share a host are the engine's: it opens the host and keeps them together. */
@@ -182,8 +199,15 @@ function rowsOf(
 ): PodRow[] {
   const groups = new Map<string, RowDraft>();
   const texts = new Map<Resources, string>();
+  const byVariant = new Map<Variant, RowDraft>();
   for (const home of homes) {
     const { podClass, variant } = home.waiting;
+    // Classes that share a variant ask for the same.
+    const alike = byVariant.get(variant);
+    if (alike?.home.template === home.template && alike.home.set === home.set) {
+      alike.classes.push(home.waiting);
+      continue;
+    }
     const { requests } = podClass;
     // Many classes are of one template, which is written out once.
     let text = texts.get(requests);
@@ -206,6 +230,7 @@ function rowsOf(
       groups.set(key, row);
     }
     row.classes.push(home.waiting);
+    byVariant.set(variant, row);
   }
   return [...groups.values()].map(({ home, amounts, classes, perBin }) => ({
     template: home.template,

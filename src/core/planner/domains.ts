@@ -99,11 +99,14 @@ function spreadGroups(
   { narrowingRules }: Variant,
   strangers: ReadonlySet<TopologyGroup>,
 ): readonly TopologyGroup[] {
+  if (narrowingRules.length === 0) return NO_GROUPS;
   const key = narrowingRules[0]?.group.key;
   const isSpread = ({ group, self }: Rule) =>
     group.type === "spread" && self && group.key === key && !strangers.has(group);
-  return narrowingRules.every(isSpread) ? narrowingRules.map(({ group }) => group) : [];
+  return narrowingRules.every(isSpread) ? narrowingRules.map(({ group }) => group) : NO_GROUPS;
 }
+
+const NO_GROUPS: readonly TopologyGroup[] = [];
 
 /** Undefined: the engine finds out where they go. */
 function spreadOf(

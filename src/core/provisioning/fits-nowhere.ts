@@ -28,8 +28,13 @@ export function* withoutLost(
   classes: Set<PodClass>,
 ): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
   const nowhere = new Set<PodClass>();
+  // Classes that share a variant ask for the same.
+  const hopeful = new Set<Variant | undefined>();
   yield* eachInSteps([...classes], CLASSES_PER_STEP, (podClass) => {
+    const [asWritten] = podClass.variants;
+    if (hopeful.has(asWritten)) return;
     if (fitsNowhere(places, podClass)) nowhere.add(podClass);
+    else hopeful.add(asWritten);
   });
   if (nowhere.size === 0) return { some: pods, lost: [] };
   for (const podClass of nowhere) classes.delete(podClass);
