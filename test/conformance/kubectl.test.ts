@@ -10,14 +10,18 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { findKubectls } from "../e2e/kubectl-client.ts";
 import { readTranscripts } from "./kubectl/recording.ts";
-import { SKIPPED, transcript } from "./kubectl/run.ts";
+import { SCRIPTS, type ScriptName, SKIPPED, transcript } from "./kubectl/run.ts";
 import { serveSandbox } from "./kubectl/sandbox.ts";
-import { SCRIPT } from "./kubectl/script.ts";
 
-const { said } = readTranscripts();
-const installed = (await findKubectls()).filter(({ version }) => said[version] !== undefined);
+const installed = await findKubectls();
 const every = process.env["EVERY_KUBECTL"] !== undefined;
-const asked = every ? installed : installed.slice(0, 1);
+const names: readonly ScriptName[] = every ? ["kubectl", "kubectl-rarer"] : ["kubectl"];
+const asked = names.flatMap((name) => {
+  const { said } = readTranscripts(name);
+  const known = installed.filter(({ version }) => said[version] !== undefined);
+  const chosen = every ? known : known.slice(0, 1);
+  return chosen.map(({ path, version }) => ({ name, path, version, wanted: said[version] ?? [] }));
+});
 /** Of the lines that only look, plain `npm test` types these. */
 const LOOKS_AT_EACH = 3;
 if (asked.length === 0) {
@@ -39,8 +43,8 @@ const known = new Set(
 describe.skipIf(asked.length === 0)(
   "kubectl, held against what it prints of a real cluster",
   () => {
-    it.each(asked.map((one) => [one.version, one] as const))("%s", async (version, { path }) => {
-      const wanted = said[version] ?? [];
+    it.each(asked)("$version, $name", async ({ name, path, version, wanted }) => {
+      const script = SCRIPTS[name];
       const folder = mkdtempSync(join(tmpdir(), "karpenter-kubectl-"));
       const sandbox = await serveSandbox(folder);
       const namespace = `demo${version.replace(".", "")}`;
@@ -51,11 +55,12 @@ describe.skipIf(asked.length === 0)(
           {
             settleMs: 0,
             skips: (at) => !every && at % LOOKS_AT_EACH !== 0,
-            isRight: (at, text) => known.has(SCRIPT[at] ?? "") || text === wanted[at],
+            isRight: (at, text) => known.has(script[at] ?? "") || text === wanted[at],
           },
+          script,
         );
         texts.forEach((text, at) => {
-          const line = SCRIPT[at] ?? "";
+          const line = script[at] ?? "";
           if (text === SKIPPED) return;
           const told = expect.soft(text, `kubectl ${line}`);
           if (known.has(line)) told.not.toBe(wanted[at]);
@@ -68,7 +73,9 @@ describe.skipIf(asked.length === 0)(
     });
 
     it("knows only differences of lines that are typed", () => {
-      expect([...known].filter((line) => !SCRIPT.includes(line))).toEqual([]);
+      expect([...known].filter((line) => !Object.values(SCRIPTS).flat().includes(line))).toEqual(
+        [],
+      );
     });
   },
 );

@@ -46,6 +46,8 @@ func main() {
 		{"leader election", leaderElection},
 		{"metadata, dynamic, discovery", otherClients},
 		{"controller-runtime", controllerRuntime},
+		{"what programs live through that run for long", lasting},
+		{"a manager with webhooks", managerWithWebhooks},
 	} {
 		say("# %s", chapter.title)
 		if err := chapter.run(ctx, config); err != nil {

@@ -1,4 +1,7 @@
-/** Runs the script with every installed kubectl against a real control plane: `npm run cluster:record-kubectl`. */
+/**
+ * Runs a script with every installed kubectl against a real control plane: `npm run cluster:record-kubectl`
+ * (`-- kubectl-rarer 1.27 1.33`: the second one, with these).
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,8 +9,11 @@ import { kubernetesVersion } from "../../cluster/binaries.ts";
 import { startControlPlane } from "../../cluster/control-plane.ts";
 import { findKubectls } from "../../e2e/kubectl-client.ts";
 import { writeTranscripts } from "./recording.ts";
-import { transcript } from "./run.ts";
+import { SCRIPTS, transcript } from "./run.ts";
 
+const [name = "kubectl", ...versions] = process.argv.slice(2);
+if (name !== "kubectl" && name !== "kubectl-rarer")
+  throw new Error(`no script is called ${name}: there are ${Object.keys(SCRIPTS).join(", ")}`);
 const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
 const plane = await startControlPlane({
   directory,
@@ -17,18 +23,18 @@ const plane = await startControlPlane({
   tell: (line) => process.stdout.write(`${line}\n`),
 });
 try {
+  const asked = (await findKubectls()).filter(
+    ({ version }) => versions.length === 0 || versions.includes(version),
+  );
   const said: Record<string, readonly string[]> = {};
-  for (const { path, version } of await findKubectls()) {
+  for (const { path, version } of asked) {
     const folder = mkdtempSync(join(directory, "home-"));
     const namespace = `demo${version.replace(".", "")}`;
-    const { kubeconfig } = plane;
-    said[version] = await transcript(
-      { kubectl: path, kubeconfig, folder, namespace },
-      { settleMs: 1_000 },
-    );
+    const session = { kubectl: path, kubeconfig: plane.kubeconfig, folder, namespace };
+    said[version] = await transcript(session, { settleMs: 1_000 }, SCRIPTS[name]);
     process.stdout.write(`kubectl ${version}\n`);
   }
-  writeTranscripts({ kubernetes: kubernetesVersion(), said });
+  writeTranscripts(name, { kubernetes: kubernetesVersion(), said });
 } finally {
   await plane.stop();
   rmSync(directory, { recursive: true });

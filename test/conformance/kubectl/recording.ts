@@ -2,8 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { withoutChance } from "./run.ts";
-import { SCRIPT } from "./script.ts";
+import { SCRIPTS, type ScriptName, withoutChance } from "./run.ts";
 
 export interface Transcripts {
   readonly kubernetes: string;
@@ -22,23 +21,25 @@ interface Stored {
   }[];
 }
 
-const FILE = fileURLToPath(new URL("../recorded/kubectl.json.gz", import.meta.url));
+function fileOf(script: ScriptName): string {
+  return fileURLToPath(new URL(`../recorded/${script}.json.gz`, import.meta.url));
+}
 
-export function writeTranscripts({ kubernetes, said }: Transcripts): void {
+export function writeTranscripts(script: ScriptName, { kubernetes, said }: Transcripts): void {
   const versions = Object.keys(said);
-  const lines = SCRIPT.map((line, at) => {
+  const lines = SCRIPTS[script].map((line, at) => {
     const all = versions.map((version) => said[version]?.[at] ?? "");
     const texts = [...new Set(all)];
     return { line, texts, said: all.map((text) => texts.indexOf(text)) };
   });
   const stored: Stored = { kubernetes, versions, lines };
-  writeFileSync(FILE, gzipSync(JSON.stringify(stored), { level: 9 }));
+  writeFileSync(fileOf(script), gzipSync(JSON.stringify(stored), { level: 9 }));
 }
 
-export function readTranscripts(): Transcripts {
-  const stored = JSON.parse(gunzipSync(readFileSync(FILE)).toString("utf8")) as Stored;
-  if (stored.lines.map(({ line }) => line).join("\n") !== SCRIPT.join("\n"))
-    throw new Error("the script has changed: npm run cluster:record-kubectl");
+export function readTranscripts(script: ScriptName): Transcripts {
+  const stored = JSON.parse(gunzipSync(readFileSync(fileOf(script))).toString("utf8")) as Stored;
+  if (stored.lines.map(({ line }) => line).join("\n") !== SCRIPTS[script].join("\n"))
+    throw new Error(`the script has changed: npm run cluster:record-kubectl -- ${script}`);
   const said = stored.versions.map((version, at) => [
     version,
     stored.lines.map(({ texts, said }) => withoutChance(texts[said[at] ?? 0] ?? "")),

@@ -1,14 +1,19 @@
 /**
- * Runs the script with one kubectl against one server and returns what it printed, without what differs
+ * Runs a script with one kubectl against one server and returns what it printed, without what differs
  * from run to run: times, ages, ids, versions, generated names and the width of columns.
  */
 
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { words } from "../../e2e/kubectl-client.ts";
+import { RARER_MANIFESTS, RARER_SCRIPT } from "./rarer-script.ts";
 import { MANIFESTS, SCRIPT } from "./script.ts";
+
+/** By the name of the file that their transcripts lie in. */
+export const SCRIPTS = { kubectl: SCRIPT, "kubectl-rarer": RARER_SCRIPT } as const;
+export type ScriptName = keyof typeof SCRIPTS;
 
 export interface Session {
   /** Path of the program. */
@@ -36,28 +41,41 @@ const ONLY_LOOKS =
   /^(get|describe|explain|api-resources|version|logs|exec|top|auth|rollout history) /;
 const LOOKS_AT_ONCE = 4;
 const LOOKS = 4;
+/** After this a command that goes on has asked what it asks first. */
+const UNDER_WAY_MS = 1_500;
 
-/** What each line of the script printed: exit code, output and errors. */
-export async function transcript(session: Session, pace: Pace): Promise<readonly string[]> {
-  writeFileSync(join(session.folder, "editor.mjs"), EDITOR);
+/** What each line of a script printed: exit code, output and errors. */
+export async function transcript(
+  session: Session,
+  pace: Pace,
+  script: readonly string[],
+): Promise<readonly string[]> {
+  writeFiles(session);
   await execute(session, ["create", "namespace", session.namespace], "", {});
   const said: string[] = [];
-  for (let at = 0; at < SCRIPT.length; ) {
+  for (let at = 0; at < script.length; ) {
     let end = at;
-    while (end - at < LOOKS_AT_ONCE && ONLY_LOOKS.test(`${SCRIPT[end] ?? "-"} `)) end++;
+    while (end - at < LOOKS_AT_ONCE && ONLY_LOOKS.test(`${script[end] ?? "-"} `)) end++;
     if (end === at) {
-      said.push(await say(session, SCRIPT[at++] ?? ""));
+      said.push(await say(session, script[at++] ?? ""));
       continue;
     }
-    const isFirst = !ONLY_LOOKS.test(`${SCRIPT[at - 1] ?? "-"} `);
+    const isFirst = !ONLY_LOOKS.test(`${script[at - 1] ?? "-"} `);
     if (isFirst) await sleep(pace.settleMs);
-    const lines = SCRIPT.slice(at, end).map((line, offset) =>
-      look(session, pace, line, at + offset),
-    );
+    const lines = script
+      .slice(at, end)
+      .map((line, offset) => look(session, pace, line, at + offset));
     said.push(...(await Promise.all(lines)));
     at = end;
   }
   return said;
+}
+
+function writeFiles({ folder, namespace }: Session): void {
+  writeFileSync(join(folder, "editor.mjs"), EDITOR);
+  mkdirSync(join(folder, "kustomize"), { recursive: true });
+  for (const [name, text] of Object.entries(RARER_MANIFESTS))
+    writeFileSync(join(folder, `${name}.yaml`), text.replaceAll("NS", namespace));
 }
 
 async function look(session: Session, pace: Pace, line: string, at: number): Promise<string> {
@@ -70,10 +88,17 @@ async function look(session: Session, pace: Pace, line: string, at: number): Pro
 }
 
 async function say(session: Session, line: string): Promise<string> {
+  const [, first, second] = /^during:(.*) => (.*)$/.exec(line) ?? [];
+  if (first !== undefined && second !== undefined) {
+    const goingOn = say(session, first);
+    await sleep(UNDER_WAY_MS);
+    const meanwhile = await say(session, second);
+    return `${meanwhile}---\n${await goingOn}`;
+  }
   const [, from = "", to = "", rest = line] = /^edit:(.*)\|(.*?) (edit .*)$/.exec(line) ?? [];
   const [, command = rest, manifest = ""] = /^(.*?)(?: <(\w+))?$/.exec(rest) ?? [];
   const fill = (text: string): string => text.replaceAll("NS", session.namespace);
-  const stdin = manifest === "" ? "" : fill(MANIFESTS[manifest] ?? "");
+  const stdin = manifest === "" ? "" : fill({ ...MANIFESTS, ...RARER_MANIFESTS }[manifest] ?? "");
   const editor = join(session.folder, "editor.mjs");
   const env = { KUBE_EDITOR: `${process.execPath} ${editor} '${from}' '${to}'` };
   const args = ["-n", session.namespace, ...words(fill(command))];
@@ -104,6 +129,8 @@ function execute(
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
       resolve(`${code === 0 ? "" : `exit ${code}\n`}${out}${err === "" ? "" : `!\n${err}`}`);
     });
+    // Who refuses its command line reads no manifest.
+    child.stdin?.on("error", () => undefined);
     child.stdin?.end(stdin);
   });
 }
@@ -114,11 +141,17 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [-+]\d{4}/g, "TIME"],
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "UID"],
   [/("?resourceVersion"?: )"\d+"/g, "$1RV"],
-  [/\b(web|other|db|agent|odd)-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1-HASH"],
+  [/(Resource Version: )\d+/g, "$1RV"],
+  [/(NodePort: \S+ )\d+/g, "$1PORT"],
+  [/\b80:3\d{4}\/TCP/g, "80:PORT/TCP"],
+  [/\b(web|other|db|agent|odd|many|based)-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1-HASH"],
   [/(hash[=:] ?"?)[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1HASH"],
   [/\b10\.\d+\.\d+\.\d+\b/g, "IP"],
   [/https:\/\/127\.0\.0\.1:\d+/g, "SERVER"],
   [/\/\S*kubectl\S*-edit-\d+\.yaml/g, "FILE"],
+  [/(\/tmp\/\S*?(LIVE|MERGED))-\d+/g, "$2"],
+  [/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000( UTC)?/g, "TIME"],
+  [/W\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (\S+\.go):\d+\]/g, "W $1]"],
   [/(kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1-HASH"],
   // Ages stand in columns of their own or after "ago"-like words.
   [/(?<=[ (])(\d+[smh])+(?= |$|\))/gm, "AGE"],
