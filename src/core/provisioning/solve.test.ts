@@ -164,6 +164,22 @@ describe("solve", () => {
     expect(plan({ pods: [pod({ spec })] })).toEqual(["default: pod | zone-a | m-2x"]);
   });
 
+  it("gives up what is preferred of a node before it tolerates PreferNoSchedule", () => {
+    const taints = [{ key: "k", effect: "PreferNoSchedule" as const }];
+    const pools = [
+      poolInput({ name: "avoided", weight: 10, taints }),
+      poolInput({ name: "plain" }),
+    ];
+    const preference = {
+      matchExpressions: [{ key: "none", operator: "In" as const, values: ["x"] }],
+    };
+    const preferred = [{ weight: 1, preference }];
+    const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: preferred };
+    expect(plan({ pods: [pod({ spec: { affinity: { nodeAffinity } } })], pools })).toEqual([
+      "plain: pod | any zone | m-2x",
+    ]);
+  });
+
   it("tolerates PreferNoSchedule only when nothing else is left", () => {
     const tainted = {
       name: "tainted",
