@@ -112,11 +112,16 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
 
   it("brings watch events five seconds late", async () => {
     await survive("watches 5 s late for 30 s", async () => {
+      const before = karpenter.log().length;
       proxy.delayWatches(5_000);
       await story.scale(4);
       await sleep(30_000);
       // Late is not lost: nothing is bought twice because the own Node is not seen yet.
-      expect((await story.claims()).length).toBeLessThanOrEqual(4);
+      const claims = (await story.claims()).map(({ metadata: { name, deletionTimestamp } }) =>
+        deletionTimestamp === undefined ? name : `${name}, which goes`,
+      );
+      const said = () => karpenter.log().slice(before).join("\n");
+      expect(claims.length, `${claims.join("; ")}\n${said()}`).toBeLessThanOrEqual(4);
     });
   });
 
