@@ -5,7 +5,6 @@
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
  * (filterInstanceTypesByRequirements)
  */
-import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import {
@@ -22,26 +21,14 @@ import {
 import { allows, allowsAbsence, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
-import { OfferingTable } from "./offering-table.ts";
-import { typeRows } from "./type-rows.ts";
-
-/** Types by the value a label has on them. */
-interface LabelColumn {
-  readonly byValue: ReadonlyMap<string, Bits>;
-  /** Types that say nothing about the label. */
-  readonly silent: Bits;
-  /** Types that never have it. */
-  readonly never: Bits;
-}
-
-/**
- * Types by how much of a resource pods can have: row `i` of `rows`, which lie end to end, are
- * those with at least `amounts[i]`.
- */
-interface ResourceColumn {
-  readonly amounts: readonly number[];
-  readonly rows: Bits;
-}
+import type { OfferingTable } from "./offering-table.ts";
+import {
+  type LabelColumn,
+  type OrderedColumn,
+  type ResourceColumn,
+  sheetOf,
+  type TypeSheet,
+} from "./type-sheet.ts";
 
 /** The values that a requirement allows, numbered. */
 interface CountableValues {
@@ -51,71 +38,12 @@ interface CountableValues {
   readonly seenIn: Float64Array;
 }
 
-/** Types in order: by what machines of them have of a resource, most first; by price, least first. */
-interface OrderedColumn {
-  readonly order: readonly number[];
-  readonly amounts: readonly number[];
-}
-
-/**
- * What pods and daemons together may request of a type; never negative in a type that is usable.
- */
-function allocatableOf(type: InstanceType): Resources {
-  const result: Record<string, number> = { ...subtractResources(type.capacity, type.overhead) };
-  for (const name in type.capacity) {
-    if (!name.startsWith("hugepages-")) continue;
-    result["memory"] = Math.max(0, (result["memory"] ?? 0) - (type.capacity[name] as number));
-  }
-  return result;
-}
-
-/** What a list of types is by itself, whoever asks and for which pool. Columns are made when wanted. */
-interface Sheet {
-  readonly types: readonly InstanceType[];
-  readonly offerings: OfferingTable;
-  readonly allocatable: readonly Resources[];
-  readonly labels: Map<string, LabelColumn>;
-  readonly resources: Map<string, ResourceColumn>;
-  readonly capacities: Map<string, OrderedColumn>;
-  readonly offeringKeys: ReadonlySet<string>;
-}
-
-/** Pools of one class share a list, and passes do until prices or capacity change: lists are immutable. */
-const sheets = new WeakMap<readonly InstanceType[], Sheet>();
-
-function sheetOf(list: readonly InstanceType[]): Sheet {
-  let sheet = sheets.get(list);
-  if (sheet === undefined) {
-    const types = typeRows(list);
-    sheet = {
-      types,
-      offerings: new OfferingTable(types),
-      allocatable: types.map(allocatableOf),
-      labels: new Map(),
-      resources: new Map(),
-      capacities: new Map(),
-      offeringKeys: keysOf(types),
-    };
-    sheets.set(list, sheet);
-  }
-  return sheet;
-}
-
-/** Labels that offerings bring. */
-function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
-  const keys = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
-  for (const { offerings } of types) {
-    for (const { labels } of offerings) for (const key in labels) keys.add(key);
-  }
-  return keys;
-}
-
 export class TypeTable {
   /** Rows, by name: bit `i` is `types[i]`. */
   readonly types: readonly InstanceType[];
   readonly offerings: OfferingTable;
   readonly #space: RequirementSpace;
-  readonly #sheet: Sheet;
+  readonly #sheet: TypeSheet;
   #resources: Map<string, ResourceColumn>;
   readonly #byRequirement = new Map<Requirement, Bits>();
   readonly #bySet: Bits[] = [];
