@@ -58,6 +58,14 @@ async function kubelet(
 }
 
 describe("the node that joins", () => {
+  it("has addresses for Windows pods, which ask for them", async () => {
+    const WINDOWS =
+      "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.34/image_id";
+    const text = `<powershell>\n& "C:\\Start-EKSBootstrap.ps1" -EKSClusterName 'demo'\n</powershell>`;
+    const { allocatable } = (await kubelet("m5.large", WINDOWS, text)) ?? {};
+    expect(allocatable).toMatchObject({ "vpc.amazonaws.com/PrivateIPv4Address": "9" });
+  });
+
   it.each([
     ["striped", " --local-disks raid0", 74_999_999_488],
     ["left alone", "", 20 * 2 ** 30],

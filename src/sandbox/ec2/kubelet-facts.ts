@@ -267,7 +267,10 @@ function deviceResources(image: ImageRecord, facts: TypeFacts): Record<string, s
     resources["aws.amazon.com/neuroncore"] = String(facts.neuron.cores);
   }
   if (facts.efaInterfaces > 0) resources["vpc.amazonaws.com/efa"] = String(facts.efaInterfaces);
-  if (facts.branchInterfaces > 0 && !image.family.startsWith("Windows"))
+  // The VPC resource controller tells these: Windows pods have addresses of the node's own interface.
+  if (image.family.startsWith("Windows"))
+    resources["vpc.amazonaws.com/PrivateIPv4Address"] = String(facts.ipv4PerInterface - 1);
+  else if (facts.branchInterfaces > 0)
     resources["vpc.amazonaws.com/pod-eni"] = String(facts.branchInterfaces);
   return resources;
 }
