@@ -166,6 +166,18 @@ describe("pods", () => {
     expect((await send("GET", `${PODS}/bound`)).status).toBe(404);
   });
 
+  it("that are to stop sooner count from when they were first told", async () => {
+    const { send, clock } = start();
+    await send("POST", PODS, pod("bound", { nodeName: "n1" }));
+    await send("DELETE", `${PODS}/bound`);
+    await clock.advance(4_000);
+    const sooner = await send("DELETE", `${PODS}/bound`, { gracePeriodSeconds: 10 });
+    expect(sooner.body.metadata).toMatchObject({
+      deletionGracePeriodSeconds: 10,
+      deletionTimestamp: "2026-01-05T08:00:10Z",
+    });
+  });
+
   it("get priority, tolerations and an account by admission", async () => {
     const { send } = start();
     const made = await send(

@@ -43,6 +43,8 @@ export interface ResourceDefinition {
   readonly prepareCreate: (object: KubeObject) => KubeObject;
   /** What an update of the main resource may not touch is taken from `current`. */
   readonly prepareUpdate: (next: KubeObject, current: KubeObject) => KubeObject;
+  /** What a write of the status may not leave out is taken from `current`. */
+  readonly prepareStatus?: (next: KubeObject, current: KubeObject) => KubeObject;
   /** Schema, CEL (with old value on update) and kind rules. Empty = good. */
   readonly validate: (next: KubeObject, current: KubeObject | undefined) => readonly FieldError[];
   /** Cells by `columns`; `nowMs` for ages. */

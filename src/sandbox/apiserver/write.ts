@@ -175,6 +175,7 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
   const managed =
     change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   if (subresource === "") next = definition.prepareUpdate(next, current);
+  if (subresource === "status") next = definition.prepareStatus?.(next, current) ?? next;
   if (change.door !== undefined) next = change.door.keep(next, current);
   const admission = (object: KubeObject) => admissionOf(object, current, change);
   const admitted = await mutate(call, admission(next));

@@ -83,6 +83,12 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
     },
     prepareCreate: (object) => prepareCreate(rules, hasStatus, schema, object),
     prepareUpdate: (next, current) => prepareUpdate(rules, hasStatus, next, current),
+    prepareStatus: (next, current) => {
+      if (rules.prepareStatus === undefined) return next;
+      const draft: Raw = clone(next);
+      rules.prepareStatus(draft, current);
+      return draft;
+    },
     validate: (next, current) => validate(rules, schema, resource.namespaced, next, current),
     tableCells: builtinCells(kind, resource.columns?.length ?? 2),
     conversion: undefined,

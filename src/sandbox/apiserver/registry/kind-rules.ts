@@ -17,6 +17,8 @@ export interface KindRules {
   readonly prepareCreate?: (draft: Raw) => void;
   /** In place, before an update of the main resource; the status is already the current one. */
   readonly prepareUpdate?: (draft: Raw, current: Raw) => void;
+  /** In place, before a write of the status alone. */
+  readonly prepareStatus?: (draft: Raw, current: Raw) => void;
   /** What the schema cannot say. `current` is set on update. */
   readonly validate?: (object: Raw, current: Raw | undefined) => FieldError[];
   readonly names?: NameGrammar;

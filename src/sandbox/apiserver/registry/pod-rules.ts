@@ -42,6 +42,10 @@ export const POD_RULES: KindRules = {
       ];
     }
   },
+  prepareStatus(pod, { status: before = {} }) {
+    pod.status ??= {};
+    if (before.qosClass !== undefined) fallback(pod.status, "qosClass", before.qosClass);
+  },
   validate: (pod, current) =>
     current === undefined ? validateNew(pod) : validateUpdate(pod, current),
 };
