@@ -27,6 +27,8 @@ export interface Difference {
   readonly byOtherLots: () => Lots;
   /** Whether ours places it when no affinity term has label keys. */
   readonly oursWithoutLabelKeys: () => boolean;
+  /** Whether ours places it when no NodePool limits its nodes. */
+  readonly oursWithoutNodeLimits: () => boolean;
   /** Whether ours places it when the planner is on. */
   readonly oursByPlanner: () => boolean;
   /** As `oursWithout`, of upstream, in every run. */
@@ -193,6 +195,11 @@ const CLASSES: readonly DifferenceClass[] = [
     // One of its plans is by upstream's rules to the letter.
     name: "the planner places it",
     applies: (one) => one.oursByPlanner(),
+  },
+  {
+    // Between zones that are as empty ours takes the cheapest, whose machines may be small; upstream draws lots.
+    name: "ours spends a limit of nodes on the cheapest zone: without the limit ours places it",
+    applies: (one) => one.reason.includes("node limits") && one.oursWithoutNodeLimits(),
   },
   {
     name: "upstream leaves it too where pods that the scheduler refuses are not there",

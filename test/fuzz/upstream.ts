@@ -143,6 +143,10 @@ function compare(
           planned(withoutLabelKeys(scenario), GREEDY_PLANNER).unschedulable.every(
             ({ pod }) => pod !== name,
           ),
+        oursWithoutNodeLimits: () =>
+          planned(withoutNodeLimits(scenario), GREEDY_PLANNER).unschedulable.every(
+            ({ pod }) => pod !== name,
+          ),
         oursByPlanner: () =>
           planned(scenario, DEFAULT_PLANNER).unschedulable.every(({ pod }) => pod !== name),
         theirsWithout: (pods) =>
@@ -198,6 +202,14 @@ function without(scenario: Scenario, pods: ReadonlySet<string>): Scenario {
   const manifests = scenario.manifests.filter(
     (one) => one.kind !== "Pod" || one.spec.nodeName || !pods.has(keyOf(one)),
   );
+  return { ...scenario, manifests };
+}
+
+function withoutNodeLimits(scenario: Scenario): Scenario {
+  const manifests = scenario.manifests.map((one) => {
+    const { nodes: _, ...limits } = one.spec?.limits ?? {};
+    return one.kind === "NodePool" ? { ...one, spec: { ...one.spec, limits } } : one;
+  });
   return { ...scenario, manifests };
 }
 
