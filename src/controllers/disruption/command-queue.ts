@@ -145,7 +145,7 @@ export function createCommandQueue(
       );
       ledger.note(move, world.clock.now());
       const claimNames = replacements.map(({ metadata }) => metadata.name);
-      steering.plan(record.id, stopsOf(started, claimNames));
+      steering.plan(record.id, stopsOf(started, claimNames, world.cluster.nodes()));
       takeIn({ record, candidates, replacements, move });
       protect(world, command.targets);
       countDecision(world, command, record);

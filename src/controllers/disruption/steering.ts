@@ -215,8 +215,10 @@ function putLastBy(courses: Iterable<Course>): ReadonlySet<string> {
   const first = new Set<string>();
   for (const { going } of courses) {
     if (going === undefined) continue;
+    // A node may have had a turn and have another one.
+    const upcoming = new Set(going.nodes.slice(going.turn + 1).map(({ name }) => name));
     for (const [index, { name, managed }] of going.nodes.entries()) {
-      if (index <= going.turn) first.add(name);
+      if (index === going.turn || (index < going.turn && !upcoming.has(name))) first.add(name);
       else if (managed) last.add(name);
     }
     for (const name of going.others) last.add(name);

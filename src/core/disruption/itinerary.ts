@@ -11,11 +11,12 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { ownerOf } from "./moves.ts";
+import { inTurnsByZone, type Place } from "./zone-turns.ts";
 
 /** Nodes put last beside those that are to be filled: each costs two requests. */
 const MOST_OTHERS = 100;
 
-/** One node and what it is to take. */
+/** One node and what it is to take; it may have several turns. */
 export interface Stop {
   /** Of a Node that is there, or of a claim whose Node comes. */
   readonly name: string;
@@ -30,12 +31,14 @@ interface Plan extends Pick<Command, "replacements" | "placements"> {
 }
 
 /**
- * `claimNames`: of the command's replacements, in their order. Nodes that take nothing are no stops. Pods that
- * wait anyway may be planned along: nobody has them leave, they are not steered.
+ * `claimNames`: of the command's replacements, in their order; `nodes`: of the cluster, by which pods are spread.
+ * Nodes that take nothing are no stops. Pods that wait anyway may be planned along: nobody has them leave, they
+ * are not steered.
  */
 export function stopsOf(
   { candidates, replacements, placements = [] }: Plan,
   claimNames: readonly string[],
+  nodes: readonly NodeView[] = [],
 ): readonly Stop[] {
   const zones = new Map(
     candidates.flatMap(({ reschedulablePods, zone }) =>
@@ -53,19 +56,14 @@ export function stopsOf(
     zone,
     pods: leaving(pods),
   }));
-  return stayingInZones([...known, ...fresh], (pod) => zones.get(uidOf(pod)))
+  const zoneOf = (pod: Pod) => zones.get(uidOf(pod));
+  return inTurnsByZone(stayingInZones([...known, ...fresh], zoneOf), zoneOf, nodes)
     .filter(({ pods }) => pods.length > 0)
     .map(({ name, pods }) => stopFor(name, pods));
 }
 
 /** Who of those that are alike goes where one of them was planned. */
 type Choice = (alike: ReadonlySet<Pod>, planned: Pod, zone: string | undefined) => Pod | undefined;
-
-interface Place {
-  readonly name: string;
-  readonly zone: string | undefined;
-  readonly pods: readonly Pod[];
-}
 
 /**
  * The same places with as many pods of each ReplicaSet; which of them go where is free, for they are alike.
