@@ -163,6 +163,7 @@ export function methodInput(
     repack: undefined,
     rests: () => false,
     poolRests: () => false,
+    isSettling: () => false,
     wantedShare: () => (options.repack?.minSavingsPercent ?? 0) / 100,
     alphaBusy: false,
     backingOff: new Set(),

@@ -43,6 +43,9 @@ export function repackAnswer(
   const whom = others === 0 ? "by itself it" : `with ${others} other node(s) all`;
   const could = `repack: anew ${whom} could save ${(most * 100).toFixed(1)} % at the most`;
   if (worthTrying(choice, wanted).length === 0) return `${could}, ${percent} is wanted`;
+  const poolIds = new Set(choice.candidates.map(({ pool }) => pool.id));
+  if (next === undefined && input.isSettling(poolIds))
+    return `${could}; nodes that took pods a moment ago are waited for`;
   if (next === undefined) return `${could}, but no plan saves ${percent}`;
   const first = next.method.name === repack.name ? "others go first" : "other methods come first";
   return `${could}; ${first}`;

@@ -26,6 +26,7 @@ import type { ForSpot } from "./cheaper.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
+import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 
 export interface Picture {
@@ -106,6 +107,7 @@ export function* surveyInSteps(
     balancedTotals: once(() => balancedTotals(nodes, pools)),
     forSpot: picture.forSpot,
     repack: picture.repack,
+    isSettling: (poolIds) => isSettling(picture, poolIds),
     rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
     poolRests: ({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) !== undefined,
     wantedShare: (candidates) =>

@@ -45,6 +45,8 @@ export interface MethodInput {
   readonly forSpot: ForSpot;
   /** How several nodes may be packed anew on several others; absent: not at all. */
   readonly repack: Repack | undefined;
+  /** Pods that a consolidation moved are coming to rest on nodes of these pools (by id). */
+  readonly isSettling: (poolIds: ReadonlySet<string>) => boolean;
   /** It came in place of others so short a time ago that it is not replaced itself. */
   readonly rests: (candidate: Candidate) => boolean;
   /** The last repack of its pool did not save what it was to: no other one for a while. */
@@ -69,6 +71,8 @@ export interface Proposal {
   readonly commands: readonly Command[];
   /** There is one, but what another method has is better by far: it is to be asked. */
   readonly waived?: boolean;
+  /** There is one, but in a moment there may be a better one. */
+  readonly later?: Command;
   readonly remarks: readonly Remark[];
   /** Moves that a pool's policy refused; for metrics. */
   readonly refused?: readonly Verdict[];

@@ -11,6 +11,7 @@ import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { groupsOf } from "../repack/groups.ts";
+import { asGoodMicroUsd } from "../repack/search.ts";
 import type { Method, MethodInput } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { repack } from "./repack.ts";
@@ -88,6 +89,28 @@ describe("repack", () => {
       [0, 0, 1],
       alone,
     ]);
+  });
+
+  it("waits, as dearer consolidations do, for nodes that pods were moved to just now: with them it may save more", () => {
+    const nodes = beside(sparse("a", { pods: ["500m"] }));
+    const options = { isSettling: () => true };
+    const [soon] = propose(nodes).commands as [Command];
+    const { commands, later } = atOnce(repack.propose({ ...input(nodes), ...options }));
+    expect([commands, names(later as Command)]).toEqual([[], names(soon)]);
+    expect(atOnce(multiNodeConsolidation.propose({ ...input(nodes), ...options }))).toMatchObject({
+      commands: [],
+      waived: true,
+    });
+    // Budgets leave no room for those.
+    expect(
+      atOnce(repack.propose({ ...input(nodes, { allowed: 4 }), ...options })).commands,
+    ).toHaveLength(1);
+  });
+
+  it("takes more nodes where fewer save nearly as much, but little is left to pay", () => {
+    const [price, wanted] = [10_000_000, 0.05];
+    expect(asGoodMicroUsd(1_000_000, price, wanted)).toBe(950_000);
+    expect(asGoodMicroUsd(9_000_000, price, wanted)).toBe(8_975_000);
   });
 
   it("splits one large node into several small ones", () => {

@@ -5,17 +5,14 @@
  * planned. No upstream: it replaces any number of nodes by one.
  */
 import { atOnce, type Steps } from "../../../base/steps.ts";
-import type { Candidate } from "../candidates.ts";
+import { type Candidate, priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { isConsolidatable, stillThere, weighed } from "../consolidation.ts";
 import { chooseFrom } from "../repack/choice.ts";
 import { groupsOf } from "../repack/groups.ts";
-import { bestOf, repacked, worthTrying } from "../repack/search.ts";
+import { asGoodMicroUsd, bestOf, repacked, worthTrying } from "../repack/search.ts";
 import type { Simulator } from "../simulate.ts";
 import type { Method, MethodInput, Proposal, Rejection } from "./method.ts";
-
-/** What saves this share of what repack would is as good: it moves fewer pods. */
-const AS_MUCH = 0.95;
 
 export const repack: Method = {
   name: "repack",
@@ -59,7 +56,10 @@ function* propose(input: MethodInput): Steps<Proposal> {
   return proposal;
 }
 
-/** One choice after the other of one group after the other; what was tried in vain is not chosen again. */
+/**
+ * One choice after the other of one group after the other; what was tried in vain is not chosen again. Where all
+ * that may go do, it waits for nodes that could go with them in a moment: what comes now then rests.
+ */
 function* search(input: MethodInput): Steps<Proposal> {
   const refused: Verdict[] = [];
   const candidates = openToRepack(input);
@@ -71,8 +71,11 @@ function* search(input: MethodInput): Steps<Proposal> {
       if (counts.length === 0) break;
       const best = yield* bestOf(choice, counts, input);
       const found = best === undefined ? undefined : weighed(best, input);
-      if (found !== undefined && !("message" in found))
-        return { commands: [found], remarks: [], refused };
+      if (found !== undefined && !("message" in found)) {
+        const waits = choice.candidates.length === left.length && input.isSettling(poolIds);
+        const commands = waits ? [] : [found];
+        return { commands, remarks: [], refused, ...(waits ? { later: found } : {}) };
+      }
       refused.push(...(found?.verdicts ?? []).filter(({ approved }) => !approved));
       const tried = new Set(choice.candidates);
       left = left.filter((one) => !tried.has(one));
@@ -84,9 +87,11 @@ function* search(input: MethodInput): Steps<Proposal> {
 /** The proposal of another method, without its command where packing anew would save more by far. */
 export function* unlessRepacked(proposal: Proposal, input: MethodInput): Steps<Proposal> {
   const [command] = proposal.commands;
-  const [repacked] = (yield* propose(input)).commands;
-  if (command === undefined || repacked === undefined) return proposal;
-  const isAsGood = savingsMicroUsd(command) >= savingsMicroUsd(repacked) * AS_MUCH;
+  const { commands, later: best = commands[0] } = yield* propose(input);
+  if (command === undefined || best === undefined) return proposal;
+  const price = priceOfAll([...new Set([...command.candidates, ...best.candidates])]);
+  const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, input.wantedShare(best.candidates));
+  const isAsGood = savingsMicroUsd(command) >= wanted;
   return isAsGood ? proposal : { ...proposal, commands: [], waived: true };
 }
 

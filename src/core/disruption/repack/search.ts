@@ -13,8 +13,18 @@ import type { MethodInput } from "../methods/method.ts";
 import type { Supposing } from "../simulate.ts";
 import type { Choice } from "./choice.ts";
 
-/** Fewer nodes are as good if they save that much of what more of them do. */
+/** A command is as good as another if it saves that much of what that one would, */
 const NEARLY = 0.95;
+/** and if what it leaves unsaved is this share at most of what a command of its own would have to save. */
+const UNSAVED = 0.5;
+
+/**
+ * The least that a command must save to be as good as one that saves `microUsd`. `price`: of all nodes that either
+ * is about; where most of it is saved, little of that is much of what they cost in the end.
+ */
+export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: number): number {
+  return microUsd - Math.min(microUsd * (1 - NEARLY), (price - microUsd) * wantedShare * UNSAVED);
+}
 
 /** Times the work that a batch of waiting pods is given: nobody waits for this. */
 const EFFORT = 20;
@@ -41,20 +51,24 @@ function gainOf({ gainsMicroUsd }: Choice, count: number): number {
   return gainsMicroUsd[count - 1] ?? 0;
 }
 
-/** The command that saves the most, or one about fewer nodes that saves nearly as much. */
+/** The command that saves the most, or one about fewer nodes that is as good. */
 export function* bestOf(
   choice: Choice,
   counts: readonly number[],
   input: MethodInput,
 ): Steps<Command | undefined> {
+  const price = priceOfAll(choice.candidates);
+  const share = input.wantedShare(choice.candidates);
   let best: Command | undefined;
+  let most = 0;
   const open = [...counts];
   for (let count = open.shift(); count !== undefined; count = open.shift()) {
-    const known = best === undefined ? 0 : savingsMicroUsd(best) * NEARLY;
+    const known = best === undefined ? 0 : asGoodMicroUsd(most, price, share);
     if (gainOf(choice, count) < known) continue;
     const found = yield* repacked(choice.candidates.slice(0, count), input);
     if (found === undefined || savingsMicroUsd(found) <= known) continue;
     best = found;
+    most = Math.max(most, savingsMicroUsd(found));
     // Those that were chosen last may not have brought anything.
     const enough = 1 + choice.gainsMicroUsd.findIndex((gain) => gain >= savingsMicroUsd(found));
     if (enough > 0 && enough < count && !open.includes(enough)) open.unshift(enough);

@@ -1,0 +1,53 @@
+/**
+ * Whether consolidation's own moves are still coming to rest: nodes that took pods a moment ago may not go until their
+ * pool's consolidateAfter is over. What is packed anew without them would have to be packed once more with them.
+ */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { Ledger } from "./ledger.ts";
+import { type Move, ownerOf } from "./moves.ts";
+import type { Simulator } from "./simulate.ts";
+
+/** What a move takes itself. */
+const MOVE_MS = 60_000;
+/** Nobody waits longer than this after a move. */
+const LONGEST_MS = 5 * 60_000;
+
+/** What of a picture says so. */
+interface Moved {
+  readonly nowMs: number;
+  readonly nodes: readonly NodeView[];
+  readonly pools: readonly { readonly pool: Pool }[];
+  readonly ledger: Ledger;
+  readonly simulator: Simulator;
+}
+
+/** `poolIds`: whose nodes are asked about. Those that came in place of others rest anyway. */
+export function isSettling(
+  { pools, nodes, ledger, simulator, nowMs }: Moved,
+  poolIds: ReadonlySet<string>,
+): boolean {
+  const moves = ledger.recent(nowMs).filter(({ reason }) => reason === "Underutilized");
+  const restless = simulator.restless();
+  return pools.some(({ pool }) => {
+    const { consolidateAfter } = pool.disruption;
+    if (!poolIds.has(pool.id) || consolidateAfter === "Never") return false;
+    const settlingMs = consolidateAfter + MOVE_MS;
+    if (settlingMs > LONGEST_MS) return false;
+    const last = moves.filter(({ at }) => nowMs - (fromRfc3339(at) ?? 0) < settlingMs);
+    if (last.length === 0) return false;
+    return nodes.some(({ claim, deleting, name, poolId, pods }) => {
+      if (poolId !== pool.id || claim === undefined || deleting || !restless.has(name))
+        return false;
+      const rests = (ledger.restEndsMs(claim) ?? nowMs) > nowMs;
+      return !rests && pods.some((pod) => wasMoved(pod, last));
+    });
+  });
+}
+
+/** The pod's workload was. */
+function wasMoved(pod: Parameters<typeof ownerOf>[0], moves: readonly Move[]): boolean {
+  const uid = ownerOf(pod)?.uid;
+  return uid !== undefined && moves.some(({ pods }) => uid in pods);
+}
