@@ -24,6 +24,11 @@ export interface Session {
   readonly namespace: string;
 }
 
+interface Typing extends Session {
+  /** Of the script that is typed. */
+  readonly manifests: Readonly<Record<string, string>>;
+}
+
 export interface Pace {
   /** How long controllers get between a change and a look at it. */
   readonly settleMs: number;
@@ -46,10 +51,12 @@ const UNDER_WAY_MS = 1_500;
 
 /** What each line of a script printed: exit code, output and errors. */
 export async function transcript(
-  session: Session,
+  typed: Session,
   pace: Pace,
   script: readonly string[],
 ): Promise<readonly string[]> {
+  const manifests = script === RARER_SCRIPT ? RARER_MANIFESTS : MANIFESTS;
+  const session = { ...typed, manifests };
   writeFiles(session);
   await execute(session, ["create", "namespace", session.namespace], "", {});
   const said: string[] = [];
@@ -71,14 +78,14 @@ export async function transcript(
   return said;
 }
 
-function writeFiles({ folder, namespace }: Session): void {
+function writeFiles({ folder, namespace, manifests }: Typing): void {
   writeFileSync(join(folder, "editor.mjs"), EDITOR);
   mkdirSync(join(folder, "kustomize"), { recursive: true });
-  for (const [name, text] of Object.entries(RARER_MANIFESTS))
+  for (const [name, text] of Object.entries(manifests))
     writeFileSync(join(folder, `${name}.yaml`), text.replaceAll("NS", namespace));
 }
 
-async function look(session: Session, pace: Pace, line: string, at: number): Promise<string> {
+async function look(session: Typing, pace: Pace, line: string, at: number): Promise<string> {
   if (pace.skips?.(at) === true) return SKIPPED;
   for (let attempt = 1; ; attempt++) {
     const text = await say(session, line);
@@ -87,7 +94,7 @@ async function look(session: Session, pace: Pace, line: string, at: number): Pro
   }
 }
 
-async function say(session: Session, line: string): Promise<string> {
+async function say(session: Typing, line: string): Promise<string> {
   const [, first, second] = /^during:(.*) => (.*)$/.exec(line) ?? [];
   if (first !== undefined && second !== undefined) {
     const goingOn = say(session, first);
@@ -98,7 +105,7 @@ async function say(session: Session, line: string): Promise<string> {
   const [, from = "", to = "", rest = line] = /^edit:(.*)\|(.*?) (edit .*)$/.exec(line) ?? [];
   const [, command = rest, manifest = ""] = /^(.*?)(?: <(\w+))?$/.exec(rest) ?? [];
   const fill = (text: string): string => text.replaceAll("NS", session.namespace);
-  const stdin = manifest === "" ? "" : fill({ ...MANIFESTS, ...RARER_MANIFESTS }[manifest] ?? "");
+  const stdin = manifest === "" ? "" : fill(session.manifests[manifest] ?? "");
   const editor = join(session.folder, "editor.mjs");
   const env = { KUBE_EDITOR: `${process.execPath} ${editor} '${from}' '${to}'` };
   const args = ["-n", session.namespace, ...words(fill(command))];
