@@ -139,7 +139,7 @@ class Draw {
           template: {
             metadata: { labels: this.#once(4) ? { tier: this.#pick(["gold", "tin"]) } : {} },
             spec: {
-              nodeClassRef: { group: "example.com", kind: "FuzzClass", name: "default" },
+              nodeClassRef: { group: "fuzz.sh", kind: "FuzzClass", name: "default" },
               requirements,
               ...(taints.length > 0 ? { taints } : {}),
               ...(this.#once(6)

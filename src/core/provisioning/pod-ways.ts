@@ -7,10 +7,10 @@ import type { Taint } from "../../apis/core/node.ts";
 import type { Pod, PodSpec, TaintEffect } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
-import { fits } from "../../apis/resources.ts";
+import { fits, parseResources } from "../../apis/resources.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { type Edit, type PodEdit, requestEdits } from "./edits.ts";
+import { type Edit, editedPod, type PodEdit, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 import { tolerationOf } from "./obstacles.ts";
 
@@ -93,12 +93,25 @@ function requiredKeys({ nodeSelector = {}, affinity }: PodSpec): Set<string> {
   return new Set([...Object.keys(nodeSelector), ...keys]);
 }
 
+/**
+ * Of each resource hardly any: of all containers that ask for it, or of the one alone that matters most, so that
+ * more than one gives way only where one is not enough. What the pod's runtime needs stays.
+ */
 function lessOfEach(pod: Pod): Edit[][] {
-  return Object.keys(podRequests(pod))
+  const overhead = parseResources(pod.spec.overhead);
+  const requests = podRequests(pod);
+  return Object.keys(requests)
     .sort()
     .flatMap((resource) => {
       const least = mayNotBeOvercommitted(resource) ? 0 : (LEAST[resource] ?? 1);
-      const edits = requestEdits(pod, resource, least) ?? [];
-      return edits.length === 0 ? [] : [edits];
+      const all = requestEdits(pod, resource, (overhead[resource] ?? 0) + least) ?? [];
+      if (all.length < 2) return all.length === 0 ? [] : [all];
+      const left = (edit: PodEdit) => podRequests(editedPod(pod, edit))[resource] ?? 0;
+      const [one] = all
+        // Amounts of the pod as a whole go together with those of its containers.
+        .flatMap((edit) => ("container" in edit ? { ...edit, to: Math.max(edit.to, least) } : []))
+        .sort((a, b) => left(a) - left(b));
+      const isOfUse = one !== undefined && left(one) < (requests[resource] ?? 0);
+      return isOfUse ? [[one], all] : [all];
     });
 }

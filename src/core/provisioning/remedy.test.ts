@@ -203,6 +203,24 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("lowers one container's request where that is enough, before it changes two things (seed 70011)", () => {
+    const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
+    const nodes = [nodeView({ node: { labels: { disk: "ssd" } } })];
+    const pools = [poolInput({ taints: [{ key: "db", effect: "NoSchedule" }] })];
+    const spec = {
+      nodeSelector: { disk: "ssd" },
+      containers: [asks("main", "1")],
+      initContainers: [asks("load", "6")],
+    };
+    expect(fixOf(pod({ spec }), { nodes, pools })).toBe(
+      "lower the cpu request of init container load from 6 to 4",
+    );
+    const overhead = { cpu: "500m" };
+    expect(fixOf(pod({ spec: { ...spec, overhead } }), { nodes, pools })).toBe(
+      "lower the cpu request of init container load from 6 to 3500m",
+    );
+  });
+
   it("is not missed for the many taints of nodes that would not take the pod anyway", () => {
     const nodes = Array.from({ length: 30 }, (_, index) =>
       nodeView({
