@@ -6,6 +6,8 @@ import { planUntil, prepare } from "../provisioning/solve.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { priceMicroUsd } from "./plan-batch.ts";
 
+const ZONE = "topology.kubernetes.io/zone";
+
 describe("what a plan will cost at the least", () => {
   const types = [2, 4, 8, 16].map((cpu) => instanceType({ cpu }));
   const pods = Array.from({ length: 400 }, (_, index) =>
@@ -29,6 +31,34 @@ describe("what a plan will cost at the least", () => {
     expect(seen).toEqual(seen.toSorted((a, b) => a - b));
     expect(seen[0]).toBeGreaterThan(0);
     expect(seen.at(-1)).toBeLessThanOrEqual(priceMicroUsd(plan));
+  });
+
+  it("is asked about one plan alone, though that is made once more with a zone foreseen", () => {
+    const terms = ["zone-a", "zone-b"].map((zone) => ({
+      matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }],
+    }));
+    const affinity = {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms as never },
+      },
+    };
+    const rule = { maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: "DoNotSchedule" as const };
+    const labels = { app: "web" };
+    const topologySpreadConstraints = [{ ...rule, labelSelector: { matchLabels: labels } }];
+    const web = Array.from({ length: 200 }, (_, index) =>
+      pod({ name: `w-${index}`, labels, spec: { affinity, topologySpreadConstraints } }),
+    );
+    const last = pod({ name: "last", cpu: "50m", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
+    const one = schedulingInput({
+      pods: [...web, last],
+      pools: [poolInput({}, types.slice(0, 1))],
+    });
+    const seen: number[] = [];
+    const plan = atOnce(planUntil(atOnce(prepare(one)), ({ size }) => !seen.push(size)));
+    const zones = new Set(plan?.newClaims.map(({ cheapest }) => cheapest.zone));
+    expect([...zones].sort()).toEqual(["zone-a", "zone-b"]);
+    expect(seen.length).toBeGreaterThan(2);
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
   });
 
   it("leaves no trace of a plan that was stopped", () => {

@@ -148,6 +148,29 @@ describe("planBatch", () => {
     expect(planBatch(one, DEFAULT_PLANNER).newClaims.length).toBe(1);
   });
 
+  it("does not undercut by a plan in which pods would wait, for it foresees no zone that others open", () => {
+    const key = "topology.kubernetes.io/zone";
+    const terms = ["zone-a", "zone-b"].map((zone) => ({
+      matchExpressions: [{ key, operator: "In", values: [zone] }],
+    }));
+    const affinity = {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms as never },
+      },
+    };
+    const labels = { app: "web" };
+    const rule = { maxSkew: 1, topologyKey: key, whenUnsatisfiable: "DoNotSchedule" as const };
+    const topologySpreadConstraints = [{ ...rule, labelSelector: { matchLabels: labels } }];
+    const web = ["a", "b"].map((name) =>
+      pod({ name, labels, cpu: "1", memory: "5Gi", spec: { affinity, topologySpreadConstraints } }),
+    );
+    const last = pod({ name: "c", memory: "12Gi", spec: { nodeSelector: { [key]: "zone-b" } } });
+    const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+    const planned = planBatch(schedulingInput({ pods: [...web, last], pools }), DEFAULT_PLANNER);
+    const names = planned.newClaims.map((claim) => claim.pods.map((each) => each.metadata.name));
+    expect(names.toSorted()).toEqual([["a"], ["b"], ["c"]]);
+  });
+
   it("to the letter: of nodes with as many pods the one that got there last comes first", () => {
     const large = ["a", "b", "c", "d"].map((name) => pod({ name, cpu: "3500m" }));
     const pods = [...large, pod({ name: "e", cpu: "100m" })];
@@ -155,7 +178,8 @@ describe("planBatch", () => {
     const names = ({ newClaims }: ReturnType<typeof solve>) =>
       newClaims.map((claim) => claim.pods.map(({ metadata }) => metadata.name).join(""));
     expect(names(solve(one))).toEqual(["abe", "cd"]);
-    expect(names(atOnce(planAsUpstream(atOnce(prepare(one)))))).toEqual(["ab", "cde"]);
+    const toTheLetter = atOnce(planAsUpstream(atOnce(prepare(one))));
+    expect(names(toTheLetter as ReturnType<typeof solve>)).toEqual(["ab", "cde"]);
   });
 
   it("leaves small batches to the rules unless told otherwise", () => {

@@ -74,7 +74,8 @@ function* orAsUpstream(
   const isLarge = batch.queued.length > MOST_AS_UPSTREAM;
   if (options.policy === "greedy" || isLarge || best.newClaims.length === 0) return best;
   const other = yield* planAsUpstream(batch);
-  return isBetter(other, best, { ...options, minSaving: 0 }) ? other : best;
+  const isTaken = other !== undefined && isBetter(other, best, { ...options, minSaving: 0 });
+  return isTaken ? other : best;
 }
 
 /** So many of the least number of pods are enough if they are spread over zones: there the rules cost most. */

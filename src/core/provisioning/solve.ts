@@ -143,10 +143,11 @@ export function planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult 
  * The plan by upstream's rules to the letter where ours go a way of their own: of nodes with as many pods
  * the one that got there last comes first, pods that keep apart leave a planned node all its domains, and
  * no price decides between domains. Fewer pods may find a place than by {@link planOf}, and fewer wishes
- * are met; now and then it costs less.
+ * are met; now and then it costs less. Undefined: pods of it could not come, for no domain is foreseen.
  */
-export function planAsUpstream(batch: Batch): Steps<SchedulingResult> {
-  return plannedToItsEnd(batch, { asUpstream: true });
+export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
+  const plan = yield* planned(batch, { asUpstream: true });
+  return plan?.late.length === 0 ? plan.result : undefined;
 }
 
 type Stop = (claims: OpenClaims) => boolean;
@@ -168,14 +169,15 @@ function* plannedToItsEnd(batch: Batch, manner: Manner): Steps<SchedulingResult>
 
 /**
  * Once more where a node came to stand in a domain that a spread had not looked at when it let pods go elsewhere;
- * unless more pods would stay pending. By upstream's rules to the letter it is not done.
+ * unless more pods would stay pending. `isEnough` has seen the nodes of the first plan, and is not asked of others.
  */
 function* plannedWithForesight(batch: Batch, manner: Manner): Steps<SchedulingResult | undefined> {
   const first = yield* planned(batch, manner);
-  if (first === undefined || first.late.length === 0 || manner.asUpstream) return first?.result;
+  if (first === undefined || first.late.length === 0) return first?.result;
   const { result, late } = first;
-  const other = yield* planned(batch, { ...manner, foreseen: late });
-  if (other === undefined) return undefined;
+  const { isEnough: _, ...toItsEnd } = manner;
+  const other = yield* planned(batch, { ...toItsEnd, foreseen: late });
+  assert(other !== undefined, "a plan is made to its end");
   return other.result.unschedulable.length > result.unschedulable.length ? result : other.result;
 }
 

@@ -199,10 +199,14 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
   );
 }
 
-/** Whether only pods to come decide if the rule looks at the planned node. */
+/** Of a planned node that is eligible: whether only pods to come decide if the rule looks at it. */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
-  return requirements.every((one) => one.size > 0 && place.meetsIfNarrowed?.(one) !== false);
+  // One of them can be met, as is known when this is asked.
+  const isRuledOut = (one: Requirements) => requirements.length > 1 && !place.canMeet(one);
+  return requirements.every(
+    (one) => one.size > 0 && (place.meetsIfNarrowed?.(one) !== false || isRuledOut(one)),
+  );
 }
 
 /** matchLabelKeys: the pod's own values of these labels become part of the selector. */

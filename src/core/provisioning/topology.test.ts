@@ -121,6 +121,25 @@ describe("topology spread", () => {
     // The node gets the lowest value that is left.
     expect(zonesOf({ team: "blue" })).toEqual(["zone-a: free", "zone-b: pod-0", "zone-c: pod-1"]);
     expect(zonesOf({ team: "red" })).toEqual(["zone-a: free", "zone-a: pod-0", "zone-b: pod-1"]);
+    // Nor does a term count by which the node could not be one in any case.
+    const terms = [
+      { team: "red", zones: ["zone-a", "zone-b"] },
+      { team: "blue", zones: ["zone-c"] },
+    ].map(({ team: value, zones }) => ({
+      matchExpressions: [
+        { key: "team", operator: "In", values: [value] },
+        { key: ZONE, operator: "In", values: zones },
+      ],
+    }));
+    const nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms as never },
+    };
+    const either = pod({
+      ...spread({}),
+      cpu: "2500m",
+      spec: { ...spread({}).spec, affinity: { nodeAffinity } },
+    });
+    expect(placed({ pods: [pod(free), either], pools })).toEqual(["zone-a: free", "zone-a: pod"]);
   });
 
   it("foresees a zone that another pod opens later, unless more would stay pending", () => {

@@ -208,10 +208,11 @@ export class Topology {
 
   /** Spreads that no longer hold, for a node came to stand in a domain after {@link begin}. */
   latecomers(): readonly Latecomer[] {
-    const journal = this.#journal ?? [];
-    return latecomersOf(this.#overHosts, (group, domain) =>
-      journal.some((change) => change.group === group && change.came?.[0] === domain),
-    );
+    if (this.#overHosts.length === 0) return [];
+    const came = new Map(this.#overHosts.map((group) => [group, new Set<string>()]));
+    for (const change of this.#journal ?? [])
+      if (change.came !== undefined) came.get(change.group)?.add(change.came[0]);
+    return latecomersOf(this.#overHosts, (group, domain) => came.get(group)?.has(domain) === true);
   }
 
   /** From here on to {@link end} these are looked at as though a node stood there. */
