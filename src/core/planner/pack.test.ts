@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { pack } from "./pack.ts";
-import { type Packing, priceOf, type Use } from "./packing.ts";
+import { Filling, type Packing, priceOf, type Use } from "./packing.ts";
 
 const SHAPES = 60;
 const EACH = 3;
@@ -24,6 +24,16 @@ const prices = { prices: Float64Array.of(1), leastCost: 0 };
 function packed(units: number): readonly Use[] | undefined {
   return atOnce(pack(packing, prices, { units }, { maxBins: 3 }));
 }
+
+describe("a filling", () => {
+  it("does not take for small what is larger than any bin", () => {
+    const rows = [2 ** 32, 1].map((amount) => ({ amounts: Float64Array.of(amount), count: 5 }));
+    const bin = { amounts: Float64Array.of(3), price: 1, rows: [0, 1] };
+    const filling = new Filling({ rows, bins: [bin], dimensions: 1 });
+    filling.fill(bin, [0, 1], [5, 5], Float64Array.of(1, 1));
+    expect(filling.content()).toEqual({ rows: [1], times: [3] });
+  });
+});
 
 describe("pack", () => {
   it("fills once by greed though the budget is too small for as many shapes", () => {

@@ -88,7 +88,7 @@ export class Filling {
     const least = (d: number) => of(d).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
     this.#least = each.map((d) => least(d) / (this.#units[d] as number));
     this.#perBin = rows.map(({ perBin = Number.POSITIVE_INFINITY }) => perBin);
-    const isSmall = bins.every(({ amounts }) =>
+    const isSmall = [...rows, ...bins].every(({ amounts }) =>
       amounts.every((amount, d) => amount / (this.#units[d] as number) <= MOST_SMALL),
     );
     const numbers = (size: number) => (isSmall ? new Int32Array(size) : new Float64Array(size));
