@@ -33,9 +33,9 @@ export class Sweeps {
   }
 
   /** Takes down what came of asking; `facts`: those that were asked about. */
-  note({ name }: Method, { commands, waived, later }: Proposal, facts: Facts): void {
+  note({ name }: Method, { commands, waived, later = [] }: Proposal, facts: Facts): void {
     // What was preferred to it may come to nothing.
-    const isOpen = waived === true || later !== undefined;
+    const isOpen = waived === true || later.length > 0;
     if (commands.length > 0 || isOpen) this.#settled.delete(name);
     else this.#settled.set(name, facts);
   }

@@ -66,13 +66,19 @@ export interface Remark {
   readonly message: string;
 }
 
+/** A command that is left for later, and the pools (by id) that share machines with those of its nodes. */
+export interface Later {
+  readonly command: Command;
+  readonly poolIds: ReadonlySet<string>;
+}
+
 export interface Proposal {
   /** None: nothing to do this way. */
   readonly commands: readonly Command[];
   /** There is one, but what another method has is better by far: it is to be asked. */
   readonly waived?: boolean;
-  /** There is one, but in a moment there may be a better one. */
-  readonly later?: Command;
+  /** There are these, but in a moment there may be better ones. */
+  readonly later?: readonly Later[];
   readonly remarks: readonly Remark[];
   /** Moves that a pool's policy refused; for metrics. */
   readonly refused?: readonly Verdict[];

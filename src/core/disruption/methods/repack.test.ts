@@ -14,7 +14,7 @@ import { groupsOf } from "../repack/groups.ts";
 import { asGoodMicroUsd } from "../repack/search.ts";
 import type { Method, MethodInput } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
-import { repack } from "./repack.ts";
+import { repack, unlessRepacked } from "./repack.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 
 const values = ["on-demand"];
@@ -95,8 +95,8 @@ describe("repack", () => {
     const nodes = beside(sparse("a", { pods: ["500m"] }));
     const options = { isSettling: () => true };
     const [soon] = propose(nodes).commands as [Command];
-    const { commands, later } = atOnce(repack.propose({ ...input(nodes), ...options }));
-    expect([commands, names(later as Command)]).toEqual([[], names(soon)]);
+    const { commands, later = [] } = atOnce(repack.propose({ ...input(nodes), ...options }));
+    expect([commands, later.map(({ command }) => names(command))]).toEqual([[], [names(soon)]]);
     expect(atOnce(multiNodeConsolidation.propose({ ...input(nodes), ...options }))).toMatchObject({
       commands: [],
       waived: true,
@@ -105,6 +105,27 @@ describe("repack", () => {
     expect(
       atOnce(repack.propose({ ...input(nodes, { allowed: 4 }), ...options })).commands,
     ).toHaveLength(1);
+  });
+
+  it("keeps nobody waiting for pools whose pods could not go to theirs", () => {
+    const of = (name: string, count: number) =>
+      Array.from({ length: count }, (_, index) =>
+        sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name } }),
+      );
+    const [many, few] = [of("a", 9), of("b", 3)];
+    const one = input([...many, ...few]);
+    const simulator = { ...one.simulator, openTo: () => [["nodepool/a"], ["nodepool/b"]] };
+    const isSettling = (poolIds: ReadonlySet<string>) => poolIds.has("nodepool/a");
+    const proposal = atOnce(repack.propose({ ...one, simulator, isSettling }));
+    const [command] = proposal.commands as [Command];
+    expect(names(command)).toEqual(["b-0", "b-1", "b-2"]);
+    expect(proposal.later?.map(({ poolIds }) => [...poolIds])).toEqual([["nodepool/a"]]);
+
+    const settling = { ...one, simulator: { ...simulator }, isSettling: () => true };
+    const commandOf = (candidates: readonly Candidate[]) => ({ ...command, candidates });
+    const waives = (candidates: readonly Candidate[]) =>
+      atOnce(unlessRepacked({ commands: [commandOf(candidates)], remarks: [] }, settling)).waived;
+    expect([waives(few), waives(many.slice(0, 3))]).toEqual([undefined, true]);
   });
 
   it("takes more nodes where fewer save nearly as much, but little is left to pay", () => {

@@ -9,10 +9,10 @@ import { type Candidate, priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { isConsolidatable, stillThere, weighed } from "../consolidation.ts";
 import { chooseFrom } from "../repack/choice.ts";
-import { groupsOf } from "../repack/groups.ts";
+import { type Group, groupsOf } from "../repack/groups.ts";
 import { asGoodMicroUsd, bestOf, repacked, worthTrying } from "../repack/search.ts";
 import type { Simulator } from "../simulate.ts";
-import type { Method, MethodInput, Proposal, Rejection } from "./method.ts";
+import type { Later, Method, MethodInput, Proposal, Rejection } from "./method.ts";
 
 export const repack: Method = {
   name: "repack",
@@ -57,38 +57,60 @@ function* propose(input: MethodInput): Steps<Proposal> {
 }
 
 /**
- * One choice after the other of one group after the other; what was tried in vain is not chosen again. Where all
- * that may go do, it waits for nodes that could go with them in a moment: what comes now then rests.
+ * The command of the first group that need not wait. Where all of a group that may go do, it waits for nodes that
+ * could go with them in a moment: what comes now then rests.
  */
 function* search(input: MethodInput): Steps<Proposal> {
   const refused: Verdict[] = [];
-  const candidates = openToRepack(input);
-  for (const { poolIds, candidates: all } of groupsOf(candidates, input.simulator.openTo())) {
-    const minShare = input.wantedShare(all);
-    for (let left = all; left.length > 0; ) {
-      const choice = yield* chooseFrom({ poolIds, candidates: left }, input);
-      const counts = worthTrying(choice, minShare);
-      if (counts.length === 0) break;
-      const best = yield* bestOf(choice, counts, input);
-      const found = best === undefined ? undefined : weighed(best, input);
-      if (found !== undefined && !("message" in found)) {
-        const waits = choice.candidates.length === left.length && input.isSettling(poolIds);
-        const commands = waits ? [] : [found];
-        return { commands, remarks: [], refused, ...(waits ? { later: found } : {}) };
-      }
-      refused.push(...(found?.verdicts ?? []).filter(({ approved }) => !approved));
-      const tried = new Set(choice.candidates);
-      left = left.filter((one) => !tried.has(one));
-    }
+  const later: Later[] = [];
+  for (const group of groupsOf(openToRepack(input), input.simulator.openTo())) {
+    const found = yield* searchIn(group, input, refused);
+    if (found === undefined) continue;
+    const { poolIds } = group;
+    if (!found.takesAll || !input.isSettling(poolIds))
+      return { commands: [found.command], remarks: [], refused, later };
+    later.push({ command: found.command, poolIds });
   }
-  return { commands: [], remarks: [], refused };
+  return { commands: [], remarks: [], refused, later };
 }
 
-/** The proposal of another method, without its command where packing anew would save more by far. */
+/**
+ * One choice after the other; what was tried in vain is not chosen again. `takesAll`: nobody else of the group could
+ * go along. `refused` takes the verdicts against moves that were tried.
+ */
+function* searchIn(
+  { poolIds, candidates }: Group,
+  input: MethodInput,
+  refused: Verdict[],
+): Steps<{ readonly command: Command; readonly takesAll: boolean } | undefined> {
+  const minShare = input.wantedShare(candidates);
+  for (let left = candidates; left.length > 0; ) {
+    const choice = yield* chooseFrom({ poolIds, candidates: left }, input);
+    const counts = worthTrying(choice, minShare);
+    if (counts.length === 0) return undefined;
+    const best = yield* bestOf(choice, counts, input);
+    const found = best === undefined ? undefined : weighed(best, input);
+    if (found !== undefined && !("message" in found))
+      return { command: found, takesAll: choice.candidates.length === left.length };
+    refused.push(...(found?.verdicts ?? []).filter(({ approved }) => !approved));
+    const tried = new Set(choice.candidates);
+    left = left.filter((one) => !tried.has(one));
+  }
+  return undefined;
+}
+
+/**
+ * The proposal of another method, without its command where packing anew would save more by far: at once, or in a
+ * moment nodes of the same pools.
+ */
 export function* unlessRepacked(proposal: Proposal, input: MethodInput): Steps<Proposal> {
   const [command] = proposal.commands;
-  const { commands, later: best = commands[0] } = yield* propose(input);
-  if (command === undefined || best === undefined) return proposal;
+  const { commands, later = [] } = yield* propose(input);
+  if (command === undefined) return proposal;
+  const isAboutIts = ({ poolIds }: Later) =>
+    command.candidates.some(({ pool }) => poolIds.has(pool.id));
+  const best = later.find(isAboutIts)?.command ?? commands[0];
+  if (best === undefined) return proposal;
   const price = priceOfAll([...new Set([...command.candidates, ...best.candidates])]);
   const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, input.wantedShare(best.candidates));
   const isAsGood = savingsMicroUsd(command) >= wanted;
