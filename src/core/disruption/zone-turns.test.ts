@@ -61,6 +61,27 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
+  it("are told one from the other only as long as anybody steers them", () => {
+    const many = Array.from({ length: 400 }, (_, index) =>
+      pod({ name: `many-${index}`, owner, spec: { topologySpreadConstraints: [SPREAD] } }),
+    );
+    const places = [
+      { name: "in-b", zone: "b", pods: many.slice(0, 200) },
+      { name: "in-c", zone: "c", pods: many.slice(200) },
+    ];
+    const labels = { [ZONE]: "a" };
+    const full = nodeView({
+      node: node({ name: "full", labels }),
+      claim: undefined,
+      pods: many,
+      marked: false,
+      nominatedUntilMs: 0,
+    });
+    const found = inTurnsByZone(places, () => "a", [...nodes.slice(1), full]);
+    expect(found.length).toBeLessThan(110);
+    expect(new Set(found.flatMap(({ pods }) => pods)).size).toBe(400);
+  });
+
   it("go as planned where that cannot come out right", () => {
     const places = [{ name: "in-b", zone: "b", pods: [first, second] }];
     expect(turns(places)).toEqual([["in-b", ["a-0", "a-1"]]]);

@@ -8,6 +8,9 @@ import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { ownerOf } from "./moves.ts";
 
+/** Each takes a second at least, and nobody steers for longer than one and a half minutes. */
+const MOST_TURNS = 100;
+
 /** A node and the pods it is to take. */
 export interface Place {
   readonly name: string;
@@ -34,15 +37,16 @@ export function inTurnsByZone(
   while (left.length > 0) {
     const later: Place[] = [];
     for (const place of left) {
-      const { pods, zone } = place;
-      const going = pods.filter((pod) => counts.move(pod, zoneOf(pod), zone));
+      const going: Pod[] = [];
+      const waiting: Pod[] = [];
+      for (const pod of place.pods)
+        (counts.move(pod, zoneOf(pod), place.zone) ? going : waiting).push(pod);
       if (going.length > 0) turns.push({ ...place, pods: going });
-      if (going.length < pods.length)
-        later.push({ ...place, pods: pods.filter((pod) => !going.includes(pod)) });
+      if (waiting.length > 0) later.push({ ...place, pods: waiting });
     }
-    const isStuck = podsOf(later) === podsOf(left);
-    if (isStuck) turns.push(...later);
-    left = isStuck ? [] : later;
+    const isLast = turns.length >= MOST_TURNS || podsOf(later) === podsOf(left);
+    if (isLast) turns.push(...later);
+    left = isLast ? [] : later;
   }
   return turns;
 }
