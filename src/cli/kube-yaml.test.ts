@@ -9,6 +9,12 @@ describe("YAML", () => {
     ]);
   });
 
+  it("has no numbers to the base of sixty: kubectl knows none", () => {
+    expect(readYaml("a: 22:22\nb: 1:30:00\nc: 190:20:30.15\nd: 010\ne: 1_000\n")).toEqual([
+      { a: "22:22", b: "1:30:00", c: "190:20:30.15", d: 8, e: 1_000 },
+    ]);
+  });
+
   it("is written so that texts stay texts to kubectl", () => {
     const labels = {
       a: "yes",

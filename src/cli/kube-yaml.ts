@@ -1,6 +1,6 @@
 /**
  * YAML as kubectl reads and writes it: version 1.1, where a bare `yes` is a boolean and so a text `yes` stands in
- * quotes. Of keys given twice the last counts, empty documents are nothing, and a time is text.
+ * quotes. Of keys given twice the last counts, empty documents are nothing, and a time is text, `22:22` too.
  */
 import { type Document, parseAllDocuments, stringify, type Tags, type ToStringOptions } from "yaml";
 import { firstLineOf } from "../base/error-text.ts";
@@ -31,7 +31,7 @@ export function readYaml(text: string): unknown[] {
     ...VERSION,
     uniqueKeys: false,
     schema: "yaml-1.1",
-    customTags: (tags) => tags.filter((tag) => !isTimestamp(tag)),
+    customTags: (tags) => tags.filter((tag) => !isTime(tag)),
   }) as Document.Parsed[];
   return documents.flatMap((document, index) => {
     try {
@@ -59,6 +59,8 @@ export function printed(answer: unknown, format: "json" | "yaml"): string {
   return format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : writeYaml(answer);
 }
 
-function isTimestamp(tag: Tags[number]): boolean {
-  return typeof tag === "object" && tag.tag === "tag:yaml.org,2002:timestamp";
+/** Of timestamps, and of numbers to the base of sixty. */
+function isTime(tag: Tags[number]): boolean {
+  if (typeof tag !== "object") return false;
+  return tag.tag === "tag:yaml.org,2002:timestamp" || ("format" in tag && tag.format === "TIME");
 }
