@@ -12,6 +12,7 @@ import {
 } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
 import { controllerOf, type KubeObject, keyOf, type LabelSelector } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
@@ -155,6 +156,7 @@ export class ClusterView {
         if (!assumed) return;
       }
       this.snapshot.setPod(podInfo(pod), nodeName);
+      if (leavesRoom(pod, before)) this.#changedNodes.add(nodeName);
       this.#note(ON_POD_PLACED);
       return;
     }
@@ -309,8 +311,17 @@ function sameForPlacing(pod: Pod, before: Pod | undefined): boolean {
     (before.metadata.deletionTimestamp === undefined) ===
       (pod.metadata.deletionTimestamp === undefined) &&
     deepEqual(before.metadata.labels, pod.metadata.labels) &&
-    deepEqual(before.spec, pod.spec)
+    deepEqual(before.spec, pod.spec) &&
+    // What the kubelet holds for it while it is resized stands in the status.
+    deepEqual(podRequests(before), podRequests(pod))
   );
+}
+
+/** Whether it holds less of anything than before, as after a resize. */
+function leavesRoom(pod: Pod, before: Pod | undefined): boolean {
+  if (before === undefined) return false;
+  const now = podRequests(pod);
+  return Object.entries(podRequests(before)).some(([name, amount]) => (now[name] ?? 0) < amount);
 }
 
 function offersTheSame(node: Node, before: Node): boolean {
