@@ -193,21 +193,23 @@ function kindText(apiVersion: string, kind: string): string {
 
 function configOf(call: Call, subresource: string): KubeObject {
   const { definition } = call;
-  const object = clone(call.body) as KubeObject;
-  if (!isObject(object)) {
-    const problem = `json: cannot unmarshal ${goKind(object)} into Go value of type map[string]interface {}`;
+  const sent = clone(call.body) as KubeObject;
+  if (!isObject(sent)) {
+    const problem = `json: cannot unmarshal ${goKind(sent)} into Go value of type map[string]interface {}`;
     throw badRequest(
       `error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`,
     );
   }
-  if (!isObject(object["metadata"] ?? {}))
+  if (!isObject(sent["metadata"] ?? {}))
     throw badRequest(
       "the applied configuration must be an object with apiVersion, kind and metadata",
     );
+  // The URL has the name: who wants nothing of the metadata may leave it out.
+  const object: KubeObject = { ...sent, metadata: sent.metadata ?? {} };
   const { apiVersion = "", kind = "" } = object;
   if (apiVersion !== groupVersionOf(definition) || kind !== definition.kind)
     throw badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
-  const { managedFields, name, namespace = call.path.namespace } = object.metadata ?? {};
+  const { managedFields, name, namespace = call.path.namespace } = object.metadata;
   if (managedFields !== undefined && managedFields !== null && managedFields.length > 0) {
     throw badRequest("metadata.managedFields must be nil");
   }

@@ -6,6 +6,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { canonicalJson, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
+import { areTooLong } from "../schema/metadata.ts";
 import { difference, EMPTY, type FieldSet } from "./field-set.ts";
 import { ownable } from "./managed-fields.ts";
 import { compare, fieldsOf } from "./typed-value.ts";
@@ -37,22 +38,23 @@ function parsed(text: string): KubeObject | undefined {
   }
 }
 
-/** The object with what was just applied as its last applied, where it has such a note at all. */
+/** The object with what was just applied as its last applied, where it has such a note, and room for this one. */
 export function withLastApplied(object: KubeObject, manager: string, config: unknown): KubeObject {
   const { annotations } = object.metadata;
   if (manager !== KUBECTL || !annotations?.[LAST_APPLIED]) return object;
-  const text = `${goJson(withoutNote(config as KubeObject))}\n`;
+  const { [LAST_APPLIED]: _, ...others } = annotations;
+  const noted = { ...others, [LAST_APPLIED]: `${goJson(withoutNote(config as KubeObject))}\n` };
   return {
     ...object,
-    metadata: { ...object.metadata, annotations: { ...annotations, [LAST_APPLIED]: text } },
+    metadata: { ...object.metadata, annotations: areTooLong(noted) ? others : noted },
   };
 }
 
 function withoutNote(config: KubeObject): KubeObject {
-  const { annotations, ...metadata } = config.metadata;
-  if (annotations === undefined) return config;
-  const { [LAST_APPLIED]: _, ...kept } = annotations;
-  return { ...config, metadata: { ...metadata, annotations: kept } };
+  const { metadata } = config as Partial<KubeObject>;
+  if (!metadata?.annotations) return config;
+  const { [LAST_APPLIED]: _, ...annotations } = metadata.annotations;
+  return { ...config, metadata: { ...metadata, annotations } };
 }
 
 /** Go writes what could end a script in HTML as escapes. */

@@ -219,6 +219,32 @@ describe("server-side apply", () => {
     expect(shrunk.body.spec.template.spec.containers.map((one: any) => one.name)).toEqual(["main"]);
   });
 
+  it("keeps what kubectl last applied, until that is too long for a note", async () => {
+    const { send, apply } = start();
+    const note = "kubectl.kubernetes.io/last-applied-configuration";
+    const noted = deployment({ replicas: 1 });
+    const annotations = { [note]: JSON.stringify(noted), kept: "yes" };
+    await send("POST", DEPLOYMENTS, { ...noted, metadata: { name: "web", annotations } });
+    const short = await apply("kubectl", deployment({ replicas: 2 }));
+    expect(JSON.parse(short.body.metadata.annotations[note]).spec.replicas).toBe(2);
+    const env = [{ name: "LONG", value: "x".repeat(262_144) }];
+    const containers = [{ name: "main", image: "v1", env }];
+    const template = { metadata: { labels: { app: "web" } }, spec: { containers } };
+    const long = await apply("kubectl", deployment({ replicas: 3, template }));
+    expect(long).toMatchObject({ status: 200, body: { spec: { replicas: 3 } } });
+    expect(long.body.metadata.annotations).toEqual({ kept: "yes" });
+  });
+
+  it("needs no metadata, for the address has the name", async () => {
+    const { send, apply } = start();
+    const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}" };
+    await send("POST", DEPLOYMENTS, { ...deployment(), metadata: { name: "web", annotations } });
+    for (const metadata of [undefined, null, { annotations: null }]) {
+      const applied = await apply("kubectl", { ...deployment(), metadata });
+      expect(applied).toMatchObject({ status: 200, body: { metadata: { name: "web" } } });
+    }
+  });
+
   it("wants to know who applies", async () => {
     const { send } = start();
     const answer = await send(

@@ -91,15 +91,21 @@ function validateAnnotations(
   path: string,
 ): FieldError[] {
   const errors: FieldError[] = [];
-  let size = 0;
   for (const key of Object.keys(annotations ?? {}).sort()) {
     for (const text of qualifiedNameProblems(key.toLowerCase())) {
       errors.push(invalid(path, key, text));
     }
-    size += key.length + (annotations?.[key] ?? "").length;
   }
-  if (size > MAX_ANNOTATIONS_BYTES) errors.push(tooLong(path, MAX_ANNOTATIONS_BYTES));
+  if (areTooLong(annotations ?? {})) errors.push(tooLong(path, MAX_ANNOTATIONS_BYTES));
   return errors;
+}
+
+/** All annotations of an object together. */
+export function areTooLong(annotations: Readonly<Record<string, string>>): boolean {
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations))
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  return bytes > MAX_ANNOTATIONS_BYTES;
 }
 
 /** What is wrong with `prefix/name`, as `IsQualifiedName` says it. */

@@ -76,7 +76,7 @@ function bindingOf(call: Call): KubeObject {
   const sent = isObject(body["metadata"]) ? body["metadata"] : {};
   const { name = path.name, ...rest } = sent;
   if (name !== path.name) throw badRequest("name in URL does not match name in Binding object");
-  const { namespace = path.namespace } = rest;
+  const namespace = rest["namespace"] || path.namespace;
   if (namespace !== path.namespace)
     throw badRequest(
       "the namespace of the provided object does not match the namespace sent on the request",
