@@ -13,7 +13,7 @@ import {
   type Request,
   source,
 } from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { isConflict } from "../../kube/errors.ts";
 import type { PartDeps } from "../parts.ts";
 
 const MANAGER = "clusterrole-aggregation-controller";
@@ -27,12 +27,14 @@ export function roleAggregationController({ kube, mirrors }: PartDeps): Controll
     const rules = rulesFor(role, roles.list());
     if (deepEqual(rules, role.rules ?? [])) return AWAIT_CHANGE;
     const { group, version, kind } = CLUSTER_ROLE;
-    const body = { apiVersion: `${group}/${version}`, kind, metadata: { name }, rules };
+    // With its uid, or an apply would make one that has just gone anew.
+    const { uid = "" } = role.metadata;
+    const body = { apiVersion: `${group}/${version}`, kind, metadata: { name, uid }, rules };
     try {
       const patch = { type: "apply", fieldManager: MANAGER, force: true, body } as const;
       await kube.patch(CLUSTER_ROLE, { name }, patch);
     } catch (error) {
-      if (!isNotFound(error)) throw error;
+      if (!isConflict(error)) throw error;
     }
     return AWAIT_CHANGE;
   }

@@ -11,6 +11,7 @@ import {
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
+import { CLUSTER_ROLE } from "../../apis/rbac/kinds.ts";
 import { STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { type PartsCluster, startParts } from "../testing/parts-cluster.ts";
 
@@ -236,6 +237,45 @@ describe("a ReplicaSet", () => {
     const pods = await cluster.pods();
     expect(pods).toHaveLength(2);
     expect(pods.every(({ metadata }) => metadata.ownerReferences?.[0]?.name === "x")).toBe(true);
+    await cluster.stop();
+  });
+});
+
+describe("a ClusterRole that is put together of others", () => {
+  const role = (name: string, verb: string | undefined, labels: object, part?: string): object => {
+    const rule = { verbs: [verb], apiGroups: [""], resources: ["pods"] };
+    const selectors = [{ matchLabels: { [part ?? ""]: "yes" } }];
+    return {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name, labels },
+      rules: verb === undefined ? null : [rule],
+      ...(part === undefined ? {} : { aggregationRule: { clusterRoleSelectors: selectors } }),
+    };
+  };
+
+  it("follows them, and those that they are put together of; gone, it stays away", async () => {
+    const cluster = await startParts();
+    const verbs = async (name: string) =>
+      (await cluster.get(CLUSTER_ROLE, name)).rules?.flatMap((rule) => rule.verbs);
+    await cluster.create(CLUSTER_ROLE, role("whole", undefined, {}, "to-whole"));
+    await cluster.create(CLUSTER_ROLE, role("half", undefined, { "to-whole": "yes" }, "to-half"));
+    await cluster.create(CLUSTER_ROLE, role("write", "create", { "to-half": "yes" }));
+    await cluster.create(
+      CLUSTER_ROLE,
+      role("read", "get", { "to-whole": "yes", "to-half": "yes" }),
+    );
+    await cluster.clock.advance(1_000);
+    expect(await verbs("half")).toEqual(["get", "create"]);
+    expect(await verbs("whole")).toEqual(["get", "create"]);
+    await cluster.kube.delete(CLUSTER_ROLE, { name: "write" });
+    await cluster.clock.advance(1_000);
+    expect(await verbs("whole")).toEqual(["get"]);
+    await cluster.kube.delete(CLUSTER_ROLE, { name: "read" });
+    await cluster.kube.delete(CLUSTER_ROLE, { name: "whole" });
+    await cluster.clock.advance(1_000);
+    expect(await verbs("half")).toBeUndefined();
+    await expect(verbs("whole")).rejects.toThrow("not found");
     await cluster.stop();
   });
 });

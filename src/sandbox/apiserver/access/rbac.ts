@@ -1,7 +1,8 @@
 /**
  * Role-based access: may this user do that? Bindings of the cluster are asked first, then those of the
  * namespace; the first rule that covers the request allows it. Roles that are made of others take the rules
- * of whatever their selectors match now.
+ * of whatever their selectors match now: a controller writes these down (workloads/role-aggregation.ts), but a
+ * server without one judges by them, too, and one with it from the first request on.
  * upstream: plugin/pkg/auth/authorizer/rbac, component-helpers/auth/rbac/validation
  */
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";

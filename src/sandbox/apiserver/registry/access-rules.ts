@@ -7,6 +7,7 @@ import { invalid, notSupported, required } from "../schema/field-error.ts";
 import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { validateSelector } from "./selector-rules.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
@@ -19,7 +20,7 @@ export const ROLE_RULES: KindRules = {
 export const CLUSTER_ROLE_RULES: KindRules = {
   names: "path",
   defaults: nullRules,
-  validate: (role) => ruleErrors(role, false),
+  validate: (role) => [...ruleErrors(role, false), ...aggregationErrors(role)],
 };
 
 /** Go's empty list, which these kinds do not leave out. */
@@ -30,6 +31,17 @@ function nullRules(role: Raw): void {
 function ruleErrors(role: Raw, namespaced: boolean): FieldError[] {
   const rules: readonly Raw[] = role.rules ?? [];
   return rules.flatMap((rule, index) => oneRule(rule, `rules[${index}]`, namespaced));
+}
+
+/** A role is not put together of others by selectors that nobody can read. */
+function aggregationErrors({ aggregationRule }: Raw): FieldError[] {
+  if (aggregationRule === undefined) return [];
+  const path = "aggregationRule.clusterRoleSelectors";
+  const selectors: readonly Raw[] = aggregationRule.clusterRoleSelectors ?? [];
+  if (selectors.length > 0)
+    return selectors.flatMap((each, index) => validateSelector(each, `${path}[${index}]`));
+  const text = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+  return [required(path, text)];
 }
 
 function oneRule(rule: Raw, path: string, namespaced: boolean): FieldError[] {

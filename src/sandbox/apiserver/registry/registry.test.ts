@@ -289,6 +289,22 @@ describe("kinds around the workloads", () => {
     ],
     ["storage.k8s.io", "storageclasses", {}, "provisioner: Required value"],
     [
+      "rbac.authorization.k8s.io",
+      "clusterroles",
+      { aggregationRule: {} },
+      "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector",
+    ],
+    [
+      "rbac.authorization.k8s.io",
+      "clusterroles",
+      {
+        aggregationRule: {
+          clusterRoleSelectors: [{ matchExpressions: [{ key: "a", operator: "Is" }] }],
+        },
+      },
+      'aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: "Is"',
+    ],
+    [
       "",
       "configmaps",
       { metadata: { name: "A_b" } },
