@@ -312,6 +312,20 @@ describe("a list", () => {
 });
 
 describe("an API server", () => {
+  it("takes an empty header for none, and shows who speaks for nobody the address without markup", async () => {
+    const { server } = start();
+    const transport = server.transport({ name: "tester", groups: ["system:masters"] });
+    const get = (headers: Record<string, string>) =>
+      transport.send({ method: "GET", path: `${CONFIG_MAPS}?limit=1&continue=<>`, headers });
+    expect(await get({ "impersonate-group": "some" })).toMatchObject({
+      status: 500,
+      body: `Internal Server Error: "${CONFIG_MAPS}?limit=1&amp;continue=&lt;&gt;": requested [{Group  some    }] without impersonating a user\n`,
+    });
+    const path = CONFIG_MAPS;
+    const headers = { "impersonate-user": "", "impersonate-uid": "" };
+    expect((await transport.send({ method: "GET", path, headers })).status).toBe(200);
+  });
+
   it("tells check by check that it is well, and which paths it has", async () => {
     const { send } = start();
     expect((await send("GET", "/livez")).body).toBe("ok");

@@ -131,7 +131,7 @@ async function answer(
   const warnings: string[] = [];
   try {
     const target = parseTarget(request.path);
-    const user = impersonated(engine.store, sender, request.headers ?? {}, target.path);
+    const user = impersonated(engine.store, sender, request.headers ?? {}, request.path);
     checkAccess(engine, user, target, request.method);
     const resource = isBindings(target.resource)
       ? boundPod(target.resource, request)

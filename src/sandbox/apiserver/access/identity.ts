@@ -73,16 +73,17 @@ export function impersonated(
   headers: Readonly<Record<string, string>>,
   path: string,
 ): User {
-  const name = headers["impersonate-user"];
+  // An empty header is none.
+  const name = headers["impersonate-user"] || undefined;
   const asked = headers["impersonate-group"];
-  const uid = headers["impersonate-uid"];
+  const uid = headers["impersonate-uid"] || undefined;
   const extra = extraOf(headers);
   const groups = (asked ?? "").split(",").flatMap((group) => group.trim() || []);
   if (name === undefined) {
     const wishes = wishesOf(groups, extra, uid);
     if (wishes.length === 0) return user;
     const text = `requested [${wishes.join(" ")}] without impersonating a user`;
-    throw new PlainError(`Internal Server Error: "${path}": ${text}`);
+    throw new PlainError(withoutMarkup(`Internal Server Error: ${JSON.stringify(path)}: ${text}`));
   }
   const account = ACCOUNT.exec(name);
   const check = (
@@ -118,6 +119,13 @@ export function impersonated(
     ...(uid === undefined ? {} : { uid }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
+}
+
+const MARKUP: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+
+/** Nobody's browser is to take the text for a page. */
+function withoutMarkup(text: string): string {
+  return text.replace(/[&<>]/g, (one) => MARKUP[one] ?? one);
 }
 
 /** As Go prints references: kind, namespace, name, id, version of the API, version, field. */
