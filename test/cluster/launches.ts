@@ -26,33 +26,38 @@ export interface Launches {
 export function followLaunches(client: KubeClient): Launches {
   const claims = new Map<string, NodeClaim>();
   const nodes = new Map<string, Node>();
-  const living = new Set<string>();
   const follow = <T extends KubeObject>(kind: Kind<T>, into: Map<string, T>) => {
+    const living = new Set<string>();
     const put = (object: T) => {
       const { uid = "" } = object.metadata;
       into.set(uid, object);
       living.add(uid);
     };
-    return reflect({
+    const reflection = reflect({
       client,
       kind,
       clock: new SystemClock(),
       random: new Random("launches"),
       log: SILENT,
-      onList: ({ items }) => items.forEach(put),
+      onList: ({ items }) => {
+        // What went while nobody watched has no event.
+        living.clear();
+        items.forEach(put);
+      },
       onEvent: ({ type, object }) => {
         if (type === "DELETED") living.delete(object.metadata.uid ?? "");
         else put(object);
       },
     });
+    return { reflection, living };
   };
-  const reflections = [follow(NODE_CLAIM, claims), follow(NODE, nodes)];
+  const followed = [follow(NODE_CLAIM, claims), follow(NODE, nodes)];
   return {
     get claims() {
       return claims.size;
     },
     get living() {
-      return living.size;
+      return followed.reduce((sum, { living }) => sum + living.size, 0);
     },
     faults: () => {
       const names = [...claims.values()].map(({ metadata }) => metadata.name);
@@ -73,7 +78,7 @@ export function followLaunches(client: KubeClient): Launches {
       nodes.clear();
     },
     close: () => {
-      for (const reflection of reflections) reflection.close();
+      for (const { reflection } of followed) reflection.close();
     },
   };
 }
