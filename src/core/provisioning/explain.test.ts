@@ -61,6 +61,17 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(refusal({ pods: batch })?.rejected).toEqual({ resources: 2, topology: 2 });
   });
 
+  it("is told of the rule that stops it, not of one that a new node would keep", () => {
+    const terms = ["kubernetes.io/hostname", ZONE].map((topologyKey) => ({
+      topologyKey,
+      labelSelector: { matchLabels: { app: "web" } },
+    }));
+    const podAntiAffinity = { requiredDuringSchedulingIgnoredDuringExecution: terms };
+    const batch = pods(2, { labels: { app: "web" }, spec: { affinity: { podAntiAffinity } } });
+    const found = refusal({ pods: batch }, {}, [instanceType({ zones: ["zone-a"] })]);
+    expect(found?.message).toContain(`pod anti-affinity, key=${ZONE}`);
+  });
+
   it("has no capacity where the pod's volume is", () => {
     const claim = {
       metadata: {

@@ -37,6 +37,7 @@ interface Explained {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
   readonly classes: Pick<PodClasses, "variant">;
+  readonly claims: { readonly size: number };
 }
 
 type Rejected = Partial<Record<RejectionReason, number>>;
@@ -84,7 +85,7 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
     variant = next;
   }
   const pools = pass.templates.map((template) => {
-    const { text, ...rest } = refusal(template, podClass, variant, pass.context);
+    const { text, ...rest } = refusal(template, podClass, variant, pass);
     const noun = vocabulary(template.pool.generation).poolNoun;
     const overhead = JSON.stringify(
       formatResources(leastDaemonRequests(template, template.usable)),
@@ -105,9 +106,9 @@ function refusal(
   template: Template,
   podClass: PodClass,
   variant: Variant,
-  context: PlanningContext,
+  pass: Explained,
 ): Refusal {
-  const { space } = context;
+  const { space } = pass.context;
   const { generation, name } = template.pool;
   if (template.table.size === 0 || isEmptyBits(template.usable)) {
     return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
@@ -134,7 +135,7 @@ function refusal(
     const text = `incompatible requirements, ${conflicts.join("; ")}`;
     return { text, rejected: { requirements: all } };
   }
-  return byTypes(template, podClass, variant, context, set);
+  return byTypes(template, podClass, variant, pass, set);
 }
 
 /** The pool as such would do: what is wrong with its types, or with where they could be? */
@@ -142,10 +143,10 @@ function byTypes(
   template: Template,
   podClass: PodClass,
   variant: Variant,
-  context: PlanningContext,
+  pass: Explained,
   set: SetId,
 ): Refusal {
-  const { space } = context;
+  const { space, volumes } = pass.context;
   const filtered = filterTypes(template, podClass.requests, set, template.usable);
   if (filtered.text !== undefined) {
     const text = tupleText(filtered.text, template, podClass, space.get(set));
@@ -171,14 +172,14 @@ function byTypes(
   const reached = reachingVolumes(template, podClass, space, set, free);
   rejected = fell(rejected, "volumes", free, reached.left);
   if (reached.refused !== undefined) return { ...reached.refused, rejected };
-  const holding = template.slots.holding(context.volumes.usage(podClass.sample));
+  const holding = template.slots.holding(volumes.usage(podClass.sample));
   const attaching = holding === undefined ? reached.left : intersectionOf(reached.left, holding);
   rejected = fell(rejected, "volumes", reached.left, attaching);
   if (isEmptyBits(attaching)) {
     const text = "would exceed volume limit of every instance type";
     return { text, why: "no instance type that would do attaches as many volumes", rejected };
   }
-  return byRules(template, variant, context, set, { types: attaching, rejected });
+  return byRules(template, variant, pass, set, { types: attaching, rejected });
 }
 
 /** Those of the types that can be where the pod's volumes are; when there are none, why not. */
@@ -214,12 +215,13 @@ function reachingVolumes(
 function byRules(
   template: Template,
   variant: Variant,
-  context: PlanningContext,
+  { context, claims }: Explained,
   set: SetId,
   { types, rejected }: { readonly types: Bits; readonly rejected: Rejected },
 ): Refusal {
   const { space, topology } = context;
-  const place = new NewNodeClaim(0, template, template.budget.within, context);
+  // The next one: those that are planned have their pods, who count on their hosts.
+  const place = new NewNodeClaim(claims.size, template, template.budget.within, context);
   place.set = set;
   const none = noBits(template.table.size);
   for (const { group, self } of variant.rules) {
