@@ -9,7 +9,7 @@ import { isConsolidatable } from "../disruption/consolidation.ts";
 import type { MethodInput } from "../disruption/methods/method.ts";
 import { openToRepack, repack } from "../disruption/methods/repack.ts";
 import { type Choice, chooseFrom } from "../disruption/repack/choice.ts";
-import { groupsOf } from "../disruption/repack/groups.ts";
+import { type Group, groupsOf } from "../disruption/repack/groups.ts";
 import { countsOf, shareOf, worthTrying } from "../disruption/repack/search.ts";
 import type { Found } from "../disruption/round.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
@@ -34,8 +34,10 @@ export function repackAnswer(
   const poolRestsMs = picture.ledger.repackRestEndsMs(candidate.pool.id, picture.nowMs);
   if (poolRestsMs !== undefined)
     return `repack leaves its NodePool until ${toRfc3339(poolRestsMs)}: the last moves did not save what they were to`;
-  const choice = choiceWith(candidate, input);
-  if (choice === undefined) return undefined;
+  const groups = groupsOf(openToRepack(input), input.simulator.openTo());
+  const group = groups.find(({ candidates }) => candidates.includes(candidate));
+  const choice = group === undefined ? undefined : choiceWith(candidate, group, input);
+  if (group === undefined || choice === undefined) return undefined;
   const others = choice.candidates.filter((one) => one !== candidate).length;
   const most = Math.max(0, ...countsOf(choice).map((count) => shareOf(choice, count)));
   const wanted = input.wantedShare(choice.candidates);
@@ -43,8 +45,7 @@ export function repackAnswer(
   const whom = others === 0 ? "by itself it" : `with ${others} other node(s) all`;
   const could = `repack: anew ${whom} could save ${(most * 100).toFixed(1)} % at the most`;
   if (worthTrying(choice, wanted).length === 0) return `${could}, ${percent} is wanted`;
-  const poolIds = new Set(choice.candidates.map(({ pool }) => pool.id));
-  if (next === undefined && input.isSettling(poolIds))
+  if (next === undefined && input.isSettling(group.poolIds))
     return `${could}; nodes that took pods a moment ago are waited for`;
   if (next === undefined) return `${could}, but no plan saves ${percent}`;
   const first = next.method.name === repack.name ? "others go first" : "other methods come first";
@@ -52,13 +53,9 @@ export function repackAnswer(
 }
 
 /** What it would be packed anew with: those before it, dearest first, have been tried in vain. */
-function choiceWith(candidate: Candidate, input: MethodInput): Choice | undefined {
-  const open = openToRepack(input);
-  const group = groupsOf(open, input.simulator.openTo()).find(({ candidates }) =>
-    candidates.includes(candidate),
-  );
-  const minShare = input.wantedShare(group?.candidates ?? []);
-  for (let left = group?.candidates ?? []; left.length > 0 && group !== undefined; ) {
+function choiceWith(candidate: Candidate, group: Group, input: MethodInput): Choice | undefined {
+  const minShare = input.wantedShare(group.candidates);
+  for (let left = group.candidates; left.length > 0; ) {
     const choice = atOnce(chooseFrom({ ...group, candidates: left }, input));
     if (choice.candidates.length === 0) return undefined;
     const isLast = worthTrying(choice, minShare).length === 0;
