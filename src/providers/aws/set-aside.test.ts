@@ -518,6 +518,18 @@ describe("instance status", () => {
     ]);
   });
 
+  it("is acted on for each claim, though the first could not be deleted", async () => {
+    const id = await registered();
+    const { finalizers = [] } = claim()?.metadata ?? {};
+    const first = { ...claim(), metadata: { name: "b", finalizers } } as NodeClaim;
+    await world.kube.create(NODE_CLAIM, first);
+    world.kube.undeletable.add("b");
+    world.aws.controls.impair(id, { Events: [{ Code: "instance-retirement" }] });
+    await world.clock.advance(70_000);
+    expect(world.events.map(({ object }) => object.metadata.name)).toContain("b");
+    expect(claim()?.metadata.deletionTimestamp).toBeDefined();
+  });
+
   it("says once which permission is missing, and asks no more", async () => {
     await begin({}, {}, () => {
       world.aws.faults.deny("DescribeInstanceStatus");

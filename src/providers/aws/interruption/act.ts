@@ -36,9 +36,11 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
 
   return async ({ kind, instanceIds }) => {
     if (kind === "no_op" || kind === "unreadable") return;
-    for (const id of instanceIds) {
-      for (const claim of claims.ofInstance(id)) await actOn(claim, kind);
-    }
+    const failures: unknown[] = [];
+    // One that may not go keeps none of the others.
+    for (const claim of instanceIds.flatMap((id) => claims.ofInstance(id)))
+      await actOn(claim, kind).catch((reason) => failures.push(reason));
+    if (failures.length > 0) throw failures[0];
   };
 
   async function actOn(claim: KubeObject, kind: ActingKind): Promise<void> {

@@ -230,6 +230,18 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
+  it("acts on each instance of a message though the first claim could not be deleted", async () => {
+    await begin();
+    for (const n of [1, 2]) await claim(n);
+    world.kube.undeletable.add("claim-1");
+    const affectedEntities = [1, 2].map((n) => ({ entityValue: instance(n) }));
+    const detail = { service: "EC2", eventTypeCategory: "scheduledChange", affectedEntities };
+    const source = { version: "0", source: "aws.health", "detail-type": "AWS Health Event" };
+    await send(JSON.stringify({ ...source, detail }));
+    expect(isDeleting("claim-2")).toBe(true);
+    expect(await left()).toBe(1);
+  });
+
   it("S4-27: backs off when it is denied access, and recovers", async () => {
     await begin();
     await claim(1);

@@ -13,6 +13,7 @@ import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/contr
 import { isNotFound } from "../../../kube/errors.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import { AwsError, allPages, type InstanceStatus, type StatusDetail } from "../api.ts";
+import { describeError } from "../errors.ts";
 import type { AwsDeps } from "../parts.ts";
 import { ClaimIndex } from "./claim-index.ts";
 import { terminating } from "./reactions.ts";
@@ -70,11 +71,12 @@ export function instanceStatusController(deps: AwsDeps): Controller {
       } catch (error) {
         if (!(error instanceof AwsError) || error.code !== "UnauthorizedOperation") throw error;
         log.error("instance status is not followed: grant ec2:DescribeInstanceStatus and restart", {
-          error: `${error.code}: ${error.message}`,
+          error: describeError(error),
         });
         return AWAIT_CHANGE;
       }
       const seen = new Set<string>();
+      const failures: unknown[] = [];
       for (const status of found) {
         const [worst, ...others] = troublesOf(status, deps.clock.now());
         if (worst === undefined) continue;
@@ -85,10 +87,12 @@ export function instanceStatusController(deps: AwsDeps): Controller {
             if (counted.has(key)) continue;
             deps.metrics.count("interruption_instance_status_unhealthy_total", { category });
           }
-          await retire(deps, claim, worst);
+          // One that may not go keeps none of the others.
+          await retire(deps, claim, worst).catch((reason) => failures.push(reason));
         }
       }
       counted = seen;
+      if (failures.length > 0) throw failures[0];
       return requeueAfter(SWEEP_MS);
     },
   };
