@@ -69,6 +69,40 @@ describe("a mutating webhook", () => {
     expect(made.body.data).toEqual({ by: "webhook" });
     expect(made.headers["warning"]).toContain("be careful");
   });
+
+  it("sees a token request as it was sent, and validating ones as it then is", async () => {
+    const seen: Loose[] = [];
+    const change = [{ op: "replace", path: "/spec/expirationSeconds", value: 1_200 }];
+    const patch = Buffer.from(JSON.stringify(change)).toString("base64");
+    const send = start(async (config, review) => {
+      const { uid, object } = (review as Loose).request;
+      seen.push(object);
+      const changed = { patchType: "JSONPatch", patch };
+      return {
+        response: { uid, allowed: true, ...(config.service?.path === "/m" ? changed : {}) },
+      };
+    });
+    const [one] = webhook().webhooks;
+    const rules = [{ ...one?.rules[0], resources: ["serviceaccounts/token"] }];
+    for (const [kind, path] of [
+      ["mutating", "/m"],
+      ["validating", "/v"],
+    ]) {
+      const clientConfig = { service: { namespace: "default", name: "svc", path } };
+      const hook = { ...webhook(), webhooks: [{ ...one, rules, clientConfig }] };
+      await send("POST", `${HOOKS}/${kind}webhookconfigurations`, hook);
+    }
+    const accounts = "/api/v1/namespaces/default/serviceaccounts";
+    await send("POST", accounts, { metadata: { name: "robot" } });
+    const made = await send("POST", `${accounts}/robot/token`, { spec: { audiences: [] } });
+    const spec = { audiences: ["https://kubernetes.default.svc"], expirationSeconds: 1_200 };
+    expect(made).toMatchObject({ status: 201, body: { spec } });
+    expect(seen).toMatchObject([
+      { metadata: { namespace: "default" }, spec: { audiences: [], expirationSeconds: 3_600 } },
+      { metadata: { name: "robot", namespace: "default" }, spec },
+    ]);
+    expect(seen[0].metadata.name).toBeUndefined();
+  });
 });
 
 describe("a validating webhook", () => {

@@ -17,6 +17,12 @@ const DEFAULT_LIFETIME_SECONDS = 3_600;
 const SHORTEST_SECONDS = 600;
 const LONGEST_SECONDS = 2 ** 32;
 const AUDIENCE = "https://kubernetes.default.svc";
+const ADMISSION = {
+  operation: "CREATE",
+  old: undefined,
+  subresource: "token",
+  kind: { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" },
+} as const;
 
 export async function requestToken(call: Call): Promise<KubeResponse> {
   const account = await getObject(call);
@@ -24,43 +30,18 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
   const body = isObject(call.body) ? call.body : {};
   const sent = isObject(body["spec"]) ? body["spec"] : {};
   const { name, namespace = "", uid = "" } = account.metadata;
+  const asked = await mutate(call, { ...ADMISSION, object: requestOf(sent, namespace) });
   const creationTimestamp = toRfc3339(engine.clock.now());
-  const admission = {
-    operation: "CREATE",
-    object: {
-      apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenRequest",
-      metadata: { name, namespace, uid, creationTimestamp },
-      spec: {
-        audiences: [AUDIENCE],
-        expirationSeconds: DEFAULT_LIFETIME_SECONDS,
-        boundObjectRef: null,
-        ...sent,
-      },
-      status: { token: "", expirationTimestamp: null },
-    } as KubeObject,
-    old: undefined,
-    subresource: "token",
-    kind: { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" },
-  } as const;
-  const asked = await mutate(call, admission);
-  const { spec = {} } = asked as { readonly spec?: Readonly<Record<string, unknown>> };
-  const expirationSeconds = Number(spec["expirationSeconds"] ?? DEFAULT_LIFETIME_SECONDS);
-  if (expirationSeconds < SHORTEST_SECONDS) {
-    throw refusedLifetime(expirationSeconds, "may not specify a duration less than 10 minutes");
-  }
-  if (expirationSeconds > LONGEST_SECONDS) {
-    throw refusedLifetime(expirationSeconds, "may not specify a duration larger than 2^32 seconds");
-  }
-  await review(call, { ...admission, object: asked });
-  const wanted = (spec["audiences"] ?? []) as readonly string[];
-  const audiences = wanted.length === 0 ? [AUDIENCE] : wanted;
-  checkBound(call, spec["boundObjectRef"]);
+  const spec = specOf(asked);
+  const metadata = { ...asked.metadata, name, namespace, uid, creationTimestamp };
+  checkLifetime(spec.expirationSeconds);
+  await review(call, { ...ADMISSION, object: { ...asked, metadata, spec } as KubeObject });
+  checkBound(call, spec.boundObjectRef);
   const { token, expiresMs } = issueToken(
     engine,
     { namespace, name, uid },
-    expirationSeconds,
-    audiences,
+    spec.expirationSeconds,
+    spec.audiences,
   );
   const answer = {
     kind: "TokenRequest",
@@ -72,10 +53,50 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
       creationTimestamp,
       managedFields: ownedBy(call, sent, creationTimestamp),
     },
-    spec: { boundObjectRef: null, ...spec, audiences, expirationSeconds },
+    spec,
     status: { token, expirationTimestamp: toRfc3339(expiresMs) },
   };
   return { status: 201, headers: { "content-type": "application/json" }, body: answer };
+}
+
+/** As it was sent, and so as mutating webhooks see it: what it does not say of itself is filled in after them. */
+function requestOf(sent: object, namespace: string): KubeObject {
+  return {
+    apiVersion: "authentication.k8s.io/v1",
+    kind: "TokenRequest",
+    metadata: { namespace },
+    spec: {
+      audiences: null,
+      expirationSeconds: DEFAULT_LIFETIME_SECONDS,
+      boundObjectRef: null,
+      ...sent,
+    },
+    status: { token: "", expirationTimestamp: null },
+  } as unknown as KubeObject;
+}
+
+interface TokenSpec {
+  readonly audiences: readonly string[];
+  readonly expirationSeconds: number;
+  readonly boundObjectRef?: unknown;
+}
+
+function specOf(asked: KubeObject): TokenSpec {
+  const { spec } = asked as { readonly spec?: { readonly [Field in keyof TokenSpec]?: unknown } };
+  const audiences = (spec?.audiences ?? []) as readonly string[];
+  return {
+    boundObjectRef: null,
+    ...spec,
+    audiences: audiences.length === 0 ? [AUDIENCE] : audiences,
+    expirationSeconds: Number(spec?.expirationSeconds ?? DEFAULT_LIFETIME_SECONDS),
+  };
+}
+
+function checkLifetime(seconds: number): void {
+  if (seconds < SHORTEST_SECONDS)
+    throw refusedLifetime(seconds, "may not specify a duration less than 10 minutes");
+  if (seconds > LONGEST_SECONDS)
+    throw refusedLifetime(seconds, "may not specify a duration larger than 2^32 seconds");
 }
 
 function refusedLifetime(seconds: number, text: string): ApiError {
