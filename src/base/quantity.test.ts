@@ -15,4 +15,19 @@ describe("a quantity as a plain number", () => {
       }),
     );
   });
+
+  it("is at most what apimachinery holds, however many digits its power of ten would have", () => {
+    const most = Number(2n ** 63n - 1n);
+    const amounts = [
+      "1e999999999",
+      "1e19",
+      "9223372036854775808",
+      "9Ei",
+      "-1e99999",
+      "0e999999999",
+    ];
+    expect(amounts.map(parseUnits)).toEqual([most, most, most, most, -most, 0]);
+    expect(["1e-999999999", "0.5e-99999"].map((text) => parseNano(text))).toEqual([1n, 1n]);
+    expect(parseUnits("8e18")).toBe(8e18);
+  });
 });

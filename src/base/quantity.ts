@@ -25,6 +25,11 @@ const SUFFIX_NANO: Readonly<Record<string, bigint>> = {
   Ei: NANO << 60n,
 };
 
+/** More than this counts as this, as apimachinery has it. */
+const MOST_NANO = (2n ** 63n - 1n) * NANO;
+/** Powers of ten beyond all digits: larger ones are not worked out, which could take minutes. */
+const MOST_POWER = 40;
+
 const GRAMMAR = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/;
 
 /** The exact value in nano units; `undefined` when the text is no quantity. JSON numbers are legal. */
@@ -35,7 +40,12 @@ export function parseNano(text: string | number): bigint | undefined {
   const [whole = "", fraction = ""] = (digits as string).split(".");
   let scale = SUFFIX_NANO[suffix ?? ""] as bigint;
   let mantissa = BigInt(`${whole}${fraction}` || "0");
-  const power = (exponent === undefined ? 0 : Number(exponent.slice(1))) - fraction.length;
+  if (mantissa === 0n) return 0n;
+  const given = (exponent === undefined ? 0 : Number(exponent.slice(1))) - fraction.length;
+  const power = Math.min(
+    MOST_POWER,
+    Math.max(given, -(whole.length + fraction.length) - MOST_POWER),
+  );
   if (power >= 0) mantissa *= 10n ** BigInt(power);
   else {
     const divisor = 10n ** BigInt(-power);
@@ -44,7 +54,8 @@ export function parseNano(text: string | number): bigint | undefined {
     mantissa = 1n;
     scale = (scale + divisor - 1n) / divisor;
   }
-  const nano = mantissa * scale;
+  const amount = mantissa * scale;
+  const nano = amount > MOST_NANO ? MOST_NANO : amount;
   return sign === "-" ? -nano : nano;
 }
 
