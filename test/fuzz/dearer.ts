@@ -2,10 +2,10 @@
  * Why a plan of ours may cost more than upstream's where both place every pod: each class with its
  * reason, and how it proves itself. The list is docs/reference/placement-differences.md in prose.
  */
-import type { Json } from "../validator/kubernetes.ts";
 import { isAhead } from "../validator/neighbours.ts";
 import type { Facts, Scenario } from "../validator/validate.ts";
 import { beyondLimits } from "./differences.ts";
+import { withoutLabelKeys, withoutWishes } from "./other-scenarios.ts";
 import type { Outcome } from "./upstream.ts";
 
 export interface Dearer {
@@ -57,40 +57,10 @@ const CLASSES: readonly DearerClass[] = [
   {
     // Upstream gives up wishes that can be met.
     name: "wishes that ours meets: with none ours costs no more than upstream's does with them",
-    applies: (one) => one.ourPrice(withoutIn(one.scenario, WISHES)) <= one.theirPrice(one.scenario),
+    applies: (one) => one.ourPrice(withoutWishes(one.scenario)) <= one.theirPrice(one.scenario),
   },
 ];
 
 export function classifyDearer(one: Dearer): string | undefined {
   return CLASSES.find(({ applies }) => applies(one))?.name;
-}
-
-const LABEL_KEYS = (terms: Json): Json => {
-  const { matchLabelKeys, mismatchLabelKeys, ...term } = terms;
-  // Of a spread upstream reads them.
-  return terms.whenUnsatisfiable === undefined ? term : terms;
-};
-
-const WISHES = ({ preferredDuringSchedulingIgnoredDuringExecution, ...spec }: Json): Json => {
-  const { topologySpreadConstraints: spreads } = spec;
-  if (spreads === undefined) return spec;
-  const strict = spreads.filter((one: Json) => one.whenUnsatisfiable !== "ScheduleAnyway");
-  return { ...spec, topologySpreadConstraints: strict };
-};
-
-/** The scenario with affinity terms as upstream reads them. */
-export function withoutLabelKeys(scenario: Scenario): Scenario {
-  return withoutIn(scenario, LABEL_KEYS);
-}
-
-/** The scenario with each object within its pods as `change` makes it. */
-function withoutIn(scenario: Scenario, change: (part: Json) => Json): Scenario {
-  const changed = (value: Json): Json => {
-    if (Array.isArray(value)) return value.map(changed);
-    if (typeof value !== "object" || value === null) return value;
-    const parts = Object.entries(change(value)).map(([key, part]) => [key, changed(part)]);
-    return Object.fromEntries(parts);
-  };
-  const manifests = scenario.manifests.map((one) => (one.kind === "Pod" ? changed(one) : one));
-  return { ...scenario, manifests };
 }

@@ -4,10 +4,17 @@
  * upstream's nodes it does not let the pod go there.
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
-import { hostPortsOf, type Json, portsCollide, wantsNode } from "../validator/kubernetes.ts";
+import { type Json, portsCollide, wantsNode } from "../validator/kubernetes.ts";
 import { isAhead } from "../validator/neighbours.ts";
 import { outcomesOf } from "../validator/places.ts";
 import { type Facts, keyOf, type Scenario } from "../validator/validate.ts";
+import {
+  withoutDaemonPorts,
+  withoutLabelKeys,
+  withoutLimits,
+  withoutPods,
+  withoutSpreadOf,
+} from "./other-scenarios.ts";
 import type { Outcome } from "./upstream.ts";
 
 export interface Difference {
@@ -21,18 +28,14 @@ export interface Difference {
   readonly refused: ReadonlySet<string>;
   /** Where upstream's plan has everybody. */
   readonly theirFacts: Facts;
-  /** Whether ours places it when these pods are not there. */
-  readonly oursWithout: (pods: ReadonlySet<string>) => boolean;
-  /** In how many of some drawings of UIDs, the same for both, each side places it. */
-  readonly byOtherLots: () => Lots;
-  /** Whether ours places it when no affinity term has label keys. */
-  readonly oursWithoutLabelKeys: () => boolean;
-  /** Whether ours places it when no NodePool limits its nodes. */
-  readonly oursWithoutNodeLimits: () => boolean;
+  /** Whether ours places the pod in another scenario. */
+  readonly oursPlaces: (scenario: Scenario) => boolean;
   /** Whether ours places it when the planner is on. */
   readonly oursByPlanner: () => boolean;
-  /** As `oursWithout`, of upstream, in every run. */
-  readonly theirsWithout: (pods: ReadonlySet<string>) => boolean;
+  /** Upstream's word on a scenario, this or another, again and again: it draws lots among equals. */
+  readonly theirRuns: (scenario: Scenario) => readonly Outcome[];
+  /** In how many of some drawings of UIDs, the same for both, each side places it. */
+  readonly byOtherLots: () => Lots;
 }
 
 export interface Lots {
@@ -69,6 +72,13 @@ const byKeys = ({ spec }: Json) =>
 /** Pods that upstream leaves, or has where the scheduler refuses them. */
 function leftByThem({ theirs, refused }: Difference): ReadonlySet<string> {
   return new Set([...Object.keys(theirs.unschedulable), ...refused]);
+}
+
+/** Other pods that neither side has a place for; those that the scheduler refuses have none by upstream. */
+function placelessBesides(one: Difference): ReadonlySet<string> {
+  const left = leftByThem(one);
+  const both = one.ours.unschedulable.map(({ pod }) => pod).filter((pod) => left.has(pod));
+  return new Set([...both, ...one.refused].filter((pod) => pod !== keyOf(one.pod)));
 }
 
 /** Claims beyond what a NodePool may have; of each those with the fewest pods. */
@@ -115,7 +125,8 @@ const CLASSES: readonly DifferenceClass[] = [
       const opened = (one.theirs.newNodeClaims ?? []).filter(
         ({ nodePool }) => nodePool === claimOf(one)?.nodePool,
       );
-      return limit !== undefined && opened.length > Number(limit);
+      const isBeyond = limit !== undefined && opened.length > Number(limit);
+      return isBeyond && one.oursPlaces(withoutLimits(one.scenario, "nodes"));
     },
   },
   {
@@ -141,11 +152,10 @@ const CLASSES: readonly DifferenceClass[] = [
   {
     // A daemon that has not started yet will need the port.
     name: "upstream gives away a host port that a daemon to come needs",
-    applies: ({ scenario, pod, theirs }) =>
+    applies: ({ scenario, pod, theirs, oursPlaces }) =>
       theirs.existing[keyOf(pod)] !== undefined &&
-      of(scenario, "DaemonSet").some(
-        ({ spec }) => hostPortsOf(spec.template).length > 0 && portsCollide([spec.template, pod]),
-      ),
+      of(scenario, "DaemonSet").some(({ spec }) => portsCollide([spec.template, pod])) &&
+      oursPlaces(withoutDaemonPorts(scenario)),
   },
   {
     // Which of equal pods comes first is drawn by UID.
@@ -164,24 +174,26 @@ const CLASSES: readonly DifferenceClass[] = [
     name: "limits leave room for so many; upstream gives it to others",
     applies: (one) => {
       const count = placed(one, podsOf(one));
-      return one.reason.includes("limits") && count.ours >= count.theirs;
+      const isByLimits = one.reason.includes("limits") && count.ours >= count.theirs;
+      return isByLimits && one.oursPlaces(withoutLimits(one.scenario, "everything"));
     },
   },
   {
     // Groups that differ in minDomains share one count; one made when a preference is given up, or by
     // matchLabelKeys each time a pod is looked at, starts from nothing.
     name: "upstream's counts forget pods: its own rule would not allow the spread",
-    applies: ({ pod, theirFacts }) => isAhead(pod, theirFacts),
+    applies: ({ scenario, pod, theirFacts, oursPlaces }) =>
+      isAhead(pod, theirFacts) && oursPlaces(withoutSpreadOf(scenario, pod)),
   },
   {
     // Larger pods come first, and some of them only ours has a place for.
     name: "the room goes to pods that upstream leaves: without them ours places it",
-    applies: (one) => one.oursWithout(leftByThem(one)),
+    applies: (one) => one.oursPlaces(withoutPods(one.scenario, leftByThem(one))),
   },
   {
     // Upstream does not read them.
     name: "label keys of affinity terms: without them ours places it",
-    applies: (one) => podsOf(one).some(byKeys) && one.oursWithoutLabelKeys(),
+    applies: (one) => podsOf(one).some(byKeys) && one.oursPlaces(withoutLabelKeys(one.scenario)),
   },
   {
     // Pods that are equally large come in the order of their UIDs.
@@ -199,11 +211,27 @@ const CLASSES: readonly DifferenceClass[] = [
   {
     // Between zones that are as empty ours takes the cheapest, whose machines may be small; upstream draws lots.
     name: "ours spends a limit of nodes on the cheapest zone: without the limit ours places it",
-    applies: (one) => one.reason.includes("node limits") && one.oursWithoutNodeLimits(),
+    applies: (one) =>
+      one.reason.includes("node limits") && one.oursPlaces(withoutLimits(one.scenario, "nodes")),
   },
   {
-    name: "upstream leaves it too where pods that the scheduler refuses are not there",
-    applies: (one) => one.refused.size > 0 && !one.theirsWithout(one.refused),
+    name: "by other lots upstream leaves it too, and no fewer pods in all than ours",
+    applies: ({ scenario, theirRuns, pod, ours }) =>
+      theirRuns(scenario).some(
+        ({ unschedulable: left }) =>
+          keyOf(pod) in left && Object.keys(left).length >= ours.unschedulable.length,
+      ),
+  },
+  {
+    // They keep others off nodes though they never come: upstream's rule for pods that are kept off does not
+    // know domains that only nodes have.
+    name: "upstream leaves it too, in every run, where pods that find no place are not there",
+    applies: (one) => {
+      const placeless = placelessBesides(one);
+      if (placeless.size === 0) return false;
+      const runs = one.theirRuns(withoutPods(one.scenario, placeless));
+      return runs.every(({ unschedulable }) => keyOf(one.pod) in unschedulable);
+    },
   },
 ];
 

@@ -13,8 +13,8 @@ import { Random } from "../../src/base/random.ts";
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { outcomesOf } from "../validator/places.ts";
-import { factsOf, keyOf, type Scenario } from "../validator/validate.ts";
-import { classifyDearer, type Dearer, withoutLabelKeys } from "./dearer.ts";
+import { factsOf, type Scenario } from "../validator/validate.ts";
+import { classifyDearer, type Dearer } from "./dearer.ts";
 import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned } from "./ours.ts";
@@ -119,7 +119,6 @@ function compare(
   const promised = promisedBy(theirs, scenario);
   const refused = new Set(refusals(scenario, promised).keys());
   const theirFacts = factsOf(scenario, promised, []);
-  let again: readonly Outcome[] | undefined;
   for (const pod of pods) {
     const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const unplaced = left.get(name);
@@ -134,28 +133,12 @@ function compare(
         ours,
         refused,
         theirFacts,
-        oursWithout: (pods) =>
-          planned(without(scenario, pods), GREEDY_PLANNER).unschedulable.every(
-            (one) => one.pod !== name,
-          ),
+        oursPlaces: (other) => isPlaced(planned(other, GREEDY_PLANNER), name),
+        theirRuns: askAgain,
         byOtherLots: () => byOtherLots(scenario, name, askAll),
-        oursWithoutLabelKeys: () =>
-          planned(withoutLabelKeys(scenario), GREEDY_PLANNER).unschedulable.every(
-            ({ pod }) => pod !== name,
-          ),
-        oursWithoutNodeLimits: () =>
-          planned(withoutNodeLimits(scenario), GREEDY_PLANNER).unschedulable.every(
-            ({ pod }) => pod !== name,
-          ),
-        oursByPlanner: () =>
-          planned(scenario, DEFAULT_PLANNER).unschedulable.every(({ pod }) => pod !== name),
-        theirsWithout: (pods) =>
-          askAgain(without(scenario, pods)).every(({ unschedulable }) => !(name in unschedulable)),
+        oursByPlanner: () => isPlaced(planned(scenario, DEFAULT_PLANNER), name),
       });
-      again ??= found === undefined ? askAgain(scenario) : undefined;
-      if (again?.some(({ unschedulable }) => name in unschedulable))
-        note(tally, "only upstream places it, and not in each run", seed);
-      else if (found === undefined) tally.unexplained.push(`seed ${seed}: ${name}: ${unplaced}`);
+      if (found === undefined) tally.unexplained.push(`seed ${seed}: ${name}: ${unplaced}`);
       else note(tally, `only upstream places it: ${found}`, seed);
     }
   }
@@ -198,19 +181,10 @@ function median(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] as number;
 }
 
-function without(scenario: Scenario, pods: ReadonlySet<string>): Scenario {
-  const manifests = scenario.manifests.filter(
-    (one) => one.kind !== "Pod" || one.spec.nodeName || !pods.has(keyOf(one)),
-  );
-  return { ...scenario, manifests };
-}
-
-function withoutNodeLimits(scenario: Scenario): Scenario {
-  const manifests = scenario.manifests.map((one) => {
-    const { nodes: _, ...limits } = one.spec?.limits ?? {};
-    return one.kind === "NodePool" ? { ...one, spec: { ...one.spec, limits } } : one;
-  });
-  return { ...scenario, manifests };
+function isPlaced({ unschedulable }: Plan | Outcome, name: string): boolean {
+  return Array.isArray(unschedulable)
+    ? unschedulable.every(({ pod }) => pod !== name)
+    : !(name in unschedulable);
 }
 
 /** How each side fares with the pod by other UIDs. */
@@ -228,10 +202,8 @@ function byOtherLots(
     );
     return { ...scenario, manifests };
   });
-  const ours = drawn.filter((one) =>
-    planned(one, GREEDY_PLANNER).unschedulable.every(({ pod }) => pod !== name),
-  );
-  const theirs = askAll(drawn).filter(({ unschedulable }) => !(name in unschedulable));
+  const ours = drawn.filter((one) => isPlaced(planned(one, GREEDY_PLANNER), name));
+  const theirs = askAll(drawn).filter((one) => isPlaced(one, name));
   return { drawings: drawn.length, ours: ours.length, theirs: theirs.length };
 }
 

@@ -1,0 +1,73 @@
+/** Scenarios with something taken away: what a difference is due to shows when it goes along. */
+import type { Json } from "../validator/kubernetes.ts";
+import { keyOf, type Scenario } from "../validator/validate.ts";
+
+export function withoutPods(scenario: Scenario, pods: ReadonlySet<string>): Scenario {
+  const manifests = scenario.manifests.filter(
+    (one) => one.kind !== "Pod" || one.spec.nodeName || !pods.has(keyOf(one)),
+  );
+  return { ...scenario, manifests };
+}
+
+/** NodePools as if they had no limits, or none of their nodes. */
+export function withoutLimits(scenario: Scenario, of: "everything" | "nodes"): Scenario {
+  return changedSpecs(scenario, "NodePool", ({ limits = {}, ...spec }) => {
+    const { nodes: _, ...others } = limits;
+    return of === "nodes" ? { ...spec, limits: others } : spec;
+  });
+}
+
+/** DaemonSets as if their pods needed no host ports. */
+export function withoutDaemonPorts(scenario: Scenario): Scenario {
+  return changedSpecs(scenario, "DaemonSet", ({ template, ...spec }) => {
+    const containers = template.spec.containers.map(({ ports: _, ...one }: Json) => one);
+    return { ...spec, template: { ...template, spec: { ...template.spec, containers } } };
+  });
+}
+
+/** Pods of the same spec as this one, as if they need not spread. */
+export function withoutSpreadOf(scenario: Scenario, pod: Json): Scenario {
+  const own = JSON.stringify(pod.spec);
+  return changedSpecs(scenario, "Pod", (spec) => {
+    const { topologySpreadConstraints: _, ...rest } = spec;
+    return JSON.stringify(spec) === own ? rest : spec;
+  });
+}
+
+/** Affinity terms as upstream reads them. */
+export function withoutLabelKeys(scenario: Scenario): Scenario {
+  return changedSpecs(scenario, "Pod", (spec) =>
+    everywhere(spec, (terms) => {
+      const { matchLabelKeys, mismatchLabelKeys, ...term } = terms;
+      // Of a spread upstream reads them.
+      return terms.whenUnsatisfiable === undefined ? term : terms;
+    }),
+  );
+}
+
+/** Pods that prefer nothing. */
+export function withoutWishes(scenario: Scenario): Scenario {
+  return changedSpecs(scenario, "Pod", (spec) =>
+    everywhere(spec, ({ preferredDuringSchedulingIgnoredDuringExecution, ...part }) => {
+      const { topologySpreadConstraints: spreads } = part;
+      if (spreads === undefined) return part;
+      const strict = spreads.filter((one: Json) => one.whenUnsatisfiable !== "ScheduleAnyway");
+      return { ...part, topologySpreadConstraints: strict };
+    }),
+  );
+}
+
+function changedSpecs(scenario: Scenario, kind: string, change: (spec: Json) => Json): Scenario {
+  const manifests = scenario.manifests.map((one) =>
+    one.kind === kind ? { ...one, spec: change(one.spec) } : one,
+  );
+  return { ...scenario, manifests };
+}
+
+/** The value with each object in it as `change` makes it. */
+function everywhere(value: Json, change: (part: Json) => Json): Json {
+  if (Array.isArray(value)) return value.map((one) => everywhere(one, change));
+  if (typeof value !== "object" || value === null) return value;
+  const parts = Object.entries(change(value)).map(([key, part]) => [key, everywhere(part, change)]);
+  return Object.fromEntries(parts);
+}
