@@ -13,7 +13,10 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Milliseconds; `undefined` when the text is not of Go's grammar. `0` alone is legal. */
+/** The longest that Go knows, some 292 years: later than that is no date any more. */
+export const MOST_DURATION_MS = 9_223_372_036_854;
+
+/** Milliseconds; `undefined` when the text is not of Go's grammar, or too long for Go. `0` alone is legal. */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0;
   const sign = text.startsWith("-") ? -1 : 1;
@@ -25,7 +28,7 @@ export function parseDuration(text: string): number | undefined {
     if (match === null) return undefined;
     totalMs += Number(match[1]) * (UNIT_MS[match[2] as string] as number);
   }
-  return body === "" ? undefined : sign * Math.round(totalMs);
+  return body === "" || totalMs > MOST_DURATION_MS ? undefined : sign * Math.round(totalMs);
 }
 
 /** A span that can be switched off. `"Never"` in the API. */

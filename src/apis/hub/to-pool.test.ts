@@ -80,6 +80,8 @@ describe("a Provisioner as a pool", () => {
       consolidateAfter: 0,
     });
     expect(disruption({ ttlSecondsUntilExpired: 60 }).expireAfter).toBe(60_000);
+    // Nor is there a date as late as that.
+    expect(disruption({ ttlSecondsUntilExpired: 1e15 }).expireAfter).toBe(9_223_372_036_854);
   });
 
   it("S1-33: takes ttlSecondsAfterEmpty -1 as never", () => {
@@ -97,6 +99,14 @@ describe("a Provisioner as a pool", () => {
 });
 
 describe("a NodePool as a pool", () => {
+  it("can be read whatever lifetime its schema lets through", () => {
+    const native = nodePool();
+    const { template } = native.spec;
+    const spec = { ...template.spec, expireAfter: `${"9".repeat(400)}h` };
+    const broken = { ...native, spec: { ...native.spec, template: { ...template, spec } } };
+    expect(toPool(broken).disruption.expireAfter).toBe(2_592_000_000);
+  });
+
   it("expires forcefully in v1", () => {
     expect(toPool(nodePool())).toMatchObject({
       generation: "v1",

@@ -2,7 +2,12 @@
  * NodePools and Provisioners → the one form that decisions know (spec: generations 12.3, 12.4). Reading
  * never fails: what validation should have refused counts as absent, and validation says so elsewhere.
  */
-import { type NillableMs, parseDuration, parseNillableDuration } from "../../base/duration.ts";
+import {
+  MOST_DURATION_MS,
+  type NillableMs,
+  parseDuration,
+  parseNillableDuration,
+} from "../../base/duration.ts";
 import { isObject } from "../../base/json.ts";
 import { condition } from "../karpenter/conditions.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
@@ -142,7 +147,7 @@ function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
 
 /** Absent and -1 (the seeds' way to write it) mean never. */
 function seconds(value: number | undefined): NillableMs {
-  return value === undefined || value < 0 ? "Never" : value * 1_000;
+  return value === undefined || value < 0 ? "Never" : Math.min(value * 1_000, MOST_DURATION_MS);
 }
 
 function span(text: string | undefined, otherwise: NillableMs): NillableMs {

@@ -50,6 +50,14 @@ describe("a NodePool at run time", () => {
     ]);
   });
 
+  it("lives no longer than durations can say, as Go has them", () => {
+    expect(nodePoolProblems(pool({ expireAfter: "2562047h" }))).toEqual([]);
+    for (const expireAfter of ["2562048h", `${"9".repeat(400)}h`])
+      expect(nodePoolProblems(pool({ expireAfter }))).toEqual([
+        `spec.template.spec.expireAfter: "${expireAfter}" is neither a duration nor Never`,
+      ]);
+  });
+
   it("has each taint once over both lists", () => {
     const taints = [{ key: "a", effect: "NoSchedule" }];
     expect(nodePoolProblems(pool({ taints, startupTaints: taints }))).toEqual([
