@@ -152,7 +152,7 @@ export function tolerates(tolerations: readonly Json[], taint: Json): boolean {
 }
 
 /** `ip/protocol/port` of what the pod takes on its host. */
-export function hostPortsOf(pod: Json): { ip: string; protocol: string; port: number }[] {
+function hostPortsOf(pod: Json): { ip: string; protocol: string; port: number }[] {
   const sidecars = (pod.spec.initContainers ?? []).filter(
     (c: Json) => c.restartPolicy === "Always",
   );
