@@ -15,14 +15,20 @@ const owner = { kind: "ReplicaSet", name: "web" };
 /** Three in a, one in b, none in c. */
 const homes = new Map(
   Object.entries({ "a-0": "a", "a-1": "a", "a-2": "a", "b-0": "b" }).map(([name, zone]) => [
-    pod({ name, owner, spec: { topologySpreadConstraints: [SPREAD] } }),
+    pod({
+      name,
+      owner,
+      spec: { topologySpreadConstraints: [SPREAD], nodeSelector: { is: "ours" } },
+    }),
     zone,
   ]),
 );
 const [first, second, third, inB] = [...homes.keys()] as [Pod, Pod, Pod, Pod];
-const nodes = ["a", "b", "c"].map((zone) =>
+const alone = pod({ name: "alone" });
+/** None of the pods may be on the one in d. */
+const nodes = ["a", "b", "c", "d"].map((zone) =>
   nodeView({
-    node: node({ name: zone, labels: { [ZONE]: zone } }),
+    node: node({ name: zone, labels: { [ZONE]: zone, is: zone === "d" ? "theirs" : "ours" } }),
     claim: undefined,
     pods: [...homes].flatMap(([one, home]) => (home === zone ? [one] : [])),
     marked: false,
@@ -47,43 +53,47 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("do not hold up those that stay in their zone: the node has another turn for them", () => {
+  it("stay in a zone that is ahead only once others have left it", () => {
+    const places = [
+      { name: "in-a", zone: "a", pods: [third] },
+      { name: "in-c", zone: "c", pods: [second] },
+    ];
+    expect(turns(places)).toEqual([
+      ["in-c", ["a-1"]],
+      ["in-a", ["a-2"]],
+    ]);
+  });
+
+  it("wait with those of their node until all may go", () => {
     const places = [
       { name: "in-a", zone: "a", pods: [third] },
       { name: "in-b", zone: "b", pods: [first, inB] },
       { name: "in-c", zone: "c", pods: [second] },
     ];
     expect(turns(places)).toEqual([
-      ["in-a", ["a-2"]],
-      ["in-b", ["b-0"]],
       ["in-c", ["a-1"]],
-      ["in-b", ["a-0"]],
+      ["in-a", ["a-2"]],
+      ["in-b", ["a-0", "b-0"]],
     ]);
   });
 
-  it("are told one from the other only as long as anybody steers them", () => {
-    const many = Array.from({ length: 400 }, (_, index) =>
-      pod({ name: `many-${index}`, owner, spec: { topologySpreadConstraints: [SPREAD] } }),
-    );
-    const places = [
-      { name: "in-b", zone: "b", pods: many.slice(0, 200) },
-      { name: "in-c", zone: "c", pods: many.slice(200) },
-    ];
-    const labels = { [ZONE]: "a" };
-    const full = nodeView({
-      node: node({ name: "full", labels }),
-      claim: undefined,
-      pods: many,
-      marked: false,
-      nominatedUntilMs: 0,
-    });
-    const found = inTurnsByZone(places, () => "a", [...nodes.slice(1), full]);
-    expect(found.length).toBeLessThan(110);
-    expect(new Set(found.flatMap(({ pods }) => pods)).size).toBe(400);
+  it("hold up nobody for ever: the others go, and then they as planned", () => {
+    const places = [{ name: "in-b", zone: "b", pods: [first, second, inB, alone] }];
+    expect(turns(places)).toEqual([
+      ["in-b", ["b-0", "alone"]],
+      ["in-b", ["a-0", "a-1"]],
+    ]);
   });
 
-  it("go as planned where that cannot come out right", () => {
-    const places = [{ name: "in-b", zone: "b", pods: [first, second] }];
-    expect(turns(places)).toEqual([["in-b", ["a-0", "a-1"]]]);
+  it("count as leaving all at once where they are planned for one node", () => {
+    const all = [first, second, third];
+    const places = [
+      { name: "in-a", zone: "a", pods: all.slice(0, 2) },
+      { name: "in-c", zone: "c", pods: [third] },
+    ];
+    expect(turns(places)).toEqual([
+      ["in-c", ["a-2"]],
+      ["in-a", ["a-0", "a-1"]],
+    ]);
   });
 });

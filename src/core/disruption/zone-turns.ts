@@ -1,15 +1,17 @@
 /**
- * Pods that must be spread over zones can go to another zone only while that one has few of them: one that is to
- * leave a zone with too many must wait until the zone it goes to is not ahead of others, or kube-scheduler puts its
- * new one where nobody planned it. A node whose turn comes too early for some gets another turn for those.
+ * Pods that must be spread over zones can go to a zone only while that one has few of them. One whose turn comes
+ * while its zone is ahead of others, even if it is the zone that it is in, is put by kube-scheduler where nobody
+ * planned it, takes the room of others there, and in the end somebody waits for a node that nobody planned.
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { NodeLabels } from "../scheduling/node-labels.ts";
+import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { ownerOf } from "./moves.ts";
+import { ownerOf, podsByOwner } from "./moves.ts";
 
-/** Each takes a second at least, and nobody steers for longer than one and a half minutes. */
-const MOST_TURNS = 100;
+/** More turns than these are never waited for (controllers/disruption/steering.ts). */
+const MOST_LOOKS = 50;
 
 /** A node and the pods it is to take. */
 export interface Place {
@@ -19,40 +21,58 @@ export interface Place {
 }
 
 /**
- * The places in their order, each with the pods that may go there by then, those that may not in turns after the
- * first. `zoneOf`: where a pod is now. What never comes out right stays in one turn: the scheduler has the last word.
+ * The places in an order in which their pods may go there when their turn comes: again and again those all of
+ * whose pods may by now, and where there are none, one without those that may not. `zoneOf`: where a pod is now.
+ * What never comes out right stays in one turn: the scheduler has the last word.
  */
 export function inTurnsByZone(
   places: readonly Place[],
   zoneOf: (pod: Pod) => string | undefined,
   nodes: readonly NodeView[],
 ): readonly Place[] {
-  const crossing = places.flatMap(({ zone, pods }) =>
-    pods.filter((pod) => zoneSkew(pod) !== undefined && zoneOf(pod) !== zone),
-  );
-  if (crossing.length === 0) return places;
-  const counts = new ZoneCounts(crossing, places, nodes);
+  if (!places.some(({ pods }) => pods.some(isSpread))) return places;
+  const counts = new ZoneCounts(places, zoneOf, nodes);
   const turns: Place[] = [];
   let left = places;
-  while (left.length > 0) {
-    const later: Place[] = [];
-    for (const place of left) {
-      const going: Pod[] = [];
-      const waiting: Pod[] = [];
-      for (const pod of place.pods)
-        (counts.move(pod, zoneOf(pod), place.zone) ? going : waiting).push(pod);
-      if (going.length > 0) turns.push({ ...place, pods: going });
-      if (waiting.length > 0) later.push({ ...place, pods: waiting });
-    }
-    const isLast = turns.length >= MOST_TURNS || podsOf(later) === podsOf(left);
-    if (isLast) turns.push(...later);
-    left = isLast ? [] : later;
+  for (let looks = 0; looks < MOST_LOOKS && left.length > 0; looks++) {
+    const later = takeWhole(left, counts, turns);
+    const isStuck = later.length === left.length;
+    const parted = isStuck ? takePart(left, counts, turns) : later;
+    if (parted === undefined) break;
+    left = parted;
   }
-  return turns;
+  return [...turns, ...left];
 }
 
-function podsOf(places: readonly Place[]): number {
-  return places.reduce((sum, { pods }) => sum + pods.length, 0);
+/** Adds places all of whose pods may go there by now. Those that are left. */
+function takeWhole(places: readonly Place[], counts: ZoneCounts, turns: Place[]): readonly Place[] {
+  return places.filter((place) => {
+    if (counts.legal(place).length < place.pods.length) return true;
+    counts.move(place.pods, place.zone);
+    turns.push(place);
+    return false;
+  });
+}
+
+/** Adds what may go of the first place of which anything may. Undefined: nothing may. */
+function takePart(
+  places: readonly Place[],
+  counts: ZoneCounts,
+  turns: Place[],
+): readonly Place[] | undefined {
+  for (const [index, place] of places.entries()) {
+    const going = new Set(counts.legal(place));
+    if (going.size === 0) continue;
+    counts.move([...going], place.zone);
+    turns.push({ ...place, pods: [...going] });
+    const rest = { ...place, pods: place.pods.filter((pod) => !going.has(pod)) };
+    return places.with(index, rest);
+  }
+  return undefined;
+}
+
+function isSpread(pod: Pod): boolean {
+  return zoneSkew(pod) !== undefined;
 }
 
 /** Undefined: nothing keeps it from any zone. */
@@ -64,44 +84,99 @@ function zoneSkew({ spec }: Pod): number | undefined {
   return skews.length === 0 ? undefined : Math.min(...skews);
 }
 
+type Counts = Map<string, number>;
+
 /** How many pods of each owner every zone has, as they are moved. */
 class ZoneCounts {
-  readonly #byOwner = new Map<string, Map<string, number>>();
+  readonly #byOwner = new Map<string, Counts>();
+  readonly #zoneOf: (pod: Pod) => string | undefined;
 
-  /** `moving`: pods whose owners are counted. */
-  constructor(moving: readonly Pod[], places: readonly Place[], nodes: readonly NodeView[]) {
-    const staying = nodes.filter(({ deleting }) => !deleting);
-    const zones = new Set([
-      ...places.flatMap(({ zone }) => zone ?? []),
-      ...staying.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []),
-    ]);
-    for (const pod of moving)
-      this.#byOwner.set(keyOf(pod), new Map([...zones].map((zone) => [zone, 0])));
-    for (const { pods, labels } of nodes) {
-      const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
-      if (zone !== undefined)
-        for (const pod of pods) if (!isTerminating(pod)) this.#add(pod, zone, 1);
+  constructor(
+    places: readonly Place[],
+    zoneOf: (pod: Pod) => string | undefined,
+    nodes: readonly NodeView[],
+  ) {
+    this.#zoneOf = zoneOf;
+    const zones = labelsByZone(nodes);
+    for (const { zone, pods } of places)
+      for (const pod of pods.filter(isSpread)) {
+        const own = this.#byOwner.get(ownerKey(pod)) ?? new Map(zonesFor(pod, zones));
+        this.#byOwner.set(ownerKey(pod), own);
+        add(own, zone, 0);
+      }
+    for (const { pods, labels } of nodes)
+      for (const pod of pods)
+        if (!isTerminating(pod))
+          add(this.#byOwner.get(ownerKey(pod)), labels[TOPOLOGY_ZONE_LABEL_KEY], 1);
+  }
+
+  /** Those of its pods that may go there by now, when they all leave at once. */
+  legal({ zone, pods }: Place): readonly Pod[] {
+    const spread = pods.filter(isSpread);
+    if (zone === undefined || spread.length === 0) return pods;
+    const isStaying = (pod: Pod) => this.#zoneOf(pod) === zone;
+    const late = [...podsByOwner(spread).values()].flatMap((alike) => {
+      const own = alike.toSorted((a, b) => Number(isStaying(b)) - Number(isStaying(a)));
+      let count = own.length;
+      while (count > 0 && !this.#areLegal(own.slice(0, count), zone)) count--;
+      return own.slice(count);
+    });
+    return late.length === 0 ? pods : pods.filter((pod) => !late.includes(pod));
+  }
+
+  /** They are counted there from now on. */
+  move(pods: readonly Pod[], to: string | undefined): void {
+    for (const pod of pods) {
+      const own = this.#byOwner.get(ownerKey(pod));
+      add(own, this.#zoneOf(pod), -1);
+      add(own, to, 1);
     }
   }
 
-  /** Whether the pod may go there by now; it is counted there then. */
-  move(pod: Pod, from: string | undefined, to: string | undefined): boolean {
-    const own = this.#byOwner.get(keyOf(pod));
-    const skew = zoneSkew(pod);
-    if (own === undefined || skew === undefined || to === undefined || from === to) return true;
-    if (from !== undefined) this.#add(pod, from, -1);
-    const isLegal = (own.get(to) ?? 0) + 1 - Math.min(...own.values()) <= skew;
-    if (isLegal) this.#add(pod, to, 1);
-    else if (from !== undefined) this.#add(pod, from, 1);
-    return isLegal;
-  }
-
-  #add(pod: Pod, zone: string, by: number): void {
-    const own = this.#byOwner.get(keyOf(pod));
-    own?.set(zone, (own.get(zone) ?? 0) + by);
+  /** Of one owner. */
+  #areLegal(pods: readonly Pod[], to: string): boolean {
+    const [first] = pods as readonly [Pod];
+    const own: Counts = new Map(this.#byOwner.get(ownerKey(first)));
+    const skew = zoneSkew(first) ?? 0;
+    for (const pod of pods) add(own, this.#zoneOf(pod), -1);
+    return pods.every(() => {
+      const least = Math.min(...own.values());
+      add(own, to, 1);
+      return (own.get(to) ?? 0) - least <= skew;
+    });
   }
 }
 
-function keyOf(pod: Pod): string {
+/** Of the nodes that stay. */
+function labelsByZone(nodes: readonly NodeView[]): ReadonlyMap<string, readonly NodeLabels[]> {
+  const byZone = new Map<string, NodeLabels[]>();
+  for (const { labels, deleting, name } of nodes) {
+    const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
+    if (zone === undefined || deleting) continue;
+    const own = new NodeLabels(labels, name);
+    const known = byZone.get(zone);
+    if (known === undefined) byZone.set(zone, [own]);
+    else known.push(own);
+  }
+  return byZone;
+}
+
+/** Zones with nodes that the pod may have, none counted yet: no others matter to its spread. */
+function zonesFor(
+  { spec }: Pod,
+  zones: ReadonlyMap<string, readonly NodeLabels[]>,
+): readonly (readonly [string, number])[] {
+  const wanted = requiredAlternatives(spec);
+  return [...zones].flatMap(([zone, nodes]) =>
+    nodes.some((labels) => wanted.some((one) => labels.accept(one))) ? [[zone, 0] as const] : [],
+  );
+}
+
+/** A zone that does not count yet counts from then on. */
+function add(counts: Counts | undefined, zone: string | undefined, by: number): void {
+  if (zone !== undefined) counts?.set(zone, (counts.get(zone) ?? 0) + by);
+}
+
+function ownerKey(pod: Pod): string {
   return ownerOf(pod)?.uid ?? "";
 }
