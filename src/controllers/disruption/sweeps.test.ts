@@ -60,6 +60,18 @@ describe("sweeps", () => {
     expect(sweeps.rests(drift, facts("a"))).toBe(false);
   });
 
+  it("ask a method again that waits for something better, however little has changed", () => {
+    const sweeps = new Sweeps();
+    const [command] = atOnce(
+      drift.propose(methodInput([candidate("n", { conditions: { Drifted: 1_000 } })])),
+    ).commands as [Command];
+    const poolIds = new Set([command.candidates[0]?.pool.id ?? ""]);
+    sweeps.note(drift, { ...nothing, later: [{ command, poolIds }] }, facts("a"));
+    expect(sweeps.rests(drift, facts("a"))).toBe(false);
+    sweeps.note(drift, { ...nothing, later: [] }, facts("a"));
+    expect(sweeps.rests(drift, facts("a"))).toBe(true);
+  });
+
   it("reach every node, a few at a time", () => {
     // Each needs a node of its own, and none may be made: no types.
     const nodes = Array.from({ length: 20 }, (_, index) =>
