@@ -108,9 +108,9 @@ describe("repack", () => {
   });
 
   it("keeps nobody waiting for pools whose pods could not go to theirs", () => {
-    const of = (name: string, count: number) =>
+    const of = (name: string, count: number, options: CandidateOptions = {}) =>
       Array.from({ length: count }, (_, index) =>
-        sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name } }),
+        sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name }, ...options }),
       );
     const [many, few] = [of("a", 9), of("b", 3)];
     const one = input([...many, ...few]);
@@ -120,6 +120,20 @@ describe("repack", () => {
     const [command] = proposal.commands as [Command];
     expect(names(command)).toEqual(["b-0", "b-1", "b-2"]);
     expect(proposal.later?.map(({ poolIds }) => [...poolIds])).toEqual([["nodepool/a"]]);
+
+    const sooner = [
+      sparse("a-x", { pods: ["500m"], pool: { id: "nodepool/a", name: "a" } }),
+      ...many,
+    ];
+    const large = of("b", 1, { type: "m-16x", pods: ["500m"] });
+    const both = input([...sooner, ...large]);
+    const apart = {
+      ...both,
+      simulator: { ...both.simulator, openTo: simulator.openTo },
+      isSettling,
+    };
+    const [single] = atOnce(singleNodeConsolidation.propose(apart)).commands as [Command];
+    expect(names(single)).toEqual(["b-0"]);
 
     const settling = { ...one, simulator: { ...simulator }, isSettling: () => true };
     const commandOf = (candidates: readonly Candidate[]) => ({ ...command, candidates });

@@ -100,8 +100,8 @@ function* searchIn(
 }
 
 /**
- * The proposal of another method, without its command where packing anew would save more by far: at once, or in a
- * moment nodes of the same pools.
+ * The proposal of another method, without its command where packing anew would save more by far: at once, or, as
+ * `later` of the answer says, in a moment nodes of the same pools.
  */
 export function* unlessRepacked(proposal: Proposal, input: MethodInput): Steps<Proposal> {
   const [command] = proposal.commands;
@@ -109,12 +109,15 @@ export function* unlessRepacked(proposal: Proposal, input: MethodInput): Steps<P
   if (command === undefined) return proposal;
   const isAboutIts = ({ poolIds }: Later) =>
     command.candidates.some(({ pool }) => poolIds.has(pool.id));
-  const best = later.find(isAboutIts)?.command ?? commands[0];
+  const awaited = later.find(isAboutIts);
+  const best = awaited?.command ?? commands[0];
   if (best === undefined) return proposal;
   const price = priceOfAll([...new Set([...command.candidates, ...best.candidates])]);
   const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, input.wantedShare(best.candidates));
   const isAsGood = savingsMicroUsd(command) >= wanted;
-  return isAsGood ? proposal : { ...proposal, commands: [], waived: true };
+  if (isAsGood) return proposal;
+  const waits = awaited === undefined ? {} : { later: [awaited] };
+  return { ...proposal, commands: [], waived: true, ...waits };
 }
 
 /** Packed anew on fresh facts: the same nodes must go, and it must save enough again. */

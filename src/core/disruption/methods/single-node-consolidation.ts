@@ -1,6 +1,7 @@
 /**
  * One used node whose pods fit elsewhere, or on something cheaper. Pools take turns, each with its best
- * saving first, so that a large pool does not keep the others waiting. Where repack saves more by far, that is done.
+ * saving first, so that a large pool does not keep the others waiting. Where repack saves more by far, that is done;
+ * where it will in a moment, the other pools go on meanwhile.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -10,6 +11,7 @@ import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../con
 import {
   budgetCounter,
   inRuns,
+  type Later,
   type Method,
   type MethodInput,
   type Proposal,
@@ -44,18 +46,25 @@ function* propose(input: MethodInput): Steps<Proposal> {
       !(one.generation === "alpha" && input.alphaBusy),
   );
   const refused: Verdict[] = [];
+  const later: Later[] = [];
+  const isLeft = ({ pool }: Candidate) => later.some(({ poolIds }) => poolIds.has(pool.id));
   yield;
   for (const run of inRuns(yield* inTurns(allowed))) {
     yield;
     for (const candidate of run) {
+      if (isLeft(candidate)) continue;
       const found = consolidate([candidate], input);
-      if (!("message" in found))
-        return yield* unlessRepacked({ commands: [found], remarks, refused }, input);
+      if (!("message" in found)) {
+        const proposal = yield* unlessRepacked({ commands: [found], remarks, refused }, input);
+        if (proposal.later === undefined) return proposal;
+        later.push(...proposal.later);
+        continue;
+      }
       refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
       remarks.push({ candidate, about: "unconsolidatable", message: found.message });
     }
   }
-  return { commands: [], remarks, refused };
+  return { commands: [], remarks, refused, later };
 }
 
 /** The first of each pool by pool id, then the second of each, and so on. */
