@@ -2,6 +2,7 @@
  * Patterns by greed: of all bins, filled in some fixed order, the one that holds most worth for its
  * price, as often as the items last; then anew with what is left.
  */
+import type { Steps } from "../../base/steps.ts";
 import {
   type Bin,
   type Budget,
@@ -18,28 +19,38 @@ interface Filled {
   readonly ratio: number;
 }
 
-/** Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. */
-export function packByGreed(
+/** Units of work before others get a turn: some milliseconds. */
+const WORK_PER_STEP = 500_000;
+
+/** Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. Takes a while. */
+export function* packByGreed(
   packing: Packing,
   among: readonly number[],
   counts: ArrayLike<number>,
   worth: Float64Array,
   order: readonly number[],
   budget: Budget,
-): Use[] | undefined {
+): Steps<Use[] | undefined> {
   const left = Float64Array.from(counts);
   const filling = new Filling(packing);
   const uses: Use[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
   let orders = ordersOf(packing, among, order);
-  const work = orders.map(({ length }) => length);
+  // Rows that have run out are looked at no more, but count: by that the budget is reckoned.
+  const perRound = orders.reduce((sum, { length }) => sum + length, 0);
   const known: (Filled | undefined)[] = among.map(() => undefined);
+  let spent = 0;
   while (rest > 0) {
+    if (spent >= WORK_PER_STEP) {
+      yield;
+      spent = 0;
+    }
+    spent += perRound;
+    budget.units -= perRound;
     let best: Filled | undefined;
     for (let at = 0; at < among.length; at++) {
       const bin = packing.bins[among[at] as number] as Bin;
       const list = orders[at] as readonly number[];
-      budget.units -= work[at] as number;
       let filled = known[at];
       if (filled === undefined || !lasts(filled.pattern, left)) {
         const ratio = filling.fill(bin, list, left, worth) / bin.price;

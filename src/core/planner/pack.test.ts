@@ -7,18 +7,22 @@ const SHAPES = 60;
 const EACH = 3;
 
 /** Few items of each of many shapes, and bins that hold about six of them. */
-const packing: Packing = {
-  rows: Array.from({ length: SHAPES }, (_, index) => ({
-    amounts: Float64Array.of(20 + index),
-    count: EACH,
-  })),
-  bins: [150, 300, 600].map((size) => ({
-    amounts: Float64Array.of(size),
-    price: size,
-    rows: Array.from({ length: SHAPES }, (_, index) => index),
-  })),
-  dimensions: 1,
-};
+function packingOf(shapes: number, each: number): Packing {
+  return {
+    rows: Array.from({ length: shapes }, (_, index) => ({
+      amounts: Float64Array.of(20 + (index % SHAPES) + index / shapes),
+      count: each,
+    })),
+    bins: [150, 300, 600].map((size) => ({
+      amounts: Float64Array.of(size),
+      price: size,
+      rows: Array.from({ length: shapes }, (_, index) => index),
+    })),
+    dimensions: 1,
+  };
+}
+
+const packing = packingOf(SHAPES, EACH);
 const prices = { prices: Float64Array.of(1), leastCost: 0 };
 
 function packed(units: number): readonly Use[] | undefined {
@@ -42,6 +46,14 @@ describe("pack", () => {
       times.map((count) => count * bins),
     );
     expect(items.reduce((sum, count) => sum + count, 0)).toBe(SHAPES * EACH);
+  });
+
+  it("gives others a turn while it fills", () => {
+    const steps = pack(packingOf(1_000, 3), prices, { units: 1 }, { maxBins: 3 });
+    let turns = 1;
+    while (steps.next().done !== true) turns++;
+    // One for each order of filling, and one at the end: the rest is amidst the first filling.
+    expect(turns).toBeGreaterThan(6);
   });
 
   it("looks further with a larger one, and never pays more then", () => {

@@ -71,7 +71,7 @@ function* packPart(
   for (const order of fillingOrders(packing, worth)) {
     yield;
     const own = { units: budget.units + lent };
-    const uses = packByGreed(packing, kept, counts, worth, order, own);
+    const uses = yield* packByGreed(packing, kept, counts, worth, order, own);
     budget.units = own.units - lent;
     lent = 0;
     if (uses === undefined) continue;
@@ -85,10 +85,10 @@ function* packPart(
       const reserve = { units: Number.POSITIVE_INFINITY };
       for (const order of fillingOrders(packing, learned).slice(0, 2)) {
         yield;
-        const rest = packByGreed(packing, kept, left, learned, order, reserve);
+        const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
         if (rest !== undefined) found.push([...uses, ...rest]);
         yield;
-        const again = packByGreed(packing, kept, counts, learned, order, reserve);
+        const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
         if (again !== undefined) found.push(again);
       }
     }
