@@ -2,15 +2,18 @@
  * Why a plan of ours may cost more than upstream's where both place every pod: each class with its
  * reason, and how it proves itself. The list is docs/reference/placement-differences.md in prose.
  */
+import type { Plan } from "../../src/cli/plan/plan.ts";
+import type { Json } from "../validator/kubernetes.ts";
 import { isAhead } from "../validator/neighbours.ts";
 import type { Facts, Scenario } from "../validator/validate.ts";
 import { beyondLimits } from "./differences.ts";
-import { withoutLabelKeys, withoutWishes } from "./other-scenarios.ts";
+import { withoutLabelKeys, withoutPools, withoutWishes } from "./other-scenarios.ts";
 import type { Outcome } from "./upstream.ts";
 
 export interface Dearer {
   readonly scenario: Scenario;
   readonly theirs: Outcome;
+  readonly ours: Plan;
   /** Pods that the scheduler would not let go where upstream's plan has them. */
   readonly refused: ReadonlySet<string>;
   /** Where upstream's plan has everybody. */
@@ -59,7 +62,32 @@ const CLASSES: readonly DearerClass[] = [
     name: "wishes that ours meets: with none ours costs no more than upstream's does with them",
     applies: (one) => one.ourPrice(withoutWishes(one.scenario)) <= one.theirPrice(one.scenario),
   },
+  {
+    // Upstream goes on to a lighter one when the zone that it drew will not do; ours tries the next zone first.
+    name: "heavier NodePools get more of ours: without them ours costs no more than upstream's median",
+    applies: (one) => {
+      const heavier = heavierPools(one);
+      const pods = (plan: Plan | Outcome) =>
+        (plan.newNodeClaims ?? []).reduce(
+          (sum, claim) => sum + (heavier.has(claim.nodePool) ? claim.pods.length : 0),
+          0,
+        );
+      if (pods(one.ours) <= pods(one.theirs)) return false;
+      const less = withoutPools(one.scenario, heavier);
+      return one.ourPrice(less) <= one.theirPrice(less);
+    },
+  },
 ];
+
+/** NodePools that come before one that upstream's plan has a node of. */
+function heavierPools({ scenario, theirs }: Dearer): ReadonlySet<string> {
+  const pools = scenario.manifests.filter(({ kind }) => kind === "NodePool");
+  const used = new Set((theirs.newNodeClaims ?? []).map(({ nodePool }) => nodePool));
+  const weightOf = ({ spec }: Json): number => spec.weight ?? 0;
+  const least = Math.min(...pools.filter(({ metadata }) => used.has(metadata.name)).map(weightOf));
+  const heavier = pools.filter((one) => weightOf(one) > least);
+  return new Set(heavier.map(({ metadata }) => metadata.name));
+}
 
 export function classifyDearer(one: Dearer): string | undefined {
   return CLASSES.find(({ applies }) => applies(one))?.name;

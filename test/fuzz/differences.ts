@@ -5,7 +5,7 @@
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { type Json, portsCollide, wantsNode } from "../validator/kubernetes.ts";
-import { isAhead } from "../validator/neighbours.ts";
+import { elsewhereOf, isAhead } from "../validator/neighbours.ts";
 import { outcomesOf } from "../validator/places.ts";
 import { type Facts, keyOf, type Scenario } from "../validator/validate.ts";
 import {
@@ -221,6 +221,14 @@ const CLASSES: readonly DifferenceClass[] = [
         ({ unschedulable: left }) =>
           keyOf(pod) in left && Object.keys(left).length >= ours.unschedulable.length,
       ),
+  },
+  {
+    // Upstream counts pods on a planned node by its requirements alone; ours knows that its types leave one domain.
+    name: "it is the first of its kind only if it comes before those that are elsewhere: without them ours places it",
+    applies: ({ scenario, pod, theirFacts, oursPlaces }) => {
+      const elsewhere = new Set(elsewhereOf(pod, theirFacts).map(keyOf));
+      return elsewhere.size > 0 && oursPlaces(withoutPods(scenario, elsewhere));
+    },
   },
   {
     // They keep others off nodes though they never come: upstream's rule for pods that are kept off does not

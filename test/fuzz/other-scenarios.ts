@@ -17,6 +17,13 @@ export function withoutLimits(scenario: Scenario, of: "everything" | "nodes"): S
   });
 }
 
+export function withoutPools(scenario: Scenario, names: ReadonlySet<string>): Scenario {
+  const manifests = scenario.manifests.filter(
+    ({ kind, metadata }) => kind !== "NodePool" || !names.has(metadata.name),
+  );
+  return { ...scenario, manifests };
+}
+
 /** DaemonSets as if their pods needed no host ports. */
 export function withoutDaemonPorts(scenario: Scenario): Scenario {
   return changedSpecs(scenario, "DaemonSet", ({ template, ...spec }) => {

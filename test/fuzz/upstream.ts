@@ -149,7 +149,7 @@ function compare(
 
 /** Of a scenario of which both place everything. */
 function comparePrices(
-  one: Omit<Dearer, "ourPrice" | "theirPrice">,
+  one: Omit<Dearer, "ours" | "ourPrice" | "theirPrice">,
   seed: number,
   tally: Tally,
   theirPrices: (scenario: Scenario) => readonly number[],
@@ -159,6 +159,7 @@ function comparePrices(
   if (ratio.ours <= ratio.theirs) return;
   const found = classifyDearer({
     ...one,
+    ours: planned(one.scenario, EAGER),
     ourPrice,
     theirPrice: (scenario) => median(theirPrices(scenario)),
   });

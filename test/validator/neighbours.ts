@@ -275,6 +275,30 @@ export function isAhead(pod: Json, facts: Facts): boolean {
   });
 }
 
+/**
+ * Others that the pod must be near by a rule that its own kind keeps too, when they are all in other domains: where they
+ * come first, it is not the first of its kind.
+ */
+export function elsewhereOf(pod: Json, facts: Facts): readonly Json[] {
+  const placed = everyoneIn(facts);
+  const own = placed.find((one) => one.pod === pod);
+  if (own === undefined) return [];
+  const kind = JSON.stringify([namespaceOf(pod), pod.spec]);
+  return required("podAffinity", pod).flatMap((term) => {
+    const here = domainsOf(own.place, term.topologyKey);
+    const others = placed.filter(
+      (one) =>
+        concerns(term, pod, one.pod, facts) &&
+        JSON.stringify([namespaceOf(one.pod), one.pod.spec]) !== kind,
+    );
+    const areElsewhere = others.every(({ place }) => {
+      const there = domainsOf(place, term.topologyKey);
+      return there.size > 0 && ![...there].some((domain) => here.has(domain));
+    });
+    return areElsewhere && concerns(term, pod, pod, facts) ? others.map((one) => one.pod) : [];
+  });
+}
+
 /** Domains a new node for the pod could be in, and those of nodes that are there and count. */
 function universe(
   rule: Json,
