@@ -67,7 +67,8 @@ async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   const bins = [...packing.bins.keys()];
   const seeds: Pattern[] = [];
   for (const order of fillingOrders(packing, plain)) {
-    const uses = packByGreed(packing, bins, counts, plain, order, { units: Number.POSITIVE_INFINITY });
+    const unlimited = { units: Number.POSITIVE_INFINITY };
+    const uses = atOnce(packByGreed(packing, bins, counts, plain, order, unlimited));
     seeds.push(...(uses ?? []).map(({ pattern }) => pattern));
   }
   const mix = atOnce(bestMix(packing, counts, prices, { units: SEARCH_UNITS }, bins, seeds));
