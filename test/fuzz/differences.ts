@@ -60,6 +60,13 @@ const poolOf = (one: Difference) =>
 const podsOf = ({ scenario }: Difference) =>
   of(scenario, "Pod").filter(({ spec }) => !spec.nodeName);
 
+/** Pods that are the same but for their names. */
+function kindOf(one: Difference): readonly Json[] {
+  const kind = ({ metadata, spec }: Json) => JSON.stringify([metadata.namespace, spec]);
+  const own = kind(one.pod);
+  return podsOf(one).filter((pod) => kind(pod) === own);
+}
+
 const isRefused = ({ refused, pod }: Difference) => refused.has(keyOf(pod));
 
 const byKeys = ({ spec }: Json) =>
@@ -161,11 +168,7 @@ const CLASSES: readonly DifferenceClass[] = [
     // Which of equal pods comes first is drawn by UID.
     name: "as many pods like it find a place",
     applies: (one) => {
-      const kind = JSON.stringify([one.pod.metadata.namespace, one.pod.spec]);
-      const alike = podsOf(one).filter(
-        ({ metadata, spec }) => JSON.stringify([metadata.namespace, spec]) === kind,
-      );
-      const count = placed(one, alike);
+      const count = placed(one, kindOf(one));
       return count.ours >= count.theirs;
     },
   },
@@ -182,8 +185,9 @@ const CLASSES: readonly DifferenceClass[] = [
     // Groups that differ in minDomains share one count; one made when a preference is given up, or by
     // matchLabelKeys each time a pod is looked at, starts from nothing.
     name: "upstream's counts forget pods: its own rule would not allow the spread",
-    applies: ({ scenario, pod, theirFacts, oursPlaces }) =>
-      isAhead(pod, theirFacts) && oursPlaces(withoutSpreadOf(scenario, pod)),
+    applies: (one) =>
+      kindOf(one).some((pod) => isAhead(pod, one.theirFacts)) &&
+      one.oursPlaces(withoutSpreadOf(one.scenario, one.pod)),
   },
   {
     // Larger pods come first, and some of them only ours has a place for.
