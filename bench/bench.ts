@@ -5,12 +5,13 @@ import { consolidation } from "./consolidation.ts";
 import { cost } from "./cost.ts";
 import { model } from "./model.ts";
 import { growth } from "./growth.ts";
+import { played } from "./settled/played.ts";
 import { repack } from "./repack.ts";
 import { settled } from "./settled/settled.ts";
 import { speed } from "./speed.ts";
 import { sweep } from "./sweep.ts";
 
-const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, growth, model, repack, settled, speed, sweep };
+const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, growth, model, played, repack, settled, speed, sweep };
 
 const [name = "", ...args] = process.argv.slice(2);
 const bench = BENCHES[name];

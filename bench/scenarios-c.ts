@@ -35,6 +35,15 @@ export function scenariosC(nodes: number): readonly ScenarioC[] {
   return Object.entries(MAKERS).map(([name, { about, make }]) => ({ name: `C-${name}`, about, ...make(nodes, new Random(`C-${name}`)) }));
 }
 
+/** Those of these names, or all. Throws for a name that there is not. */
+export function chosenC(names: readonly string[], nodes: number): readonly ScenarioC[] {
+  const all = scenariosC(nodes);
+  for (const name of names)
+    if (!all.some((one) => one.name === name))
+      throw new Error(`no scenario ${name}; there are ${all.map((one) => one.name).join(", ")}`);
+  return all.filter(({ name }) => names.length === 0 || names.includes(name));
+}
+
 /** The pods of one end of it, as plans and bounds read them. */
 export function workloadOf({ name, pools, deployments }: ScenarioC, phase: "up" | "down"): Workload {
   return {

@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { lowerBound } from "../bound.ts";
 import { type Contestant, contestantsOf } from "../cluster/contestant.ts";
 import { openResults, type Results } from "../cluster/results.ts";
-import { type ScenarioC, scenariosC, workloadOf } from "../scenarios-c.ts";
+import { chosenC, type ScenarioC, workloadOf } from "../scenarios-c.ts";
 import { cells } from "../table.ts";
 import { type Played, type Point, play } from "./play.ts";
 import { drawn } from "./plot.ts";
@@ -47,7 +47,7 @@ export async function settled(args: readonly string[]): Promise<void> {
     if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
     const settleMs = Number(values.settle) * 1_000;
     const options = { settleMs, keepLogsIn: values.logs };
-    for (const scenario of chosen(positionals, Number(values.nodes)))
+    for (const scenario of chosenC(positionals, Number(values.nodes)))
       await compare(scenario, contestants, options, results, tell);
   }
   const rows = results.rows().flatMap((row) => linesOf(row, results));
@@ -55,14 +55,6 @@ export async function settled(args: readonly string[]): Promise<void> {
   // The picture that is there is worth more than an empty one.
   if (rows.length > 0)
     writeFileSync(values.plot, drawn(results.rows().map((row) => panelOf(row, results))));
-}
-
-function chosen(names: readonly string[], nodes: number): readonly ScenarioC[] {
-  const all = scenariosC(nodes);
-  for (const name of names)
-    if (!all.some((one) => one.name === name))
-      throw new Error(`no scenario ${name}; there are ${all.map((one) => one.name).join(", ")}`);
-  return all.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
 async function compare(
