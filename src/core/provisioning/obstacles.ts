@@ -9,6 +9,7 @@ import { podRequests } from "../../apis/core/pod-resources.ts";
 import { firstUntolerated, formatTaint } from "../../apis/core/tolerations.ts";
 import { isDomainOrBelow, labelDomain } from "../../apis/karpenter/labels.ts";
 import { formatResource, type Resources } from "../../apis/resources.ts";
+import { compareText } from "../../base/text-order.ts";
 import { isUsable } from "../cloudprovider/offerings.ts";
 import {
   allows,
@@ -101,17 +102,45 @@ export function volumeObstacles(
   }));
 }
 
-/** Zones and capacity types that the pool leaves out and its types have: pods that keep apart need several. */
+/**
+ * Zones and capacity types that the pool leaves out and its types have: pods that keep apart need several. And
+ * types that it leaves out by one key and that are sold where its own are not.
+ */
 export function domainWays({ pool, table }: Template): Edit[][] {
+  const own = pool.requirements.map(toRequirement);
+  const unmet = table.types.map(({ labels }) => new Set(own.flatMap((one) => missOf(one, labels))));
+  const allow = (key: string, value: string): Edit[] => [
+    { on: "pool", poolId: pool.id, change: "allow", key, value },
+  ];
   return OFFERED.flatMap((key) => {
-    const own = pool.requirements.filter((one) => one.key === key).map(toRequirement);
+    const rules = own.filter((one) => one.key === key);
+    const isAllowed = (value: string) => rules.every((one) => allows(one, value));
     const all = new Set(table.types.flatMap(({ labels }) => labels[key] ?? []));
-    return [...all]
-      .filter((value) => !own.every((one) => allows(one, value)))
-      .sort()
-      .slice(0, TRIED_VALUES)
-      .map((value): Edit[] => [{ on: "pool", poolId: pool.id, change: "allow", key, value }]);
+    const known = table.types.filter((_, index) => unmet[index]?.size === 0);
+    const used = new Set(known.flatMap(({ labels }) => labels[key] ?? []));
+    const others = new Map<string, Edit[]>();
+    for (const [index, { labels }] of table.types.entries()) {
+      const [miss, ...more] = unmet[index] ?? [];
+      if (miss === undefined || more.length > 0 || isOffered(miss)) continue;
+      const [value] = labels[miss] ?? [];
+      const isNew = labels[key]?.some((domain) => isAllowed(domain) && !used.has(domain));
+      if (value !== undefined && isNew) others.set(`${miss}=${value}`, allow(miss, value));
+    }
+    const left = [...all].filter((value) => !isAllowed(value)).sort();
+    return [
+      ...left.slice(0, TRIED_VALUES).map((value) => allow(key, value)),
+      ...[...others]
+        .sort(([a], [b]) => compareText(a, b))
+        .slice(0, TRIED_VALUES)
+        .map(([, edits]) => edits),
+    ];
   });
+}
+
+/** The key, where a type with these labels does not meet the requirement. */
+function missOf(requirement: Requirement, labels: Readonly<Record<string, readonly string[]>>) {
+  const { key } = requirement;
+  return labels[key]?.some((value) => allows(requirement, value)) === false ? [key] : [];
 }
 
 function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {

@@ -187,6 +187,25 @@ describe("the smallest change that places a pod", () => {
     });
   });
 
+  it("opens a zone by a type that the pool leaves out, where only that is sold there (seed 82000188)", () => {
+    const requirements = [
+      { key: "kubernetes.io/arch", operator: "In" as const, values: ["amd64"] },
+    ];
+    const types = [
+      instanceType({ name: "amd", zones: ["zone-a"] }),
+      instanceType({ name: "arm", arch: "arm64", zones: ["zone-b"] }),
+    ];
+    const apart = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const two = pods(2, { labels: { app: "web" }, spec: { affinity: { podAntiAffinity: apart } } });
+    expect(fixes({ pods: two, pools: [poolInput({ requirements }, types)] })).toEqual({
+      "pod-1": "let NodePool default use kubernetes.io/arch arm64",
+    });
+  });
+
   it("reaches a node that runs already, where no pool helps", () => {
     const nodes = [
       nodeView({
