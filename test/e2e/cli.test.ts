@@ -111,25 +111,37 @@ async function watchPods(name: string, port: string): Promise<{ closed: Promise<
 }
 
 describe("the command line", () => {
-  it("says in one sentence what is wrong, and fails", async () => {
+  it("says in one sentence what is wrong, where to look if it was asked wrongly, and fails", async () => {
     writeFileSync(join(folder, "broken.yaml"), "name: [");
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
-      [["frob"], /^karpenter: unknown command 'frob'\n$/],
-      [["sandbox", "--frob"], /^karpenter: unknown option '--frob'\n$/],
+      [["frob"], /^karpenter: unknown command 'frob'\n\(--help says what can be given\)\n$/],
+      [
+        ["sandbox", "--frob"],
+        /^karpenter: unknown option '--frob'\n\(--help says what can be given\)\n$/,
+      ],
       [
         ["sandbox", "--speed", "0"],
-        /^karpenter: option '--speed <n>' argument '0' is invalid\..*\n$/,
+        /^karpenter: option '--speed <n>' argument '0' is invalid\..*\n\(--help says what can be given\)\n$/,
       ],
-      [["sandbox", "--port", "70000"], /'--port <n>' argument '70000' is invalid\..*65535\.\n$/],
-      [["sandbox", "--provider", "gcp"], /Allowed choices are aws, kwok\.\n$/],
-      [["sandbox", "here"], /^karpenter: too many arguments.*\n$/],
+      [
+        ["sandbox", "--port", "70000"],
+        /'--port <n>' argument '70000' is invalid\..*65535\.\n\(--help says what can be given\)\n$/,
+      ],
+      [
+        ["sandbox", "--provider", "gcp"],
+        /Allowed choices are aws, kwok\.\n\(--help says what can be given\)\n$/,
+      ],
+      [
+        ["sandbox", "here"],
+        /^karpenter: too many arguments.*\n\(--help says what can be given\)\n$/,
+      ],
       [
         ["sandbox", "--scenario", join(folder, "nope.yaml")],
         /^karpenter: cannot read the scenario .*nope\.yaml: ENOENT; check the path\n$/,
       ],
       [
         ["sandbox", "--scenario", join(folder, "broken.yaml")],
-        /^karpenter: .*broken\.yaml: .*YAML/,
+        /^karpenter: .*broken\.yaml, document 1: not valid YAML: .*line 1, column 8\n$/,
       ],
       [
         ["sandbox", "--kubeconfig", folder],
