@@ -27,25 +27,37 @@ if (engine === undefined) {
     const bases = flags.includes("--local-bases") ? localBases(engine, folder, say) : [];
     build(engine, [...bases, ...flags.filter((flag) => flag !== "--local-bases")]);
     look(engine);
+    process.exitCode = release(engine);
+  } catch (error) {
+    say((error as Error).message);
+    process.exitCode = 1;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  const env = { ...process.env, CONTAINER_ENGINE: engine, KARPENTER_IMAGE: IMAGE };
-  const release = ["run", "test:cluster", "--", "helm-install"];
-  process.exitCode = spawnSync("npm", release, { cwd: ROOT, env, stdio: "inherit" }).status ?? 1;
+}
+
+function release(program: string): number {
+  const env = { ...process.env, CONTAINER_ENGINE: program, KARPENTER_IMAGE: IMAGE };
+  const args = ["run", "test:cluster", "--", "helm-install"];
+  return spawnSync("npm", args, { cwd: ROOT, env, stdio: "inherit" }).status ?? 1;
 }
 
 function works(program: string): boolean {
   return spawnSync(program, ["info"], { stdio: "ignore" }).status === 0;
 }
 
+/** Throws where it cannot be built. */
 function build(program: string, more: readonly string[]): void {
   const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: ROOT, encoding: "utf8" }).trim();
   // docker finds the ignore file by its name, and keeps no copies of half-done images.
   const isPodman = program.endsWith("podman");
   const ignore = isPodman ? ["--layers=false", "--ignorefile", `${RECIPE}.dockerignore`] : [];
   const args = ["build", "-f", RECIPE, ...ignore, "--build-arg", `COMMIT=${commit}`, "-t", IMAGE];
-  execFileSync(program, [...args, ...more, "."], { cwd: ROOT, stdio: "inherit" });
+  const { status } = spawnSync(program, [...args, ...more, "."], { cwd: ROOT, stdio: "inherit" });
+  if (status !== 0)
+    throw new Error(
+      `${program} could not build the image, as it says above (without a way to image registries: --local-bases)`,
+    );
 }
 
 /** Throws where the image is not what the chart runs. */
