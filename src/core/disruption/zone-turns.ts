@@ -115,13 +115,14 @@ class ZoneCounts {
     const spread = pods.filter(isSpread);
     if (zone === undefined || spread.length === 0) return pods;
     const isStaying = (pod: Pod) => this.#zoneOf(pod) === zone;
-    const late = [...podsByOwner(spread).values()].flatMap((alike) => {
+    const late = new Set<Pod>();
+    for (const alike of podsByOwner(spread).values()) {
       const own = alike.toSorted((a, b) => Number(isStaying(b)) - Number(isStaying(a)));
       let count = own.length;
       while (count > 0 && !this.#areLegal(own.slice(0, count), zone)) count--;
-      return own.slice(count);
-    });
-    return late.length === 0 ? pods : pods.filter((pod) => !late.includes(pod));
+      for (const pod of own.slice(count)) late.add(pod);
+    }
+    return late.size === 0 ? pods : pods.filter((pod) => !late.has(pod));
   }
 
   /** They are counted there from now on. */
