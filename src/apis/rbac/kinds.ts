@@ -1,4 +1,4 @@
-/** Cluster roles as those who put them together read them. Shapes: rbac.authorization.k8s.io/v1. */
+/** Roles, as those read them who judge by them and who put them together. Shapes: rbac.authorization.k8s.io/v1. */
 import type { Kind, KubeObject, LabelSelector } from "../meta.ts";
 
 export interface PolicyRule {
@@ -9,6 +9,7 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
+/** A Role of a namespace looks the same, but for the last field. */
 export interface ClusterRole extends KubeObject {
   /** Go writes null for none. */
   readonly rules?: readonly PolicyRule[] | null;

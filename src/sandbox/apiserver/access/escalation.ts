@@ -5,21 +5,14 @@
  * pkg/registry/rbac/validation, component-helpers/auth/rbac/validation/policy_comparator.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
+import type { ClusterRole, PolicyRule } from "../../../apis/rbac/kinds.ts";
 import { deepEqual } from "../../../base/json.ts";
 import type { Call } from "../engine.ts";
 import { forbidden, notFound } from "../status.ts";
-import {
-  authorize,
-  type Binding,
-  isMaster,
-  type Role,
-  type Rule,
-  roleRules,
-  rulesFor,
-} from "./rbac.ts";
+import { authorize, type Binding, isMaster, roleRules, rulesFor } from "./rbac.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
-const EVERYTHING: readonly Rule[] = [
+const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ["*"], apiGroups: ["*"], resources: ["*"] },
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
@@ -30,7 +23,7 @@ export function checkEscalation(call: Call, next: KubeObject, current?: KubeObje
   if (definition.group !== RBAC_GROUP || isMaster(user)) return;
   if (current !== undefined && deepEqual(withoutUpkeep(next), withoutUpkeep(current))) return;
   if (definition.kind.endsWith("Binding")) checkBinding(call, next as Binding);
-  else checkRole(call, next as Role, current as Role | undefined);
+  else checkRole(call, next as ClusterRole, current as ClusterRole | undefined);
 }
 
 /** What the garbage collector writes gives nobody a right. */
@@ -46,7 +39,7 @@ function withoutUpkeep(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-function checkRole(call: Call, role: Role, before: Role | undefined): void {
+function checkRole(call: Call, role: ClusterRole, before: ClusterRole | undefined): void {
   const { name } = role.metadata;
   if (may(call, "escalate", call.definition.plural, call.path.name ?? "")) return;
   const isMadeOfOthers = [role, before].some((one) => one?.aggregationRule !== undefined);
@@ -74,7 +67,7 @@ function may(call: Call, verb: string, resource: string, name: string): boolean 
   return authorize(engine.store, user, attributes).allowed;
 }
 
-function refuseMissing(call: Call, name: string, rules: readonly Rule[]): void {
+function refuseMissing(call: Call, name: string, rules: readonly PolicyRule[]): void {
   const missing = missingRights(call, rules);
   if (missing.length === 0) return;
   const { user, definition } = call;
@@ -85,12 +78,12 @@ function refuseMissing(call: Call, name: string, rules: readonly Rule[]): void {
 }
 
 /** The rules that the asking user does not hold, each taken apart into single rights. */
-function missingRights(call: Call, rules: readonly Rule[]): readonly Rule[] {
+function missingRights(call: Call, rules: readonly PolicyRule[]): readonly PolicyRule[] {
   const held = rulesFor(call.engine.store, call.user, call.path.namespace ?? "");
   return rules.flatMap(singleRights).filter((right) => !held.some((rule) => holds(rule, right)));
 }
 
-function singleRights(rule: Rule): readonly Rule[] {
+function singleRights(rule: PolicyRule): readonly PolicyRule[] {
   const names = rule.resourceNames ?? [];
   const byName = names.length === 0 ? [undefined] : names;
   const resources = (rule.apiGroups ?? []).flatMap((group) =>
@@ -112,7 +105,7 @@ function singleRights(rule: Rule): readonly Rule[] {
 }
 
 /** Whether a held rule includes a single right. `*` is a right of its own: only `*` includes it. */
-function holds(rule: Rule, right: Rule): boolean {
+function holds(rule: PolicyRule, right: PolicyRule): boolean {
   const names = rule.resourceNames ?? [];
   const wantedNames = right.resourceNames ?? [];
   return (
@@ -145,8 +138,8 @@ function holdsPath(held: readonly string[], wanted: string): boolean {
 }
 
 /** Rights on the same thing as one rule with several verbs, for the reader's sake. */
-function compacted(rights: readonly Rule[]): readonly Rule[] {
-  const byThing = new Map<string, Rule>();
+function compacted(rights: readonly PolicyRule[]): readonly PolicyRule[] {
+  const byThing = new Map<string, PolicyRule>();
   for (const { verbs, ...thing } of rights) {
     const isPath = thing.nonResourceURLs !== undefined;
     const key = JSON.stringify(isPath ? { verbs, ...thing } : thing);
@@ -156,7 +149,7 @@ function compacted(rights: readonly Rule[]): readonly Rule[] {
   return [...byThing.values()];
 }
 
-function ruleText(rule: Rule): string {
+function ruleText(rule: PolicyRule): string {
   const parts: readonly (readonly [string, readonly string[] | undefined])[] = [
     ["APIGroups", rule.apiGroups],
     ["Resources", rule.resources],

@@ -1,23 +1,14 @@
 /**
  * Role-based access: may this user do that? Bindings of the cluster are asked first, then those of the
- * namespace; the first rule that covers the request allows it. Roles that are made of others take the rules
- * of whatever their selectors match now: a controller writes these down (workloads/role-aggregation.ts), but a
- * server without one judges by them, too, and one with it from the first request on.
+ * namespace; the first rule that covers the request allows it. Roles that are made of others have the rules
+ * that a controller writes into them (workloads/role-aggregation.ts): a server without one gives nothing by them.
  * upstream: plugin/pkg/auth/authorizer/rbac, component-helpers/auth/rbac/validation
  */
-import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
-import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
+import type { ClusterRole, PolicyRule } from "../../../apis/rbac/kinds.ts";
 import type { User } from "../api-server.ts";
 import type { Store } from "../store.ts";
 import type { Attributes } from "./attributes.ts";
-
-export interface Rule {
-  readonly verbs: readonly string[];
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly nonResourceURLs?: readonly string[];
-}
 
 export interface Verdict {
   readonly allowed: boolean;
@@ -34,11 +25,6 @@ interface Subject {
 export interface Binding extends KubeObject {
   readonly subjects?: readonly Subject[];
   readonly roleRef: { readonly kind: string; readonly name: string };
-}
-
-export interface Role extends KubeObject {
-  readonly rules?: readonly Rule[];
-  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };
 }
 
 const GROUP = "rbac.authorization.k8s.io";
@@ -65,14 +51,14 @@ export function authorize(store: Store, user: User, attributes: Attributes): Ver
 }
 
 /** Every rule that holds for the user in a namespace, in the order in which they are asked. */
-export function rulesFor(store: Store, user: User, namespace: string): readonly Rule[] {
+export function rulesFor(store: Store, user: User, namespace: string): readonly PolicyRule[] {
   return [...grants(store, user, namespace, [])].flatMap(({ rules }) => rules);
 }
 
 interface Grant {
   readonly binding: Binding;
   readonly subject: Subject;
-  readonly rules: readonly Rule[];
+  readonly rules: readonly PolicyRule[];
 }
 
 function* grants(
@@ -106,32 +92,17 @@ function isMeant({ kind, name, namespace }: Subject, user: User, binding: Bindin
 export function roleRules(
   store: Store,
   { metadata, roleRef }: Binding,
-): readonly Rule[] | undefined {
+): readonly PolicyRule[] | undefined {
   const isLocal = roleRef.kind === "Role";
   const role = (
     isLocal
       ? store.get(`${GROUP}/roles`, metadata.namespace, roleRef.name)
       : store.get(`${GROUP}/clusterroles`, undefined, roleRef.name)
-  ) as Role | undefined;
-  if (role === undefined) return undefined;
-  const others = store.list(`${GROUP}/clusterroles`).objects as readonly Role[];
-  return withParts(role, others, new Set());
+  ) as ClusterRole | undefined;
+  return role && (role.rules ?? []);
 }
 
-/** A role's own rules, or those of its parts: edit is part of admin and has view as a part of its own. */
-function withParts(role: Role, all: readonly Role[], seen: Set<string>): readonly Rule[] {
-  const selectors = role.aggregationRule?.clusterRoleSelectors;
-  if (selectors === undefined) return role.rules ?? [];
-  seen.add(role.metadata.name);
-  return all
-    .filter(
-      ({ metadata: { name, labels = {} } }) =>
-        !seen.has(name) && selectors.some((selector) => matchesLabelSelector(selector, labels)),
-    )
-    .flatMap((part) => withParts(part, all, seen));
-}
-
-function covers(rule: Rule, attributes: Attributes): boolean {
+function covers(rule: PolicyRule, attributes: Attributes): boolean {
   if (!includes(rule.verbs, attributes.verb)) return false;
   if ("path" in attributes) {
     return (rule.nonResourceURLs ?? []).some(

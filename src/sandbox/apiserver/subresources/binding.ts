@@ -12,6 +12,7 @@ import { withCondition, writeDirectly } from "../direct-write.ts";
 import { type Call, isDryRun } from "../engine.ts";
 import type { ResourcePath } from "../routing.ts";
 import { ApiError, badRequest, conflict, methodNotAllowed, notFound } from "../status.ts";
+import { postedBody } from "./posted-body.ts";
 
 /** Bindings have a collection, too, as before pods had a door for them: only made, never kept. */
 export function isBindings(path: ResourcePath | undefined): path is ResourcePath {
@@ -28,6 +29,8 @@ export function boundPod(path: ResourcePath, { method, body }: KubeRequest): Res
   return { ...path, plural: "pods", name, subresource: "binding" };
 }
 
+const BINDING = { group: "", version: "v1", kind: "Binding" } as const;
+
 interface PodShape extends KubeObject {
   readonly spec?: { readonly nodeName?: string; readonly schedulingGates?: readonly unknown[] };
 }
@@ -40,7 +43,7 @@ export async function bindPod(call: Call): Promise<KubeResponse> {
     object: bindingOf(call),
     old: undefined,
     subresource: "binding",
-    kind: { group: "", version: "v1", kind: "Binding" },
+    kind: BINDING,
   } as const;
   const binding = await mutate(call, admission);
   const { nodeName, metadata } = wishOf(binding);
@@ -71,8 +74,8 @@ export async function bindPod(call: Call): Promise<KubeResponse> {
 }
 
 function bindingOf(call: Call): KubeObject {
-  const { body, path } = call;
-  if (!isObject(body)) throw badRequest("the body of pods/binding must be a v1 Binding");
+  const { path } = call;
+  const body = postedBody(BINDING, call.body);
   const sent = isObject(body["metadata"]) ? body["metadata"] : {};
   const { name = path.name, ...rest } = sent;
   if (name !== path.name) throw badRequest("name in URL does not match name in Binding object");

@@ -16,7 +16,9 @@ import { withCondition, writeDirectly, writeOwned } from "../direct-write.ts";
 import type { Call } from "../engine.ts";
 import { getObject } from "../read.ts";
 import { ApiError, badRequest, forbidden, type Status } from "../status.ts";
+import { postedBody } from "./posted-body.ts";
 
+const EVICTION = { group: "policy", version: "v1", kind: "Eviction" } as const;
 const BUDGETS = "policy/poddisruptionbudgets";
 const REFUSAL = "Cannot evict pod as it would violate the pod's disruption budget.";
 /** A budget that has not counted its last pods yet takes no more. */
@@ -34,7 +36,7 @@ export async function evictPod(call: Call): Promise<KubeResponse> {
     object: evictionOf(call),
     old: undefined,
     subresource: "eviction",
-    kind: { group: "policy", version: "v1", kind: "Eviction" },
+    kind: EVICTION,
   } as const;
   const eviction = await mutate(call, admission);
   const { deleteOptions } = eviction as { readonly deleteOptions?: unknown };
@@ -58,8 +60,8 @@ export async function evictPod(call: Call): Promise<KubeResponse> {
 }
 
 function evictionOf(call: Call): KubeObject {
-  const { body, path } = call;
-  if (!isObject(body)) throw badRequest("the body of pods/eviction must be a policy/v1 Eviction");
+  const { path } = call;
+  const body = postedBody(EVICTION, call.body);
   const { kind = "Eviction", apiVersion = "policy/v1" } = body as Partial<KubeObject>;
   if (kind !== "Eviction") {
     const [version] = apiVersion.split("/").slice(-1);

@@ -3,45 +3,56 @@
  * upstream: pkg/registry/authorization, pkg/registry/authentication
  */
 
+import type { PolicyRule } from "../../../apis/rbac/kinds.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeRequest, KubeResponse } from "../../../kube/transport.ts";
 import type { Attributes } from "../access/attributes.ts";
 import { accountOf } from "../access/identity.ts";
-import { authorize, type Rule, rulesFor } from "../access/rbac.ts";
+import { authorize, rulesFor } from "../access/rbac.ts";
 import type { User } from "../api-server.ts";
 import { type Engine, managerOf } from "../engine.ts";
 import { parseTarget, type ResourcePath } from "../routing.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { badRequest, invalid, methodNotAllowed } from "../status.ts";
+import { postedBody } from "./posted-body.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The answer to a review, or undefined when the path is none. Throws 400 and 422 for what asks nothing. */
+const KINDS = {
+  "authentication.k8s.io/selfsubjectreviews": "SelfSubjectReview",
+  "authentication.k8s.io/tokenreviews": "TokenReview",
+  "authorization.k8s.io/localsubjectaccessreviews": "LocalSubjectAccessReview",
+  "authorization.k8s.io/selfsubjectaccessreviews": "SelfSubjectAccessReview",
+  "authorization.k8s.io/selfsubjectrulesreviews": "SelfSubjectRulesReview",
+  "authorization.k8s.io/subjectaccessreviews": "SubjectAccessReview",
+} as const;
+
+type Review = (typeof KINDS)[keyof typeof KINDS];
+const REVIEWS: ReadonlyMap<string, Review> = new Map(Object.entries(KINDS));
+
+/** The answer to a review, or undefined when the path is none. Throws 400 and 422 for what asks nothing or is no question. */
 export function answerReview(
   engine: Engine,
   path: ResourcePath,
   request: KubeRequest,
   user: User,
 ): KubeResponse | undefined {
-  if (path.name !== undefined || path.version !== "v1") return undefined;
-  if (request.method !== "POST") {
-    if (REVIEWS.has(`${path.group}/${path.plural}`)) throw methodNotAllowed();
-    return undefined;
-  }
-  const sent = (isObject(request.body) ? request.body : {}) as Json;
+  const { group, version, plural, name, namespace } = path;
+  const kind = REVIEWS.get(`${group}/${plural}`);
+  if (kind === undefined || name !== undefined || version !== "v1") return undefined;
+  if (request.method !== "POST") throw methodNotAllowed();
+  const sent = postedBody({ group, version, kind }, request.body);
   const spec = (isObject(sent["spec"]) ? sent["spec"] : {}) as Json;
-  const answer = answerOf(engine, path, spec, user);
-  if (answer === undefined) return undefined;
-  const { kind, ...rest } = answer;
-  const apiVersion = `${path.group}/${path.version}`;
+  const answer = answerOf(kind, engine, namespace, spec, user);
+  const apiVersion = `${group}/${version}`;
   const owned = Object.keys(spec).length > 0 && kind !== "SelfSubjectRulesReview";
   const metadata = {
-    ...(path.namespace === undefined ? {} : { namespace: path.namespace }),
+    ...(namespace === undefined ? {} : { namespace }),
     ...(owned ? { managedFields: [ownedSpec(engine, request, user, apiVersion, spec)] } : {}),
   };
-  const body = { kind, apiVersion, metadata, ...rest };
+  const body = { kind, apiVersion, metadata, ...answer };
   return { status: 201, headers: { "content-type": "application/json" }, body };
 }
 
@@ -77,60 +88,44 @@ function fieldsOf(value: Json): Json {
 }
 
 function answerOf(
+  kind: Review,
   engine: Engine,
-  { group, plural, namespace }: ResourcePath,
+  namespace: string | undefined,
   spec: Json,
   user: User,
-): (Json & { readonly kind: string }) | undefined {
+): Json {
   const { store } = engine;
-  switch (`${group}/${plural}`) {
-    case "authorization.k8s.io/selfsubjectaccessreviews": {
+  switch (kind) {
+    case "SelfSubjectAccessReview": {
       checkQuestion(spec, []);
-      const status = authorize(store, user, attributesOf(spec));
-      return { kind: "SelfSubjectAccessReview", spec, status: verdict(status) };
+      return { spec, status: verdict(authorize(store, user, attributesOf(spec))) };
     }
-    case "authorization.k8s.io/subjectaccessreviews":
-    case "authorization.k8s.io/localsubjectaccessreviews": {
-      const isLocal = namespace !== undefined;
+    case "SubjectAccessReview":
+    case "LocalSubjectAccessReview": {
       const groups = (spec["groups"] ?? []) as readonly string[];
       const name = String(spec["user"] ?? "");
       checkQuestion(spec, [
         ...(name === "" && groups.length === 0 ? [NOBODY] : []),
         ...elsewhere(spec, namespace),
       ]);
-      const asked = attributesOf(spec);
-      const status = authorize(store, { name, groups }, asked);
-      const kind = isLocal ? "LocalSubjectAccessReview" : "SubjectAccessReview";
-      return { kind, spec, status: verdict(status) };
+      return { spec, status: verdict(authorize(store, { name, groups }, attributesOf(spec))) };
     }
-    case "authorization.k8s.io/selfsubjectrulesreviews": {
+    case "SelfSubjectRulesReview": {
       const where = String(spec["namespace"] ?? "");
       if (where === "") throw badRequest("no namespace on request");
-      return { kind: "SelfSubjectRulesReview", spec: {}, status: rulesStatus(engine, user, where) };
+      return { spec: {}, status: rulesStatus(engine, user, where) };
     }
-    case "authentication.k8s.io/selfsubjectreviews":
+    case "SelfSubjectReview":
       return {
-        kind: "SelfSubjectReview",
         metadata: { creationTimestamp: toRfc3339(engine.clock.now()) },
         status: { userInfo: userInfo(user) },
       };
-    case "authentication.k8s.io/tokenreviews":
-      return { kind: "TokenReview", spec, status: tokenStatus(engine, spec) };
-    default:
-      return undefined;
+    case "TokenReview":
+      return { spec, status: tokenStatus(engine, spec) };
   }
 }
 
 const OWN_AUDIENCE = "https://kubernetes.default.svc";
-
-const REVIEWS: ReadonlySet<string> = new Set([
-  "authentication.k8s.io/selfsubjectreviews",
-  "authentication.k8s.io/tokenreviews",
-  "authorization.k8s.io/localsubjectaccessreviews",
-  "authorization.k8s.io/selfsubjectaccessreviews",
-  "authorization.k8s.io/selfsubjectrulesreviews",
-  "authorization.k8s.io/subjectaccessreviews",
-]);
 
 const NOBODY: FieldError = {
   field: "spec.user",
@@ -196,7 +191,7 @@ function rulesStatus(engine: Engine, user: User, namespace: string): unknown {
   };
 }
 
-function resourceRule({ verbs, apiGroups, resources, resourceNames }: Rule): unknown {
+function resourceRule({ verbs, apiGroups, resources, resourceNames }: PolicyRule): unknown {
   return { verbs, apiGroups, resources, ...(resourceNames === undefined ? {} : { resourceNames }) };
 }
 

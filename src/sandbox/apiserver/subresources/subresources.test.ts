@@ -222,3 +222,24 @@ describe("a log", () => {
     expect(listeners.size).toBe(0);
   });
 });
+
+describe("a body that is answered but not kept", () => {
+  const at = "/api/v1/namespaces/default";
+  it.each([
+    ["a token", `${at}/serviceaccounts/default/token`, { expirationSeconds: "long" }, "int64"],
+    ["a token", `${at}/serviceaccounts/default/token`, { audiences: "vault" }, "[]string"],
+    ["who may", "/apis/authorization.k8s.io/v1/subjectaccessreviews", { user: 7 }, "string"],
+    ["whose token", "/apis/authentication.k8s.io/v1/tokenreviews", { token: {} }, "string"],
+  ])("is refused where a value is of a wrong type: %s", async (_what, path, spec, wanted) => {
+    const answer = await start().send("POST", path, { spec });
+    expect(answer.status).toBe(400);
+    expect(answer.body.message).toMatch(/cannot be handled as a \w+: json: cannot unmarshal/);
+    expect(answer.body.message.endsWith(`of type ${wanted}`)).toBe(true);
+  });
+
+  it("is refused where it is no object", async () => {
+    const answer = await start().send("POST", `${at}/serviceaccounts/default/token`, ["a"]);
+    expect(answer.status).toBe(400);
+    expect(answer.body.message).toContain("a TokenRequest of authentication.k8s.io/v1");
+  });
+});

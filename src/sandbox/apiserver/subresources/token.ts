@@ -12,6 +12,7 @@ import { type Call, managerOf } from "../engine.ts";
 import { getObject } from "../read.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import { type ApiError, badRequest, invalid, notFound } from "../status.ts";
+import { postedBody } from "./posted-body.ts";
 
 const DEFAULT_LIFETIME_SECONDS = 3_600;
 const SHORTEST_SECONDS = 600;
@@ -27,7 +28,7 @@ const ADMISSION = {
 export async function requestToken(call: Call): Promise<KubeResponse> {
   const account = await getObject(call);
   const { engine, path } = call;
-  const body = isObject(call.body) ? call.body : {};
+  const body = postedBody(ADMISSION.kind, call.body);
   const sent = isObject(body["spec"]) ? body["spec"] : {};
   const { name, namespace = "", uid = "" } = account.metadata;
   const asked = await mutate(call, { ...ADMISSION, object: requestOf(sent, namespace) });

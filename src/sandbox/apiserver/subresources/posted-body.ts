@@ -1,0 +1,24 @@
+/**
+ * Bodies that are posted, answered and never stored: requests for tokens, bindings, evictions, reviews. They pass
+ * through no registry, but a value of a wrong type is refused in them as in what is kept.
+ */
+import { isObject } from "../../../base/json.ts";
+import type { GroupVersionKind } from "../admission-request.ts";
+import { builtinKindSchema } from "../registry/builtin-data.ts";
+import { decode } from "../schema/decode.ts";
+import { badRequest } from "../status.ts";
+
+/** The body as an object. Throws 400 for what is none, and for values that its fields cannot hold. */
+export function postedBody(
+  { group, version, kind }: GroupVersionKind,
+  body: unknown,
+): Readonly<Record<string, unknown>> {
+  if (!isObject(body)) {
+    const groupVersion = group === "" ? version : `${group}/${version}`;
+    throw badRequest(`the request body must be a JSON object: a ${kind} of ${groupVersion}`);
+  }
+  const schema = builtinKindSchema(group, version, kind);
+  const problem = schema && decode(schema, body).problem;
+  if (problem === undefined) return body;
+  throw badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`);
+}
