@@ -43,8 +43,10 @@ export function refusedRequests(directory: string, user: string): readonly strin
   return [...new Set(refused)];
 }
 
-/** Throws where the user was refused anything. */
+/** Throws where the user was refused anything, or asked nothing: a record without it is a witness of nothing. */
 export function expectNoRefusals(directory: string, user: string): void {
+  if (!auditedRequests(directory).some((one) => one.user === user))
+    throw new Error(`${logOf(directory)} has no request of ${user}`);
   const refused = refusedRequests(directory, user);
   if (refused.length > 0) throw new Error(`${user} may not: ${refused.join(", ")}`);
 }
