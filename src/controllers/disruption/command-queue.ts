@@ -37,7 +37,8 @@ import {
 import { patchObject } from "../../kube/patch-object.ts";
 import { changeClaim, claimRequest, deleteClaim, isDeleting, readClaim } from "../claims.ts";
 import { nodes } from "../mirrors.ts";
-import { nominationMs } from "../provisioning/nomination.ts";
+import { nominated } from "../provisioning/events.ts";
+import { nominationMs, targetsOf } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
@@ -145,8 +146,11 @@ export function createCommandQueue(
       );
       ledger.note(move, world.clock.now());
       const claimNames = replacements.map(({ metadata }) => metadata.name);
-      steering.plan(record.id, stopsOf(started, claimNames, world.cluster.nodes()));
+      const stops = stopsOf(started, claimNames, world.cluster.nodes());
+      steering.plan(record.id, stops);
       takeIn({ record, candidates, replacements, move });
+      for (const { name, pods } of stops)
+        for (const pod of pods) world.events.publish(nominated(pod, targetsOf(world, name)));
       protect(world, command.targets);
       countDecision(world, command, record);
     },

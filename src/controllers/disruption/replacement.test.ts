@@ -154,6 +154,24 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("keeps its replacement's room for its pods: one that waits gets a node of its own", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    const { name } = replacementOf(world).metadata;
+    // The larger one is planned first.
+    await world.api.create(POD, pod({ name: "late", cpu: "3500m" }));
+    await world.clock.advance(15_000);
+    const own = claims(world).find(({ metadata }) => !["a", name].includes(metadata.name));
+    const told = world.published
+      .filter(({ reason }) => reason === "Nominated")
+      .map(({ object, message }) => `${object.metadata.name}: ${message}`);
+    expect([...new Set(told)].sort()).toEqual([
+      `app: Pod should schedule on: nodeclaim/${name}`,
+      `late: Pod should schedule on: nodeclaim/${own?.metadata.name}`,
+    ]);
+    await world.stop();
+  });
+
   it("is open again when its replacement does not come up in time, which goes", async () => {
     const world = await driftedNode();
     await world.clock.advance(9 * 60_000);

@@ -52,6 +52,8 @@ export interface Steering {
   mayLeave(pod: Pod): boolean;
   /** Whether a command that is under way has a place for it. */
   hasPlace(pod: Pod): boolean;
+  /** The name of the node that this is, or of its claim, where it is known. */
+  placeOf(pod: Pod): string | undefined;
 }
 
 /** One command's pods on their way. */
@@ -148,6 +150,10 @@ export function createSteering(world: World): Steering {
       return found.turn <= going.turn || isTooLong(going, world.clock.now());
     },
     hasPlace: (pod) => steeredPod(pod) !== undefined,
+    placeOf: (pod) => {
+      const found = steeredPod(pod);
+      return found?.course.stops[found.turn]?.name;
+    },
     controller: {
       name: SELF.name,
       watches: [

@@ -1,9 +1,23 @@
-/** How long a node that was promised pods is safe from disruption. upstream: pkg/controllers/state */
-import type { Settings } from "../world.ts";
+/** What is promised to pods: which node or claim, and how long that is safe from disruption. upstream: pkg/controllers/state */
+import { claimGeneration } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Settings, World } from "../world.ts";
 
 const MIN_NOMINATION_MS = 10_000;
 
 /** Two batch windows, at least ten seconds. */
 export function nominationMs({ batchMaxMs }: Pick<Settings, "batchMaxMs">): number {
   return Math.max(2 * batchMaxMs, MIN_NOMINATION_MS);
+}
+
+/** `nodeclaim/x, node/y` of a node that is there or on its way, by its name or its claim's. */
+export function targetsOf({ cluster }: Pick<World, "cluster">, name: string): readonly string[] {
+  const view = cluster.node(name);
+  const claimed = view?.claim === undefined ? [] : [claimTarget(view.claim)];
+  return view?.node === undefined ? claimed : [...claimed, `node/${view.node.metadata.name}`];
+}
+
+export function claimTarget(claim: NodeClaim): string {
+  return `${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`;
 }

@@ -34,6 +34,7 @@ async function asked(placed: readonly string[], limits: Record<string, string> =
   const times = createPodTimes(world);
   const steering = {
     hasPlace: ({ metadata }: { metadata: { name: string } }) => placed.includes(metadata.name),
+    placeOf: () => undefined,
   };
   await world.run(
     ...[stateNode(world), stateNodeClaim(world), statePod(world)],

@@ -5,16 +5,15 @@
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
-import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { zonesOfPods } from "../../core/provisioning/effective-zone.ts";
+import { atTheirPlaces } from "../../core/provisioning/held-places.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import {
@@ -35,7 +34,7 @@ import type { Batcher } from "./batcher.ts";
 import { createClaims } from "./create-claims.ts";
 import { failedScheduling, nominated } from "./events.ts";
 import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
-import { nominationMs } from "./nomination.ts";
+import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
 import { type Pass, report } from "./report.ts";
@@ -52,7 +51,7 @@ export function provisioner(
   world: World,
   batcher: Batcher,
   times: PodTimes,
-  steering: Pick<Steering, "hasPlace">,
+  steering: Pick<Steering, "hasPlace" | "placeOf">,
 ): Controller {
   const log = world.log.with({ controller: "provisioner" });
   const progress = new Progress(world);
@@ -83,7 +82,7 @@ interface Memory {
   readonly progress: Progress;
   /** Pools that are not ready. */
   readonly idle: StandingProblems;
-  readonly steering: Pick<Steering, "hasPlace">;
+  readonly steering: Pick<Steering, "hasPlace" | "placeOf">;
 }
 
 async function reconcile(
@@ -117,15 +116,17 @@ async function reconcile(
 }
 
 /**
- * Pods of a command's nodes are planned, too, so that others do not take their room; but a command has seen
- * to nodes for them, however this pass would have packed them. Where somebody would stay without a node for
- * the limits that such needless ones count against, the others are planned once more.
+ * Pods of a command's nodes keep the room that it has for them. Where that is not known they are planned, too, so
+ * that others do not take it; but a command has seen to nodes for them, however this pass would have packed them.
+ * Where somebody would stay without a node for the limits that such needless ones count against, the others are
+ * planned once more.
  */
 async function planned(
   { clock, settings }: World,
-  input: SchedulingInput,
-  { hasPlace }: Pick<Steering, "hasPlace">,
+  whole: SchedulingInput,
+  { hasPlace, placeOf }: Pick<Steering, "hasPlace" | "placeOf">,
 ): Promise<SchedulingResult> {
+  const input = atTheirPlaces(whole, placeOf);
   const plan = (pods: readonly Pod[]) =>
     inTurns(clock, planBatchInSteps({ ...input, pods }, settings.planner), TURN_MS);
   const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);
@@ -209,18 +210,6 @@ async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
     world.cluster.nominate(claim.metadata.name, untilMs);
     const uids = plan.pods.map(({ metadata }) => metadata.uid ?? "");
     world.cluster.promise(claim.metadata.name, uids);
-    const target = `${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`;
-    for (const pod of plan.pods) world.events.publish(nominated(pod, [target]));
+    for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
   }
-}
-
-/** `nodeclaim/x, node/y` of a node that is there or on its way. */
-function targetsOf(world: World, name: string): readonly string[] {
-  const view = world.cluster.node(name);
-  const claim: NodeClaim | undefined = view?.claim;
-  const claimed =
-    claim === undefined
-      ? []
-      : [`${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`];
-  return view?.node === undefined ? claimed : [...claimed, `node/${view.node.metadata.name}`];
 }
