@@ -33,6 +33,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     marks = [],
     expires,
     holds = [],
+    repair,
     repack,
     removal,
     alone,
@@ -56,9 +57,10 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     ...(inconsistencies.length === 0 ? [] : section("Not as promised", inconsistencies)),
     ...(answer.managed
       ? section("Why it is not removed", [
+          ...(repair === undefined ? [] : [repair.says]),
           ...holds.map(holdLine),
           ...(repack === undefined ? [] : [repack]),
-          ...(holds.length === 0 ? ["nothing keeps it"] : []),
+          ...(holds.length === 0 && repair === undefined ? ["nothing keeps it"] : []),
           ...marks.map(
             ({ type: mark, since, reason }) =>
               `marked ${mark} since ${since}${reason === mark ? "" : ` (${reason})`}`,

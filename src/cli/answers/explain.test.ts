@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Node } from "../../apis/core/node.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";
@@ -269,6 +270,34 @@ describe("karpenter explain node", () => {
     const { inconsistencies } = await nodeAnswer("a", [snapshotPool(), claim, small]);
     expect(inconsistencies).toEqual([issue]);
     await keepsTo("node a", [snapshotPool(), claim, small]);
+  });
+
+  it("says when node repair ends a broken node, and when it holds back", async () => {
+    const silent = (name: string): KubeObject[] =>
+      snapshotNode(name).map((one) => {
+        const lastTransitionTime = "2026-01-05T11:50:00Z";
+        const conditions = [{ type: "Ready", status: "Unknown", lastTransitionTime }];
+        const { status } = one as Node;
+        return one.kind === "Node" ? { ...one, status: { ...status, conditions } } : one;
+      });
+    const others = ["b", "c"].flatMap((name) => snapshotNode(name));
+    const repairOf = async (objects: readonly KubeObject[], gates: string) => {
+      const all = [snapshotPool(), ...silent("a"), ...objects, snapshotPod("a-0", { node: "a" })];
+      const setting = [`feature-gates=NodeRepair=${gates}`];
+      return JSON.parse(await ask("node a", all, { output: "json", setting })).repair;
+    };
+    expect(await repairOf(others, "true")).toEqual({
+      says: "Ready is Unknown since 2026-01-05T11:50:00Z: node repair ends it at 2026-01-05T12:20:00Z",
+      condition: "Ready",
+      status: "Unknown",
+      since: "2026-01-05T11:50:00Z",
+      due: "2026-01-05T12:20:00Z",
+      heldBack: false,
+    });
+    expect((await repairOf(others, "false")).says).toContain("off (feature gate NodeRepair)");
+    expect((await repairOf([...others, ...silent("d")], "true")).says).toContain(
+      "due 2026-01-05T12:20:00Z, holds back while more than a fifth are broken (2 of 4)",
+    );
   });
 
   it("tells a node of somebody else's, and lists what there is when there is no such node", async () => {

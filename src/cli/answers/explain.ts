@@ -4,6 +4,7 @@
  */
 import { isOwnedByDaemonSet, isTerminal, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
+import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -11,11 +12,15 @@ import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
 import { poolObject } from "../../core/answers/objects.ts";
 import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/pod-answer.ts";
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
+import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
 import { nextCommands } from "../../core/disruption/round.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
+import { AWS_REPAIR_POLICIES } from "../../providers/aws/repair-policies.ts";
+import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
 import { CliError } from "../cli-error.ts";
 import { type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
@@ -97,7 +102,14 @@ export function explain(
     );
     throw new CliError(unknown(subject === "node" ? "Node" : "NodeClaim", name, known));
   }
-  return nodeAnswer(picture, node, nextCommands(picture));
+  const isOn = read.settings.gates.nodeRepair;
+  return nodeAnswer(picture, node, nextCommands(picture), { policies: policiesOf(node), isOn });
+}
+
+/** Of the provider that the node's class belongs to. */
+function policiesOf({ claim }: NodeView): readonly RepairPolicy[] {
+  const isKwok = claim?.spec.nodeClassRef.group === KWOK_NODE_CLASS.group;
+  return isKwok ? KWOK_REPAIR_POLICIES : AWS_REPAIR_POLICIES;
 }
 
 function unknown(kind: string, name: string, known: readonly string[]): string {

@@ -150,10 +150,7 @@ export function createSteering(world: World): Steering {
       return found.turn <= going.turn || isTooLong(going, world.clock.now());
     },
     hasPlace: (pod) => steeredPod(pod) !== undefined,
-    placeOf: (pod) => {
-      const found = steeredPod(pod);
-      return found?.course.stops[found.turn]?.name;
-    },
+    placeOf: (pod) => stopOf(steeredPod(pod))?.name,
     controller: {
       name: SELF.name,
       watches: [
@@ -174,6 +171,10 @@ export function createSteering(world: World): Steering {
       reconcile,
     },
   };
+}
+
+function stopOf(one: Steered | undefined): Stop | undefined {
+  return one?.course.stops[one.turn];
 }
 
 function isTooLong({ sinceMs }: Going, nowMs: number): boolean {

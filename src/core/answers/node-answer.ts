@@ -22,6 +22,7 @@ import { type LaunchChoice, launchChoice } from "./launch-choice.ts";
 import { type MoveAnswer, moveAnswers } from "./move-answer.ts";
 import { type Owned, ownedNode } from "./owned-node.ts";
 import { repackAnswer } from "./repack-answer.ts";
+import { type RepairAnswer, type Repairs, repairAnswer } from "./repair-answer.ts";
 
 export interface NodeAnswer {
   readonly kind: "Node";
@@ -44,6 +45,8 @@ export interface NodeAnswer {
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
   /** Each thing that keeps it, most telling first. Empty: it would go. */
   readonly holds?: readonly Hold[];
+  /** What ails it, and when it is given up for that. Absent: nothing. */
+  readonly repair?: RepairAnswer;
   /** What repack thinks of it, while it stays. */
   readonly repack?: string;
   /** Moves of pods of late that it took. */
@@ -73,7 +76,12 @@ export interface Mark {
 }
 
 /** `next`: of `nextCommands` on the same picture. */
-export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undefined): NodeAnswer {
+export function nodeAnswer(
+  picture: Picture,
+  node: NodeView,
+  next: Found | undefined,
+  repairs: Repairs,
+): NodeAnswer {
   const at = toRfc3339(picture.nowMs);
   const commands = commandAnswers(next);
   const owned = ownedNode(picture, node);
@@ -86,6 +94,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
   const isSettled = removal !== undefined || claim.metadata.deletionTimestamp !== undefined;
   const alone = isSettled || candidate === undefined ? undefined : aloneCommand(picture, candidate);
+  const repair = repairAnswer(picture, owned, repairs);
   const packing = removal === undefined ? repackAnswer(picture, node, next) : undefined;
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
   const end = expiry(claim, pool, picture.expirationSpreadPercent);
@@ -95,7 +104,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
     kind: "Node",
     name: node.name,
     at,
-    says: sentence(owned, type, holds, removal),
+    says: sentence(owned, type, holds, removal, repair),
     managed: true,
     nodeClaim: claim.metadata.name,
     ...(pool === undefined ? {} : { nodePool: pool.name }),
@@ -106,6 +115,7 @@ export function nodeAnswer(picture: Picture, node: NodeView, next: Found | undef
     marks: marksOf(claim),
     ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),
     holds,
+    ...(repair === undefined ? {} : { repair }),
     ...(packing === undefined ? {} : { repack: packing }),
     moves: moveAnswers(picture, [node]),
     ...(removal === undefined ? {} : { removal }),
@@ -163,6 +173,7 @@ function sentence(
   type: LaunchChoice | undefined,
   holds: readonly Hold[],
   removal: CommandAnswer | undefined,
+  repair: RepairAnswer | undefined,
 ): string {
   const pods = node.pods.filter(isReschedulable).length;
   const what =
@@ -172,6 +183,7 @@ function sentence(
   const whose = pool === undefined ? "" : ` of ${pool.name}`;
   const head = `${what}${whose} runs ${pods} pod(s)`;
   if (removal !== undefined) return `${head}; next: ${removal.says}`;
+  if (repair !== undefined) return `${head}; it is broken: ${repair.says}`;
   const [first, ...others] = holds;
   if (first === undefined) return `${head}; nothing keeps it, other nodes come first`;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;

@@ -13,6 +13,7 @@ const MOST_BROKEN_PERCENT = 20;
 export interface Ailment {
   readonly conditionType: string;
   readonly conditionStatus: string;
+  readonly sinceMs: number;
   /** From here on the node may be repaired. */
   readonly dueMs: number;
 }
@@ -27,7 +28,7 @@ export function ailment(node: Node, policies: readonly RepairPolicy[]): Ailment 
     if (sinceMs === undefined) continue;
     const dueMs = sinceMs + tolerationMs;
     if (first === undefined || dueMs < first.dueMs)
-      first = { conditionType, conditionStatus, dueMs };
+      first = { conditionType, conditionStatus, sinceMs, dueMs };
   }
   return first;
 }

@@ -38,6 +38,7 @@ import { namedCalls } from "./named-calls.ts";
 import { notFoundText } from "./nodeclass/class-source.ts";
 import { type Resolved, readyClass, resolutionFailed, resolve } from "./nodeclass/resolve.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
+import { AWS_REPAIR_POLICIES } from "./repair-policies.ts";
 import { clusterTag } from "./tags/tags.ts";
 import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
@@ -107,15 +108,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       return dynamicDrift({ claim, nodeClass, type, instance, ...resolved });
     },
     isTakenBack: ({ metadata }) => parts.takenBack.has(metadata.uid ?? ""),
-    repairPolicies: [
-      repair("Ready", "False", 30),
-      repair("Ready", "Unknown", 30),
-      repair("AcceleratedHardwareReady", "False", 10),
-      repair("StorageReady", "False", 30),
-      repair("NetworkingReady", "False", 30),
-      repair("KernelReady", "False", 30),
-      repair("ContainerRuntimeReady", "False", 30),
-    ],
+    repairPolicies: AWS_REPAIR_POLICIES,
   };
 }
 
@@ -215,14 +208,6 @@ async function hostname(
     log.debug("hostname is not known yet", { id, error: describeError(error) });
     return undefined;
   }
-}
-
-function repair(
-  conditionType: string,
-  conditionStatus: "False" | "Unknown",
-  minutes: number,
-): CloudProvider["repairPolicies"][number] {
-  return { conditionType, conditionStatus, tolerationMs: minutes * 60_000 };
 }
 
 function withHostname(claim: NodeClaim, hostname: string | undefined): NodeClaim {

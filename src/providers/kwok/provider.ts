@@ -33,15 +33,11 @@ import type { KubeClient } from "../../kube/client.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
+import { KWOK_REPAIR_POLICIES } from "./repair-policies.ts";
 
 const PROVIDER_ID_PREFIX = "kwok://";
 /** What kwok itself selects nodes by: annotation and label of a node it shall play. */
 const KWOK_NODE_KEY = "kwok.x-k8s.io/node";
-const REPAIR_POLICIES = (["False", "Unknown"] as const).map((conditionStatus) => ({
-  conditionType: "Ready",
-  conditionStatus,
-  tolerationMs: 600_000,
-}));
 
 export interface KwokDeps {
   readonly kube: KubeClient;
@@ -116,7 +112,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     name: "kwok",
     nodeClassKinds: [KWOK_NODE_CLASS],
     wellKnownLabels: KWOK_WELL_KNOWN_LABELS,
-    repairPolicies: REPAIR_POLICIES,
+    repairPolicies: KWOK_REPAIR_POLICIES,
     create,
     delete: async (claim) => {
       const { name } = find(claim.status?.providerID ?? "").metadata;
