@@ -52,7 +52,10 @@ export function decisionOf(command: Command): Decision {
 }
 
 /** What is saved an hour, in micro-dollars. */
-export function savingsMicroUsd({ candidates, replacements }: Command): number {
+export function savingsMicroUsd({
+  candidates,
+  replacements,
+}: Pick<Command, "candidates" | "replacements">): number {
   const before = candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
   return replacements.reduce((left, { cheapest }) => left - cheapest.priceMicroUsd, before);
 }

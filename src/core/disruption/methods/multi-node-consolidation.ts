@@ -1,8 +1,7 @@
 /**
  * Several used nodes at once: all that can go together with their pods on the nodes that stay, run by
  * run of the whole cluster; or the longest run of candidates, best saving first, that can go for
- * something cheaper in their place, found by halving. What saves more is done; where repack saves more by
- * far, that.
+ * something cheaper in their place, found by halving. What saves more is done.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -11,7 +10,7 @@ import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
 import { budgetCounter, inRuns, type Method, type MethodInput, type Proposal } from "./method.ts";
-import { unlessRepacked } from "./repack.ts";
+import { leftToRepack } from "./repack.ts";
 
 const MAX_NODES = 100;
 /** Of those that are only looked at. */
@@ -31,11 +30,33 @@ export const multiNodeConsolidation: Method = {
   validate: confirm,
 };
 
-/** A command speaks for one generation: the first that has one wins, oldest words first. */
+/** What is saved where repack would save more by far is left to it; the other pools go on. */
 function* propose(input: MethodInput): Steps<Proposal> {
   const refused: Verdict[] = [];
+  const left = new Set<string>();
+  for (;;) {
+    const candidates = input.candidates.filter(({ pool }) => !left.has(pool.id));
+    const command = yield* bestOf(candidates, input, refused);
+    const others = command === undefined ? [] : yield* leftToRepack(command, input);
+    if (others.length === 0)
+      return {
+        commands: command === undefined ? [] : [command],
+        waived: left.size > 0,
+        remarks: [],
+        refused,
+      };
+    for (const id of others) left.add(id);
+  }
+}
+
+/** A command speaks for one generation: the first that has one wins, oldest words first. */
+function* bestOf(
+  candidates: readonly Candidate[],
+  input: MethodInput,
+  refused: Verdict[],
+): Steps<Command | undefined> {
   const removable = yield* sortInSteps(
-    input.candidates.filter((one) => one.generation === "v1" && isConsolidatable(one)),
+    candidates.filter((one) => one.generation === "v1" && isConsolidatable(one)),
     bySavings,
   );
   let looked = 0;
@@ -45,23 +66,21 @@ function* propose(input: MethodInput): Steps<Proposal> {
     looked += run.length;
     removal = allAtOnce(run, input, refused);
     // With more to look at it is enough by itself.
-    if (removal !== undefined && looked < removable.length)
-      return yield* unlessRepacked({ commands: [removal], remarks: [], refused }, input);
+    if (removal !== undefined && looked < removable.length) return removal;
   }
   yield;
   for (const generation of ["alpha", "beta", "v1"] as const) {
     if (generation === "alpha" && input.alphaBusy) continue;
     yield;
     const chosen = yield* together(
-      input.candidates.filter((one) => one.generation === generation && isConsolidatable(one)),
+      candidates.filter((one) => one.generation === generation && isConsolidatable(one)),
       input,
     );
     const command = yield* longest(chosen, input, refused);
     const best = generation === "v1" ? savingMore(removal, command) : command;
-    if (best !== undefined)
-      return yield* unlessRepacked({ commands: [best], remarks: [], refused }, input);
+    if (best !== undefined) return best;
   }
-  return { commands: [], remarks: [], refused };
+  return undefined;
 }
 
 /** The nodes of a run that can all go without a new one. Upstream tries runs of one order only. */

@@ -14,7 +14,7 @@ import { groupsOf } from "../repack/groups.ts";
 import { asGoodMicroUsd } from "../repack/search.ts";
 import type { Method, MethodInput } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
-import { repack, unlessRepacked } from "./repack.ts";
+import { leftToRepack, repack } from "./repack.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 
 const values = ["on-demand"];
@@ -136,10 +136,28 @@ describe("repack", () => {
     expect(names(single)).toEqual(["b-0"]);
 
     const settling = { ...one, simulator: { ...simulator }, isSettling: () => true };
-    const commandOf = (candidates: readonly Candidate[]) => ({ ...command, candidates });
-    const waives = (candidates: readonly Candidate[]) =>
-      atOnce(unlessRepacked({ commands: [commandOf(candidates)], remarks: [] }, settling)).waived;
-    expect([waives(few), waives(many.slice(0, 3))]).toEqual([undefined, true]);
+    const left = (candidates: readonly Candidate[]) => {
+      const { pool } = candidates[0] as Candidate;
+      const replacements = command.replacements.map((plan) => ({ ...plan, pool }));
+      return atOnce(leftToRepack({ ...command, candidates, replacements }, settling));
+    };
+    expect([left(few), left(many.slice(0, 3))]).toEqual([[], ["nodepool/a"]]);
+  });
+
+  it("is weighed against consolidation pool by pool: what that saves elsewhere says nothing", () => {
+    const of = (name: string, nodes: readonly Candidate[]) =>
+      nodes.map(({ node }, index) =>
+        sparse(`${name}-${node.name}`, {
+          pods: index === 0 ? ["500m"] : ["5"],
+          pool: { id: `nodepool/${name}`, name },
+        }),
+      );
+    const eight = beside(sparse("a"));
+    const one = input([...of("x", eight), ...of("y", eight.slice(0, 2))]);
+    const openTo = () => [["nodepool/x"], ["nodepool/y"]];
+    const apart = { ...one, simulator: { ...one.simulator, openTo } };
+    const { commands, waived } = atOnce(multiNodeConsolidation.propose(apart));
+    expect([commands.map(names), waived]).toEqual([[["y-a", "y-b"]], true]);
   });
 
   it("takes more nodes where fewer save nearly as much, but little is left to pay", () => {

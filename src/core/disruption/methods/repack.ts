@@ -39,85 +39,104 @@ export function openToRepack(input: MethodInput): readonly Candidate[] {
   );
 }
 
-/** Of a picture and the candidates on it: consolidations ask before repack itself is asked. */
-const searched = new WeakMap<
-  Simulator,
-  { readonly candidates: MethodInput["candidates"]; readonly proposal: Proposal }
->();
-
-/** The same answer for all who ask in one round: it has its second look, on fresh facts, anyway. */
-function* propose(input: MethodInput): Steps<Proposal> {
-  if (input.repack === undefined) return { commands: [], remarks: [] };
-  const { simulator, candidates } = input;
-  const known = searched.get(simulator);
-  if (known?.candidates === candidates) return known.proposal;
-  const proposal = yield* search(input);
-  searched.set(simulator, { candidates, proposal });
-  return proposal;
+/** What packing a group anew comes to. */
+interface Found {
+  /** Undefined: it would save too little. */
+  readonly command: Command | undefined;
+  /** In a moment nodes could go along: what comes now then rests. */
+  readonly waits: boolean;
+  /** Verdicts against moves that were tried. */
+  readonly refused: readonly Verdict[];
 }
 
-/**
- * The command of the first group that need not wait. Where all of a group that may go do, it waits for nodes that
- * could go with them in a moment: what comes now then rests.
- */
-function* search(input: MethodInput): Steps<Proposal> {
+/** On one picture, with its candidates: consolidations ask before repack itself is asked. */
+interface Search {
+  readonly candidates: MethodInput["candidates"];
+  readonly groups: readonly Group[];
+  readonly found: Map<Group, Found>;
+}
+
+const searches = new WeakMap<Simulator, Search>();
+
+function searchOf(input: MethodInput): Search {
+  const { simulator, candidates } = input;
+  const known = searches.get(simulator);
+  if (known?.candidates === candidates) return known;
+  const groups = groupsOf(openToRepack(input), simulator.openTo());
+  const search: Search = { candidates, groups, found: new Map() };
+  searches.set(simulator, search);
+  return search;
+}
+
+/** The same answer for all who ask in one round: it has its second look, on fresh facts, anyway. */
+function* packedAnew(group: Group, input: MethodInput, { found }: Search): Steps<Found> {
+  const known = found.get(group);
+  if (known !== undefined) return known;
+  const fresh = yield* searchIn(group, input);
+  found.set(group, fresh);
+  return fresh;
+}
+
+/** The command of the first group that need not wait. */
+function* propose(input: MethodInput): Steps<Proposal> {
+  if (input.repack === undefined) return { commands: [], remarks: [] };
+  const search = searchOf(input);
   const refused: Verdict[] = [];
   const later: Later[] = [];
-  for (const group of groupsOf(openToRepack(input), input.simulator.openTo())) {
-    const found = yield* searchIn(group, input, refused);
-    if (found === undefined) continue;
-    const { poolIds } = group;
-    if (!found.takesAll || !input.isSettling(poolIds))
-      return { commands: [found.command], remarks: [], refused, later };
-    later.push({ command: found.command, poolIds });
+  for (const group of search.groups) {
+    const { command, waits, refused: own } = yield* packedAnew(group, input, search);
+    refused.push(...own);
+    if (command === undefined) continue;
+    if (!waits) return { commands: [command], remarks: [], refused, later };
+    later.push({ command, poolIds: group.poolIds });
   }
   return { commands: [], remarks: [], refused, later };
 }
 
 /**
- * One choice after the other; what was tried in vain is not chosen again. `takesAll`: nobody else of the group could
- * go along. `refused` takes the verdicts against moves that were tried.
+ * One choice after the other; what was tried in vain is not chosen again. Where all of the group that may go do, it
+ * waits for nodes that could go with them in a moment.
  */
-function* searchIn(
-  { poolIds, candidates }: Group,
-  input: MethodInput,
-  refused: Verdict[],
-): Steps<{ readonly command: Command; readonly takesAll: boolean } | undefined> {
+function* searchIn({ poolIds, candidates }: Group, input: MethodInput): Steps<Found> {
   const minShare = input.wantedShare(candidates);
+  const refused: Verdict[] = [];
   for (let left = candidates; left.length > 0; ) {
     const choice = yield* chooseFrom({ poolIds, candidates: left }, input);
     const counts = worthTrying(choice, minShare);
-    if (counts.length === 0) return undefined;
+    if (counts.length === 0) break;
     const best = yield* bestOf(choice, counts, input);
-    const found = best === undefined ? undefined : weighed(best, input);
-    if (found !== undefined && !("message" in found))
-      return { command: found, takesAll: choice.candidates.length === left.length };
-    refused.push(...(found?.verdicts ?? []).filter(({ approved }) => !approved));
+    const command = best === undefined ? undefined : weighed(best, input);
+    if (command !== undefined && !("message" in command)) {
+      const takesAll = choice.candidates.length === left.length;
+      return { command, waits: takesAll && input.isSettling(poolIds), refused };
+    }
+    refused.push(...(command?.verdicts ?? []).filter(({ approved }) => !approved));
     const tried = new Set(choice.candidates);
     left = left.filter((one) => !tried.has(one));
   }
-  return undefined;
+  return { command: undefined, waits: false, refused };
 }
 
 /**
- * The proposal of another method, without its command where packing anew would save more by far: at once, or, as
- * `later` of the answer says, in a moment nodes of the same pools.
+ * Ids of those pools of a command's nodes that are left to repack: of each group of pools by itself, for what is
+ * saved in one says nothing of the others. There packing anew saves more by far, at once or in a moment.
  */
-export function* unlessRepacked(proposal: Proposal, input: MethodInput): Steps<Proposal> {
-  const [command] = proposal.commands;
-  const { commands, later = [] } = yield* propose(input);
-  if (command === undefined) return proposal;
-  const isAboutIts = ({ poolIds }: Later) =>
-    command.candidates.some(({ pool }) => poolIds.has(pool.id));
-  const awaited = later.find(isAboutIts);
-  const best = awaited?.command ?? commands[0];
-  if (best === undefined) return proposal;
-  const price = priceOfAll([...new Set([...command.candidates, ...best.candidates])]);
-  const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, input.wantedShare(best.candidates));
-  const isAsGood = savingsMicroUsd(command) >= wanted;
-  if (isAsGood) return proposal;
-  const waits = awaited === undefined ? {} : { later: [awaited] };
-  return { ...proposal, commands: [], waived: true, ...waits };
+export function* leftToRepack(command: Command, input: MethodInput): Steps<readonly string[]> {
+  if (input.repack === undefined) return [];
+  const search = searchOf(input);
+  const left: string[] = [];
+  for (const group of search.groups) {
+    const { poolIds } = group;
+    const candidates = command.candidates.filter(({ pool }) => poolIds.has(pool.id));
+    if (candidates.length === 0) continue;
+    const { command: best } = yield* packedAnew(group, input, search);
+    if (best === undefined) continue;
+    const replacements = command.replacements.filter(({ pool }) => poolIds.has(pool.id));
+    const price = priceOfAll([...new Set([...candidates, ...best.candidates])]);
+    const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, input.wantedShare(best.candidates));
+    if (savingsMicroUsd({ candidates, replacements }) < wanted) left.push(...poolIds);
+  }
+  return left;
 }
 
 /** Packed anew on fresh facts: the same nodes must go, and it must save enough again. */

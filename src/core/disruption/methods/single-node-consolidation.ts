@@ -1,7 +1,7 @@
 /**
  * One used node whose pods fit elsewhere, or on something cheaper. Pools take turns, each with its best
- * saving first, so that a large pool does not keep the others waiting. Where repack saves more by far, that is done;
- * where it will in a moment, the other pools go on meanwhile.
+ * saving first, so that a large pool does not keep the others waiting. Pools where repack saves more by far, or will
+ * in a moment, are left to it, and the others go on.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -11,13 +11,12 @@ import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../con
 import {
   budgetCounter,
   inRuns,
-  type Later,
   type Method,
   type MethodInput,
   type Proposal,
   type Remark,
 } from "./method.ts";
-import { unlessRepacked } from "./repack.ts";
+import { leftToRepack } from "./repack.ts";
 
 export const singleNodeConsolidation: Method = {
   name: "single-node consolidation",
@@ -46,25 +45,24 @@ function* propose(input: MethodInput): Steps<Proposal> {
       !(one.generation === "alpha" && input.alphaBusy),
   );
   const refused: Verdict[] = [];
-  const later: Later[] = [];
-  const isLeft = ({ pool }: Candidate) => later.some(({ poolIds }) => poolIds.has(pool.id));
+  const left = new Set<string>();
   yield;
   for (const run of inRuns(yield* inTurns(allowed))) {
     yield;
     for (const candidate of run) {
-      if (isLeft(candidate)) continue;
+      if (left.has(candidate.pool.id)) continue;
       const found = consolidate([candidate], input);
       if (!("message" in found)) {
-        const proposal = yield* unlessRepacked({ commands: [found], remarks, refused }, input);
-        if (proposal.later === undefined) return proposal;
-        later.push(...proposal.later);
+        const others = yield* leftToRepack(found, input);
+        if (others.length === 0) return { commands: [found], remarks, refused };
+        for (const id of others) left.add(id);
         continue;
       }
       refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
       remarks.push({ candidate, about: "unconsolidatable", message: found.message });
     }
   }
-  return { commands: [], remarks, refused, later };
+  return { commands: [], waived: left.size > 0, remarks, refused };
 }
 
 /** The first of each pool by pool id, then the second of each, and so on. */
