@@ -1,7 +1,7 @@
 /**
  * What must hold of every plan, whatever the scenario: the validator has nothing against it; it
- * costs no more than upstream's rules alone and leaves nobody out whom they place; the order of the
- * input does not matter.
+ * leaves nobody out whom upstream's rules alone place, and costs no more unless it places others besides;
+ * the order of the input does not matter.
  */
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import type { Scenario } from "../validator/validate.ts";
@@ -25,7 +25,8 @@ export function faultsOf(scenario: Scenario): string[] {
   const byRules = planned(scenario, GREEDY_PLANNER);
   const faults = validate(scenario, plan);
   faults.push(...validate(scenario, byRules).map((fault) => `by rules alone: ${fault}`));
-  if (plan.totals.priceMicroUsdPerHour > byRules.totals.priceMicroUsdPerHour) {
+  const placesMore = plan.totals.placed > byRules.totals.placed;
+  if (!placesMore && plan.totals.priceMicroUsdPerHour > byRules.totals.priceMicroUsdPerHour) {
     faults.push(
       `costs ${plan.totals.priceMicroUsdPerHour}, by the rules ${byRules.totals.priceMicroUsdPerHour}`,
     );

@@ -182,6 +182,66 @@ describe("planBatch", () => {
     expect(names(toTheLetter as ReturnType<typeof solve>)).toEqual(["ab", "cde"]);
   });
 
+  it("to the letter: a spread is tried in its emptiest zone only, so that others' nodes stay small (seed 7500291)", () => {
+    const small = instanceType({ cpu: 1, memoryGi: 8, zones: ["zone-a"] });
+    const large = instanceType({ cpu: 4, zones: ["zone-c"], priceMicroUsd: 350_000 });
+    const labels = { app: "b" };
+    const topologySpreadConstraints = [
+      {
+        maxSkew: 2,
+        topologyKey: "topology.kubernetes.io/zone",
+        whenUnsatisfiable: "DoNotSchedule" as const,
+        labelSelector: { matchLabels: labels },
+      },
+    ];
+    const ports = [{ containerPort: 80, hostPort: 80 }];
+    const resources = { requests: { cpu: "900m" } };
+    const others = ["d-1", "d-2", "d-3", "d-4"].map((name) =>
+      pod({ name, spec: { containers: [{ name: "main", image: "pause", ports, resources }] } }),
+    );
+    const spread = ["b-1", "b-2", "b-3"].map((name) =>
+      pod({ name, labels, cpu: "250m", memory: "6Gi", spec: { topologySpreadConstraints } }),
+    );
+    const one = schedulingInput({
+      pods: [...others, ...spread],
+      pools: [poolInput({}, [small, large])],
+    });
+    const types = ({ newClaims }: ReturnType<typeof solve>) =>
+      newClaims.map(({ cheapest }) => cheapest.instanceType).sort();
+    const toTheLetter = atOnce(planAsUpstream(atOnce(prepare(one))));
+    expect(types(solve(one))).toEqual(["m-1x", "m-1x", "m-1x", "m-4x", "m-4x"]);
+    expect(types(toTheLetter as ReturnType<typeof solve>)).toEqual([
+      "m-1x",
+      "m-1x",
+      "m-1x",
+      "m-1x",
+      "m-4x",
+    ]);
+  });
+
+  it("gives the first of its kind a node with room for those that must be beside it (seed 7501913)", () => {
+    const labels = { app: "d" };
+    const labelSelector = { matchLabels: labels };
+    const near = [{ topologyKey: "kubernetes.io/hostname", labelSelector }];
+    const apart = { topologyKey: "topology.kubernetes.io/zone", labelSelector };
+    const affinity = {
+      podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: near },
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: apart }],
+      },
+    };
+    const pods = [1, 2, 3].map((n) =>
+      pod({ name: `d-${n}`, labels, cpu: "3", spec: { affinity } }),
+    );
+    const cheapZone = instanceType({ cpu: 4, zones: ["zone-a"] });
+    const types = [cheapZone, instanceType({ cpu: 16, zones: ["zone-b"] })];
+    const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
+    expect(solve(one).unschedulable.length).toBe(2);
+    const planned = planBatch(one, DEFAULT_PLANNER);
+    expect(planned.unschedulable).toEqual([]);
+    expect(planned.newClaims.length).toBe(1);
+  });
+
   it("leaves small batches to the rules unless told otherwise", () => {
     const one = input(5, 40);
     expect(planBatch(one, DEFAULT_PLANNER)).toEqual(solve(one));

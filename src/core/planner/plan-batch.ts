@@ -1,7 +1,8 @@
 /**
  * The planner: the rules make one plan, a packing by price another, upstream's rules to the letter a
- * third, and the cheapest that places no pod less is taken. So no batch ever costs more than it would
- * by the rules alone, and every plan is one that the engine itself allows.
+ * third, and the cheapest that places no pod less is taken; of a small batch the third also where it places
+ * more. So no batch ever costs more than it would by the rules alone, unless more pods come for it, and
+ * every plan is one that the engine itself allows.
  */
 
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
@@ -65,7 +66,7 @@ function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResul
 /** Larger ones differ by luck, which evens out, and planning them once more takes its time. */
 const MOST_AS_UPSTREAM = 500;
 
-/** The plan, or upstream's to the letter where that one places as many for less. */
+/** The plan, or upstream's to the letter where that one places the same pods for less, or others besides. */
 function* orAsUpstream(
   batch: Batch,
   best: SchedulingResult,
@@ -74,7 +75,11 @@ function* orAsUpstream(
   const isLarge = batch.queued.length > MOST_AS_UPSTREAM;
   if (options.policy === "greedy" || isLarge || best.newClaims.length === 0) return best;
   const other = yield* planAsUpstream(batch);
-  const isTaken = other !== undefined && isBetter(other, best, { ...options, minSaving: 0 });
+  if (other === undefined) return best;
+  const placesMore = other.unschedulable.length < best.unschedulable.length;
+  const isTaken = placesMore
+    ? leavesNobodyElse(other, best)
+    : isBetter(other, best, { ...options, minSaving: 0 });
   return isTaken ? other : best;
 }
 
@@ -235,6 +240,11 @@ function isBetter(
   if (price >= knownPrice || price + nodeCost > knownPrice * (1 - minSaving)) return false;
   if (found.newClaims.filter(isRelaxed).length > known.newClaims.filter(isRelaxed).length)
     return false;
+  return leavesNobodyElse(found, known);
+}
+
+/** Everybody who has a place by `known` has one. */
+function leavesNobodyElse(found: SchedulingResult, known: SchedulingResult): boolean {
   if (found.unschedulable.length > known.unschedulable.length) return false;
   const leftBefore = new Set(known.unschedulable.map(({ pod }) => pod));
   return found.unschedulable.every(({ pod }) => leftBefore.has(pod));

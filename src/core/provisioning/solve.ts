@@ -141,9 +141,11 @@ export function planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult 
 
 /**
  * The plan by upstream's rules to the letter where ours go a way of their own: of nodes with as many pods
- * the one that got there last comes first, pods that keep apart leave a planned node all its domains, and
- * no price decides between domains. Fewer pods may find a place than by {@link planOf}, and fewer wishes
- * are met; now and then it costs less. Undefined: pods of it could not come, for no domain is foreseen.
+ * the one that got there last comes first, pods that keep apart leave a planned node all its domains, of
+ * other rules only the emptiest domain is tried, and no price decides between domains. Fewer pods may find a
+ * place than by {@link planOf}, and fewer wishes are met; now and then it costs less, or a first pod gets a
+ * larger node and those that must be near it a place. Undefined: pods of it could not come, for no domain is
+ * foreseen.
  */
 export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
   const plan = yield* planned(batch, { asUpstream: true });

@@ -306,7 +306,8 @@ export class Topology {
 
   /**
    * From here on changes are for a while only: see {@link rollBack}. `asUpstream`: where pods keep apart
-   * a planned node keeps every domain that is empty, and shuts them all; and prices decide nothing.
+   * a planned node keeps every domain that is empty, and shuts them all; of other rules only the best domain
+   * is tried; and prices decide nothing.
    */
   begin(asUpstream = false): void {
     this.#journal = [];
@@ -365,13 +366,15 @@ export class Topology {
     const pricing = this.#asUpstream ? UNPRICED : place;
     if (group.type === "spread") {
       const waiting = place.waiting?.(group) ?? 0;
-      return spreadOptions(group, self, podDomains, node, pricing, waiting);
+      const options = spreadOptions(group, self, podDomains, node, pricing, waiting);
+      return this.#asUpstream ? options.slice(0, 1) : options;
     }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
       if (taken.length > 0) return [taken];
-      const first = self && !anyCounted(group);
-      return first ? cheapestFirst(group.key, empty, pricing).map((domain) => [domain]) : [];
+      if (!self || anyCounted(group)) return [];
+      const firsts = cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
+      return this.#asUpstream ? firsts.slice(0, 1) : firsts;
     }
     if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
     if (group.inverse || this.#asUpstream) return empty.length > 0 ? [empty] : [];
