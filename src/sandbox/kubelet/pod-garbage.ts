@@ -12,7 +12,7 @@ import {
   requeueAfter,
   source,
 } from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { deleteIfThere } from "../../kube/delete-if-there.ts";
 import { type PartDeps, PODS_BY_NODE, podMirror } from "../parts.ts";
 
 /** upstream of behaviour: kube-controller-manager's podgc. */
@@ -36,18 +36,10 @@ export function podGarbageController(deps: PartDeps): Controller {
     if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
     for (const pod of orphans) {
       const { namespace, uid } = pod.metadata;
-      try {
-        await kube.delete(
-          POD,
-          { namespace, name: pod.metadata.name },
-          {
-            gracePeriodSeconds: 0,
-            ...(uid === undefined ? {} : { preconditions: { uid } }),
-          },
-        );
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      await deleteIfThere(kube, POD, pod, {
+        gracePeriodSeconds: 0,
+        ...(uid === undefined ? {} : { preconditions: { uid } }),
+      });
       trace?.({
         atMs: clock.now(),
         actor: "pod-garbage-collector",

@@ -17,7 +17,7 @@ import {
   requeueAfter,
   source,
 } from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { deleteIfThere } from "../../kube/delete-if-there.ts";
 import { createPartRecorder, type PartDeps, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
 import { NOT_READY_TAINT_KEY, UNREACHABLE_TAINT_KEY } from "./join.ts";
 
@@ -44,11 +44,7 @@ export function taintEvictionController(deps: PartDeps): Controller {
       reason: "TaintManagerEviction",
       message: `Marking for deletion Pod ${keyOf(pod)}`,
     });
-    try {
-      await kube.delete(POD, { namespace, name });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await deleteIfThere(kube, POD, pod);
     return AWAIT_CHANGE;
   }
 

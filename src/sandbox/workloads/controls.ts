@@ -18,9 +18,11 @@ import {
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Random } from "../../base/random.ts";
-import type { Request } from "../../kube/controller.ts";
-import { isNotFound, KubeError } from "../../kube/errors.ts";
+import { AWAIT_CHANGE, type Outcome, type Request, requeueAfter } from "../../kube/controller.ts";
+import { deleteIfThere } from "../../kube/delete-if-there.ts";
+import { KubeError } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/events.ts";
+import type { Mirror } from "../../kube/mirror.ts";
 import { type PartDeps, PODS_BY_OWNER, podMirror, subject } from "../parts.ts";
 
 /** Creations in flight at once, in growing batches: a template that is refused is met early. */
@@ -103,6 +105,19 @@ export function availableAtMs(pod: Pod, minReadySeconds: number | undefined): nu
   return (fromRfc3339(ready?.lastTransitionTime) ?? 0) + (minReadySeconds ?? 0) * 1_000;
 }
 
+/** Looks again when the next ready pod becomes available by time alone. */
+export function untilAvailable(
+  pods: readonly Pod[],
+  minReadySeconds: number | undefined,
+  nowMs: number,
+): Outcome {
+  if ((minReadySeconds ?? 0) === 0) return AWAIT_CHANGE;
+  const due = pods
+    .map((pod) => availableAtMs(pod, minReadySeconds))
+    .filter((ms): ms is number => ms !== undefined && ms > nowMs);
+  return due.length === 0 ? AWAIT_CHANGE : requeueAfter(Math.min(...due) - nowMs);
+}
+
 /** Runs `tasks` in batches that double from one; stops after a batch with a failure and rethrows it. */
 export async function slowStart(tasks: readonly (() => Promise<unknown>)[]): Promise<void> {
   let batch = FIRST_BATCH;
@@ -116,16 +131,8 @@ export async function slowStart(tasks: readonly (() => Promise<unknown>)[]): Pro
 
 /** Deletes a pod; one that is gone is fine. */
 async function deletePod(deps: PartDeps, pod: Pod): Promise<void> {
-  const { namespace, name, uid } = pod.metadata;
-  try {
-    await deps.kube.delete(
-      POD,
-      { namespace, name },
-      uid === undefined ? {} : { preconditions: { uid } },
-    );
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+  const { uid } = pod.metadata;
+  await deleteIfThere(deps.kube, POD, pod, uid === undefined ? {} : { preconditions: { uid } });
 }
 
 /** Creates a pod and says so on its owner, as the real controllers do. */
@@ -248,12 +255,21 @@ export function withWorkloadCondition(
     : conditions.map((one) => (one === known ? changed : one));
 }
 
+/** A pacer of the objects of a mirror: it forgets those that go. */
+export function pacerOf<T extends KubeObject>(mirror: Mirror<T>, msPerPod: number): Pacer {
+  const pacer = new Pacer(msPerPod);
+  mirror.on((event, object) => {
+    if (event === "removed") pacer.forget(object);
+  });
+  return pacer;
+}
+
 /**
  * Spaces out the work on one object whose pods change in crowds: with many pods, changes of the same
  * few milliseconds are looked at once. Counting a thousand pods at each of their thousand changes
  * would be most of a burst's cost.
  */
-export class Pacer {
+class Pacer {
   readonly #lastMs = new Map<string, { atMs: number; version: string | undefined }>();
   readonly #msPerPod: number;
 

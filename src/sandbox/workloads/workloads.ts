@@ -1,15 +1,15 @@
 /** All workload controllers of the sandbox, in the order a reader meets them. */
 import type { Controller } from "../../kube/controller.ts";
 import type { PartDeps } from "../parts.ts";
+import { pdbStatusController } from "./budgets/pdb-status.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { replicaSetController } from "./deployment/replicaset.ts";
-import { endpointsController } from "./endpoints.ts";
 import { cronJobController } from "./jobs/cronjob.ts";
 import { jobController } from "./jobs/job.ts";
 import { namespaceDefaultsController } from "./namespace-defaults.ts";
 import { nodeTtlController } from "./node-ttl.ts";
-import { pdbStatusController } from "./pdb-status.ts";
 import { roleAggregationController } from "./role-aggregation.ts";
+import { endpointsController } from "./services/endpoints.ts";
 import { daemonSetController } from "./sets/daemonset.ts";
 import { statefulSetController } from "./sets/statefulset.ts";
 import { volumeBinderController } from "./volumes/volume-binder.ts";

@@ -15,7 +15,8 @@ import {
   requeueAfter,
   source,
 } from "../../../kube/controller.ts";
-import { isAlreadyExists, isNotFound } from "../../../kube/errors.ts";
+import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import { isAlreadyExists } from "../../../kube/errors.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, subject } from "../../parts.ts";
 import { answerOf, ownerReference, requestsToOwner } from "../controls.ts";
@@ -96,15 +97,11 @@ async function prune(
   await Promise.all(old.map((job) => remove(doors, cronJob, job)));
 }
 
-async function remove({ kube, say }: Doors, cronJob: CronJob, { metadata }: Job): Promise<void> {
-  if (metadata.deletionTimestamp !== undefined) return;
-  const { name, namespace } = metadata;
-  try {
-    await kube.delete(JOB, { name, namespace }, { propagationPolicy: "Background" });
-    say(cronJob, { type: "Normal", reason: "SuccessfulDelete", message: `Deleted job ${name}` });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
+async function remove({ kube, say }: Doors, cronJob: CronJob, job: Job): Promise<void> {
+  if (job.metadata.deletionTimestamp !== undefined) return;
+  if (!(await deleteIfThere(kube, JOB, job, { propagationPolicy: "Background" }))) return;
+  const message = `Deleted job ${job.metadata.name}`;
+  say(cronJob, { type: "Normal", reason: "SuccessfulDelete", message });
 }
 
 /** Starts what is due, in place of what runs where the policy says so; what the status says then. */

@@ -1,11 +1,55 @@
-/** What a Job's status says: counts, and conditions that come with a verdict or a suspension. Pure. */
+/**
+ * What a Job says of itself: counts, the conditions that come with a verdict or a suspension, and the events that
+ * tell of them. Pure.
+ */
 import type { Job } from "../../../apis/apps/kinds.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import type { Condition } from "../../../apis/meta.ts";
+import type { EventToPublish } from "../../../kube/events.ts";
 import { type Counts, formatIndexes, isIndexed, type Verdict } from "./job-counts.ts";
 
-/** `counts` of what ended, `now` of what runs. */
-export function countsShown(
+type News = Pick<EventToPublish, "type" | "reason" | "message">;
+
+/** What was seen and done in one look at a Job. */
+export interface Look {
+  /** Of what has ended. */
+  readonly counts: Counts;
+  /** Of what runs by now. */
+  readonly now: Pick<Counts, "active" | "terminating">;
+  readonly verdict: Verdict | undefined;
+  /** Pods that were just sent away. */
+  readonly leaving: number;
+  readonly suspended: boolean;
+}
+
+/** The next status, and what is new in it. `at` as RFC 3339. */
+export function statusAfter(
+  job: Job,
+  { counts, now, verdict, leaving, suspended }: Look,
+  at: string,
+): { readonly status: object; readonly news: readonly News[] } {
+  const known = job.status?.conditions ?? [];
+  const ends = verdict !== undefined && now.terminating === 0;
+  const turned = withSuspension(known, suspended, at);
+  const added = verdict === undefined ? [] : conditionsOf(verdict, turned, ends, at);
+  const conditions = [...turned, ...added];
+  // Pods that were just sent away for good count as failed.
+  const failed = counts.failed + (verdict?.type === "Failed" ? leaving : 0);
+  const status = {
+    ...job.status,
+    startTime: suspended ? undefined : (job.status?.["startTime"] ?? at),
+    ...countsShown(job, { ...counts, failed }, now),
+    ...(ends && verdict.type === "Complete" ? { completionTime: at } : {}),
+    ...(conditions.length === 0 ? {} : { conditions }),
+  };
+  const news = [
+    ...(turned === known ? [] : [suspensionNews(suspended)]),
+    ...(ends ? [endNews(verdict)] : []),
+  ];
+  return { status, news };
+}
+
+function countsShown(
   job: Job,
   counts: Counts,
   now: Pick<Counts, "active" | "terminating">,
@@ -24,7 +68,7 @@ export function countsShown(
 }
 
 /** Conditions of the verdict that are not there yet: the end is told once no pod is left. */
-export function news(
+function conditionsOf(
   verdict: Verdict,
   known: readonly Condition[],
   ends: boolean,
@@ -37,12 +81,32 @@ export function news(
     .map((type) => ({ ...verdict, type, status: "True", ...times }));
 }
 
-/** The condition Suspended, and its message. */
-export function suspension(suspended: boolean, at: string): readonly [Condition, string] {
-  const [reason, message] = suspended
-    ? ["JobSuspended", "Job suspended"]
-    : ["JobResumed", "Job resumed"];
+function endNews(verdict: Verdict): News {
+  return verdict.type === "Complete"
+    ? { type: "Normal", reason: "Completed", message: "Job completed" }
+    : { type: "Warning", reason: verdict.reason, message: verdict.message };
+}
+
+/** Adds or turns the condition Suspended; a Job that never was suspended has none. The same list where nothing turned. */
+function withSuspension(
+  conditions: readonly Condition[],
+  suspended: boolean,
+  at: string,
+): readonly Condition[] {
+  const known = conditions.find(({ type }) => type === "Suspended");
+  if ((known?.status === "True") === suspended) return conditions;
+  const { message } = suspensionNews(suspended);
+  const reason = suspended ? "JobSuspended" : "JobResumed";
   const status = suspended ? "True" : "False";
   const times = { lastProbeTime: at, lastTransitionTime: at };
-  return [{ type: "Suspended", status, reason, message, ...times } as Condition, message];
+  const next: Condition = { type: "Suspended", status, reason, message, ...times };
+  return known === undefined
+    ? [...conditions, next]
+    : conditions.map((one) => (one === known ? next : one));
+}
+
+function suspensionNews(suspended: boolean): News {
+  return suspended
+    ? { type: "Normal", reason: "Suspended", message: "Job suspended" }
+    : { type: "Normal", reason: "Resumed", message: "Job resumed" };
 }

@@ -6,28 +6,29 @@ import { DAEMON_SET, type DaemonSet } from "../../../apis/apps/kinds.ts";
 import { NODE, type Node } from "../../../apis/core/node.ts";
 import { isTerminal, isTerminating, POD, type Pod } from "../../../apis/core/pod.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
-import { keyOf } from "../../../apis/meta.ts";
+import { type KubeObject, keyOf } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
+  requestFor,
   requeueAfter,
   source,
 } from "../../../kube/controller.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
 import {
-  availableAtMs,
   createPod,
   generatedName,
   isAvailable,
-  Pacer,
+  pacerOf,
   podsOwnedBy,
   removePod,
   requestsToOwner,
   slowStart,
+  untilAvailable,
 } from "../controls.ts";
 import { byAge, daemonPod, fitOfDaemon, podsByNode } from "./daemon-pod.ts";
 import { daemonSteps, HASH_LABEL, surges } from "./daemon-rollout.ts";
@@ -42,12 +43,9 @@ export function daemonSetController(deps: PartDeps): Controller {
   const nodes = mirrors.of(NODE);
   const random = deps.random.fork("daemonset");
   const recorder = createPartRecorder(deps, "daemonset-controller");
-  const pacer = new Pacer(PACE_MS_PER_NODE);
+  const pacer = pacerOf(sets, PACE_MS_PER_NODE);
   const revisions = revisionsOf(deps, DAEMON_SET, HASH_LABEL);
   podMirror(mirrors);
-  sets.on((event, set) => {
-    if (event === "removed") pacer.forget(set);
-  });
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const set = sets.get(`${namespace}/${name}`);
@@ -55,20 +53,16 @@ export function daemonSetController(deps: PartDeps): Controller {
     const waitMs = pacer.waitMs(set, nodes.size, clock.now());
     if (waitMs > 0) return requeueAfter(waitMs);
     const newest = await revisions.newest(set);
-    const hash = newest.metadata.labels?.[HASH_LABEL] ?? "";
+    const hash = hashOf(newest) ?? "";
     await manage(set, hash, podsByNode(podsOwnedBy(deps, set)));
     await report(set, hash);
     const pods = podsOwnedBy(deps, set);
-    const inUse = new Set(pods.map(({ metadata }) => metadata.labels?.[HASH_LABEL]));
+    const inUse = new Set(pods.map(hashOf));
     await revisions.prune(
       set,
-      ({ metadata: { name, labels } }) =>
-        name === newest.metadata.name || inUse.has(labels?.[HASH_LABEL]),
+      (one) => one.metadata.name === newest.metadata.name || inUse.has(hashOf(one)),
     );
-    const waits = pods
-      .map((pod) => (availableAtMs(pod, set.spec.minReadySeconds) ?? 0) - clock.now())
-      .filter((ms) => ms > 0);
-    return waits.length === 0 ? AWAIT_CHANGE : requeueAfter(Math.min(...waits));
+    return untilAvailable(pods, set.spec.minReadySeconds, clock.now());
   }
 
   async function manage(
@@ -77,38 +71,29 @@ export function daemonSetController(deps: PartDeps): Controller {
     byNode: ReadonlyMap<string, readonly Pod[]>,
   ): Promise<void> {
     const changes = changesOf(set, hash, nodes.list(), byNode);
-    for (const [node, pod] of changes.ended) tellEnded(set, pod, node);
-    const wanted = nodes.list().filter((node) => fitOfDaemon(set, node).run);
-    const names = wanted.map(({ metadata }) => metadata.name);
-    const rollout = daemonSteps(set, hash, names, byNode, clock.now());
+    const object = subject(DAEMON_SET, set);
+    recorder.publish(...changes.ended.map(([node, pod]) => ({ object, ...endedNews(pod, node) })));
+    const rollout = daemonSteps(set, hash, changes.wanted, byNode, clock.now());
     await Promise.all(
       [...new Set([...changes.remove, ...rollout.remove])].map((pod) =>
         removePod(deps, recorder, DAEMON_SET, set, pod),
       ),
     );
-    const pods = [...changes.create, ...rollout.create].map((node) =>
-      daemonPod(set, hash, node, generatedName(set, random)),
+    await slowStart(
+      [...changes.create, ...rollout.create]
+        .map((node) => daemonPod(set, hash, node, generatedName(set, random)))
+        .map((pod) => () => createPod(deps, recorder, DAEMON_SET, set, pod)),
     );
-    await slowStart(pods.map((pod) => () => createPod(deps, recorder, DAEMON_SET, set, pod)));
-  }
-
-  function tellEnded(set: DaemonSet, pod: Pod, node: string): void {
-    recorder.publish({ object: subject(DAEMON_SET, set), ...endedNews(pod, node) });
   }
 
   async function report(before: DaemonSet, hash: string): Promise<void> {
     const set = sets.get(`${before.metadata.namespace}/${before.metadata.name}`) ?? before;
-    const byNode = podsByNode(podsOwnedBy(deps, set));
-    const status = statusOf(set, hash, nodes.list(), byNode, clock.now());
+    const pods = podsByNode(podsOwnedBy(deps, set));
+    const status = statusOf(set, hash, nodes.list(), pods, clock.now());
     await patchObject(kube, DAEMON_SET, set, { ...set, status });
   }
 
-  function all(): Request[] {
-    return sets
-      .list()
-      .map(({ metadata: { namespace, name } }) => ({ kind: "DaemonSet", namespace, name }));
-  }
-
+  const all = (): Request[] => sets.list().map((set) => requestFor("DaemonSet", set));
   return {
     name: "daemonset",
     watches: [
@@ -123,8 +108,15 @@ export function daemonSetController(deps: PartDeps): Controller {
   };
 }
 
+/** Of which revision a pod is, or a revision itself. */
+function hashOf({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.[HASH_LABEL];
+}
+
 interface Changes {
-  /** Names of nodes that lack their pod. */
+  /** Names of nodes that should have a pod. */
+  readonly wanted: readonly string[];
+  /** Those that lack it. */
   readonly create: readonly string[];
   readonly remove: readonly Pod[];
   /** Of those the ones that ran to an end, with their node: taken away so that new ones can come. */
@@ -138,11 +130,13 @@ function changesOf(
   nodes: readonly Node[],
   byNode: ReadonlyMap<string, readonly Pod[]>,
 ): Changes {
-  const [create, remove, ended]: [string[], Pod[], [string, Pod][]] = [[], [], []];
+  const [wanted, create]: [string[], string[]] = [[], []];
+  const [remove, ended]: [Pod[], [string, Pod][]] = [[], []];
   for (const node of nodes) {
     const { name } = node.metadata;
     const pods = byNode.get(name) ?? [];
     const { run, keep } = fitOfDaemon(set, node);
+    if (run) wanted.push(name);
     const alive = pods.filter((pod) => !isTerminal(pod));
     for (const pod of pods.filter((one) => isTerminal(one) && !isTerminating(one))) {
       ended.push([name, pod]);
@@ -152,13 +146,13 @@ function changesOf(
     else if (run && alive.length === 0) create.push(name);
     else remove.push(...surplus(set, hash, alive));
   }
-  return { create, remove, ended };
+  return { wanted, create, remove, ended };
 }
 
 /** One pod a node, the oldest; while a new one may come beside an old one, one of each. */
 function surplus(set: DaemonSet, hash: string, alive: readonly Pod[]): readonly Pod[] {
   const byHash = (isNew: boolean): readonly Pod[] =>
-    alive.filter((pod) => (pod.metadata.labels?.[HASH_LABEL] === hash) === isNew);
+    alive.filter((pod) => (hashOf(pod) === hash) === isNew);
   const groups = surges(set) ? [byHash(true), byHash(false)] : [alive];
   return groups
     .flatMap((pods) => [...pods].sort(byAge).slice(1))
@@ -195,7 +189,7 @@ function statusOf(
     count.current++;
     if (isReady(pod)) count.ready++;
     if (isAvailable(pod, set.spec.minReadySeconds, nowMs)) count.available++;
-    if (pod.metadata.labels?.[HASH_LABEL] === hash) count.updated++;
+    if (hashOf(pod) === hash) count.updated++;
   }
   return {
     ...set.status,

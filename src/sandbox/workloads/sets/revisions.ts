@@ -11,7 +11,8 @@ import {
 import type { Kind, KubeObject } from "../../../apis/meta.ts";
 import { controllerOf } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
-import { isAlreadyExists, isNotFound } from "../../../kube/errors.ts";
+import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import { isAlreadyExists } from "../../../kube/errors.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import type { PartDeps } from "../../parts.ts";
 import { ownerReference } from "../controls.ts";
@@ -83,14 +84,8 @@ export function revisionsOf<T extends RevisedSet>(
     async prune(set, isUsed) {
       const idle = all(set).filter((revision) => !isUsed(revision));
       const surplus = idle.length - (set.spec.revisionHistoryLimit ?? DEFAULT_HISTORY);
-      for (const { metadata } of idle.slice(0, Math.max(0, surplus))) {
-        const { name, namespace } = metadata;
-        try {
-          await deps.kube.delete(CONTROLLER_REVISION, { name, namespace });
-        } catch (error) {
-          if (!isNotFound(error)) throw error;
-        }
-      }
+      for (const revision of idle.slice(0, Math.max(0, surplus)))
+        await deleteIfThere(deps.kube, CONTROLLER_REVISION, revision);
     },
   };
 }

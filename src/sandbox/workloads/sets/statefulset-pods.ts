@@ -7,7 +7,7 @@ import { STATEFUL_SET } from "../../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
 import { isTerminal, isTerminating, type Pod, type Volume } from "../../../apis/core/pod.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
-import { availableAtMs, isAvailable, podOf } from "../controls.ts";
+import { isAvailable, podOf } from "../controls.ts";
 
 export const REVISION_LABEL = "controller-revision-hash";
 const NAME_LABEL = "statefulset.kubernetes.io/pod-name";
@@ -158,17 +158,6 @@ export function setStatus(
     collisionCount: 0,
     observedGeneration: set.metadata.generation,
   } as NonNullable<StatefulSet["status"]>;
-}
-
-/** How long the next ready pod is not available yet. */
-export function untilAvailable(
-  set: StatefulSet,
-  pods: readonly Pod[],
-  nowMs: number,
-): number | undefined {
-  const waits = pods.map((pod) => (availableAtMs(pod, set.spec.minReadySeconds) ?? 0) - nowMs);
-  const later = waits.filter((waitMs) => waitMs > 0);
-  return later.length === 0 ? undefined : Math.min(...later);
 }
 
 /** From `first` up to, not including, `end`. */

@@ -12,13 +12,12 @@ import {
   type Controller,
   type Outcome,
   type Request,
-  requeueAfter,
   source,
 } from "../../../kube/controller.ts";
 import { isAlreadyExists } from "../../../kube/errors.ts";
 import { patchObject } from "../../../kube/patch-object.ts";
 import { createPartRecorder, type PartDeps, podMirror } from "../../parts.ts";
-import { createPod, podsOwnedBy, removePod, requestsToOwner } from "../controls.ts";
+import { createPod, podsOwnedBy, removePod, requestsToOwner, untilAvailable } from "../controls.ts";
 import { revisionsOf } from "./revisions.ts";
 import {
   ordinalClaims,
@@ -28,7 +27,6 @@ import {
   type SetStep,
   setStatus,
   setSteps,
-  untilAvailable,
 } from "./statefulset-pods.ts";
 
 export function statefulSetController(deps: PartDeps): Controller {
@@ -49,8 +47,7 @@ export function statefulSetController(deps: PartDeps): Controller {
     const status = setStatus(current, revision, podsOwnedBy(deps, current), clock.now());
     await patchObject(kube, STATEFUL_SET, current, { ...current, status });
     await forgetRevisions(set, revision);
-    const waitMs = untilAvailable(set, podsOwnedBy(deps, set), clock.now());
-    return waitMs === undefined ? AWAIT_CHANGE : requeueAfter(waitMs);
+    return untilAvailable(podsOwnedBy(deps, set), set.spec.minReadySeconds, clock.now());
   }
 
   async function take(set: StatefulSet, newest: string, step: SetStep): Promise<void> {

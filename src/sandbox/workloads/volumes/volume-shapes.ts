@@ -10,6 +10,7 @@ import { parseUnits } from "../../../base/quantity.ts";
 const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
 const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";
 const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
+const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 /** The provisioner of classes whose volumes somebody else makes. */
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const ZONE = "topology.kubernetes.io/zone";
@@ -20,6 +21,17 @@ const DRIVER_ZONE: Readonly<Record<string, string>> = {
 
 export function isBindComplete(claim: PersistentVolumeClaim): boolean {
   return claim.metadata.annotations?.[BIND_COMPLETED] !== undefined;
+}
+
+/** A claim that names neither class nor volume gets the default class, as by the real admission. */
+export function defaultClassFor(
+  { spec }: PersistentVolumeClaim,
+  classes: readonly StorageClass[],
+): string | undefined {
+  if (spec.storageClassName !== undefined || (spec.volumeName ?? "") !== "") return undefined;
+  const isDefault = ({ metadata }: StorageClass): boolean =>
+    metadata.annotations?.[DEFAULT_CLASS] === "true";
+  return classes.find(isDefault)?.metadata.name;
 }
 
 /** The volume is promised to this claim, and not to an earlier one of its name. */

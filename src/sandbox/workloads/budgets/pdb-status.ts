@@ -2,12 +2,18 @@
  * The disruption controller: keeps the status of PodDisruptionBudgets, by which the eviction API
  * decides. It is prompt: a pod that becomes ready or leaves changes its budgets in the same instant.
  */
-import { DAEMON_SET, DEPLOYMENT, JOB, REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
-import { isTerminal, POD, type Pod } from "../../apis/core/pod.ts";
-import { matchesLabelSelector } from "../../apis/core/selectors.ts";
-import type { KubeObject } from "../../apis/meta.ts";
-import { controllerOf } from "../../apis/meta.ts";
-import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import {
+  DAEMON_SET,
+  DEPLOYMENT,
+  JOB,
+  REPLICA_SET,
+  STATEFUL_SET,
+} from "../../../apis/apps/kinds.ts";
+import { isTerminal, POD, type Pod } from "../../../apis/core/pod.ts";
+import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
+import { controllerOf } from "../../../apis/meta.ts";
+import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -15,11 +21,11 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import type { Mirror, Mirrors } from "../../kube/mirror.ts";
-import { patchObject } from "../../kube/patch-object.ts";
-import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
-import { Pacer } from "./controls.ts";
+} from "../../../kube/controller.ts";
+import type { Mirror, Mirrors } from "../../../kube/mirror.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
+import { pacerOf } from "../controls.ts";
 import { budgetStatus, DISRUPTED_TIMEOUT_MS, type OwnerLookup } from "./pdb-allowance.ts";
 
 /** A budget over 1,000 pods is looked at every tenth of a second at most; over a few, at once. */
@@ -31,10 +37,7 @@ export function pdbStatusController(deps: PartDeps): Controller {
   const podsIn = podsByNamespace(podMirror(mirrors));
   const ownerOf = ownersIn(mirrors);
   const recorder = createPartRecorder(deps, "controllermanager");
-  const pacer = new Pacer(PACE_MS_PER_POD);
-  budgets.on((event, budget) => {
-    if (event === "removed") pacer.forget(budget);
-  });
+  const pacer = pacerOf(budgets, PACE_MS_PER_POD);
 
   async function reconcile({ namespace, name }: Request): Promise<Outcome> {
     const budget = budgets.get(`${namespace}/${name}`);

@@ -3,12 +3,12 @@
  * evicted now. A percentage counts what the owners of the pods are meant to run.
  * upstream: kubernetes pkg/controller/disruption
  */
-import type { Pod } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import type { Condition, KubeObject } from "../../apis/meta.ts";
-import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { scaledValue } from "./controls.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import type { Condition, KubeObject } from "../../../apis/meta.ts";
+import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { scaledValue } from "../controls.ts";
 
 /** An eviction that the pod's deletion has not followed by then is forgotten. */
 export const DISRUPTED_TIMEOUT_MS = 120_000;

@@ -1,12 +1,13 @@
 /**
- * What a Deployment says of its rollout: the conditions Progressing and ReplicaFailure, and when the deadline
- * passes. Pure. upstream of behaviour: pkg/controller/deployment progress.go
+ * What a Deployment says of itself: its counts, the conditions Available, Progressing and ReplicaFailure, and when
+ * the deadline of a rollout passes. Pure. upstream of behaviour: pkg/controller/deployment sync.go, progress.go
  */
 import type { Deployment, ReplicaSet } from "../../../apis/apps/kinds.ts";
 import type { Condition } from "../../../apis/meta.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/controller.ts";
-import { REPLICA_FAILURE } from "../controls.ts";
+import { REPLICA_FAILURE, withWorkloadCondition } from "../controls.ts";
+import { isOfTemplate } from "./deployment-sets.ts";
 import { deploymentCounts } from "./rollout.ts";
 
 const DEFAULT_DEADLINE_S = 600;
@@ -18,8 +19,21 @@ interface Progress {
   readonly message: string;
 }
 
+/** The status now, of the sets as they are. */
+export function statusOf(deployment: Deployment, owned: readonly ReplicaSet[], nowMs: number) {
+  const current = owned.find((set) => isOfTemplate(set, deployment));
+  const counts = deploymentCounts(deployment, current, owned);
+  const known = deployment.status?.conditions ?? [];
+  const available = withWorkloadCondition(known, counts.available, nowMs);
+  const progress = progressing(deployment, current, owned, nowMs);
+  const progressed =
+    progress === undefined ? available : withWorkloadCondition(available, progress, nowMs);
+  const conditions = withReplicaFailure(progressed, current, owned);
+  return { ...deployment.status, ...counts.status, conditions };
+}
+
 /** What is to be said of the rollout now; undefined when it stands as it is. */
-export function progressing(
+function progressing(
   deployment: Deployment,
   current: ReplicaSet | undefined,
   owned: readonly ReplicaSet[],
@@ -88,7 +102,7 @@ export function untilDeadline(
 }
 
 /** What the newest set cannot do, or else another one. upstream: pkg/controller/deployment getReplicaFailures */
-export function withReplicaFailure(
+function withReplicaFailure(
   conditions: readonly Condition[],
   current: ReplicaSet | undefined,
   owned: readonly ReplicaSet[],

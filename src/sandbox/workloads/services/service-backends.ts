@@ -3,10 +3,10 @@
  * EndpointSlices of at most a hundred, in which those stay that are there already.
  * upstream: kubernetes pkg/controller/endpoint, staging/src/k8s.io/endpointslice
  */
-import type { Node } from "../../apis/core/node.ts";
-import type { Pod } from "../../apis/core/pod.ts";
-import { isReady } from "../../apis/core/pod-predicates.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import type { Node } from "../../../apis/core/node.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { isReady } from "../../../apis/core/pod-predicates.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
 
 const MAX_ENDPOINTS = 100;
 const ZONE = "topology.kubernetes.io/zone";

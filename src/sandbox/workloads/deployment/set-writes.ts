@@ -1,0 +1,137 @@
+/**
+ * What a Deployment does to its ReplicaSets: makes that of its template, gives them sizes, revisions and notes, and
+ * removes what its history need not keep. What they are to be is decided in deployment-sets.ts and rollout.ts.
+ */
+import {
+  DEPLOYMENT,
+  type Deployment,
+  REPLICA_SET,
+  type ReplicaSet,
+} from "../../../apis/apps/kinds.ts";
+import { controllerOf, keyOf } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
+import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import { isAlreadyExists } from "../../../kube/errors.ts";
+import type { EventRecorder } from "../../../kube/events.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { type PartDeps, subject } from "../../parts.ts";
+import {
+  annotationsAt,
+  isOfTemplate,
+  newSetOf,
+  REVISION_ANNOTATION,
+  revisionFor,
+  sizeNotes,
+} from "./deployment-sets.ts";
+import { type RolloutStep, templateHash } from "./rollout.ts";
+
+/** Through which sets are written, and told of. */
+export interface SetDoors extends Pick<PartDeps, "clock" | "kube" | "trace"> {
+  readonly recorder: EventRecorder;
+}
+
+/** The set of the template; undefined when its name is taken by another, and the next try will have another name. */
+export async function createSet(
+  doors: SetDoors,
+  deployment: Deployment,
+  owned: readonly ReplicaSet[],
+): Promise<ReplicaSet | undefined> {
+  const { kube } = doors;
+  const collisions = Number(deployment.status?.["collisionCount"] ?? 0);
+  const set = newSetOf(deployment, owned, templateHash(deployment.spec.template, collisions));
+  try {
+    const created = await kube.create(REPLICA_SET, set);
+    const replicas = set.spec.replicas ?? 0;
+    if (replicas > 0) tellScaled(doors, deployment, created, 0, replicas);
+    return created;
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  const { namespace } = deployment.metadata;
+  const existing = await kube.get(REPLICA_SET, { name: set.metadata.name, namespace });
+  const ours = controllerOf(existing)?.uid === deployment.metadata.uid;
+  if (ours && isOfTemplate(existing, deployment)) return existing;
+  // A hash collision: count it, so that the next hash differs.
+  const status = { ...deployment.status, collisionCount: collisions + 1 };
+  await patchObject(kube, DEPLOYMENT, deployment, { ...deployment, status });
+  return undefined;
+}
+
+/** The current set carries the highest revision; the Deployment shows it. */
+export async function renewRevision(
+  { kube }: SetDoors,
+  deployment: Deployment,
+  current: ReplicaSet,
+  owned: readonly ReplicaSet[],
+): Promise<ReplicaSet> {
+  const revision = revisionFor(current, owned);
+  const annotations = annotationsAt(revision, current, deployment);
+  let result = current;
+  if (!deepEqual(annotations, current.metadata.annotations)) {
+    const after = { ...current, metadata: { ...current.metadata, annotations } };
+    result = (await patchObject(kube, REPLICA_SET, current, after)) ?? current;
+  }
+  if (deployment.metadata.annotations?.[REVISION_ANNOTATION] !== String(revision)) {
+    const shown = { ...deployment.metadata.annotations, [REVISION_ANNOTATION]: String(revision) };
+    // As a status: as a wish it would raise the generation.
+    const { name, namespace } = deployment.metadata;
+    const body = { metadata: { annotations: shown } };
+    await kube.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body }, "status");
+  }
+  return result;
+}
+
+export async function scaleSet(
+  doors: SetDoors,
+  deployment: Deployment,
+  { set, replicas }: RolloutStep,
+): Promise<void> {
+  const from = set.spec.replicas ?? 0;
+  if (from === replicas) return;
+  const { name, namespace } = set.metadata;
+  const body = { spec: { replicas } };
+  await doors.kube.patch(REPLICA_SET, { name, namespace }, { type: "merge", body });
+  tellScaled(doors, deployment, set, from, replicas);
+}
+
+function tellScaled(
+  { clock, recorder, trace }: SetDoors,
+  deployment: Deployment,
+  set: ReplicaSet,
+  from: number,
+  to: number,
+): void {
+  recorder.publish({
+    object: subject(DEPLOYMENT, deployment),
+    type: "Normal",
+    reason: "ScalingReplicaSet",
+    message: `Scaled ${to > from ? "up" : "down"} replica set ${set.metadata.name} from ${from} to ${to}`,
+  });
+  trace?.({
+    atMs: clock.now(),
+    actor: "deployment-controller",
+    verb: "scaled",
+    object: `replicaset ${keyOf(set)}`,
+    what: `from ${from} to ${to}`,
+  });
+}
+
+/** Each set with pods notes the size it was last fitted to: that tells a resize from a rollout. */
+export async function noteDesired(
+  { kube }: SetDoors,
+  deployment: Deployment,
+  owned: readonly ReplicaSet[],
+): Promise<void> {
+  const size = sizeNotes(deployment);
+  for (const set of owned) {
+    const annotations = { ...set.metadata.annotations, ...size };
+    const isNoted = deepEqual(annotations, set.metadata.annotations);
+    if ((set.spec.replicas ?? 0) === 0 || isNoted) continue;
+    const metadata = { ...set.metadata, annotations };
+    await patchObject(kube, REPLICA_SET, set, { ...set, metadata });
+  }
+}
+
+export async function dropSets({ kube }: SetDoors, surplus: readonly ReplicaSet[]): Promise<void> {
+  for (const set of surplus) await deleteIfThere(kube, REPLICA_SET, set);
+}

@@ -1,0 +1,109 @@
+/**
+ * What the volume binder writes: bonds between claims and volumes, volumes that are made for a claim, the phases that
+ * tell how things stand, and the events of it.
+ */
+import {
+  PERSISTENT_VOLUME,
+  PERSISTENT_VOLUME_CLAIM,
+  type PersistentVolume,
+  type PersistentVolumeClaim,
+} from "../../../apis/core/kinds.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import { isAlreadyExists } from "../../../kube/errors.ts";
+import type { EventRecorder } from "../../../kube/events.ts";
+import { patchObject } from "../../../kube/patch-object.ts";
+import { type PartDeps, subject } from "../../parts.ts";
+import { boundTo, isFor, withClaim } from "./volume-shapes.ts";
+
+export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
+
+/** Through which claims and volumes are written, and told of. */
+export interface VolumeDoors extends Pick<PartDeps, "clock" | "kube"> {
+  readonly recorder: EventRecorder;
+}
+
+export function tellClaim(
+  { recorder }: VolumeDoors,
+  claim: PersistentVolumeClaim,
+  type: "Normal" | "Warning",
+  reason: string,
+  message: string,
+): void {
+  recorder.publish({ object: subject(PERSISTENT_VOLUME_CLAIM, claim), type, reason, message });
+}
+
+/** Each points to the other; a volume that is somebody else's is left alone. */
+export async function bind(
+  doors: VolumeDoors,
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+): Promise<void> {
+  if (volume.spec.claimRef !== undefined && !isFor(claim, volume)) return;
+  const held = { ...volume, spec: withClaim(volume.spec, claim) };
+  await setVolumePhase(doors, volume, "Bound", held);
+  await patchObject(doors.kube, PERSISTENT_VOLUME_CLAIM, claim, boundTo(volume, claim));
+}
+
+/** A new volume for the claim; or that which an earlier try made. */
+export async function provision(
+  doors: VolumeDoors,
+  claim: PersistentVolumeClaim,
+  volume: PersistentVolume,
+): Promise<void> {
+  const { name } = volume.metadata;
+  let created: PersistentVolume;
+  try {
+    created = await doors.kube.create(PERSISTENT_VOLUME, volume);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    created = await doors.kube.get(PERSISTENT_VOLUME, { name });
+  }
+  const message = `Successfully provisioned volume ${name}`;
+  tellClaim(doors, claim, "Normal", "ProvisioningSucceeded", message);
+  await bind(doors, claim, created);
+}
+
+/** The claim of the volume is gone: so is the volume, where its class says so. */
+export async function release(doors: VolumeDoors, volume: PersistentVolume): Promise<void> {
+  await setVolumePhase(doors, volume, "Released");
+  if (volume.spec["persistentVolumeReclaimPolicy"] !== "Delete") return;
+  await deleteIfThere(doors.kube, PERSISTENT_VOLUME, volume);
+}
+
+/** Writes the phase into `next`, with the time of the change; nothing where nothing changes. */
+export async function setVolumePhase(
+  { clock, kube }: VolumeDoors,
+  volume: PersistentVolume,
+  phase: "Available" | "Bound" | "Released",
+  next: PersistentVolume = volume,
+): Promise<void> {
+  const lastPhaseTransitionTime = toRfc3339(clock.now());
+  const status =
+    volume.status?.phase === phase
+      ? volume.status
+      : { ...volume.status, phase, lastPhaseTransitionTime };
+  await patchObject(kube, PERSISTENT_VOLUME, volume, { ...next, status });
+}
+
+/** The volume of the claim is gone for good. */
+export async function markLost({ kube }: VolumeDoors, claim: PersistentVolumeClaim): Promise<void> {
+  const status = { ...claim.status, phase: "Lost" } as const;
+  await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, status });
+}
+
+/** The chosen node is gone: the scheduler has to choose again. */
+export async function unselect({ kube }: VolumeDoors, claim: PersistentVolumeClaim): Promise<void> {
+  const { [SELECTED_NODE]: _, ...annotations } = claim.metadata.annotations ?? {};
+  const metadata = { ...claim.metadata, annotations };
+  await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, metadata });
+}
+
+export function setClass(
+  { kube }: VolumeDoors,
+  claim: PersistentVolumeClaim,
+  storageClassName: string,
+): Promise<PersistentVolumeClaim | undefined> {
+  const spec = { ...claim.spec, storageClassName };
+  return patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, spec });
+}
