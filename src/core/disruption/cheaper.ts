@@ -49,16 +49,26 @@ export function cheaperPlan(
     return cheaperThan(plan, candidates, priceMicroUsd, forSpot);
   // A sweep asks of thousands of nodes of the same price, and the answers are lists of types.
   const { answers } = termsOf(plan);
-  const ofTypes = answers.get(plan.instanceTypes) ?? new Map<string, Answer>();
-  answers.set(plan.instanceTypes, ofTypes);
-  const key = `${priceMicroUsd} ${one.capacityType === "spot"} ${forSpot} ${plan.minValuesRelaxed}`;
+  const ofTypes = answers.get(plan.instanceTypes) ?? new Map<number, Answer>();
+  const key = keyOf(priceMicroUsd, one.capacityType === "spot" ? forSpot : undefined, plan);
   let answer = ofTypes.get(key);
   if (answer === undefined) {
     const found = cheaperThan(plan, candidates, priceMicroUsd, forSpot);
     answer = "message" in found ? found : { choice: choiceOf(found.plan) };
-    ofTypes.set(key, answer);
+    answers.set(plan.instanceTypes, ofTypes.set(key, answer));
   }
   return "message" in answer ? answer : { plan: { ...plan, ...answer.choice } };
+}
+
+const FOR_SPOT: readonly (ForSpot | undefined)[] = [undefined, "spot", "onDemand", "nothing"];
+
+/** Of what an answer depends on beside the types, as one number: a sweep looks them up for each node. */
+function keyOf(
+  priceMicroUsd: number,
+  forSpot: ForSpot | undefined,
+  { minValuesRelaxed }: PlannedClaim,
+): number {
+  return priceMicroUsd * 8 + FOR_SPOT.indexOf(forSpot) * 2 + Number(minValuesRelaxed);
 }
 
 /** What a launch is cut down to. */
@@ -181,8 +191,8 @@ interface PricedTerms {
 interface LaunchTerms extends PricedTerms {
   readonly spot: PricedTerms;
   readonly onDemand: PricedTerms;
-  /** For one node: of plans with these types, by its price and what else counts. */
-  readonly answers: WeakMap<readonly InstanceType[], Map<string, Answer>>;
+  /** For one node: of plans with these types, by {@link keyOf}. */
+  readonly answers: WeakMap<readonly InstanceType[], Map<number, Answer>>;
 }
 
 /** Plans of one kind have the very same list of requirements: a sweep makes thousands of them. */

@@ -27,10 +27,13 @@ import type { NodeView } from "../state/node-view.ts";
 import { UNNUMBERED } from "./host-numbers.ts";
 import type { PodClass, Rule, Variant } from "./pod-class.ts";
 import type { Topology } from "./topology.ts";
-import { isPermanent, type Place } from "./topology-group.ts";
+import { isAllowedIn, isPermanent, type Place } from "./topology-group.ts";
 
 /** `never`: also no other pod of this variant, for the rest of the pass. */
 export type Verdict = "yes" | "notNow" | "never";
+
+/** Most pods are taken by the first nodes that are asked: only then answers are worth keeping. */
+const ANSWERS_NOT_KEPT = 4;
 
 /**
  * One pod looking for a node, as one variant. Nodes of one zone get one answer from a rule about
@@ -40,7 +43,8 @@ export class Attempt {
   readonly space: RequirementSpace;
   readonly volumes: VolumeIndex;
   readonly #topology: Topology;
-  /** Made with the first rule that asks about more than hosts. */
+  #asked = 0;
+  /** By rule and domain. */
   #answers: Map<Rule, Map<string, boolean>> | undefined;
 
   constructor(context: { space: RequirementSpace; topology: Topology }, volumes: VolumeIndex) {
@@ -56,8 +60,11 @@ export class Attempt {
     const known = domain === undefined ? undefined : answers?.get(domain);
     if (known !== undefined) return known;
     const podDomains = variant.strict.get(group.key);
-    const allowed = this.#topology.options(group, node, self, podDomains).length > 0;
-    if (domain === undefined) return allowed;
+    const allowed =
+      domain === undefined
+        ? this.#topology.options(group, node, self, podDomains).length > 0
+        : isAllowedIn(group, domain, self, podDomains);
+    if (domain === undefined || ++this.#asked <= ANSWERS_NOT_KEPT) return allowed;
     answers ??= new Map();
     answers.set(domain, allowed);
     this.#answers ??= new Map();
@@ -165,10 +172,13 @@ export class ExistingNode implements Place {
     if (variant.metNodes.has(this.index)) return true;
     if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return false;
     if (!this.canMeet(variant.requirements)) return false;
-    const sets = podClass.volumeSets;
-    if (sets.length > 0 && !sets.some((set) => this.canMeet(space.get(set)))) return false;
+    if (!this.#meetsOneOf(podClass.volumeSets, space)) return false;
     variant.metNodes.add(this.index);
     return true;
+  }
+
+  #meetsOneOf(sets: PodClass["volumeSets"], space: RequirementSpace): boolean {
+    return sets.length === 0 || sets.some((set) => this.canMeet(space.get(set)));
   }
 
   #holdsOneOf(ports: readonly HostPort[]): boolean {

@@ -5,7 +5,7 @@
 import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { addResources, type Resources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
-import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
+import { mapInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { type Bits, equalBits, hasBit, hashOfBits } from "../scheduling/bits.ts";
 import { allows, oneOf } from "../scheduling/requirement.ts";
@@ -58,7 +58,7 @@ export function planClaims(
   options: SchedulingOptions,
   kinds = new Map<string, Kind>(),
 ): PlannedClaim[] {
-  return atOnce(planClaimsInSteps(claims, space, options, kinds));
+  return claims.map((claim) => planned(claim, space, options, kinds));
 }
 
 /** As {@link planClaims}. */
@@ -68,27 +68,34 @@ export function* planClaimsInSteps(
   options: SchedulingOptions,
   kinds: Map<string, Kind>,
 ): Steps<PlannedClaim[]> {
-  return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) => {
-    const { template } = claim;
-    const key = `${template.index} ${claim.set} ${claim.reserved.join()}`;
-    let kind = kinds.get(key);
-    if (kind === undefined) {
-      kind = kindOf(template, requirementsOf(claim, space.get(claim.set)));
-      kinds.set(key, kind);
-    }
-    const choice = choiceFor(claim, kind, options.maxInstanceTypes);
-    return {
-      pool: template.pool,
-      requirements: kind.specs,
-      ...choice.chosen,
-      pods: claim.pods,
-      requests:
-        template.daemons.length === 0
-          ? claim.requests
-          : addResources(claim.requests, choice.daemonRequests),
-      minValuesRelaxed: claim.minValuesRelaxed,
-    };
-  });
+  return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) =>
+    planned(claim, space, options, kinds),
+  );
+}
+
+function planned(
+  claim: NewNodeClaim,
+  space: RequirementSpace,
+  { maxInstanceTypes }: SchedulingOptions,
+  kinds: Map<string, Kind>,
+): PlannedClaim {
+  const { template, reserved, requests } = claim;
+  const key = `${template.index} ${claim.set} ${reserved.length === 0 ? "" : reserved.join()}`;
+  let kind = kinds.get(key);
+  if (kind === undefined) {
+    kind = kindOf(template, requirementsOf(claim, space.get(claim.set)));
+    kinds.set(key, kind);
+  }
+  const { chosen, daemonRequests } = choiceFor(claim, kind, maxInstanceTypes);
+  return {
+    pool: template.pool,
+    requirements: kind.specs,
+    instanceTypes: chosen.instanceTypes,
+    cheapest: chosen.cheapest,
+    pods: claim.pods,
+    requests: template.daemons.length === 0 ? requests : addResources(requests, daemonRequests),
+    minValuesRelaxed: claim.minValuesRelaxed,
+  };
 }
 
 /** A node that holds reservations is launched into one of them, any other into none. */

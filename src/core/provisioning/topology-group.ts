@@ -13,6 +13,7 @@ import { canonicalJson } from "../../base/json.ts";
 import type { Marks } from "../scheduling/bits.ts";
 import { allows, type Requirement } from "../scheduling/requirement.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
+import type { HostCounts } from "./host-counts.ts";
 import type { Numbered } from "./host-numbers.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -39,8 +40,8 @@ export interface TopologyGroup {
   readonly filter: NodeFilter;
   /** Pods by domain; a domain without pods is there with 0. Empty in a rule about hosts. */
   readonly counts: Map<string, number>;
-  /** Of a rule about hosts: pods by number of the host; one without pods is not there. */
-  readonly perHost: Map<number, number>;
+  /** Of a rule about hosts: pods by number of the host. */
+  readonly perHost: HostCounts;
   /** Planned nodes that an anti-affinity between hosts closes to whoever it concerns: their ids. */
   readonly closed: Marks;
   /**
@@ -127,28 +128,10 @@ export function spreadOptions(
   pricing: Pricing,
   waiting: number,
 ): readonly Narrowing[] {
-  let least = Number.POSITIVE_INFINITY;
-  let next = Number.POSITIVE_INFINITY;
-  let usable = 0;
-  group.counts.forEach((count, domain) => {
-    if (!allows(podDomains, domain) && !group.hosts?.has(domain)) return;
-    usable++;
-    if (count < least) {
-      next = least;
-      least = count;
-    } else if (count < next) next = count;
-  });
-  if (usable < group.minDomains) {
-    least = 0;
-    next = 0;
-  }
-  const more = group.maxSkew - waiting - (self ? 1 : 0);
-  const most = least + more;
-  // Where the fewest are, those that wait lift the smallest count, too.
-  const mostOfLeast = Math.min(next, least + waiting) + more;
+  const bounds = spreadBounds(group, self, podDomains, waiting);
   const domains: string[] = [];
   group.counts.forEach((count, domain) => {
-    if (count > (count === least ? mostOfLeast : most)) return;
+    if (!keepsSkew(count, bounds)) return;
     if (allows(node, domain) && allows(podDomains, domain)) domains.push(domain);
   });
   if (domains.length > 1) {
@@ -157,6 +140,57 @@ export function spreadOptions(
     return ordered.sort((a, b) => count(a) - count(b)).map((domain) => [domain]);
   }
   return domains.map((domain) => [domain]);
+}
+
+/** Up to how many pods a domain may have and still take one; fewer bind where the fewest are. */
+interface SpreadBounds {
+  readonly least: number;
+  readonly most: number;
+  readonly mostOfLeast: number;
+}
+
+function spreadBounds(
+  { counts, hosts, maxSkew, minDomains }: TopologyGroup,
+  self: boolean,
+  podDomains: Requirement,
+  waiting: number,
+): SpreadBounds {
+  let least = Number.POSITIVE_INFINITY;
+  let next = Number.POSITIVE_INFINITY;
+  let usable = 0;
+  counts.forEach((count, domain) => {
+    if (!allows(podDomains, domain) && !hosts?.has(domain)) return;
+    usable++;
+    if (count < least) {
+      next = least;
+      least = count;
+    } else if (count < next) next = count;
+  });
+  if (usable < minDomains) {
+    least = 0;
+    next = 0;
+  }
+  const more = maxSkew - waiting - (self ? 1 : 0);
+  // Where the fewest are, those that wait lift the smallest count, too.
+  return { least, most: least + more, mostOfLeast: Math.min(next, least + waiting) + more };
+}
+
+function keepsSkew(count: number, { least, most, mostOfLeast }: SpreadBounds): boolean {
+  return count <= (count === least ? mostOfLeast : most);
+}
+
+/** Whether the group lets a pod onto a node that is there, in this domain. As above, of one domain only. */
+export function isAllowedIn(
+  group: TopologyGroup,
+  domain: string,
+  self: boolean,
+  podDomains: Requirement,
+): boolean {
+  const count = allows(podDomains, domain) ? group.counts.get(domain) : undefined;
+  if (group.type === "antiAffinity") return count === undefined || count <= 0;
+  if (count === undefined) return false;
+  if (group.type === "spread") return keepsSkew(count, spreadBounds(group, self, podDomains, 0));
+  return count > 0 || (self && !anyCounted(group));
 }
 
 /** Domains that are as good as each other, those in which the planned node costs least first. */

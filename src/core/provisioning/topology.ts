@@ -13,6 +13,7 @@ import { Marks } from "../scheduling/bits.ts";
 import { allows, formatRequirement, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
+import { HostCounts } from "./host-counts.ts";
 import { HostNumbers } from "./host-numbers.ts";
 import { FORESEEN, type Latecomer, latecomersOf } from "./latecomers.ts";
 import type { Template } from "./pool-template.ts";
@@ -283,14 +284,13 @@ export class Topology {
   }
 
   #addOnHost(group: TopologyGroup, host: number, change: number): void {
-    const before = group.perHost.get(host) ?? 0;
+    const before = group.perHost.get(host);
     this.#journal?.push({ group, host, before });
     this.#setOnHost(group, host, before + change);
   }
 
   #setOnHost(group: TopologyGroup, host: number, count: number): void {
-    if (count === 0) group.perHost.delete(host);
-    else group.perHost.set(host, count);
+    group.perHost.set(host, count);
     this.#changed(group);
   }
 
@@ -359,7 +359,7 @@ export class Topology {
     podDomains: Requirement,
   ): readonly Narrowing[] {
     if (group.key === HOSTNAME_LABEL_KEY) {
-      return this.#hostAllows(group, this.#hosts.of(place), self) ? [undefined] : [];
+      return this.#hostAllows(group, this.#hosts.of(place), self) ? AS_IT_IS : NO_WAY;
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
@@ -400,7 +400,7 @@ export class Topology {
   }
 
   #named({ counts, perHost }: TopologyGroup): [domain: string, count: number][] {
-    const onHosts = [...perHost].map(([host, count]): [string, number] => [
+    const onHosts = [...perHost.entries()].map(([host, count]): [string, number] => [
       this.#hosts.name(host),
       count,
     ]);
@@ -408,7 +408,7 @@ export class Topology {
   }
 
   #hostAllows(group: TopologyGroup, host: number, self: boolean): boolean {
-    const here = group.perHost.get(host) ?? 0;
+    const here = group.perHost.get(host);
     if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
     if (group.type === "antiAffinity") return here === 0;
     return here > 0 || (self && !anyCounted(group));
@@ -446,7 +446,7 @@ export class Topology {
         ...shape,
         index: this.#groups.length,
         counts: universeOf(shape, this.#templates, this.#space),
-        perHost: new Map(),
+        perHost: new HostCounts(),
         closed: new Marks(),
         hosts: looksBeyond(shape) ? new Map() : undefined,
         revision: 0,
@@ -479,6 +479,8 @@ function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): read
 }
 
 const NO_GROUPS: readonly TopologyGroup[] = [];
+const AS_IT_IS: readonly Narrowing[] = [undefined];
+const NO_WAY: readonly Narrowing[] = [];
 const UNPRICED: Pricing = {};
 /** Pods of Jobs have labels of their own, and a picture that is followed lasts for days. */
 const MOST_SELECTED = 50_000;

@@ -70,10 +70,12 @@ export function isWithin(demand: Demand, amounts: Amounts): boolean {
   for (let index = 0; index < at.length; index++) {
     if ((wanted[index] as number) > (amounts[at[index] as number] ?? 0)) return false;
   }
-  // By now a node may have come that has it.
-  return (
-    unseen.length === 0 || unseen.every(({ name, amount }) => amount <= amountOf(amounts, name))
-  );
+  for (let index = 0; index < unseen.length; index++) {
+    const { name, amount } = unseen[index] as Unseen;
+    // By now a node may have come that has it.
+    if (amount > amountOf(amounts, name)) return false;
+  }
+  return true;
 }
 
 /** What is left once the demand is met; may go below zero. */

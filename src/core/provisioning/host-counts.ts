@@ -1,0 +1,90 @@
+/**
+ * How many pods a rule about hosts counts on each host, by the host's number. Most hosts have none and are not
+ * there. Each question about a picture counts pods on a few hosts, always the same, and takes them back:
+ * what is deleted from a Map stays in the way of whoever looks there next, so this is a table of its own
+ * that leaves nothing behind.
+ */
+
+const FREE = -1;
+const LEAST_SLOTS = 8;
+/** Spreads numbers that follow each other. */
+const FACTOR = 0x9e3779b1;
+
+export class HostCounts {
+  /** Slot by slot a host and its count; at the most half of the slots are taken. */
+  #slots = freeSlots(LEAST_SLOTS);
+  #shift = 32 - Math.log2(LEAST_SLOTS);
+  #size = 0;
+
+  /** Hosts with a count. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** 0 where nothing is counted. */
+  get(host: number): number {
+    return this.#slots[this.#find(host) + 1] as number;
+  }
+
+  set(host: number, count: number): void {
+    const at = this.#find(host);
+    const isThere = this.#slots[at] === host;
+    if (count === 0) {
+      if (isThere) this.#remove(at);
+      return;
+    }
+    this.#slots[at] = host;
+    this.#slots[at + 1] = count;
+    if (!isThere && ++this.#size * 4 > this.#slots.length) this.#grow();
+  }
+
+  /** In no order. */
+  *entries(): Iterable<readonly [host: number, count: number]> {
+    const slots = this.#slots;
+    for (let at = 0; at < slots.length; at += 2)
+      if (slots[at] !== FREE) yield [slots[at] as number, slots[at + 1] as number];
+  }
+
+  /** Where the host is, or would be. */
+  #find(host: number): number {
+    const slots = this.#slots;
+    let at = this.#home(host);
+    while (slots[at] !== host && slots[at] !== FREE) at = (at + 2) & (slots.length - 1);
+    return at;
+  }
+
+  #home(host: number): number {
+    return (Math.imul(host, FACTOR) >>> this.#shift) * 2;
+  }
+
+  /** Whoever stands further on than at home, because of this one, moves up. */
+  #remove(gap: number): void {
+    const slots = this.#slots;
+    const last = slots.length - 1;
+    let free = gap;
+    for (let at = (gap + 2) & last; slots[at] !== FREE; at = (at + 2) & last) {
+      const home = this.#home(slots[at] as number);
+      if (((at - home) & last) < ((at - free) & last)) continue;
+      slots.copyWithin(free, at, at + 2);
+      free = at;
+    }
+    slots[free] = FREE;
+    slots[free + 1] = 0;
+    this.#size--;
+  }
+
+  #grow(): void {
+    const before = this.#slots;
+    this.#slots = freeSlots(before.length);
+    this.#shift--;
+    this.#size = 0;
+    for (let at = 0; at < before.length; at += 2)
+      if (before[at] !== FREE) this.set(before[at] as number, before[at + 1] as number);
+  }
+}
+
+function freeSlots(count: number): Int32Array {
+  const slots = new Int32Array(2 * count);
+  for (let at = 0; at < slots.length; at += 2) slots[at] = FREE;
+  return slots;
+}
