@@ -24,7 +24,8 @@ import { awsClaim, awsWorld, CLUSTER, ec2NodeClass, REGION } from "../src/testin
 import { nodeClaim, pool } from "../src/testing/builders.ts";
 import { fakeKube } from "../src/testing/fake-kube.ts";
 import { emptyQueue, fill, machineMs } from "./aws-queue.ts";
-import { imageFlags, imageNode } from "./image-node.ts";
+import { imageFlags } from "../scripts/image-flags.ts";
+import { imageNode } from "./image-node.ts";
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const none = (): void => undefined;

@@ -1,16 +1,14 @@
 /**
- * The Node that users run ours with: of the image's major version (`deploy/image/Containerfile`), with the
- * flags of its entry point. Its compilers are quicker to warm up than those of the oldest Node we support,
+ * The Node that users run ours with: of the image's major version (`deploy/image/Containerfile`), run with the
+ * flags of its entry point (`scripts/image-flags.ts`). Its compilers are quicker to warm up than those of the oldest Node we support,
  * so a bench that ran with whatever Node happens to be there would measure that one. It comes from the npm
  * package `node`, once, into the cache; where it cannot be had, this process' own Node serves and a line says so.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 
-const IMAGE = fileURLToPath(new URL("../deploy/image/Containerfile", import.meta.url));
 /** Of the image's major version, which the test beside this file holds it to. */
 export const IMAGE_NODE_VERSION = "24.21.0";
 
@@ -28,13 +26,6 @@ export function imageNode(tell: (line: string) => void): NodeProgram {
   const program = join(folder, "node_modules", "node", "bin", "node");
   if (!existsSync(program) && !fetched(folder, tell)) return ownNode();
   return { program, version: `v${IMAGE_NODE_VERSION}` };
-}
-
-/** What the image's entry point gives to Node. */
-export function imageFlags(): readonly string[] {
-  const entry = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(IMAGE, "utf8"))?.[1];
-  if (entry === undefined) throw new Error(`${IMAGE} has no ENTRYPOINT`);
-  return (JSON.parse(entry) as string[]).filter((word) => word.startsWith("--"));
 }
 
 function ownNode(): NodeProgram {

@@ -11,7 +11,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { imageFlags, imageNode } from "./image-node.ts";
+import { imageFlags } from "../scripts/image-flags.ts";
+import { imageNode } from "./image-node.ts";
 import { WORKLOADS } from "./workloads.ts";
 
 export interface Report {

@@ -8,7 +8,8 @@
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { imageFlags, imageNode } from "./image-node.ts";
+import { imageFlags } from "../scripts/image-flags.ts";
+import { imageNode } from "./image-node.ts";
 
 const SIZES = [1_000, 10_000];
 /** As the image runs, and room for what is larger than a container's default. */

@@ -1,8 +1,9 @@
 /**
  * `npm run bundle`: the program without node_modules, for images and single machines. Beside `karpenter.mjs`
- * lie its parts, each loaded when it is wanted (a controller for kwok never reads the AWS SDK), and what it
- * reads: catalogues, CRDs, examples; and the licences of what went into it. The folder is complete: it runs
- * wherever it is copied to. `--out DIR`, default dist/bundle.
+ * lies what it starts (`bundle/programs.ts`), and what that reads: catalogues, CRDs, examples; and the licences of
+ * what went into it. The folder is complete: it runs wherever it is copied to. `--out DIR`, default dist/bundle.
+ * `--code-cache [NODE]`: with what V8 compiles of it kept beside it, for that Node (default: the one that runs this)
+ * with the flags of the image (`bundle/code-cache.ts`).
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -15,9 +16,12 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { join, relative, resolve, sep } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Metafile, type Plugin } from "esbuild";
+import { parseArgs } from "node:util";
+import { makeCodeCache } from "./bundle/code-cache.ts";
+import { buildPrograms } from "./bundle/programs.ts";
+import { imageFlags } from "./image-flags.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** What the program reads at run time, from the project's root. */
@@ -27,78 +31,40 @@ const ENTRIES = {
   "ec2-spot-interrupter": "src/cli/ec2-spot-interrupter.ts",
   "karpenter-convert": "src/cli/karpenter-convert.ts",
 };
+/** What is compiled beforehand: reading and planning. The rest is a small part of what a cold process spends. */
+const WARM_UP = fileURLToPath(new URL("bundle/warm-up.yaml", import.meta.url));
+const COMMAND_LINES = [["karpenter", "plan", "--output", "json", "-f", WARM_UP]];
 
-/**
- * Sources find their data by `new URL("../../data/…", import.meta.url)`, up to the project's root. In the bundle
- * the root is the folder of the file itself.
- */
-const rootIsHere: Plugin = {
-  name: "root-is-here",
-  setup: ({ onLoad }) => {
-    onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
-      const file = relative(ROOT, path);
-      const text = readFileSync(path, "utf8");
-      if (!text.includes("import.meta.url")) return undefined;
-      const up = "../".repeat(file.split(sep).length - 1);
-      const contents = text.replaceAll(/new URL\(\s*(["`])((?:\.\.\/)*)/g, (_, quote, climb) => {
-        if (climb !== up)
-          throw new Error(
-            `${file}: names a file by "${climb}…", which is not the project's root "${up}"`,
-          );
-        return `new URL(${quote}./`;
-      });
-      return { contents, loader: "ts" };
-    });
-  },
-};
-
-const out = outFolder();
-mkdirSync(out, { recursive: true });
-const { metafile } = await build({
-  absWorkingDir: ROOT,
-  entryPoints: ENTRIES,
-  outdir: out,
-  outExtension: { ".js": ".mjs" },
-  bundle: true,
-  splitting: true,
-  // Beside the entries: what finds its data by its own place finds it from there, too.
-  chunkNames: "[name]-[hash]",
-  platform: "node",
-  format: "esm",
-  target: "node20",
-  minifySyntax: true,
-  minifyWhitespace: true,
-  // No keepNames: identifiers stay as they are, but for a number where two are alike, and it costs a call at
-  // each closure that is made.
-  legalComments: "none",
-  metafile: true,
-  logLevel: "warning",
-  plugins: [rootIsHere],
-  // Packages that still are CommonJS ask for Node's modules by `require`.
-  banner: {
-    js: 'import { createRequire as $createRequire } from "node:module"; const require = $createRequire(import.meta.url);',
-  },
+const { values } = parseArgs({
+  options: { out: { type: "string" }, "code-cache": { type: "string" } },
+  // The name of a Node may be left out.
+  args: process.argv.slice(2).flatMap((one, at, all) => {
+    const isBare = one === "--code-cache" && !/^[^-]/.test(all[at + 1] ?? "");
+    return isBare ? [`${one}=${process.execPath}`] : [one];
+  }),
 });
+const out = outFolder(values.out);
+mkdirSync(out, { recursive: true });
+const programs = await buildPrograms(ENTRIES, out);
 for (const path of DATA) cpSync(join(ROOT, path), join(out, path), { recursive: true });
 writeFileSync(join(out, "package.json"), manifest());
 cpSync(join(ROOT, "LICENSE"), join(out, "LICENSE"));
-writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licences(metafile));
+writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licences(programs.inputs));
 for (const name of Object.keys(ENTRIES)) console.log(relative(ROOT, join(out, `${name}.mjs`)));
-const parts = Object.values(metafile.outputs);
-console.log(
-  `${parts.length} files, ${megabytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))} MB`,
-);
+console.log(`${megabytes(programs.bytes)} MB`);
+const node = values["code-cache"];
+if (node !== undefined) {
+  const warmUp = { node: [node, ...imageFlags()], commandLines: COMMAND_LINES };
+  console.log(`code cache: ${megabytes(await makeCodeCache(programs, out, warmUp))} MB`);
+}
 
 /** Only the folder of our own is emptied first. */
-function outFolder(): string {
-  const at = process.argv.indexOf("--out");
-  if (at === -1) {
+function outFolder(given: string | undefined): string {
+  if (given === undefined) {
     const ours = join(ROOT, "dist", "bundle");
     rmSync(ours, { recursive: true, force: true });
     return ours;
   }
-  const given = process.argv[at + 1];
-  if (given === undefined) throw new Error("--out needs a folder");
   const folder = resolve(given);
   if (existsSync(folder) && readdirSync(folder).length > 0)
     throw new Error(`--out ${given}: the folder is not empty; name another`);
@@ -131,9 +97,9 @@ function commitOf(): string | undefined {
 }
 
 /** The licence of each package of which something went in. Throws when one has none. */
-function licences({ inputs }: Metafile): string {
+function licences(inputs: readonly string[]): string {
   const packages = new Set<string>();
-  for (const input of Object.keys(inputs)) {
+  for (const input of inputs) {
     const found = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input);
     if (found?.[1] !== undefined) packages.add(found[1]);
   }

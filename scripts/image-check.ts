@@ -79,6 +79,8 @@ function look(program: string): void {
   const { stdout, stderr } = run(IMAGE, "--version");
   const tookMs = performance.now() - startedMs;
   must(stdout.trim() === version, `says version ${stdout.trim() || stderr.trim()}`);
+  const told = run("--env", "NODE_DEBUG=karpenter", IMAGE, "--version").stderr;
+  must(/code cache of .* taken/.test(told), `does not take its code cache: ${told.trim()}`);
   const writes = "require('node:fs').accessSync('/app', 2)";
   const writable = spawnSync(
     program,

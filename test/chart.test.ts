@@ -8,10 +8,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { IMAGE_NODE_VERSION, imageFlags } from "../bench/image-node.ts";
+import { IMAGE_NODE_VERSION } from "../bench/image-node.ts";
 import { variablesOf } from "../scripts/chart/chart-files.ts";
 import { OLDER_VALUES } from "../scripts/chart/older-values.ts";
 import { chartValues } from "../scripts/chart/values.ts";
+import { imageFlags } from "../scripts/image-flags.ts";
 import { OPTIONS, type OptionDefinition } from "../src/operator/settings/options.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -188,5 +189,14 @@ describe("the image", () => {
   it("has the Node that the benches run ours with, and its flags", () => {
     expect(recipe).toContain(`library/node:${IMAGE_NODE_VERSION.split(".")[0]}-`);
     expect(imageFlags().join(" ")).toMatch(/^--\S+=\d+( --\S+=\d+)*$/);
+  });
+
+  it("has the code cache made by the Node that runs it, with the flags that it runs with", () => {
+    expect(recipe).toContain("COPY --from=run /nodejs/bin/node /usr/local/bin/node-of-run");
+    expect(recipe).toContain("--code-cache /usr/local/bin/node-of-run");
+    // Where the flags are read from.
+    expect(recipe).toContain("COPY deploy/image/Containerfile deploy/image/");
+    const entry = /^ENTRYPOINT \["(\S+)",/m.exec(recipe)?.[1];
+    expect(entry).toBe("/nodejs/bin/node");
   });
 });

@@ -20,7 +20,8 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { imageFlags, imageNode } from "../image-node.ts";
+import { imageFlags } from "../../scripts/image-flags.ts";
+import { imageNode } from "../image-node.ts";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -45,16 +46,18 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** What the image runs: its Node, its flags, the bundle. `nodeFlags`: more, for profiles and to try settings. */
+/** What the image runs: its Node, its flags, the bundle with its code cache. `nodeFlags`: more, for profiles and to try settings. */
 function ours(nodeFlags: readonly string[], tell: (line: string) => void): Contestant {
   const folder = mkdtempSync(join(tmpdir(), "bench-bundle-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const tsx = join(ROOT, "node_modules/tsx/dist/cli.mjs");
   const bundle = join(ROOT, "scripts/bundle.ts");
-  execFileSync(process.execPath, [tsx, bundle, "--out", folder], { cwd: ROOT });
+  const node = imageNode(tell).program;
+  const args = ["--out", folder, "--code-cache", node];
+  execFileSync(process.execPath, [tsx, bundle, ...args], { cwd: ROOT });
   const flags = [...imageFlags(), ...nodeFlags];
   const program = join(folder, "karpenter.mjs");
-  const command = [imageNode(tell).program, ...flags, program, "controller", "--provider", "kwok"];
+  const command = [node, ...flags, program, "controller", "--provider", "kwok"];
   return { name: "ours", command };
 }
 

@@ -4,4 +4,4 @@ import { BUILD } from "./build.ts";
 import { interruptCommand } from "./commands/interrupt.ts";
 import { runProgram } from "./run-program.ts";
 
-await runProgram(interruptCommand("ec2-spot-interrupter").version(BUILD.version, "-v, --version"));
+void runProgram(interruptCommand("ec2-spot-interrupter").version(BUILD.version, "-v, --version"));

@@ -4,4 +4,4 @@ import { BUILD } from "./build.ts";
 import { convertCommand } from "./commands/convert.ts";
 import { runProgram } from "./run-program.ts";
 
-await runProgram(convertCommand("karpenter-convert").version(BUILD.version));
+void runProgram(convertCommand("karpenter-convert").version(BUILD.version));

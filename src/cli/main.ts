@@ -23,4 +23,4 @@ program.addCommand(simulateCommand());
 program.addCommand(interruptCommand());
 program.addCommand(convertCommand());
 
-await runProgram(program);
+void runProgram(program);

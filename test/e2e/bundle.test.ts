@@ -2,14 +2,16 @@
  * The bundle is the program without its packages: copied into an empty folder, with no node_modules anywhere
  * above it, it does all that the program does. This is what images are made of.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeCodeCache } from "../../scripts/bundle/code-cache.ts";
+import { buildPrograms, type Programs } from "../../scripts/bundle/programs.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -54,22 +56,16 @@ describe("the bundle", () => {
     expect(licences).toContain("@aws-sdk/client-ec2");
   });
 
-  it("loads the AWS SDK only where AWS is the cloud", () => {
+  it("reads the AWS SDK only where AWS is the cloud", () => {
     const parts = readdirSync(folder);
-    const part = (name: string): string => parts.find((one) => one.startsWith(`${name}-`)) ?? name;
-    const loaded = new Set<string>();
-    const load = (file: string): void => {
-      if (loaded.has(file)) return;
-      loaded.add(file);
-      const text = readFileSync(join(folder, file), "utf8");
-      for (const [, next = ""] of text.matchAll(/(?:from|import)\s*"\.\/([\w-]+\.mjs)"/g))
-        load(next);
-    };
-    load("karpenter.mjs");
-    load(part("run-controller"));
-    expect(parts).toContain(part("sdk"));
-    expect(loaded.size).toBeGreaterThan(3);
-    expect(loaded).not.toContain(part("sdk"));
+    expect(
+      parts.filter((one) => /^(programs|aws-sdk|selfsigned)-\w+\.cjs$/.test(one)),
+    ).toHaveLength(3);
+    const programs = parts.find((one) => one.startsWith("programs-")) ?? "";
+    // esbuild names each package that a file holds by its path.
+    expect(readFileSync(join(folder, programs), "utf8")).not.toMatch(
+      /node_modules\/@(aws-sdk|smithy)/,
+    );
   });
 
   it("plans from the catalogue that lies beside it", () => {
@@ -149,5 +145,41 @@ describe("the bundle", () => {
       server.closeAllConnections();
       server.close();
     }
+  });
+});
+
+describe("a bundle's code cache", () => {
+  let folder: string;
+  let built: Programs;
+  /** Whose program is what the tests run by; a flag that decides how code is compiled. */
+  const node = [process.execPath, "--stack-size=900"];
+  const run = (...flags: readonly string[]) =>
+    spawnSync(process.execPath, [...flags, join(folder, "small.mjs")], {
+      encoding: "utf8",
+      env: { NODE_DEBUG: "karpenter" },
+    });
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "karpenter-cache-"));
+    const source =
+      "export const greet = (who) => 'hello ' + who;\nconsole.log(greet(process.argv[2]));";
+    writeFileSync(join(folder, "small.ts"), source);
+    built = await buildPrograms({ small: relative(ROOT, join(folder, "small.ts")) }, folder);
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("is taken by the Node that made it, with the same flags, and by no other", async () => {
+    await makeCodeCache(built, folder, { node, commandLines: [["small", "you"]] });
+    const [same, other] = [run("--stack-size=900"), run()];
+    expect([same.stdout, other.stdout]).toEqual(["hello undefined\n", "hello undefined\n"]);
+    expect(same.stderr).toContain("taken");
+    expect(other.stderr).toContain("refused");
+  });
+
+  it("is not made of a run that fails", async () => {
+    const commandLines = [["nothing of that name"]];
+    await expect(makeCodeCache(built, folder, { node, commandLines })).rejects.toThrow(
+      "warming up",
+    );
   });
 });

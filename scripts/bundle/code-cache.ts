@@ -1,0 +1,56 @@
+/**
+ * Keeps what V8 compiles of a bundle beside it, so that a process that starts later need not: `src/cli/load-program.ts`
+ * takes it. V8 takes it only where its version and its flags are those of the process that made it, so the very Node
+ * that is going to run the bundle makes it, by running it.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { build } from "esbuild";
+import type { Programs } from "./programs.ts";
+import type { Task } from "./warm-up.ts";
+
+/** What is run, and by which Node; the folder of the bundle is the working directory. */
+export interface WarmUp {
+  /** The program's path, then its flags. */
+  readonly node: readonly string[];
+  /** Each the name of one of the bundle's programs, then its arguments. */
+  readonly commandLines: readonly (readonly string[])[];
+}
+
+/** Writes the cache into the bundle's `folder`; resolves to its size in bytes. Throws when a command fails. */
+export async function makeCodeCache(
+  { file, lazy }: Programs,
+  folder: string,
+  { node: [program, ...flags], commandLines }: WarmUp,
+): Promise<number> {
+  // What an older one holds would be kept, too.
+  const cache = join(folder, `${file}.cache`);
+  rmSync(cache, { force: true });
+  const work = mkdtempSync(join(tmpdir(), "karpenter-warm-up-"));
+  try {
+    const script = join(work, "warm-up.mjs");
+    const entry = fileURLToPath(new URL("warm-up.ts", import.meta.url));
+    await build({
+      entryPoints: [entry],
+      outfile: script,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+    });
+    const task: Task = { url: pathToFileURL(join(folder, "/")).href, file, lazy, commandLines };
+    const args = [...flags, script, JSON.stringify(task)];
+    const { status, stderr, error } = spawnSync(program as string, args, {
+      cwd: folder,
+      encoding: "utf8",
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    if (status !== 0)
+      throw new Error(`warming up with ${program} failed: ${error?.message ?? stderr.trim()}`);
+    return statSync(cache).size;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
