@@ -205,6 +205,22 @@ describe("workloads", () => {
     expect(error).toContain("spec: Forbidden: updates to statefulset spec for fields other than");
   });
 
+  it("let the pods of a StatefulSet mount what it claims for them", () => {
+    const mounting = (name: string) => {
+      const [container] = template.spec.containers;
+      const containers = [{ ...container, volumeMounts: [{ name, mountPath: "/data" }] }];
+      const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: {} }];
+      const spec = { ...template.spec, containers };
+      return create("apps", "statefulsets", {
+        spec: { selector, template: { ...template, spec }, volumeClaimTemplates },
+      }).errors;
+    };
+    expect(mounting("data")).toEqual([]);
+    expect(mounting("other")).toEqual([
+      'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "other"',
+    ]);
+  });
+
   it("let a Job select its pods by its own uid", () => {
     const job = { ...template, spec: { ...template.spec, restartPolicy: "Never" } };
     const metadata = { name: "j", namespace: "default", uid: "u-1" };

@@ -136,7 +136,7 @@ export const STATEFUL_SET_RULES: KindRules = {
     const errors = [
       ...validateReplicas(spec.replicas),
       ...validateWorkloadSelector(spec, "statefulset"),
-      ...validateTemplate(spec, ["Always"]),
+      ...validateTemplate(withClaimedVolumes(spec), ["Always"]),
     ];
     if (current !== undefined && !deepEqual(fixedPart(spec), fixedPart(current.spec))) {
       errors.push(forbidden("spec", STATEFUL_SET_TEXT));
@@ -144,6 +144,19 @@ export const STATEFUL_SET_RULES: KindRules = {
     return errors;
   },
 };
+
+/** What its pods will have: each of its claims is a volume, in place of another of that name. */
+function withClaimedVolumes(spec: Raw): Raw {
+  const claimed = (spec.volumeClaimTemplates ?? []).flatMap(({ metadata }: Raw) =>
+    metadata?.name === undefined ? [] : [{ name: metadata.name }],
+  );
+  const podSpec = spec.template?.spec;
+  if (claimed.length === 0 || podSpec === undefined) return spec;
+  const names = new Set(claimed.map(({ name }: Raw) => name));
+  const own = (podSpec.volumes ?? []).filter(({ name }: Raw) => !names.has(name));
+  const volumes = [...own, ...claimed];
+  return { ...spec, template: { ...spec.template, spec: { ...podSpec, volumes } } };
+}
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
