@@ -52,6 +52,13 @@ const CONSISTENCY = [
   'can\'t drain node, PDB "<namespace>/<name>" is blocking evictions',
 ] as const;
 
+const AILMENT = {
+  conditionType: "<condition>",
+  conditionStatus: "<status>",
+  sinceMs: SOME_TIME_MS,
+  dueMs: SOME_TIME_MS,
+} as const;
+
 /** One of each. A builder that is missing here fails a test. */
 export function sampleEvents(): readonly EventToPublish[] {
   const v1: Generation = "v1";
@@ -82,6 +89,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
     ...draining.repairBlocked(both, "<why>"),
+    ...draining.repairPending(both, AILMENT),
     ...surges.surged(pod(), deployment(), object("Node")),
     surges.notSurged(pod(), "<why>"),
     draining.deadlineNear(object("Node"), "<time>"),

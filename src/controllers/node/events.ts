@@ -3,6 +3,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import type { Ailment } from "../../core/nodeclaim/unhealthy.ts";
 import type { EventToPublish } from "../../kube/events.ts";
 
 const REPAIR_BLOCKED_MS = 15 * 60_000;
@@ -69,6 +70,23 @@ export function repairBlocked(
     message,
     dedupeValues: [object.metadata.name, message],
     dedupeMs: REPAIR_BLOCKED_MS,
+  }));
+}
+
+/** Ours. Told once for each ailment, on the Node and its claim. */
+export function repairPending(
+  objects: readonly KubeObject[],
+  { conditionType, conditionStatus, sinceMs, dueMs }: Ailment,
+): readonly EventToPublish[] {
+  const message =
+    `${conditionType} is ${conditionStatus} since ${toRfc3339(sinceMs)}: ` +
+    `node repair ends the node at ${toRfc3339(dueMs)} unless it recovers`;
+  return objects.map((object) => ({
+    object,
+    type: "Warning",
+    reason: "NodeRepairPending",
+    message,
+    dedupeValues: [object.metadata.name, message],
   }));
 }
 

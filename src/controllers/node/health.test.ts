@@ -49,8 +49,12 @@ describe("node repair", () => {
   it("ends a broken node once its policy's patience is over, without any grace", async () => {
     const world = await joined(["a", "b"]);
     await fallSilent(world, "a");
+    const dueAt = toRfc3339(world.clock.now() + 10 * MINUTE_MS);
     await world.clock.advance(9 * MINUTE_MS);
     expect(deleted(world)).toEqual([]);
+    const told = world.published.filter(({ reason }) => reason === "NodeRepairPending");
+    expect(new Set(told.map(({ object }) => object.kind))).toEqual(new Set(["Node", "NodeClaim"]));
+    expect(told[0]?.message).toContain(`node repair ends the node at ${dueAt} unless it recovers`);
     await world.clock.advance(2 * MINUTE_MS);
     expect(deleted(world)).toEqual(["a"]);
     const { annotations } = (world.api.find(NODE_CLAIM, "a") as NodeClaim).metadata;

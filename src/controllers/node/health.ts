@@ -27,7 +27,7 @@ import { nodes } from "../mirrors.ts";
 import { countDisrupted } from "../nodeclaim/disrupted.ts";
 import { nodeFields, poolLabel } from "../words.ts";
 import type { World } from "../world.ts";
-import { repairBlocked } from "./events.ts";
+import { repairBlocked, repairPending } from "./events.ts";
 
 const LOOK_AGAIN_MS = 5 * 60_000;
 
@@ -49,7 +49,10 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const found = ailment(node, policies);
   if (found === undefined) return AWAIT_CHANGE;
   const nowMs = world.clock.now();
-  if (nowMs < found.dueMs) return requeueAfter(found.dueMs - nowMs);
+  if (nowMs < found.dueMs) {
+    world.events.publish(...repairPending([node, claim], found));
+    return requeueAfter(found.dueMs - nowMs);
+  }
   const poolId = poolIdOfClaim(claim);
   if (tooManyBroken(neighbours(world, poolId), policies)) {
     const where = poolId === undefined ? "cluster" : "nodepool";
