@@ -60,6 +60,28 @@ describe("topology spread", () => {
     ]);
   });
 
+  it("does not wait for a capacity type that the pods' zone does not sell (seed 7500731)", () => {
+    const sold = [
+      ["zone-a", "spot"],
+      ["zone-a", "on-demand"],
+      ["zone-b", "on-demand"],
+    ] as const;
+    const offerings = sold.map(([zone, capacityType]) => ({
+      zone,
+      capacityType,
+      priceMicroUsd: 100_000,
+      available: true,
+    }));
+    const rule = spread({ topologyKey: "karpenter.sh/capacity-type" });
+    const pools = [poolInput({}, [instanceType({ cpu: 4, offerings })])];
+    const inZone = (zone: string) => ({
+      pods: pods(2, { ...rule, spec: { ...rule.spec, nodeSelector: { [ZONE]: zone } } }),
+      pools,
+    });
+    expect(placed(inZone("zone-b"))).toEqual(["zone-b: pod-0 pod-1"]);
+    expect(placed(inZone("zone-a"))).toEqual(["zone-a: pod-0", "zone-a: pod-1"]);
+  });
+
   it("counts a zone its pods may not use once a node stands there, if it looks at all nodes", () => {
     const pinned = spread({ nodeAffinityPolicy: "Ignore" });
     const options = { ...pinned, spec: { ...pinned.spec, nodeSelector: { [ZONE]: "zone-a" } } };
