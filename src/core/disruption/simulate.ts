@@ -174,22 +174,22 @@ function simulationOf(result: Without, waits: ReadonlySet<string>): Simulation {
   const { newClaims, existing, unschedulable, gaveUp } = result;
   const homeless: string[] = [];
   for (const { pod, message } of unschedulable) homeless.push(`${keyOf(pod)} => ${message}`);
+  const targets: string[] = [];
+  const placements: Placement[] = [];
   const unsettled: string[] = [];
   for (const { nodeName, view, pods } of existing) {
+    targets.push(nodeName);
+    placements.push({ nodeName, zone: view.labels[TOPOLOGY_ZONE_LABEL_KEY], pods });
     if (isUnsettled(view, waits)) unsettled.push(nodeName);
     if (!isThere(view))
       for (const pod of pods) homeless.push(`${keyOf(pod)} => ${notThereYet(view)}`);
   }
   return {
     replacements: newClaims,
-    targets: existing.map(({ nodeName }) => nodeName),
-    placements: existing.map(({ nodeName, view, pods }) => ({
-      nodeName,
-      zone: view.labels[TOPOLOGY_ZONE_LABEL_KEY],
-      pods,
-    })),
+    targets,
+    placements,
     unsettled,
-    homeless: homeless.sort().slice(0, MAX_SHOWN),
+    homeless: homeless.length === 0 ? homeless : homeless.sort().slice(0, MAX_SHOWN),
     gaveUp,
   };
 }

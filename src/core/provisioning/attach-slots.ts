@@ -89,6 +89,7 @@ export class AttachSlots {
 
 /** What `usage` and `more` attach together; a claim that both name is one volume. */
 export function attachedTogether(usage: VolumeUsage, more: VolumeUsage): VolumeUsage {
+  if (usage.size === 0) return more;
   const together = new Map(usage);
   for (const [driver, claims] of more) {
     together.set(driver, new Set([...(usage.get(driver) ?? []), ...claims]));

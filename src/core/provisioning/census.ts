@@ -59,6 +59,8 @@ export class Census {
   readonly #hosts = new Map<string, Host>();
   /** Nodes by host name: who has one to itself is not concerned by what happens on others. */
   readonly #perHostname = new Map<string, number>();
+  /** Nodes more than there are host names. */
+  #shared = 0;
   /** Domains that new nodes could be in. */
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
   /** Domains that only nodes make: how many do. */
@@ -98,7 +100,7 @@ export class Census {
 
   /** Whether the node's host name is another node's too. */
   sharesItsHost({ hostname }: ExistingNode): boolean {
-    return (this.#perHostname.get(hostname) ?? 0) > 1;
+    return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
   }
 
   /** `staying`: those of its pods that are counted, see {@link stayingPods}. */
@@ -122,7 +124,9 @@ export class Census {
     const felt = counted.every(isFeltElsewhere) ? counted : counted.filter(isFeltElsewhere);
     const host = { place, isTarget, counted, felt, stands, left: undefined, drafts: NOTHING };
     this.#hosts.set(place.view.name, host);
-    this.#perHostname.set(place.hostname, (this.#perHostname.get(place.hostname) ?? 0) + 1);
+    const others = this.#perHostname.get(place.hostname) ?? 0;
+    this.#perHostname.set(place.hostname, others + 1);
+    if (others > 0) this.#shared++;
     return host;
   }
 
@@ -139,7 +143,10 @@ export class Census {
     this.#hosts.delete(name);
     for (const draft of host.drafts) draft.running--;
     const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
-    if (others > 0) this.#perHostname.set(place.hostname, others);
+    if (others > 0) {
+      this.#perHostname.set(place.hostname, others);
+      this.#shared--;
+    }
     if (isTarget) {
       this.#topology.leave(place);
       for (const { group, domain } of stands) this.#standIn(group, domain, -1);

@@ -77,13 +77,14 @@ const WOULD_LOSE =
 const NEVER: Trial = { verdict: "never" };
 const NOT_NOW: Trial = { verdict: "notNow" };
 const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
+const NOBODY_WAITS = new Map<TopologyGroup, number>();
+const NONE_KEPT: ReadonlySet<TopologyGroup> = new Set();
 /** Any planned node's name for a pod that asks about host names: it is none that exists. */
 const PLACEHOLDER = "hostname-placeholder-0000";
 
 export class NewNodeClaim implements Place {
   readonly id: number;
   readonly template: Template;
-  readonly hostname: string;
   host = UNNUMBERED;
   readonly pods: Pod[] = [];
   set: SetId;
@@ -97,14 +98,14 @@ export class NewNodeClaim implements Place {
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
   /** Groups that will count so many pods here once the label they look at is settled. */
-  readonly #waiting = new Map<TopologyGroup, number>();
+  #waiting = NOBODY_WAITS;
   /** What the node would be, while topology is asked about it: the set and the types. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   /** What was last found out of {@link launchable}: many groups ask the same of a node. */
   #launched: Launched | undefined;
   /** Spreads that the pods who wait keep themselves. */
-  readonly #kept = new Set<TopologyGroup>();
+  #kept = NONE_KEPT;
   /** The pod that is asked about comes before those who wait. */
   #ahead = false;
   /** What stood in topology's way is this node's own: its types, or who waits there to be counted. */
@@ -116,10 +117,13 @@ export class NewNodeClaim implements Place {
   constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
     this.id = id;
     this.template = template;
-    this.hostname = `hostname-placeholder-${String(id + 1).padStart(4, "0")}`;
     this.set = template.set;
     this.types = types;
     this.#context = context;
+  }
+
+  get hostname(): string {
+    return `hostname-placeholder-${String(this.id + 1).padStart(4, "0")}`;
   }
 
   get taints(): readonly Taint[] {
@@ -256,9 +260,11 @@ export class NewNodeClaim implements Place {
     }
     for (const group of podClass.countedBy) {
       if (topology.count(group, this)) continue;
+      if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
       this.#waiting.set(group, this.waiting(group) + 1);
       for (const { group: own } of podClass.variants[0]?.rules ?? [])
-        if (own.type === "spread") this.#kept.add(own);
+        if (own.type === "spread" && !this.#kept.has(own))
+          this.#kept = new Set(this.#kept).add(own);
     }
   }
 

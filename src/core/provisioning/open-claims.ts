@@ -47,6 +47,7 @@ export class OpenClaims {
 
   /** The first claim in the walk that is in none of the sets of the `dead`, and that is taken. */
   find(dead: readonly Marks[], ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
+    if (this.#all.length === 0) return undefined;
     const passedOver = [...dead];
     let count = this.#counts.nextOutside([], 0);
     for (; count >= 0; count = this.#counts.nextOutside([], count + 1)) {

@@ -73,8 +73,15 @@ export interface Template {
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly Daemon[];
   readonly slots: AttachSlots;
-  /** Changes as claims are opened: what the limits leave, and the types within it. */
-  readonly budget: { remaining: Record<string, number>; within: Bits; exhausted: boolean };
+  /** Another as claims are opened: to go back is to set what it was before. */
+  budget: Budget;
+}
+
+/** What the pool's limits leave, and the types within it. */
+export interface Budget {
+  readonly remaining: Resources;
+  readonly within: Bits;
+  readonly exhausted: boolean;
 }
 
 /** The pool's template; daemons are matched against its types once. */
@@ -104,9 +111,7 @@ export function createTemplate(
   );
   if (daemons.length > 0) table.reserve(daemonRequests);
   const usable = table.compatible(set).slice();
-  const remaining = { ...remainingLimits(pool.limits, input.usage) };
-  const budget = { remaining, within: usable.slice(), exhausted: false };
-  const template = {
+  return {
     index,
     pool,
     taints: pool.taints,
@@ -116,10 +121,8 @@ export function createTemplate(
     daemonRequests,
     daemons,
     slots: new AttachSlots(table.types, seen),
-    budget,
+    budget: budgetOf(table, remainingLimits(pool.limits, input.usage), usable),
   };
-  applyLimits(template);
-  return template;
 }
 
 /**
@@ -127,14 +130,15 @@ export function createTemplate(
  * them. Unlike upstream the node itself counts too, so that `nodes` is not overshot within a batch.
  */
 export function chargeLimits(template: Template, candidates: Bits): void {
-  const { remaining } = template.budget;
-  const names = Object.keys(remaining);
-  if (names.length === 0) return;
-  for (const name of names) {
-    const most = template.table.mostCapacity(candidates, name);
-    remaining[name] = (remaining[name] as number) - (name === "nodes" ? Math.max(1, most) : most);
+  if (!isLimited(template)) return;
+  const { table, budget } = template;
+  const remaining: Record<string, number> = {};
+  for (const name in budget.remaining) {
+    const most = table.mostCapacity(candidates, name);
+    const charged = name === "nodes" ? Math.max(1, most) : most;
+    remaining[name] = (budget.remaining[name] as number) - charged;
   }
-  applyLimits(template);
+  template.budget = budgetOf(table, remaining, budget.within, budget.exhausted);
 }
 
 /** Whether it has limits at all: without, there is nothing to charge and nothing to credit. */
@@ -143,34 +147,19 @@ export function isLimited({ pool }: Template): boolean {
   return false;
 }
 
-/**
- * A node of this pool with that capacity is supposed away: the limits have that much more room. The
- * function takes it back, and all that was charged since.
- */
-export function creditLimits(template: Template, capacities: readonly Resources[]): () => void {
-  const { budget, usable } = template;
-  const { remaining, within, exhausted } = budget;
-  const names = Object.keys(remaining);
-  budget.remaining = { ...remaining };
-  if (names.length > 0 && capacities.length > 0) {
-    for (const name of names) {
-      for (const capacity of capacities)
-        budget.remaining[name] = (budget.remaining[name] as number) + (capacity[name] ?? 0);
-    }
-    budget.within = usable;
-    budget.exhausted = false;
-    applyLimits(template);
-  }
-  return () => Object.assign(budget, { remaining, within, exhausted });
+/** A node of this pool with that capacity is supposed away: the limits have that much more room. */
+export function creditLimits(template: Template, capacity: Resources): void {
+  const { table, budget, usable } = template;
+  const remaining: Record<string, number> = {};
+  for (const name in budget.remaining)
+    remaining[name] = (budget.remaining[name] as number) + (capacity[name] ?? 0);
+  template.budget = budgetOf(table, remaining, usable);
 }
 
 /** The pool's nodes use this much by now. */
 export function resetLimits(template: Template, usage: Resources): void {
-  const { budget, pool, usable } = template;
-  budget.remaining = { ...remainingLimits(pool.limits, usage) };
-  budget.within = usable.slice();
-  budget.exhausted = false;
-  applyLimits(template);
+  const { table, pool, usable } = template;
+  template.budget = budgetOf(table, remainingLimits(pool.limits, usage), usable);
 }
 
 /** Drops the types of which the pool's daemons hold a port that the pod wants too. */
@@ -237,14 +226,18 @@ export function withinLimits({ budget }: Template, { capacity }: InstanceType): 
   return true;
 }
 
-function applyLimits(template: Template): void {
-  const { budget, table } = template;
-  const { remaining } = budget;
-  if (Object.keys(remaining).length === 0) return;
-  if ("nodes" in remaining && (remaining["nodes"] as number) < 1) budget.exhausted = true;
-  if (budget.exhausted) budget.within = noBits(table.size);
+/** `among`: types that are within other limits. */
+function budgetOf(
+  table: TypeTable,
+  remaining: Resources,
+  among: Bits,
+  wasExhausted = false,
+): Budget {
+  const exhausted = wasExhausted || (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
+  let within = exhausted ? noBits(table.size) : among;
   for (const name in remaining) {
-    const within = table.withCapacityUpTo(name, remaining[name] as number);
-    if (within !== undefined) budget.within = intersectionOf(budget.within, within);
+    const having = table.withCapacityUpTo(name, remaining[name] as number);
+    if (having !== undefined) within = intersectionOf(within, having);
   }
+  return { remaining, within, exhausted };
 }

@@ -35,7 +35,7 @@ import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-
 import { OpenClaims } from "./open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./planned-claim.ts";
 import { type Draft, forgetTries, type PodClass, PodClasses, type Variant } from "./pod-class.ts";
-import { chargeLimits, createTemplate, creditLimits, type Template } from "./pool-template.ts";
+import { type Budget, chargeLimits, createTemplate, type Template } from "./pool-template.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./queue.ts";
 import { Reservations } from "./reservations.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
@@ -250,7 +250,7 @@ function tryOut(
   const { context, templates } = base;
   const { topology, reservations } = context;
   topology.begin(asUpstream);
-  const undo = templates.map((template) => creditLimits(template, []));
+  const budgets = templates.map(({ budget }) => budget);
   const touched = new Map<ExistingNode, Saved>();
   const pass: Pass = {
     ...base,
@@ -262,7 +262,7 @@ function tryOut(
   };
   const takeBack = () => {
     topology.end();
-    for (const undoOne of undo) undoOne();
+    for (const [at, template] of templates.entries()) template.budget = budgets[at] as Budget;
     for (const [node, before] of touched) node.restore(before);
     for (const podClass of classes) forgetTries(podClass);
   };

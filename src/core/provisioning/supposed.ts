@@ -1,12 +1,11 @@
 /**
- * What one question supposes of a picture: nodes that are away, pods that were given a place, limits that
- * have more room. All of it can be taken back, latest first, to the beginning or to a moment in between.
+ * What one question supposes of a picture: nodes that are away, and pods that were given a place. All of it
+ * can be taken back, latest first, to the beginning or to a moment in between.
  */
 import type { ExistingNode, Saved } from "./existing-node.ts";
 
 /** A moment to go back to. */
 export interface Moment {
-  readonly undo: number;
   readonly placed: number;
   readonly gone: number;
 }
@@ -14,7 +13,6 @@ export interface Moment {
 export class Supposed {
   /** Of this one alone: nodes that got pods bear it. */
   readonly #number: number;
-  readonly #undo: (() => void)[] = [];
   /** What nodes were like before each pod that they got. */
   readonly #placed: Saved[] = [];
   readonly #gone: ExistingNode[] = [];
@@ -26,24 +24,17 @@ export class Supposed {
 
   now(): Moment {
     return {
-      undo: this.#undo.length,
       placed: this.#placed.length,
       gone: this.#gone.length,
     };
   }
 
-  backTo({ undo, placed, gone }: Moment): void {
-    while (this.#undo.length > undo) this.#undo.pop()?.();
+  backTo({ placed, gone }: Moment): void {
     while (this.#placed.length > placed) {
       const before = this.#placed.pop() as Saved;
       before.node.restore(before);
     }
     while (this.#gone.length > gone) (this.#gone.pop() as ExistingNode).gone = false;
-  }
-
-  /** The function takes back what has just been done. */
-  did(undo: () => void): void {
-    this.#undo.push(undo);
   }
 
   /** The node is about to get a pod. */
@@ -63,11 +54,17 @@ export class Supposed {
 
   /** Nodes that got pods, in order of their index, as they were before. */
   touched({ placed }: Pick<Moment, "placed"> = BEGINNING): readonly Saved[] {
-    return this.#placed
-      .slice(placed)
-      .filter(({ trial }) => trial !== this.#number)
-      .sort((a, b) => a.node.index - b.node.index);
+    const first: Saved[] = [];
+    for (let at = placed; at < this.#placed.length; at++) {
+      const saved = this.#placed[at] as Saved;
+      if (saved.trial !== this.#number) first.push(saved);
+    }
+    return first.length > 1 ? first.sort(byIndex) : first;
   }
 }
 
-export const BEGINNING: Moment = { undo: 0, placed: 0, gone: 0 };
+export const BEGINNING: Moment = { placed: 0, gone: 0 };
+
+function byIndex(a: Saved, b: Saved): number {
+  return a.node.index - b.node.index;
+}

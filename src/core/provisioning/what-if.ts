@@ -35,7 +35,7 @@ import { OpenClaims } from "./open-claims.ts";
 import { changedNodes, goneNodes, isOfOneKind } from "./picture-changes.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
 import type { Draft, PodClass, Variant } from "./pod-class.ts";
-import { creditLimits, isLimited, resetLimits } from "./pool-template.ts";
+import { type Budget, creditLimits, isLimited, resetLimits } from "./pool-template.ts";
 import { PriceFloor } from "./price-floor.ts";
 import { inOrder, Queue, type QueuedPod } from "./queue.ts";
 import type { PlannedClaim, UnschedulablePod } from "./result.ts";
@@ -98,6 +98,8 @@ export type WorthTrying = (
 interface Trial {
   readonly pass: Pass;
   readonly supposed: Supposed;
+  /** Of the pass' templates, as they were. */
+  readonly budgets: readonly Budget[];
   /** Those that are supposed away. */
   readonly gone: Host[];
 }
@@ -535,16 +537,23 @@ export class WhatIf {
   }
 
   #suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
-    const { context } = this.#base;
-    context.topology.begin();
+    const { context, volumes } = this.#base;
+    const { space, topology, minValuesPolicy, reservations } = context;
+    topology.begin();
     const supposed = new Supposed(++this.#trials);
-    for (const template of templates)
-      if (isLimited(template)) supposed.did(creditLimits(template, []));
+    // Written out: there is one for each node of a sweep.
     const pass: Pass = {
-      ...this.#base,
-      nodes: this.#nodes,
+      context: {
+        space,
+        topology,
+        minValuesPolicy,
+        volumes,
+        reservations: reservations.copy(),
+        strictReservations: false,
+      },
+      volumes,
       templates,
-      context: { ...context, reservations: context.reservations.copy(), strictReservations: false },
+      nodes: this.#nodes,
       classes: this.#trying,
       claims: new OpenClaims(),
       closed: closed === undefined ? undefined : this.#closedMarks(closed),
@@ -552,18 +561,11 @@ export class WhatIf {
         !(node.gone || supposed.hasTouched(node) || this.#census.sharesItsHost(node)),
       onTouch: (node) => supposed.touch(node),
     };
-    return { pass, supposed, gone: [] };
+    return { pass, supposed, budgets: templates.map(({ budget }) => budget), gone: [] };
   }
 
   #remove({ pass, supposed, gone }: Trial, hosts: readonly Host[]): void {
     const { topology } = pass.context;
-    for (const template of pass.templates) {
-      if (!isLimited(template)) continue;
-      const own = hosts.filter(({ place: { view } }) => view.poolId === template.pool.id);
-      if (own.length === 0) continue;
-      const capacities = own.map(({ place: { view } }) => view.capacity);
-      supposed.did(creditLimits(template, capacities));
-    }
     for (const host of hosts) {
       const { place: node } = host;
       supposed.sendAway(node);
@@ -572,18 +574,18 @@ export class WhatIf {
       for (const pod of node.pods)
         for (const group of this.#classOf(pod).countedBy) topology.uncount(group, node);
       topology.leave(node);
+      for (const template of pass.templates)
+        if (template.pool.id === node.view.poolId && isLimited(template))
+          creditLimits(template, node.view.capacity);
     }
     this.#census.forgetDomains(gone);
   }
 
-  #onlyBelow({ pass, supposed }: Trial, belowMicroUsd: number): void {
+  #onlyBelow({ pass }: Trial, belowMicroUsd: number): void {
     for (const template of pass.templates) {
       const { budget } = template;
-      const { within } = budget;
-      budget.within = intersectionOf(within, this.#floor().below(template, belowMicroUsd));
-      supposed.did(() => {
-        budget.within = within;
-      });
+      const below = this.#floor().below(template, belowMicroUsd);
+      template.budget = { ...budget, within: intersectionOf(budget.within, below) };
     }
   }
 
@@ -601,6 +603,8 @@ export class WhatIf {
 
   #end(trial: Trial): void {
     this.#backTo(trial, BEGINNING, 0);
+    for (const [at, template] of trial.pass.templates.entries())
+      template.budget = trial.budgets[at] as Budget;
     this.#base.context.topology.end();
   }
 }
