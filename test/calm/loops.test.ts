@@ -5,101 +5,16 @@
  * rounds here; `npm run calm` plays all for hours, `CALM=short` all for some rounds.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { readManifests } from "../../src/cli/box.ts";
-import { applyCloudFault } from "../../src/sandbox/scenario/cloud-fault.ts";
-import { runScenario } from "../../src/sandbox/scenario/run-scenario.ts";
-import { parseScenario } from "../../src/sandbox/scenario/scenario.ts";
-import { openWorld, type TestWorld } from "../world.ts";
-import { Witness } from "./witness.ts";
+import { FOLDER, type Loop, tryLoop } from "./loop.ts";
 
-const FOLDER = fileURLToPath(new URL("./loops/", import.meta.url));
 const LONG = process.env["CALM"] === "long";
 /** What plain `npm test` plays. */
 const QUICK = ["saves-a-little.yaml", "two-into-one-and-back.yaml"];
 const FILES = readdirSync(FOLDER)
   .filter((file) => process.env["CALM"] !== undefined || QUICK.includes(file))
   .sort();
-
-interface Loop {
-  readonly name: string;
-  readonly story: string;
-  readonly rounds: { readonly quick: number; readonly long: number };
-  readonly setup: readonly unknown[];
-  readonly round: readonly unknown[];
-  /** After the set-up. `…PerRound` are allowed besides, each round. */
-  readonly most: {
-    readonly nodes: number;
-    readonly nodesPerRound?: number;
-    readonly evictions: number;
-    readonly evictionsPerRound?: number;
-  };
-  /** What keeps it calm, turned off; absent: no setting does, decisions are made so. */
-  readonly without?: {
-    readonly settings?: Readonly<Record<string, string>>;
-    /** Into the NodePool's `spec.disruption`, once the set-up is done. */
-    readonly disruption?: unknown;
-    readonly rounds: number;
-  };
-}
-
-const POOL_TARGET = { apiVersion: "karpenter.sh/v1", kind: "NodePool", name: "default" };
-
-async function play(world: TestWorld, loop: Loop, steps: readonly unknown[], round: number) {
-  const text = JSON.stringify(steps).replaceAll("of-round-ROUND", `of-round-${round}`);
-  const scenario = { name: loop.name, story: loop.story, steps: JSON.parse(text) as unknown };
-  const { broken } = await runScenario(parseScenario(scenario, loop.name), {
-    clock: world.clock,
-    client: world.client,
-    trace: () => undefined,
-    load: (file) => readManifests(readFileSync(new URL(file, `file://${FOLDER}`), "utf8")),
-    fault: (fault) => applyCloudFault(world.box.sandbox.aws, fault),
-  });
-  return broken.map((promise) => ({ round, promise }));
-}
-
-/** What came of it: told when it is not what was wanted. */
-interface Tried {
-  readonly made: number;
-  readonly evicted: number;
-  /** Promises of the story that were not kept. */
-  readonly broken: readonly unknown[];
-  readonly most: { readonly made: number; readonly evicted: number };
-  readonly told: string;
-}
-
-async function tryLoop(loop: Loop, rounds: number, without?: Loop["without"]): Promise<Tried> {
-  const world = await openWorld({ logLevel: "error", flags: without?.settings ?? {} });
-  const witness = new Witness({ world, pools: [], troubled: () => false });
-  try {
-    await witness.synced();
-    const broken: unknown[] = [...(await play(world, loop, loop.setup, 0))];
-    if (without?.disruption !== undefined) {
-      const merge = { spec: { disruption: without.disruption } };
-      await play(world, loop, [{ patch: { ...POOL_TARGET, merge } }], 0);
-    }
-    const before = { made: witness.made, evicted: witness.evicted };
-    for (let round = 1; round <= rounds && broken.length === 0; round++)
-      broken.push(...(await play(world, loop, loop.round, round)));
-    if (without === undefined) broken.push(...witness.faults);
-    const { nodes, nodesPerRound = 0, evictions, evictionsPerRound = 0 } = loop.most;
-    return {
-      made: witness.made - before.made,
-      evicted: witness.evicted - before.evicted,
-      broken,
-      most: {
-        made: nodes + rounds * nodesPerRound,
-        evicted: evictions + rounds * evictionsPerRound,
-      },
-      told: world.trace.slice(-60).join("\n"),
-    };
-  } finally {
-    witness.close();
-    await world.close();
-  }
-}
 
 const LOOPS = FILES.map((file) => ({
   file,

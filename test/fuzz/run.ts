@@ -7,6 +7,7 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { calm, calmDay } from "../calm/run.ts";
+import { tryMutants } from "../calm/try-mutants.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
 import { withVolumes } from "./draw-volumes.ts";
@@ -25,11 +26,13 @@ npm run fuzz -- --upstream [--count N] [--seed N]  the same, compared with sigs.
 npm run fuzz -- repack [--count N] [--seed N]      what repack proposes for random clusters (2000)
 npm run fuzz -- calm [--from N] [--seeds N] [--workers N]  random days of random clusters (500)
 npm run fuzz -- calm --seed N [--verbose]          one of them, told in full
+npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]  Karpenter with a rule taken out, played until that is seen (20)
 `;
 
 const args = process.argv.slice(2);
 const strange = args.find(
   (arg) =>
+    args[0] !== "mutants" &&
     !/^(?:calm|repack|fixes|\d+|--(?:count|seed|upstream|from|seeds|workers|verbose))$/.test(arg),
 );
 const count = numberAfter("--count");
@@ -46,6 +49,12 @@ if (strange !== undefined) {
           workers: numberAfter("--workers"),
         })
       : await calmDay(seed, args.includes("--verbose"));
+else if (args[0] === "mutants")
+  process.exitCode = await tryMutants({
+    names: args.slice(1).filter((arg) => /^[a-z]/.test(arg)),
+    from: numberAfter("--from") ?? 0,
+    seeds: numberAfter("--seeds"),
+  });
 else if (args.includes("repack"))
   process.exitCode = await fuzzRepack(seed, count ?? (seed === undefined ? 2_000 : 1));
 else if (args.includes("fixes"))

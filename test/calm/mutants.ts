@@ -1,0 +1,162 @@
+/**
+ * Karpenter with one rule taken out of it, for each rule that the witness or a loop is there for: whoever looks on
+ * must see the difference, or looking on proves nothing. `npm run fuzz -- mutants` plays them (try-mutants.ts); a
+ * change of a line that is named here has to be made here as well, which canaries of test/calm say at once.
+ */
+
+export interface Mutant {
+  readonly name: string;
+  /** The rule that is gone. */
+  readonly without: string;
+  readonly file: string;
+  /** Stands in the file once. */
+  readonly from: string;
+  readonly to: string;
+  /** The loop that it brings about; absent: random days show it. */
+  readonly loop?: string;
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: "one-too-many",
+    without: "budgets, one node more goes",
+    file: "src/core/disruption/budgets.ts",
+    from: "return { ...own, allowed: Math.max(0, allowed - own.disrupting) };",
+    to: "return { ...own, allowed: Math.max(0, allowed + 1 - own.disrupting) };",
+  },
+  {
+    name: "utc",
+    without: "time zones, budgets go by the clocks of UTC",
+    file: "src/base/cron.ts",
+    from: "    bothDays: daysOfMonth.star || weekdays.star,\n    zone,",
+    to: "    bothDays: daysOfMonth.star || weekdays.star,\n    zone: undefined,",
+  },
+  {
+    name: "winter-time",
+    without: "daylight saving, clocks stay as they are in January",
+    file: "src/base/cron.ts",
+    from: "const offset = zone?.(at) ?? 0;",
+    to: "const offset = zone?.(Date.UTC(2026, 0, 5)) ?? 0;",
+  },
+  {
+    name: "no-pause",
+    without: "the pause of a pool",
+    file: "src/core/disruption/pause.ts",
+    from: 'if (native?.metadata.annotations?.[key] !== "true") return undefined;',
+    to: "if (native?.metadata.annotations?.[key] !== key) return undefined;",
+  },
+  {
+    name: "whoever-stays",
+    without: "do-not-disrupt on pods",
+    file: "src/core/disruption/candidates.ts",
+    from: 'if (verdict.kind !== "always" && verdict.kind !== "until") continue;',
+    to: "if (verdict !== undefined) continue;",
+  },
+  {
+    name: "held-pods-go",
+    without: "do-not-disrupt during a drain",
+    file: "src/controllers/node/eviction-queue.ts",
+    from: 'if (hasDoNotDisrupt(pod, nowMs)) return "again";',
+    to: "",
+  },
+  {
+    name: "no-eviction",
+    without: "the eviction API, pods are deleted",
+    file: "src/controllers/node/eviction-queue.ts",
+    from: "if (mustDelete(pod, entry.deadlineMs, nowMs))",
+    to: "if (mustDelete(pod, entry.deadlineMs, nowMs) || nowMs > 0)",
+  },
+  {
+    name: "no-waiting",
+    without: "waiting for replacements",
+    file: "src/controllers/disruption/command-queue.ts",
+    from: 'if (waiting.length === 0) return "ready";',
+    to: 'if (waiting.length >= 0) return "ready";',
+  },
+  {
+    name: "homeless",
+    without: "that every pod of a node that goes has a place",
+    file: "src/core/disruption/consolidation.ts",
+    from: '  if (homeless.length > 0)\n    return { kind: "noPlace"',
+    to: '  if (homeless.length > 1_000)\n    return { kind: "noPlace"',
+  },
+  {
+    name: "no-limits",
+    without: "the limits of a pool",
+    file: "src/core/nodepool/limits.ts",
+    from: "remaining[name] = (limits[name] as number) - (usage[name] ?? 0);",
+    to: "remaining[name] = 2 * (limits[name] as number) - (usage[name] ?? 0);",
+  },
+  {
+    name: "orphans",
+    without: "the end of claims whose instance is gone",
+    file: "src/core/nodeclaim/garbage.ts",
+    from: 'return ready?.status !== "True";',
+    to: 'return ready?.status === "gone";',
+  },
+  {
+    name: "leaks",
+    without: "the end of instances that no claim names",
+    file: "src/core/nodeclaim/garbage.ts",
+    from: "return !claimed.has(instance.status?.providerID);",
+    to: "return claimed.has(instance.status?.providerID) && instance.status === undefined;",
+  },
+  {
+    name: "left-running",
+    without: "waiting until an instance has ended",
+    file: "src/controllers/node/termination.ts",
+    from: "  const gone = await endInstance(world, instance);\n",
+    to: "  const gone = instance !== undefined;\n",
+  },
+  {
+    name: "moved-for-ever",
+    without: "the bound of moves in an hour",
+    file: "src/core/disruption/ledger.ts",
+    from: "if (recent.length === 0) return undefined;",
+    to: "if (recent.length >= 0) return undefined;",
+  },
+  {
+    name: "no-rest",
+    without: "the rest of nodes that came in place of others",
+    file: "src/core/disruption/ledger.ts",
+    from: "if (leftMs <= 0) continue;",
+    to: "if (leftMs <= Number.MAX_SAFE_INTEGER) continue;",
+  },
+  {
+    name: "left-closed",
+    without: "that nodes of a command that failed open again",
+    file: "src/controllers/disruption/command-queue.ts",
+    from: "  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));\n",
+    to: "",
+  },
+  {
+    name: "no-memory",
+    without: "that what a process began is picked up by the next",
+    file: "src/core/disruption/unfinished.ts",
+    from: "if (claim === undefined || node === undefined || deleting) return false;",
+    to: "if (claim !== undefined || node === undefined || deleting) return false;",
+  },
+  {
+    name: "always-drifts",
+    without: "rest once nothing is left to do, every claim is of another template",
+    file: "src/core/nodeclaim/drifted.ts",
+    from: "return hash !== undefined && hash !== pool.hash;",
+    to: "return hash !== undefined;",
+  },
+  {
+    name: "no-nominations",
+    without: "that a node is kept for the pods that are on their way to it",
+    file: "src/core/disruption/candidates.ts",
+    from: "    nominatedUntilMs > nowMs\n",
+    to: "    nominatedUntilMs > 2 * nowMs\n",
+    loop: "scale-up-and-shuffle.yaml",
+  },
+  {
+    name: "no-back-off",
+    without: "patience with pools whose replacements fail",
+    file: "src/controllers/disruption/backoff.ts",
+    from: "waits.set(poolId, { waitMs, untilMs: nowMs + waitMs });",
+    to: "waits.set(poolId, { waitMs, untilMs: nowMs });",
+    loop: "out-of-stock.yaml",
+  },
+];

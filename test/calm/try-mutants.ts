@@ -1,0 +1,142 @@
+/**
+ * `npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]`: plays the days of calm/run.ts, or the loop that is named,
+ * with a Karpenter that lacks one rule (mutants.ts), until somebody sees it. Works on a copy; the checkout stays as it is.
+ */
+import { type ChildProcess, fork, spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { MUTANTS, type Mutant } from "./mutants.ts";
+import type { Played } from "./worker.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** What is changed, and what finds its way by where it lies. */
+const COPIED = [
+  "src",
+  "test",
+  "package.json",
+  "tsconfig.base.json",
+  "tsconfig.json",
+  "vitest.config.ts",
+];
+const SHARED = ["data", "deploy", "examples", "node_modules"];
+const DEFAULT_COUNT = 20;
+
+export interface MutantOptions {
+  /** Empty: all. */
+  readonly names: readonly string[];
+  readonly from: number;
+  readonly seeds: number | undefined;
+}
+
+/** The exit code. */
+export async function tryMutants({
+  names,
+  from,
+  seeds = DEFAULT_COUNT,
+}: MutantOptions): Promise<number> {
+  const unknown = names.find((name) => !MUTANTS.some((one) => one.name === name));
+  if (unknown !== undefined) {
+    process.stdout.write(`${unknown}: no such mutant\n${MUTANTS.map(described).join("")}`);
+    return 1;
+  }
+  const root = copy();
+  let missed = 0;
+  try {
+    for (const mutant of MUTANTS) {
+      if (names.length > 0 && !names.includes(mutant.name)) continue;
+      const seen = await tryMutant(mutant, root, from, seeds);
+      if (!seen.isCaught) missed++;
+      process.stdout.write(`${described(mutant).trimEnd()}: ${seen.told}\n`);
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+  process.stdout.write(missed === 0 ? "all are seen\n" : `${missed} not seen\n`);
+  return missed === 0 ? 0 : 1;
+}
+
+/** The file's text with the rule taken out. Throws when the line is not there as it was. */
+export function mutated({ name, file, from, to }: Mutant, text: string): string {
+  const parts = text.split(from);
+  if (parts.length !== 2)
+    throw new Error(`mutant ${name}: ${file} has ${parts.length - 1} times ${from}`);
+  return parts.join(to);
+}
+
+function copy(): string {
+  const root = mkdtempSync(join(tmpdir(), "karpenter-mutants-"));
+  for (const one of COPIED) cpSync(join(ROOT, one), join(root, one), { recursive: true });
+  for (const one of SHARED) symlinkSync(join(ROOT, one), join(root, one));
+  return root;
+}
+
+interface Seen {
+  readonly isCaught: boolean;
+  readonly told: string;
+}
+
+async function tryMutant(mutant: Mutant, root: string, from: number, seeds: number): Promise<Seen> {
+  const file = join(root, mutant.file);
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, mutated(mutant, text));
+  try {
+    return mutant.loop === undefined
+      ? await playDays(root, from, seeds)
+      : playLoop(root, mutant.loop);
+  } finally {
+    writeFileSync(file, text);
+  }
+}
+
+async function playDays(root: string, from: number, seeds: number): Promise<Seen> {
+  const worker = fork(join(root, "test/calm/worker.ts"), {
+    cwd: root,
+    execArgv: ["--import", "tsx"],
+  });
+  try {
+    for (let at = 0; at < seeds; at++) {
+      const { seed, faults } = await ask(worker, from + at);
+      if (faults[0] === undefined) continue;
+      const fault = faults[0].split("\n")[0] as string;
+      return { isCaught: true, told: `seen after ${at + 1}, seed ${seed}: ${fault}` };
+    }
+    return { isCaught: false, told: `NOT SEEN in ${seeds} seeds from ${from}` };
+  } finally {
+    worker.kill();
+  }
+}
+
+function ask(worker: ChildProcess, seed: number): Promise<Pick<Played, "seed" | "faults">> {
+  return new Promise((resolve) => {
+    const end = (played: Pick<Played, "seed" | "faults">) => {
+      worker.removeAllListeners();
+      resolve(played);
+    };
+    worker.once("message", (played) => end(played as Played));
+    worker.once("exit", (code) => end({ seed, faults: [`the process ended: ${code}`] }));
+    worker.send(seed);
+  });
+}
+
+function playLoop(root: string, loop: string): Seen {
+  const { status } = spawnSync(
+    process.execPath,
+    [
+      "node_modules/vitest/vitest.mjs",
+      "run",
+      "test/calm/loops.test.ts",
+      "-t",
+      `stay calm: '${loop}'`,
+    ],
+    { cwd: root, env: { ...process.env, CALM: "short" }, stdio: "ignore" },
+  );
+  return status === 0
+    ? { isCaught: false, told: `NOT SEEN, ${loop} stays calm` }
+    : { isCaught: true, told: `${loop} is not calm` };
+}
+
+function described({ name, without }: Mutant): string {
+  return `${name} (without ${without})\n`;
+}
