@@ -92,6 +92,25 @@ describe("node repair", () => {
     await world.stop();
   });
 
+  it("is not spoken of for a node that is still coming up", async () => {
+    const world = await joined([]);
+    await world.api.create(NODE_CLAIM, {
+      metadata: { name: "young" },
+      spec: {
+        requirements: [],
+        nodeClassRef: { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" },
+      },
+    });
+    await world.clock.settle();
+    const lastTransitionTime = toRfc3339(world.clock.now());
+    const conditions = [{ type: "Ready", status: "False", lastTransitionTime }];
+    await world.join(world.api.find(NODE_CLAIM, "young") as NodeClaim, { status: { conditions } });
+    await world.clock.advance(MINUTE_MS);
+    expect(world.published.some(({ object }) => object.metadata.name === "young")).toBe(true);
+    expect(world.published.map(({ reason }) => reason)).not.toContain("NodeRepairPending");
+    await world.stop();
+  });
+
   it("does nothing while its gate is off", async () => {
     const world = await joined(["a"], false);
     await fallSilent(world, "a");

@@ -6,6 +6,7 @@
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY,
@@ -50,7 +51,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (found === undefined) return AWAIT_CHANGE;
   const nowMs = world.clock.now();
   if (nowMs < found.dueMs) {
-    world.events.publish(...repairPending([node, claim], found));
+    // One that is still coming up is not ready either.
+    if (isTrue(claim, "Initialized")) world.events.publish(...repairPending([node, claim], found));
     return requeueAfter(found.dueMs - nowMs);
   }
   const poolId = poolIdOfClaim(claim);

@@ -183,7 +183,8 @@ function sentence(
   const whose = pool === undefined ? "" : ` of ${pool.name}`;
   const head = `${what}${whose} runs ${pods} pod(s)`;
   if (removal !== undefined) return `${head}; next: ${removal.says}`;
-  if (repair !== undefined) return `${head}; it is broken: ${repair.says}`;
+  // One that is still coming up is not ready either.
+  if (repair !== undefined && node.initialized) return `${head}; it is broken: ${repair.says}`;
   const [first, ...others] = holds;
   if (first === undefined) return `${head}; nothing keeps it, other nodes come first`;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
