@@ -3,12 +3,11 @@
  * NodePools, one of them at a time, each point in a cold process; docs/growth.svg shows it. Cpu time of
  * the planning thread where the system tells it (else of all), the least of the runs.
  */
-import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { runOurs } from "./speed.ts";
+import { prepareOurs, runOurs } from "./ours-program.ts";
 import type { Workload } from "./workload.ts";
 import { upstreamMix } from "./workloads.ts";
 
@@ -30,14 +29,14 @@ const AXES: readonly Axis[] = [
 
 export async function growth(args: readonly string[]): Promise<void> {
   const runs = Number(args[args.indexOf("--runs") + 1]) || 3;
-  spawnSync("npx", ["tsc", "-b", join(ROOT, "src/core")], { stdio: "inherit" });
   const folder = mkdtempSync(join(tmpdir(), "karpenter-growth-"));
   try {
+    const program = await prepareOurs(join(folder, "ours"), (line) => process.stdout.write(`${line}\n`));
     const lines = AXES.map(({ name, sizes, make }) => {
       const points = sizes.map((size) => {
         const file = join(folder, "workload.json");
         writeFileSync(file, JSON.stringify(make(size)));
-        const times = Array.from({ length: runs }, () => runOurs(file)).map((one) => one.threadMs ?? one.cpuMs);
+        const times = Array.from({ length: runs }, () => runOurs(program, file)).map((one) => one.threadMs ?? one.cpuMs);
         const ms = Math.min(...times);
         process.stdout.write(`${name} ${size}: ${ms.toFixed(0)} ms\n`);
         return { size, ms };

@@ -2,11 +2,10 @@
  * Our engine on one workload file, once, in this cold process: prints a line of JSON that has the
  * shape of `bench/upstream`'s. The time covers the whole of `planBatch` under default settings, so the
  * planner too (`--greedy`: upstream's rules alone): sorting pods into classes, setting up topology and
- * types, planning, building the claims. What is timed is what `tsc` built: running TypeScript directly
- * would time its loader's additions too. `--validate`: afterwards the plan goes before the validator
+ * types, planning, building the claims. It is bundled before it runs, as the image is (`ours-program.ts`). `--validate`: afterwards the plan goes before the validator
  * (test/validator), and what is wrong with it is in the report.
  */
-import type { planBatch as PlanBatch } from "../src/core/planner/plan-batch.ts";
+import { planBatch } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
 import { readFileSync } from "node:fs";
 import { planOf } from "../src/cli/plan/plan.ts";
@@ -15,8 +14,6 @@ import { inputOf, readWorkload } from "./workload.ts";
 
 const [path, ...modes] = process.argv.slice(2);
 if (path === undefined) throw new Error("one workload file is needed");
-const built = new URL("../dist/core/planner/plan-batch.js", import.meta.url);
-const { planBatch } = (await import(built.href)) as { planBatch: typeof PlanBatch };
 const options = modes.includes("--greedy") ? GREEDY_PLANNER : DEFAULT_PLANNER;
 const workload = readWorkload(path);
 const input = inputOf(workload);

@@ -3,7 +3,7 @@
  * same files, each run in a cold process of its own, one after the other; medians, and their ratio by
  * time, by cpu time, and by upstream's cpu time over that of our planning thread, which is nearest to
  * what a quiet machine would show. Upstream runs with one worker and with two, and its better median
- * counts. Without Go only ours runs. Ours runs on the Node of the image, with its flags. `--greedy`: upstream's rules alone, without the planner. One more run
+ * counts. Without Go only ours runs. Ours runs as the image does (`ours-program.ts`). `--greedy`: upstream's rules alone, without the planner. One more run
  * of ours, not timed, goes before the validator, unless `--no-validate`; a plan that does not stand fails the bench.
  */
 import { spawnSync } from "node:child_process";
@@ -11,8 +11,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { imageFlags } from "../scripts/image-flags.ts";
-import { imageNode } from "./image-node.ts";
+import { type OursProgram, prepareOurs, runOurs } from "./ours-program.ts";
 import { WORKLOADS } from "./workloads.ts";
 
 export interface Report {
@@ -46,10 +45,8 @@ export async function speed(args: readonly string[]): Promise<void> {
   }
   const folder = mkdtempSync(join(tmpdir(), "karpenter-bench-"));
   try {
-    run("npx", ["tsc", "-b", join(HERE, "../src/core")]);
     const upstream = args.includes("--ours") ? undefined : buildUpstream(folder);
-    const { version } = imageNode((line) => process.stdout.write(`${line}\n`));
-    process.stdout.write(`ours on Node ${version}\n`);
+    const program = await prepareOurs(join(folder, "ours"), (line) => process.stdout.write(`${line}\n`));
     print(HEAD);
     print(HEAD.map((title) => "-".repeat(title.length)));
     for (const name of asked.length > 0 ? asked : Object.keys(WORKLOADS)) {
@@ -58,7 +55,7 @@ export async function speed(args: readonly string[]): Promise<void> {
         const file = join(folder, `${name}.json`);
         const workload = await (WORKLOADS[name] as (typeof WORKLOADS)[string])();
         writeFileSync(file, JSON.stringify(workload));
-        compare(name, file, runs, greedy, TOO_LARGE_FOR_UPSTREAM.has(name) ? undefined : upstream, isValidated);
+        compare(program, name, file, runs, greedy, TOO_LARGE_FOR_UPSTREAM.has(name) ? undefined : upstream, isValidated);
       } catch (error) {
         const isAsked = asked.includes(name) || !isWithoutTrace(name);
         process.stdout.write(`${name}: left out: ${error instanceof Error ? error.message : error}\n`);
@@ -78,6 +75,7 @@ function isWithoutTrace(name: string): boolean {
 const HEAD = ["workload      ", "engine       ", "   median ms", "(min - max)        ", "   pods/s", "nodes ", "      $/h", "left", "  cpu ms", "thread ms", "rss MB", " ratio", "cpu ratio", "thread ratio"];
 
 function compare(
+  program: OursProgram,
   name: string,
   file: string,
   runs: number,
@@ -85,7 +83,7 @@ function compare(
   upstream: string | undefined,
   isValidated: boolean,
 ): void {
-  const ours = repeat(runs, () => runOurs(file, greedy ? ["--greedy"] : []));
+  const ours = repeat(runs, () => runOurs(program, file, greedy ? ["--greedy"] : []));
   const candidates =
     upstream === undefined
       ? []
@@ -101,19 +99,12 @@ function compare(
   };
   row(name, "ours", ours, [ratio(timeMs), ratio(cpuMs), ratio(threadMs)]);
   for (const { engine, reports } of candidates) row("", engine, reports, []);
-  if (isValidated) judge(name, runOurs(file, [...(greedy ? ["--greedy"] : []), "--validate"]));
+  if (isValidated) judge(name, runOurs(program, file, [...(greedy ? ["--greedy"] : []), "--validate"]));
 }
 
 function judge(name: string, { faults = [] }: Report): void {
   for (const fault of faults.slice(0, 5)) process.stdout.write(`${name}: the plan does not stand: ${fault}\n`);
   if (faults.length > 0) process.exitCode = 1;
-}
-
-/** `modes`: `--greedy`, `--validate`. */
-export function runOurs(file: string, modes: readonly string[] = []): Report {
-  const { program } = imageNode((line) => process.stdout.write(`${line}\n`));
-  const flags = [...imageFlags(), "--expose-gc", "--import", "tsx", join(HERE, "ours.ts"), file];
-  return JSON.parse(run(program, [...flags, ...modes]));
 }
 
 function run(command: string, args: readonly string[]): string {

@@ -71,7 +71,11 @@ const CMR = [
 ];
 
 async function onAws(name: string, pods: readonly PodGroup[], requirements: Parameters<typeof nodePool>[0] = CMR): Promise<Workload> {
-  const pool = nodePool(requirements);
+  return onPool(name, pods, nodePool(requirements));
+}
+
+/** Pods of one pool on the AWS catalogue. */
+export async function onPool(name: string, pods: readonly PodGroup[], pool: NodePool): Promise<Workload> {
   const aws = await awsCatalogue("us-east-1", sortManifests([]));
   const types = await aws.typesOf(toPool(pool));
   return {

@@ -1,0 +1,55 @@
+/**
+ * `ours.ts` as the image runs the product: bundled by the same function into one file, on the image's Node with its
+ * flags, with a code cache made of planning the same batch (`scripts/bundle/warm-up.yaml`) before any clock starts. Each
+ * run is a process of its own and cold otherwise: nothing is optimised, and no workload of the bench was planned before.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeCodeCache } from "../scripts/bundle/code-cache.ts";
+import { buildPrograms } from "../scripts/bundle/programs.ts";
+import { imageFlags } from "../scripts/image-flags.ts";
+import type { Deployment } from "../src/apis/apps/kinds.ts";
+import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
+import type { KubeObject } from "../src/apis/meta.ts";
+import { readYaml } from "../src/cli/kube-yaml.ts";
+import { imageNode } from "./image-node.ts";
+import type { Report } from "./speed.ts";
+import type { Workload } from "./workload.ts";
+import { onPool } from "./workloads.ts";
+
+const WARM_UP = new URL("../scripts/bundle/warm-up.yaml", import.meta.url);
+
+/** The command line that workload files are appended to. */
+export type OursProgram = readonly string[];
+
+/** Builds it into `folder`, and says on which Node it runs. */
+export async function prepareOurs(folder: string, tell: (line: string) => void): Promise<OursProgram> {
+  mkdirSync(folder, { recursive: true });
+  const { program, version } = imageNode(tell);
+  const node = [program, ...imageFlags(), "--expose-gc"];
+  const built = await buildPrograms({ ours: "bench/ours.ts" }, folder);
+  const workload = join(folder, "warm-up.json");
+  writeFileSync(workload, JSON.stringify(await warmUpWorkload()));
+  await makeCodeCache(built, folder, { node, commandLines: [["ours", workload]] });
+  tell(`ours on Node ${version}`);
+  return [...node, join(folder, "ours.mjs")];
+}
+
+/** `modes`: `--greedy`, `--validate`. */
+export function runOurs([node, ...args]: OursProgram, file: string, modes: readonly string[] = []): Report {
+  const { status, stdout, stderr } = spawnSync(node as string, [...args, file, ...modes], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`planning ${file} failed: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+/** What the image's cache is made of, in the words of a workload. */
+async function warmUpWorkload(): Promise<Workload> {
+  const objects = readYaml(readFileSync(WARM_UP, "utf8")) as KubeObject[];
+  const of = (kind: string): unknown[] => objects.filter((one) => one.kind === kind);
+  const pods = (of("Deployment") as Deployment[]).map(({ metadata: { name }, spec: { replicas, template } }) => {
+    return { name, count: replicas ?? 1, template };
+  });
+  const [pool] = of("NodePool") as [NodePool];
+  return onPool("warm-up", pods, pool);
+}
