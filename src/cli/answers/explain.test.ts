@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";
@@ -140,6 +141,14 @@ describe("karpenter explain node", () => {
     expect(empty).toMatchObject({ block: "leaving" });
     expect(empty?.says).toContain("its machine is ended next");
     expect(empty?.until).toBeUndefined();
+    const attached = gone.slice(0, 4).map((one) => {
+      const conditions = [{ type: "VolumesDetached", status: "Unknown" }];
+      const { status } = one as NodeClaim;
+      return one.kind === "NodeClaim" ? { ...one, status: { ...status, conditions } } : one;
+    });
+    const [held] = (await nodeAnswer("a", attached)).holds ?? [];
+    expect(held?.says).toContain("volumes are still attached");
+    expect(held?.until).toBe(until);
   });
 
   it("tells of many nodes for several others: which go, what comes, what that saves", async () => {

@@ -26,10 +26,11 @@ export function leavingHolds(
   const deadlineMs = fromRfc3339(deadline) ?? Number.POSITIVE_INFINITY;
   const pods = node.pods.filter((pod) => isWaitingEviction(pod, picture.nowMs)).map(keyOf);
   const until = (ms: number) => (ms < Number.POSITIVE_INFINITY ? { until: toRfc3339(ms) } : {});
+  const isBounded = pods.length > 0 || hasVolumes(claim);
   const first: Hold = {
     block: "leaving",
     says: `on its way out since ${claim.metadata.deletionTimestamp}: ${waitsFor(claim, pods.sort())}`,
-    ...until(pods.length > 0 ? deadlineMs : Number.POSITIVE_INFINITY),
+    ...until(isBounded ? deadlineMs : Number.POSITIVE_INFINITY),
     against,
   };
   const guards = blocksOf({ ...picture, disruptionClass: "graceful" }, node, claim, pool, 100)
@@ -52,7 +53,13 @@ function waitsFor(claim: NodeClaim, pods: readonly string[]): string {
     return `${pods.length} pod(s) have to leave first (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
   }
   if (isTrue(claim, "InstanceTerminating")) return "its machine is being ended";
-  const volumes = condition(claim, "VolumesDetached");
-  if (volumes !== undefined && volumes.status === "Unknown") return "volumes are still attached";
+  if (hasVolumes(claim))
+    return "volumes are still attached (the Node's event AwaitingVolumeDetachment names them)";
   return "its pods are gone, its machine is ended next";
+}
+
+/** It waits for them: neither detached, nor given up at the deadline, nor past that. */
+function hasVolumes(claim: NodeClaim): boolean {
+  if (isTrue(claim, "InstanceTerminating")) return false;
+  return condition(claim, "VolumesDetached")?.status === "Unknown";
 }
