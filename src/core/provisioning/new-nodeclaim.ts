@@ -66,6 +66,8 @@ interface Launched {
   readonly set: SetId;
   readonly types: Bits;
   readonly values: Map<string, boolean>;
+  /** All that the types have. */
+  all?: readonly string[];
 }
 
 const NOTHING_ATTACHED: VolumeUsage = new Map();
@@ -135,13 +137,7 @@ export class NewNodeClaim implements Place {
   }
 
   launchable(key: string, values: readonly string[]): readonly string[] {
-    const [set, types] = [this.#considered ?? this.set, this.#consideredTypes ?? this.types];
-    let known = this.#launched;
-    if (known === undefined || known.key !== key || known.set !== set || known.types !== types) {
-      known = { key, set, types, values: new Map() };
-      this.#launched = known;
-    }
-    const { values: answers } = known;
+    const { set, types, values: answers } = this.#launchedAt(key);
     return values.filter((value) => {
       let answer = answers.get(value);
       if (answer === undefined) {
@@ -150,6 +146,22 @@ export class NewNodeClaim implements Place {
       }
       return answer;
     });
+  }
+
+  openTo(key: string): readonly string[] {
+    const known = this.#launchedAt(key);
+    known.all ??= this.template.table.valuesOf(known.types, this.domains(key));
+    return known.all;
+  }
+
+  #launchedAt(key: string): Launched {
+    const [set, types] = [this.#considered ?? this.set, this.#consideredTypes ?? this.types];
+    let known = this.#launched;
+    if (known === undefined || known.key !== key || known.set !== set || known.types !== types) {
+      known = { key, set, types, values: new Map() };
+      this.#launched = known;
+    }
+    return known;
   }
 
   #canLaunch(set: SetId, types: Bits, key: string, value: string): boolean {

@@ -70,6 +70,8 @@ export interface Place extends Pricing, Numbered {
   domains(key: string): Requirement | undefined;
   /** Of a planned node: those of the values that one of its types can be launched with. */
   launchable?(key: string, values: readonly string[]): readonly string[];
+  /** Of a planned node: the values that its types have. */
+  openTo?(key: string): readonly string[];
   /** Of a planned node: its pods that the group will count once it is settled in which domain they are. */
   waiting?(group: TopologyGroup): number;
   /** Whether the node is, or can become, one that meets the requirements. */

@@ -60,6 +60,21 @@ describe("topology spread", () => {
     ]);
   });
 
+  it("counts nobody in the one zone it looks at whose node may come up in another (seed 7610439)", () => {
+    const anywhere = pods(3, { labels: { app: "web" }, cpu: "3" });
+    const rule = spread({ minDomains: 3 });
+    const pinned = pod({
+      ...rule,
+      name: "pinned",
+      spec: { ...rule.spec, nodeSelector: { [ZONE]: "zone-a" } },
+    });
+    const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+    const open = ["?: pod-0", "?: pod-1", "?: pod-2"];
+    expect(placed({ pods: [...anywhere, pinned], pools })).toEqual([...open, "zone-a: pinned"]);
+    const only = [poolInput({}, [instanceType({ cpu: 4, zones: ["zone-a"] })])];
+    expect(placed({ pods: [...anywhere, pinned], pools: only })).toEqual([...open, "left: pinned"]);
+  });
+
   it("does not wait for a capacity type that the pods' zone does not sell (seed 7500731)", () => {
     const sold = [
       ["zone-a", "spot"],

@@ -417,8 +417,11 @@ export class Topology {
   #possible(group: TopologyGroup, place: Place): readonly string[] {
     const node = place.domains(group.key);
     if (node === undefined) return [];
-    const { key, counts } = group;
-    const values = node.complement ? allowedOf(counts, node) : node.values;
+    const { key, counts, filter } = group;
+    let values = node.complement ? allowedOf(counts, node) : node.values;
+    // It may as well come up where the rule does not look.
+    if (node.complement && filter.requirements !== undefined)
+      values = [...new Set([...values, ...(place.openTo?.(key) ?? [])])];
     return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
   }
 
