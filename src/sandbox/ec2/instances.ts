@@ -12,9 +12,10 @@ import type {
 } from "../../providers/aws/api.ts";
 import { AwsError } from "../../providers/aws/api.ts";
 import { applyFilters, pageOf } from "./filters.ts";
+import { isGone, stateOf, toInstance } from "./instance-view.ts";
 import { releaseAddress, takeAddress } from "./network.ts";
 import type { Answers, AwsState, ImageRecord, InstanceRecord, SubnetRecord } from "./state.ts";
-import { awsTime, newId, setTags, tagsOf } from "./state.ts";
+import { awsTime, newId, setTags } from "./state.ts";
 
 type InstanceCalls = Pick<Answers<Ec2Api>, "describeInstances" | "terminateInstances">;
 
@@ -140,101 +141,6 @@ function reservations(state: AwsState, records: readonly InstanceRecord[]): Rese
     group.Instances.push(toInstance(state, record));
   }
   return [...groups.values()];
-}
-
-const STATE_CODES: Readonly<Record<InstanceStateName, number>> = {
-  pending: 0,
-  running: 16,
-  "shutting-down": 32,
-  terminated: 48,
-  stopping: 64,
-  stopped: 80,
-};
-
-/** The state with EC2's number of it, which the provider does not read but people see. */
-function stateOf(Name: InstanceStateName): {
-  readonly Code: number;
-  readonly Name: InstanceStateName;
-} {
-  return { Code: STATE_CODES[Name], Name };
-}
-
-function isGone(record: InstanceRecord): boolean {
-  return record.state === "terminated";
-}
-
-/** An instance as EC2 describes it now. */
-export function toInstance(state: AwsState, record: InstanceRecord): Instance {
-  const image = state.images.get(record.imageId);
-  const vpcId = state.subnets.get(record.subnetId)?.vpcId;
-  const profile =
-    record.profileName === undefined ? undefined : state.profiles.get(record.profileName);
-  const base: Instance = {
-    InstanceId: record.id,
-    InstanceType: record.type,
-    ImageId: record.imageId,
-    State: stateOf(record.state),
-    LaunchTime: awsTime(record.launchedMs),
-    Placement: {
-      AvailabilityZone: record.zone,
-      Tenancy: record.data.Placement?.Tenancy ?? "default",
-      ...(record.data.Placement?.GroupId === undefined
-        ? {}
-        : { GroupId: record.data.Placement.GroupId }),
-      ...(record.partition === undefined ? {} : { PartitionNumber: record.partition }),
-    },
-    ...reservedAs(record),
-    ...(image === undefined ? {} : { Architecture: image.image.Architecture }),
-    ...(record.spotRequestId === undefined
-      ? {}
-      : { InstanceLifecycle: "spot", SpotInstanceRequestId: record.spotRequestId }),
-    Monitoring: { State: record.data.Monitoring?.Enabled === true ? "enabled" : "disabled" },
-    SecurityGroups: [],
-    Tags: tagsOf(state, record.id),
-  };
-  // A terminated instance has lost its network, its disks and its identity.
-  if (isGone(record)) return base;
-  return {
-    ...base,
-    SubnetId: record.subnetId,
-    ...(vpcId === undefined ? {} : { VpcId: vpcId }),
-    PrivateDnsName: record.privateDnsName,
-    PrivateIpAddress: record.privateIp,
-    SecurityGroups: record.securityGroupIds.map((GroupId) => {
-      const name = state.securityGroups.get(GroupId)?.name;
-      return name === undefined ? { GroupId } : { GroupId, GroupName: name };
-    }),
-    ...(profile === undefined
-      ? {}
-      : {
-          IamInstanceProfile: {
-            Arn: `arn:aws:iam::${state.accountId}:instance-profile${profile.path}${profile.name}`,
-            Id: profile.id,
-          },
-        }),
-    BlockDeviceMappings: record.volumeIds.flatMap((VolumeId) => {
-      const volume = state.volumes.get(VolumeId);
-      if (volume === undefined) return [];
-      const Ebs = { VolumeId, DeleteOnTermination: volume.deleteOnTermination };
-      return [{ DeviceName: volume.deviceName, Ebs }];
-    }),
-    NetworkInterfaces: [
-      {
-        NetworkInterfaceId: record.interfaceId,
-        InterfaceType: record.data.NetworkInterfaces?.[0]?.InterfaceType ?? "interface",
-        SubnetId: record.subnetId,
-      },
-    ],
-  };
-}
-
-function reservedAs({
-  capacityReservationId: CapacityReservationId,
-  data,
-}: InstanceRecord): Partial<Instance> {
-  if (CapacityReservationId === undefined) return {};
-  const market = data.InstanceMarketOptions?.MarketType;
-  return { CapacityReservationId, ...(market === undefined ? {} : { InstanceLifecycle: market }) };
 }
 
 /** Everything a launch has resolved about one instance. */

@@ -179,6 +179,30 @@ describe("CreateFleet", () => {
     expect(aws.state.tags.get(volumeId)?.get("a")).toBe("b");
   });
 
+  it("are shown with how their metadata is had, and a public address where one was asked for", async () => {
+    await template({
+      MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 2 },
+      NetworkInterfaces: [{ DeviceIndex: 0, AssociatePublicIpAddress: true }],
+    });
+    await template({}, "lt-plain");
+    for (const LaunchTemplateName of ["lt-one", "lt-plain"])
+      await fleet([], {
+        LaunchTemplateConfigs: [
+          {
+            LaunchTemplateSpecification: { LaunchTemplateName, Version: "$Latest" },
+            Overrides: overrides("m5.large"),
+          },
+        ],
+      });
+    const [open, plain] = await instances();
+    expect(open).toMatchObject({
+      MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 2 },
+      PublicIpAddress: open?.PrivateIpAddress?.replace("10.0.", "198.18."),
+    });
+    expect(plain).toMatchObject({ MetadataOptions: { HttpTokens: "optional" } });
+    expect(plain).not.toHaveProperty("PublicIpAddress");
+  });
+
   it("answers pools without capacity as errors and falls to the next", async () => {
     await template();
     aws.faults.limitCapacity({ instanceType: "m5.large" });

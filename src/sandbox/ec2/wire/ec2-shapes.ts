@@ -172,7 +172,10 @@ Instance: Architecture BlockDeviceMappings=blockDeviceMapping:[InstanceDevice]
     SecurityGroups=groupSet:[GroupIdentifier] SpotInstanceRequestId Tags=tagSet:[Tag] InstanceId
     ImageId State=instanceState:InstanceState PrivateDnsName InstanceType LaunchTime:t
     Placement:Placement Monitoring:Monitoring SubnetId VpcId PrivateIpAddress
+    PublicIpAddress=ipAddress PublicDnsName=dnsName MetadataOptions:InstanceMetadata
     CapacityReservationId
+InstanceMetadata: State HttpTokens HttpPutResponseHopLimit:n HttpEndpoint HttpProtocolIpv6
+    InstanceMetadataTags
 InstanceState: Code:n Name
 Placement: Tenancy AvailabilityZone GroupId PartitionNumber:n
 GroupIdentifier: GroupId GroupName
