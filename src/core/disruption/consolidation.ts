@@ -138,15 +138,13 @@ export function asPlanned(
       message: `Pods would move to node "${unsettled[0]}", where pods came or went within its NodePool's consolidateAfter`,
     };
   const { generation } = candidates[0] as Candidate;
-  const message = `Can't remove without creating ${replacements.length} candidates`;
-  const tooMany: Staying = { kind: "tooMany", message };
   const most = packed ? MOST_PACKED : generation === "v1" ? MOST_REPLACEMENTS : 1;
-  if (replacements.length > most) return tooMany;
+  if (replacements.length > most) return tooMany(replacements.length);
   if (replacements.some(({ pool }) => backingOff.has(pool.id)))
     return { kind: "backingOff", message: "Can't replace now, the last replacement failed" };
   const before = priceOfAll(candidates);
   const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
-  if (replacements.length > 1 && after >= before) return tooMany;
+  if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
   // Repack has chosen its machines by what they cost as spot; older generations only delete spot nodes.
   const noOnDemand = packed || generation !== "v1";
   const instead = forSpot === "onDemand" && noOnDemand ? "nothing" : forSpot;
@@ -174,6 +172,13 @@ export function asPlanned(
     targets,
     placements,
     validateAfterMs: VALIDATION_MS,
+  };
+}
+
+function tooMany(replacements: number): Staying {
+  return {
+    kind: "tooMany",
+    message: `Can't remove without creating ${replacements} candidates`,
   };
 }
 

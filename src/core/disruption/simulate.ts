@@ -103,7 +103,10 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     prepared.set(simulator, { whatIf: one, input });
     return one;
   }
-  const whatIf = () => atOnce(makeReady());
+  const whatIf = () => {
+    const known = prepared.get(simulator);
+    return known?.input === input ? known.whatIf : atOnce(makeReady());
+  };
   const waits = new Set(
     input.pools
       .filter(

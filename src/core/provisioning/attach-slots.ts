@@ -40,10 +40,17 @@ export function* seenSlotsInSteps(
   return seen;
 }
 
+/** Of one driver. */
+interface Slots {
+  /** By type. */
+  readonly slots: readonly number[];
+  readonly least: number;
+}
+
 export class AttachSlots {
   readonly #types: readonly InstanceType[];
   #seen: SeenSlots;
-  readonly #byDriver = new Map<string, readonly number[]>();
+  readonly #byDriver = new Map<string, Slots>();
 
   /** `types`: as in the table, so that bits mean the same. */
   constructor(types: readonly InstanceType[], seen: SeenSlots) {
@@ -61,8 +68,8 @@ export class AttachSlots {
   holding(usage: VolumeUsage): Bits | undefined {
     let bits: Bits | undefined;
     for (const [driver, { size }] of usage) {
-      const slots = this.#slots(driver);
-      if (slots.every((count) => count >= size)) continue;
+      const { slots, least } = this.#slots(driver);
+      if (least >= size) continue;
       const enough = noBits(slots.length);
       slots.forEach((count, index) => {
         if (count >= size) setBit(enough, index);
@@ -72,18 +79,19 @@ export class AttachSlots {
     return bits;
   }
 
-  #slots(driver: string): readonly number[] {
-    let slots = this.#byDriver.get(driver);
-    if (slots === undefined) {
-      slots = this.#types.map(
+  #slots(driver: string): Slots {
+    let known = this.#byDriver.get(driver);
+    if (known === undefined) {
+      const slots = this.#types.map(
         ({ name, capacity }) =>
           capacity[`${PREFIX}${driver}`] ??
           this.#seen.get(name)?.get(driver) ??
           Number.POSITIVE_INFINITY,
       );
-      this.#byDriver.set(driver, slots);
+      known = { slots, least: Math.min(...slots) };
+      this.#byDriver.set(driver, known);
     }
-    return slots;
+    return known;
   }
 }
 

@@ -36,8 +36,8 @@ export type Verdict = "yes" | "notNow" | "never";
 const ANSWERS_NOT_KEPT = 4;
 
 /**
- * One pod looking for a node, as one variant. Nodes of one zone get one answer from a rule about
- * zones: nothing is placed meanwhile.
+ * Pods looking for a node, one after the other, each as one variant. Nodes of one zone get one answer from
+ * a rule about zones: nothing is placed meanwhile.
  */
 export class Attempt {
   readonly space: RequirementSpace;
@@ -47,10 +47,17 @@ export class Attempt {
   /** By rule and domain. */
   #answers: Map<Rule, Map<string, boolean>> | undefined;
 
-  constructor(context: { space: RequirementSpace; topology: Topology }, volumes: VolumeIndex) {
+  constructor(context: { space: RequirementSpace; topology: Topology; volumes: VolumeIndex }) {
     this.space = context.space;
-    this.volumes = volumes;
+    this.volumes = context.volumes;
     this.#topology = context.topology;
+  }
+
+  /** The next pod: what was answered does not hold for it. */
+  begin(): Attempt {
+    this.#asked = 0;
+    this.#answers = undefined;
+    return this;
   }
 
   allows(rule: Rule, variant: Variant, node: ExistingNode): boolean {
@@ -202,7 +209,7 @@ export class ExistingNode implements Place {
     this.trial = trial;
     this.pods.length = pods;
     this.#remaining = remaining;
-    this.#ports.length = ports;
+    if (this.#ports.length > ports) this.#ports.length = ports;
     this.#mounts = mounts;
   }
 

@@ -47,11 +47,11 @@ import { Topology } from "./topology.ts";
 /** What one pass works on. */
 export interface Pass {
   readonly context: PlanningContext;
-  readonly volumes: VolumeIndex;
   readonly templates: readonly Template[];
   readonly nodes: readonly ExistingNode[];
   readonly classes: Pick<PodClasses, "variant">;
   readonly claims: OpenClaims;
+  readonly attempt: Attempt;
   /** Told of a node that there is before it gets a pod; absent: nobody wants to know. */
   readonly onTouch?: (node: ExistingNode) => void;
   /** Whether the node is as it was before this trial, and all others; absent: there is but one. */
@@ -292,16 +292,17 @@ export function createPass(
   const canTolerate = someAreAvoided(templates) || someAreAvoided(input.nodes);
   const { preferencePolicy: policy, minValuesPolicy } = options;
   const complete = defaultSpreader(input.defaultSpread);
-  return {
-    context: {
-      space,
-      topology,
-      minValuesPolicy,
-      volumes,
-      reservations: new Reservations(templates.flatMap(({ table }) => table.types)),
-      strictReservations: options.reservedCapacity === "strict",
-    },
+  const context = {
+    space,
+    topology,
+    minValuesPolicy,
     volumes,
+    reservations: new Reservations(templates.flatMap(({ table }) => table.types)),
+    strictReservations: options.reservedCapacity === "strict",
+  };
+  return {
+    context,
+    attempt: new Attempt(context),
     templates,
     nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
     classes: new PodClasses({ space, topology, volumes, policy, canTolerate, complete }),
@@ -412,7 +413,7 @@ export function onExistingNode(
   podClass: PodClass,
   variant: Variant,
 ): boolean {
-  const { nodes, volumes, isAsEver, closed } = pass;
+  const { nodes, isAsEver, closed } = pass;
   const { deadNodes, ruledOut = deadNodes } = variant;
   let attempt: Attempt | undefined;
   for (
@@ -421,7 +422,7 @@ export function onExistingNode(
     index = deadNodes.firstMissing(index + 1, ruledOut, closed)
   ) {
     const node = nodes[index] as ExistingNode;
-    attempt ??= new Attempt(pass.context, volumes);
+    attempt ??= pass.attempt.begin();
     const verdict = node.accepts(pod, podClass, variant, attempt);
     if (verdict === "never") (isAsEver?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;

@@ -75,8 +75,8 @@ export class Trying {
       const variant = this.variant(tried, step);
       if (variant === undefined) return true;
       const { deadNodes, ruledOut = deadNodes } = variant;
-      let free = ruledOut.firstMissing(0, ruledOut);
-      if (free === but.index) free = ruledOut.firstMissing(free + 1, ruledOut);
+      let free = ruledOut.firstMissing(0);
+      if (free === but.index) free = ruledOut.firstMissing(free + 1);
       if (free < this.#count) return false;
     }
   }

@@ -268,7 +268,11 @@ export class WhatIf {
     moving: readonly Pod[],
     { closed, belowMicroUsd }: Terms,
   ): Seeking & { readonly trial: Trial } {
-    const hosts = nodeNames.flatMap((name) => this.#census.host(name) ?? []);
+    const hosts: Host[] = [];
+    for (const name of nodeNames) {
+      const host = this.#census.host(name);
+      if (host !== undefined) hosts.push(host);
+    }
     const { queued, refused } = this.#queued(hosts, moving);
     const trial = this.#suppose(this.#base.templates, closed);
     try {
@@ -537,8 +541,7 @@ export class WhatIf {
   }
 
   #suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
-    const { context, volumes } = this.#base;
-    const { space, topology, minValuesPolicy, reservations } = context;
+    const { space, topology, minValuesPolicy, volumes, reservations } = this.#base.context;
     topology.begin();
     const supposed = new Supposed(++this.#trials);
     // Written out: there is one for each node of a sweep.
@@ -551,11 +554,11 @@ export class WhatIf {
         reservations: reservations.copy(),
         strictReservations: false,
       },
-      volumes,
       templates,
       nodes: this.#nodes,
       classes: this.#trying,
       claims: new OpenClaims(),
+      attempt: this.#base.attempt,
       closed: closed === undefined ? undefined : this.#closedMarks(closed),
       isAsEver: (node) =>
         !(node.gone || supposed.hasTouched(node) || this.#census.sharesItsHost(node)),
@@ -603,8 +606,9 @@ export class WhatIf {
 
   #end(trial: Trial): void {
     this.#backTo(trial, BEGINNING, 0);
-    for (const [at, template] of trial.pass.templates.entries())
+    trial.pass.templates.forEach((template, at) => {
       template.budget = trial.budgets[at] as Budget;
+    });
     this.#base.context.topology.end();
   }
 }

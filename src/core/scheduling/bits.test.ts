@@ -29,6 +29,18 @@ describe("marks", () => {
     );
   });
 
+  it("know the first that none of several has", () => {
+    const start = fc.integer({ min: 0, max: 200 });
+    fc.assert(
+      fc.property(members, members, members, start, (own, other, third, from) => {
+        const taken = new Set([...own, ...other, ...third]);
+        let first = from;
+        while (taken.has(first)) first++;
+        expect(marks(own).firstMissing(from, marks(other), marks(third))).toBe(first);
+      }),
+    );
+  });
+
   it("pass over what is full in one of the others, also when that changes", () => {
     const walked = marks(Array.from({ length: 200 }, (_, index) => index));
     const dead = marks(Array.from({ length: 130 }, (_, index) => index));

@@ -144,7 +144,12 @@ export class Marks {
   }
 
   /** The first number from `start` on that none of the three has. */
-  firstMissing(start: number, other: Marks, third: Marks = NO_MARKS): number {
+  firstMissing(start: number, other: Marks = NO_MARKS, third: Marks = NO_MARKS): number {
+    // Most are empty: those are not read, for there are many and each is far from the others.
+    if (third.#high === 0) {
+      if (other.#high === 0 || other === this) return this.#firstMissing(start);
+      if (this.#high === 0) return other.#firstMissing(start);
+    }
     let word = start >>> 5;
     let mask = -1 << (start & 31);
     const full = Math.max(this.#fullBelow(), other.#fullBelow(), third.#fullBelow());
@@ -152,6 +157,18 @@ export class Marks {
     for (; ; word++) {
       const taken = (this.#words[word] ?? 0) | (other.#words[word] ?? 0);
       const free = ~(taken | (third.#words[word] ?? 0)) & mask;
+      if (free !== 0) return word * 32 + 31 - Math.clz32(free & -free);
+      mask = -1;
+    }
+  }
+
+  #firstMissing(start: number): number {
+    let word = start >>> 5;
+    let mask = -1 << (start & 31);
+    const full = this.#fullBelow();
+    if (word < full) [word, mask] = [full, -1];
+    for (; ; word++) {
+      const free = ~(this.#words[word] ?? 0) & mask;
       if (free !== 0) return word * 32 + 31 - Math.clz32(free & -free);
       mask = -1;
     }
