@@ -64,6 +64,21 @@ const sparse = ["a", "b", "c", "d"].flatMap((name) => [
 ]);
 
 describe("karpenter simulate", () => {
+  it("keeps the replicas of static pools", async () => {
+    const fixed = (replicas: number) => snapshotPool({ name: "fixed", replicas });
+    const nodes = ["a", "b"].flatMap((name) => snapshotNode(name, { pool: "fixed" }));
+    const setting = ["feature-gates=StaticCapacity=true"];
+    const says = async (replicas: number, flags: Partial<SimulateFlags>) => {
+      const { steps } = await simulated([fixed(replicas), ...nodes], { setting, ...flags });
+      return steps.map((step) => step.says);
+    };
+    const one = "1 node(s) are launched to keep 2 of fixed";
+    expect(await says(2, { removeNode: ["a"] })).toEqual(["removed: a", one]);
+    expect(await says(2, { removeNode: ["a"], consolidate: true })).toEqual(["removed: a", one]);
+    expect(await says(1, {})).toEqual(["beyond the replicas of fixed: b"]);
+    expect(await says(2, {})).toEqual([]);
+  });
+
   it("goes on with consolidation until nothing is left to do", async () => {
     const { text, code } = await run([snapshotPool(), ...sparse], { consolidate: true });
     expect(code).toBe(0);

@@ -11,6 +11,7 @@ import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { ownedNode } from "../../core/answers/owned-node.ts";
 import {
   type Ending,
+  keepReplicas,
   provision,
   rehearse,
   removeNodes,
@@ -85,8 +86,10 @@ export function simulate(
     steps.push(...done.steps);
     ended = done.ended;
   } else {
-    const placed = provision(model, plan);
-    model = placed?.model ?? model;
+    const kept = keepReplicas(model);
+    steps.push(...kept.steps);
+    const placed = provision(kept.model, plan);
+    model = placed?.model ?? kept.model;
     if (placed !== undefined) steps.push(placed.step);
   }
   return answer(before, model, steps, { against, ended, plan });

@@ -12,9 +12,11 @@ import type { Command } from "../disruption/command.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
 import { type Found, nextCommands } from "../disruption/round.ts";
+import { countStatic, missing, surplus } from "../disruption/static-pools.ts";
 import { survey } from "../disruption/survey.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
+import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import {
   type CommandAnswer,
   commandAnswer,
@@ -90,6 +92,32 @@ export function removeNodes(model: Model, names: readonly string[], why: string)
   return { model: done.model, step: stepOf("removal", nowMs, says, done, [], names) };
 }
 
+/** Static pools get the nodes that they lack, and lose those beyond their replicas. */
+export function keepReplicas(before: Model): Played {
+  let model = before;
+  const steps: Step[] = [];
+  for (const { pool } of before.picture.staticPools) {
+    const { nodes, nowMs } = model.picture;
+    const count = countStatic(pool, nodes);
+    const beyond = surplus(pool, count, nowMs).map(({ name }) => name);
+    if (beyond.length > 0) {
+      const gone = removeNodes(model, beyond, `beyond the replicas of ${pool.name}`);
+      model = gone.model;
+      steps.push(gone.step);
+    }
+    const own = model.picture.staticPools.find((one) => one.pool.id === pool.id);
+    const { count: lacking } = missing(pool, count);
+    if (own === undefined || lacking === 0 || !pool.ready) continue;
+    const launched = planStaticNodes(model.picture.scheduling, own, lacking);
+    if (launched.length === 0) continue;
+    const done = change(model, { launched, nowMs: nowMs + LAUNCH_MS });
+    const says = `${launched.length} node(s) are launched to keep ${pool.replicas} of ${pool.name}`;
+    model = done.model;
+    steps.push(stepOf("provisioning", nowMs, says, done, launched, []));
+  }
+  return { model, steps };
+}
+
 /** Everything voluntary, to the end or to the horizon. */
 export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   const steps: Step[] = [];
@@ -124,10 +152,10 @@ function underWay(before: Model, plan: Plan): Played {
   const names = leaving.map(({ name }) => name);
   const gone =
     leaving.length === 0 ? undefined : removeNodes(before, names, "on their way out already");
-  const model = gone?.model ?? before;
-  const placed = provision(model, plan);
-  const steps = [gone?.step, placed?.step].filter((step) => step !== undefined);
-  return { model: placed?.model ?? model, steps };
+  const kept = keepReplicas(gone?.model ?? before);
+  const placed = provision(kept.model, plan);
+  const steps = [gone?.step, ...kept.steps, placed?.step].filter((step) => step !== undefined);
+  return { model: placed?.model ?? kept.model, steps };
 }
 
 interface Played {
