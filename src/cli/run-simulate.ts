@@ -28,7 +28,7 @@ export interface SimulateFlags extends PictureFlags {
   readonly add?: readonly string[];
   readonly price?: readonly string[];
   readonly consolidate?: true;
-  readonly horizon: string;
+  readonly horizon?: string;
   readonly output: "text" | "json" | "yaml";
 }
 
@@ -37,7 +37,9 @@ export async function runSimulate(
   flags: SimulateFlags,
   { out, err }: PlanStreams = STANDARD_STREAMS,
 ): Promise<number> {
-  const horizonMs = parseDuration(flags.horizon);
+  if (flags.horizon !== undefined && flags.consolidate !== true)
+    throw new CliError("--horizon: says how far --consolidate looks, and needs it");
+  const horizonMs = parseDuration(flags.horizon ?? "24h");
   if (horizonMs === undefined || horizonMs < 0)
     throw new CliError(`--horizon: wanted a duration such as 24h, got "${flags.horizon}"`);
   const prices = parsePrices(flags.price ?? []);

@@ -157,6 +157,8 @@ describe("karpenter explain node", () => {
     expect(text).toContain("saves $0.8000 an hour");
     expect(text).toContain("  + m-16 of default (on-demand, a, $0.8000), pods: shop/");
     expect(text).toContain("by repack, looked at again after 15 s");
+    // What speaks against replacing `a` alone does not keep it.
+    expect(text).toContain("nothing keeps it");
   });
 
   it.each([

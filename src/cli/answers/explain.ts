@@ -24,6 +24,7 @@ import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
 import { CliError } from "../cli-error.ts";
 import { type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
+import { unknown } from "./unknown.ts";
 
 /** A pod that is bound nowhere, or has ended. */
 export interface WaitingPodAnswer {
@@ -110,12 +111,6 @@ export function explain(
 function policiesOf({ claim }: NodeView): readonly RepairPolicy[] {
   const isKwok = claim?.spec.nodeClassRef.group === KWOK_NODE_CLASS.group;
   return isKwok ? KWOK_REPAIR_POLICIES : AWS_REPAIR_POLICIES;
-}
-
-function unknown(kind: string, name: string, known: readonly string[]): string {
-  const shown = known.toSorted().slice(0, 5).join(", ");
-  const more = known.length > 5 ? ` and ${known.length - 5} more` : "";
-  return `no ${kind} ${name} in the input; there: ${shown === "" ? "none" : `${shown}${more}`}`;
 }
 
 function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPodAnswer {

@@ -41,7 +41,6 @@ async function run(
       filename: [file("cluster.json", objects)],
       instanceTypes: join(folder, "types.json"),
       at: SNAPSHOT_AT,
-      horizon: "24h",
       output: "text",
       ...flags,
     },
@@ -135,7 +134,10 @@ describe("karpenter simulate", () => {
     });
     expect(podsMoved).toBe(2);
     expect(against.map(({ node }) => node)).toEqual(["a", "b"]);
-    await expect(run(objects, { removeNode: ["z"] })).rejects.toThrow("no node z in the input");
+    await expect(run(objects, { horizon: "1h" })).rejects.toThrow("needs it");
+    await expect(run(objects, { removeNode: ["z"] })).rejects.toThrow(
+      "no Node z in the input; there: a, b",
+    );
   });
 
   it("says what it does not play", async () => {

@@ -14,6 +14,7 @@ import type { PoolInput } from "../../core/provisioning/scheduling-input.ts";
 import { CliError } from "../cli-error.ts";
 import type { Found } from "../plan/documents.ts";
 import type { ReadPicture } from "./read-picture.ts";
+import { unknown } from "./unknown.ts";
 
 const POOL_KINDS = ["NodePool", "Provisioner"];
 
@@ -128,13 +129,14 @@ export function nodesToRemove(
 ): readonly string[] {
   const known = new Set(nodes.map(({ name }) => name));
   const missing = names.find((name) => !known.has(name));
-  if (missing !== undefined) throw new CliError(`--remove-node: no node ${missing} in the input`);
+  if (missing !== undefined)
+    throw new CliError(`--remove-node: ${unknown("Node", missing, known)}`);
   const there = new Set(nodes.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []));
-  const unknown = [...zones].find((zone) => !there.has(zone));
-  if (unknown !== undefined) {
+  const empty = [...zones].find((zone) => !there.has(zone));
+  if (empty !== undefined) {
     const zoneNames = [...there].sort().join(", ") || "none";
     throw new CliError(
-      `--drain-zone: no node is in zone ${unknown}; there are nodes in: ${zoneNames}`,
+      `--drain-zone: no node is in zone ${empty}; there are nodes in: ${zoneNames}`,
     );
   }
   const chosen = new Set(names);

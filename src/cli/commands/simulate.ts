@@ -20,7 +20,7 @@ export function simulateCommand(): Command {
     .option("--add <path...>", "suppose these objects were applied: workloads, pods, pools")
     .option("--price <type=usd...>", "suppose a type cost this an hour; TYPE:spot=USD for spot")
     .option("--consolidate", "go on with the disruption loop until it has nothing more to do")
-    .option("--horizon <duration>", "how far ahead --consolidate looks at most", "24h")
+    .option("--horizon <duration>", "how far ahead --consolidate looks at most (default: 24h)")
     .addOption(outputOption())
     .allowExcessArguments(false)
     .action(async (flags: SimulateFlags) => {

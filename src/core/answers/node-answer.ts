@@ -90,8 +90,11 @@ export function nodeAnswer(
     return { kind: "Node", name: node.name, at, says, managed: false, next: commands };
   }
   const { claim, pool, candidate } = owned;
-  const holds = holdsOf(picture, owned);
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
+  // What speaks against taking it alone does not against the command that takes it.
+  const holds = holdsOf(picture, owned).filter(
+    ({ against }) => removal === undefined || !against.every((one) => one === removal.reason),
+  );
   const isSettled = removal !== undefined || claim.metadata.deletionTimestamp !== undefined;
   const alone = isSettled || candidate === undefined ? undefined : aloneCommand(picture, candidate);
   const repair = repairAnswer(picture, owned, repairs);
