@@ -6,10 +6,8 @@ import { customResourceDefinitions } from "../src/apis/crds/all.ts";
 import { answerWebhook, webhookConfigurations } from "../src/apis/hub/admission.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { Random } from "../src/base/random.ts";
-import { VirtualClock } from "../src/base/virtual-clock.ts";
 import type { KubeResponse } from "../src/kube/transport.ts";
-import { createApiServer } from "../src/sandbox/apiserver/create-api-server.ts";
-import { createRegistry } from "../src/sandbox/apiserver/registry/create-registry.ts";
+import { bareApiServer } from "../src/sandbox/testing/bare-api-server.ts";
 import { seedObjects } from "../src/testing/seed-manifests.ts";
 
 const KARPENTER: Readonly<Record<string, string>> = {
@@ -24,10 +22,8 @@ const KARPENTER: Readonly<Record<string, string>> = {
 type Answer = KubeResponse & { readonly body?: any };
 
 async function cluster() {
-  const server = createApiServer({
-    clock: new VirtualClock(),
+  const server = bareApiServer({
     random: new Random("seeds"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
     webhooks: (config, review) =>
       Promise.resolve(
         answerWebhook(config.service?.path ?? "", review, {

@@ -6,6 +6,7 @@
  * upstream: charts/karpenter/templates/clusterrole*.yaml
  */
 import { webhookConfigurations } from "../apis/hub/admission.ts";
+import { type RequestVerb, requestVerb } from "../kube/request-verb.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../kube/transport.ts";
 import { LOGGING_CONFIG } from "./logging/logging-config.ts";
 import { GLOBAL_SETTINGS } from "./settings/global-settings.ts";
@@ -13,23 +14,13 @@ import { ADMITTED, CONVERTED } from "./webhooks/registration.ts";
 
 export type ProviderName = "aws" | "kwok";
 
-export type Verb =
-  | "get"
-  | "list"
-  | "watch"
-  | "create"
-  | "update"
-  | "patch"
-  | "delete"
-  | "deletecollection";
-
 /** One rule of a role. */
 export interface Right {
   /** `""` for the core group. */
   readonly group: string;
   /** With their subresources: `pods/eviction`. */
   readonly resources: readonly string[];
-  readonly verbs: readonly Verb[];
+  readonly verbs: readonly RequestVerb[];
   /** Only objects of these names. */
   readonly names?: readonly string[];
   /** Everywhere, or only in a namespace: the controller's own, or kube-system. */
@@ -223,7 +214,7 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
 
 /** What one request asks for, as Kubernetes' authorizers see it. */
 export interface Access {
-  readonly verb: Verb;
+  readonly verb: RequestVerb;
   readonly group: string;
   /** With the subresource: `pods/eviction`. */
   readonly resource: string;
@@ -252,7 +243,7 @@ export function accessOf({
   // A collection narrowed to one name counts as that object.
   const narrowed = /^metadata\.name=([^,]+)$/.exec(parameters.get("fieldSelector") ?? "")?.[1];
   return {
-    verb: verbOf(method, name !== undefined, /^(1|true)$/.test(parameters.get("watch") ?? "")),
+    verb: requestVerb(method, name !== undefined, /^(1|true)$/.test(parameters.get("watch") ?? "")),
     group,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
     namespace: scoped ? rest[1] : undefined,
@@ -320,25 +311,10 @@ function refusal(access: Access, own: string): KubeResponse {
   };
 }
 
-function verbOf(method: KubeRequest["method"], named: boolean, watch: boolean): Verb {
-  switch (method) {
-    case "GET":
-      return named ? "get" : watch ? "watch" : "list";
-    case "POST":
-      return "create";
-    case "PUT":
-      return "update";
-    case "PATCH":
-      return "patch";
-    case "DELETE":
-      return named ? "delete" : "deletecollection";
-  }
-}
-
 function right(
   group: string,
   resources: readonly string[],
-  verbs: readonly Verb[],
+  verbs: readonly RequestVerb[],
   why: string,
   more: Partial<Pick<Right, "where" | "names" | "provider" | "surges">> = {},
 ): Right {

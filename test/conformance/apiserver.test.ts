@@ -10,11 +10,10 @@ import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import { createHttpTransport } from "../../src/kube/http-transport.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
-import { createApiServer } from "../../src/sandbox/apiserver/create-api-server.ts";
 import { startHttps } from "../../src/sandbox/apiserver/https-server.ts";
-import { createRegistry } from "../../src/sandbox/apiserver/registry/create-registry.ts";
 import { Store } from "../../src/sandbox/apiserver/store.ts";
 import { webhookCaller } from "../../src/sandbox/apiserver/webhook-http.ts";
+import { bareApiServer } from "../../src/sandbox/testing/bare-api-server.ts";
 import { CHECKS } from "./apiserver/checks.ts";
 import { installCustomKinds } from "./apiserver/custom-kinds.ts";
 import { knownDifferences, readRecording } from "./apiserver/recorded.ts";
@@ -32,13 +31,11 @@ interface Target extends Subject {
 }
 
 function newServer(store: Store): ApiServer {
-  return createApiServer({
+  return bareApiServer({
     store,
     clock,
     random: new Random(1),
-    registry: createRegistry({ kubernetesVersion: "1.34" }),
     webhooks: webhookCaller(),
-    kubernetesVersion: "v1.34.4",
   });
 }
 

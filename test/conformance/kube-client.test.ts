@@ -27,21 +27,15 @@ import { LiveMirrors } from "../../src/kube/mirrors.ts";
 import { patchObject } from "../../src/kube/patch-object.ts";
 import type { Transport } from "../../src/kube/transport.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
-import { createApiServer } from "../../src/sandbox/apiserver/create-api-server.ts";
 import { startHttps } from "../../src/sandbox/apiserver/https-server.ts";
-import { createRegistry } from "../../src/sandbox/apiserver/registry/create-registry.ts";
+import { bareApiServer } from "../../src/sandbox/testing/bare-api-server.ts";
 
 const MASTER = { name: "admin", groups: ["system:masters"] };
 
 function server(): ApiServer {
-  return createApiServer({
+  return bareApiServer({
     clock: new SystemClock(),
     random: new Random(1),
-    registry: createRegistry({ kubernetesVersion: "1.34" }),
-    webhooks: async () => {
-      throw new Error("no webhooks here");
-    },
-    kubernetesVersion: "1.34",
   });
 }
 

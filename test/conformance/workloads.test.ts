@@ -10,8 +10,7 @@ import { VirtualClock } from "../../src/base/virtual-clock.ts";
 import { createKubeClient } from "../../src/kube/kube-client.ts";
 import { createManager } from "../../src/kube/manager.ts";
 import { LiveMirrors } from "../../src/kube/mirrors.ts";
-import { createApiServer } from "../../src/sandbox/apiserver/create-api-server.ts";
-import { createRegistry } from "../../src/sandbox/apiserver/registry/create-registry.ts";
+import { bareApiServer } from "../../src/sandbox/testing/bare-api-server.ts";
 import { workloadControllers } from "../../src/sandbox/workloads/workloads.ts";
 import { RECORDING, type Told } from "./workloads/recording.ts";
 import { STORIES } from "./workloads/stories.ts";
@@ -33,12 +32,9 @@ const known = new Set(
 async function openStage(): Promise<Stage & { close(): Promise<void> }> {
   const clock = new VirtualClock();
   const random = new Random("stories");
-  const server = createApiServer({
+  const server = bareApiServer({
     clock,
     random: random.fork("apiserver"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-    webhooks: () => Promise.reject(new Error("no webhooks here")),
-    kubernetesVersion: "v1.34.4",
   });
   const transport = server.transport({ name: "admin", groups: ["system:masters"] });
   const client = createKubeClient(transport);

@@ -9,8 +9,7 @@ import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { createKubeClient } from "../../kube/kube-client.ts";
-import { createApiServer } from "../../sandbox/apiserver/create-api-server.ts";
-import { createRegistry } from "../../sandbox/apiserver/registry/create-registry.ts";
+import { bareApiServer } from "../../sandbox/testing/bare-api-server.ts";
 import { freePort } from "../../testing/free-port.ts";
 import { underRights, webhookRights } from "../rights.ts";
 import { makeCertificate } from "./certificate.ts";
@@ -60,12 +59,9 @@ afterEach(async () => {
 /** A cluster whose API server calls webhooks for real. Certificates are real, so is their time. */
 async function open(crds: readonly KubeObject[] = customResourceDefinitions()) {
   const clock = new VirtualClock(Date.now());
-  const server = createApiServer({
+  const server = bareApiServer({
     clock,
-    random: new Random("test"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
     webhooks: (config, review) => post(config as Address, review) as never,
-    kubernetesVersion: "v1.34.4",
   });
   const transport = server.transport({ name: "tester", groups: ["system:masters"] });
   const client = createKubeClient(transport);

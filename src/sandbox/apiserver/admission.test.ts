@@ -1,9 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../base/random.ts";
-import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeResponse } from "../../kube/transport.ts";
-import { createApiServer } from "./create-api-server.ts";
-import { createRegistry } from "./registry/create-registry.ts";
+import { bareApiServer } from "../testing/bare-api-server.ts";
 import type { WebhookCaller } from "./resource-definition.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
@@ -13,12 +10,8 @@ const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 
 function start(webhooks: WebhookCaller) {
-  const server = createApiServer({
-    clock: new VirtualClock(),
-    random: new Random("test"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
+  const server = bareApiServer({
     webhooks,
-    kubernetesVersion: "v1.34.4",
   });
   return (method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown) =>
     server.handle(

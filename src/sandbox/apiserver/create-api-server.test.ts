@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../apis/meta.ts";
-import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeRequest, KubeResponse } from "../../kube/transport.ts";
-import { createApiServer } from "./create-api-server.ts";
-import { createRegistry } from "./registry/create-registry.ts";
+import { bareApiServer } from "../testing/bare-api-server.ts";
 import { Store } from "./store.ts";
 
 interface Answer extends KubeResponse {
@@ -15,12 +13,8 @@ interface Answer extends KubeResponse {
 
 function start(store?: Store) {
   const clock = new VirtualClock();
-  const server = createApiServer({
+  const server = bareApiServer({
     clock,
-    random: new Random("test"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-    webhooks: () => Promise.reject(new Error("no webhooks here")),
-    kubernetesVersion: "v1.34.4",
     ...(store === undefined ? {} : { store }),
   });
   const transport = server.transport({ name: "tester", groups: ["system:masters"] });

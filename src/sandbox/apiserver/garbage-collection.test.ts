@@ -1,21 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeRequest, KubeResponse } from "../../kube/transport.ts";
-import { createApiServer } from "./create-api-server.ts";
-import { createRegistry } from "./registry/create-registry.ts";
+import { bareApiServer } from "../testing/bare-api-server.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
 type Answer = KubeResponse & { readonly body?: any };
 
 function start() {
   const clock = new VirtualClock();
-  const server = createApiServer({
+  const server = bareApiServer({
     clock,
-    random: new Random("test"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-    webhooks: () => Promise.reject(new Error("no webhooks here")),
-    kubernetesVersion: "v1.34.4",
   });
   const transport = server.transport({ name: "tester", groups: ["system:masters"] });
   const send = (method: KubeRequest["method"], path: string, body?: unknown, type?: string) =>

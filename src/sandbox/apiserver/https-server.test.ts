@@ -3,25 +3,19 @@ import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
+import { bareApiServer } from "../testing/bare-api-server.ts";
 import type { ApiServer } from "./api-server.ts";
-import { createApiServer } from "./create-api-server.ts";
 import { type HttpsListener, PortBusyError, startHttps } from "./https-server.ts";
 import { decodeProtobuf } from "./protobuf/decode.ts";
-import { createRegistry } from "./registry/create-registry.ts";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 
 let directory: string;
 let listener: HttpsListener;
-const api = createApiServer({
+const api = bareApiServer({
   clock: new SystemClock(),
-  random: new Random("test"),
-  registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-  webhooks: () => Promise.reject(new Error("no webhooks here")),
-  kubernetesVersion: "v1.34.4",
 });
 
 /** Streams the door opened and did not close yet. */

@@ -1,9 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../base/random.ts";
-import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeResponse } from "../../kube/transport.ts";
-import { createApiServer } from "./create-api-server.ts";
-import { createRegistry } from "./registry/create-registry.ts";
+import { bareApiServer } from "../testing/bare-api-server.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
 type Answer = KubeResponse & { readonly body?: any };
@@ -11,13 +8,7 @@ type Answer = KubeResponse & { readonly body?: any };
 const SERVICES = "/api/v1/namespaces/default/services";
 
 function start() {
-  const server = createApiServer({
-    clock: new VirtualClock(),
-    random: new Random("test"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-    webhooks: () => Promise.reject(new Error("no webhooks here")),
-    kubernetesVersion: "v1.34.4",
-  });
+  const server = bareApiServer();
   return (method: "POST" | "PUT", path: string, body: unknown) =>
     server.handle(
       { method, path, body },

@@ -12,8 +12,6 @@ import type { KubeClient } from "../../kube/client.ts";
 import { createKubeClient } from "../../kube/kube-client.ts";
 import { createManager } from "../../kube/manager.ts";
 import { LiveMirrors } from "../../kube/mirrors.ts";
-import { createApiServer } from "../apiserver/create-api-server.ts";
-import { createRegistry } from "../apiserver/registry/create-registry.ts";
 import { schedulerController } from "../kube-scheduler/scheduler.ts";
 import type { InstanceNode } from "../kubelet/join.ts";
 import { kubeletControllers } from "../kubelet/kubelets.ts";
@@ -21,6 +19,7 @@ import { type KubeletOptions, Kubelets } from "../kubelet/machines.ts";
 import type { PartDeps } from "../parts.ts";
 import type { TraceEvent } from "../trace.ts";
 import { workloadControllers } from "../workloads/workloads.ts";
+import { bareApiServer } from "./bare-api-server.ts";
 
 export interface PartsCluster {
   readonly clock: VirtualClock;
@@ -40,12 +39,9 @@ export async function startParts(
 ): Promise<PartsCluster> {
   const clock = new VirtualClock();
   const random = new Random(options.seed ?? "parts");
-  const server = createApiServer({
+  const server = bareApiServer({
     clock,
     random: random.fork("apiserver"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-    webhooks: () => Promise.reject(new Error("no webhooks here")),
-    kubernetesVersion: "v1.34.4",
   });
   const user = { name: "admin", groups: ["system:masters"] };
   const client = createKubeClient(server.transport(user));

@@ -8,9 +8,8 @@ import { SystemClock } from "../../../src/base/system-clock.ts";
 import { createKubeClient } from "../../../src/kube/kube-client.ts";
 import { createManager } from "../../../src/kube/manager.ts";
 import { LiveMirrors } from "../../../src/kube/mirrors.ts";
-import { createApiServer } from "../../../src/sandbox/apiserver/create-api-server.ts";
 import { startHttps } from "../../../src/sandbox/apiserver/https-server.ts";
-import { createRegistry } from "../../../src/sandbox/apiserver/registry/create-registry.ts";
+import { bareApiServer } from "../../../src/sandbox/testing/bare-api-server.ts";
 import { workloadControllers } from "../../../src/sandbox/workloads/workloads.ts";
 
 export interface ServedSandbox {
@@ -22,12 +21,9 @@ export interface ServedSandbox {
 export async function serveSandbox(folder: string): Promise<ServedSandbox> {
   const clock = new SystemClock();
   const random = new Random("kubectl");
-  const server = createApiServer({
+  const server = bareApiServer({
     clock,
     random: random.fork("apiserver"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-    webhooks: () => Promise.reject(new Error("no webhooks here")),
-    kubernetesVersion: "v1.34.4",
   });
   const client = createKubeClient(
     server.transport({ name: "system:kube-controller-manager", groups: ["system:masters"] }),

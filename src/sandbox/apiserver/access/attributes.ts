@@ -3,6 +3,8 @@
  * none. Also how a refusal says it.
  * upstream: apiserver pkg/endpoints/request/requestinfo.go, pkg/endpoints/handlers/responsewriters/errors.go
  */
+import { requestVerb } from "../../../kube/request-verb.ts";
+import type { KubeRequest } from "../../../kube/transport.ts";
 import type { Target } from "../routing.ts";
 import { asBoolean } from "../selectors.ts";
 import { ApiError } from "../status.ts";
@@ -24,35 +26,21 @@ export interface PathAttributes {
 
 export type Attributes = ResourceAttributes | PathAttributes;
 
-export function attributesOf({ path, query, resource }: Target, method: string): Attributes {
+export function attributesOf(
+  { path, query, resource }: Target,
+  method: KubeRequest["method"],
+): Attributes {
   if (resource === undefined) return { verb: method.toLowerCase(), path };
   const isNamespaceItself =
     resource.group === "" && resource.plural === "namespaces" && resource.name !== undefined;
   return {
-    verb: verbOf(method, query, resource.name),
+    verb: requestVerb(method, resource.name !== undefined, asBoolean(query.get("watch")) === true),
     group: resource.group,
     resource: resource.plural,
     subresource: resource.subresource ?? "",
     namespace: (isNamespaceItself ? resource.name : resource.namespace) ?? "",
     name: resource.name ?? nameSelectedBy(query),
   };
-}
-
-function verbOf(method: string, query: URLSearchParams, name: string | undefined): string {
-  switch (method) {
-    case "POST":
-      return "create";
-    case "PUT":
-      return "update";
-    case "PATCH":
-      return "patch";
-    case "DELETE":
-      return name === undefined ? "deletecollection" : "delete";
-    default: {
-      if (name !== undefined) return "get";
-      return asBoolean(query.get("watch")) === true ? "watch" : "list";
-    }
-  }
 }
 
 /** Who lists one object by its name asks for that object only. */

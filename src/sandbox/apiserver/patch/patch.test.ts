@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../../base/random.ts";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
-import { createApiServer } from "../create-api-server.ts";
-import { createRegistry } from "../registry/create-registry.ts";
+import { bareApiServer } from "../../testing/bare-api-server.ts";
 import { applyStrategicPatch } from "./strategic.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
@@ -13,12 +11,8 @@ const DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments";
 
 function start() {
   const clock = new VirtualClock();
-  const server = createApiServer({
+  const server = bareApiServer({
     clock,
-    random: new Random("test"),
-    registry: createRegistry({ kubernetesVersion: "v1.34.4" }),
-    webhooks: () => Promise.reject(new Error("no webhooks here")),
-    kubernetesVersion: "v1.34.4",
   });
   const send = (
     method: "GET" | "POST" | "PATCH",
