@@ -1,0 +1,129 @@
+/**
+ * What the tiny API server keeps: objects by kind and key, one growing version, finalizers that hold what was deleted,
+ * and whoever wants to hear of changes.
+ */
+import { apiVersionOf, type Kind, type KubeObject, keyOf } from "../apis/meta.ts";
+import { type Clock, toRfc3339 } from "../base/clock.ts";
+import { applyMergePatch, clone, deepEqual, deepFreeze } from "../base/json.ts";
+import type { ObjectRef, WatchEvent } from "../kube/client.ts";
+import { KubeError } from "../kube/errors.ts";
+
+export type Stored = KubeObject & { spec?: unknown; status?: unknown };
+
+/** Throws as the client does for an answer that is no. */
+export function refuse(status: number, reason: string, message: string): never {
+  throw new KubeError(status, { code: status, reason, message }, "fake");
+}
+
+export function refKey({ namespace, name }: ObjectRef): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+export class FakeStore {
+  /** `delete nodes/x` and what the client adds, in order. */
+  readonly journal: string[] = [];
+  readonly #clock: Clock;
+  readonly #objects = new Map<string, Map<string, Stored>>();
+  readonly #hearers = new Set<{ plural: string; push: (event: WatchEvent) => void }>();
+  #version = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get version(): string {
+    return String(this.#version);
+  }
+
+  /** Of a kind, by key. */
+  of(kind: Kind): Map<string, Stored> {
+    const name = `${kind.group}/${kind.plural}`;
+    const found = this.#objects.get(name) ?? new Map<string, Stored>();
+    this.#objects.set(name, found);
+    return found;
+  }
+
+  need(kind: Kind, ref: ObjectRef): Stored {
+    const found = this.of(kind).get(refKey(ref));
+    return found ?? refuse(404, "NotFound", `${kind.plural} "${refKey(ref)}" not found`);
+  }
+
+  /** Tells `push` of every change of the kind from now on. Returns the stop. */
+  hear(kind: Kind, push: (event: WatchEvent) => void): () => void {
+    const hearer = { plural: `${kind.group}/${kind.plural}`, push };
+    this.#hearers.add(hearer);
+    return () => this.#hearers.delete(hearer);
+  }
+
+  put(kind: Kind, before: Stored | undefined, value: Stored): Stored {
+    if (before !== undefined && deepEqual(before, value)) return before;
+    const changed = before === undefined || !deepEqual(before.spec, value.spec);
+    const metadata = {
+      ...value.metadata,
+      resourceVersion: String(++this.#version),
+      generation: (before?.metadata.generation ?? 0) + (changed ? 1 : 0),
+    };
+    const after = deepFreeze({ ...value, metadata });
+    if (metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0) {
+      this.of(kind).delete(keyOf(after));
+      this.#tell(kind, "DELETED", after);
+      return after;
+    }
+    this.of(kind).set(keyOf(after), after);
+    this.#tell(kind, before === undefined ? "ADDED" : "MODIFIED", after);
+    return after;
+  }
+
+  create(kind: Kind, object: Stored): Stored {
+    const { generateName } = object.metadata;
+    const name = object.metadata.name ?? `${generateName}${this.version.padStart(5, "0")}`;
+    if (this.of(kind).has(keyOf({ metadata: { ...object.metadata, name } })))
+      refuse(409, "AlreadyExists", `${kind.plural} "${name}" already exists`);
+    const head = { apiVersion: apiVersionOf(kind), kind: kind.kind };
+    const metadata = {
+      uid: `uid-${this.#version + 1}`,
+      creationTimestamp: toRfc3339(this.#clock.now()),
+      ...object.metadata,
+      name,
+    };
+    return this.put(kind, undefined, { ...head, ...clone(object), metadata });
+  }
+
+  patch(kind: Kind, ref: ObjectRef, body: unknown, subresource?: string): Stored {
+    const before = this.need(kind, ref);
+    const wanted = (body as Partial<Stored>).metadata?.resourceVersion;
+    if (wanted !== undefined && wanted !== before.metadata.resourceVersion)
+      refuse(409, "Conflict", `${kind.plural} "${refKey(ref)}" has changed`);
+    const merged = applyMergePatch(before, body) as Stored;
+    // Pods and nodes of the tests are written whole; status is a subresource of everything else.
+    const after =
+      subresource === "status"
+        ? { ...before, status: merged.status }
+        : { ...merged, ...(before.status === undefined ? {} : { status: before.status }) };
+    return this.put(kind, before, after);
+  }
+
+  /** Marks it; it goes at once where no finalizer holds it. */
+  remove(kind: Kind, ref: ObjectRef, uid?: string): void {
+    const found = this.need(kind, ref);
+    if (uid !== undefined && uid !== found.metadata.uid) refuse(409, "Conflict", "uid differs");
+    if (found.metadata.deletionTimestamp !== undefined) return;
+    this.journal.push(`delete ${kind.plural}/${refKey(ref)}`);
+    const metadata = { ...found.metadata, deletionTimestamp: toRfc3339(this.#clock.now()) };
+    this.put(kind, found, { ...found, metadata });
+  }
+
+  /** Removes at once, whatever the finalizers. */
+  vanish(kind: Kind, key: string): void {
+    const found = this.of(kind).get(key);
+    this.of(kind).delete(key);
+    if (found === undefined) return;
+    const metadata = { ...found.metadata, resourceVersion: String(++this.#version) };
+    this.#tell(kind, "DELETED", { ...found, metadata });
+  }
+
+  #tell(kind: Kind, type: "ADDED" | "MODIFIED" | "DELETED", object: Stored): void {
+    for (const { plural, push } of this.#hearers)
+      if (plural === `${kind.group}/${kind.plural}`) push({ type, object });
+  }
+}
