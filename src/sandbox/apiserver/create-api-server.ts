@@ -181,14 +181,19 @@ async function answer(
 function warningsOf(
   { warning, verbs }: ResourceDefinition,
   target: Target,
-  method: string,
+  method: KubeRequest["method"],
 ): readonly string[] {
   if (warning === undefined) return [];
   return verbs.includes(attributesOf(target, method).verb) ? [warning] : [];
 }
 
 /** Before anything else is looked at: who may not ask does not learn what there is. */
-function checkAccess(engine: Engine, user: User, target: Target, method: string): void {
+function checkAccess(
+  engine: Engine,
+  user: User,
+  target: Target,
+  method: KubeRequest["method"],
+): void {
   if (isMaster(user)) return;
   const attributes = attributesOf(target, method);
   const { allowed, reason } = authorize(engine.store, user, attributes);
