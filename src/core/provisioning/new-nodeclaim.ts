@@ -274,6 +274,7 @@ export class NewNodeClaim implements Place {
       if (topology.count(group, this)) continue;
       if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
       this.#waiting.set(group, this.waiting(group) + 1);
+      topology.wait(group);
       for (const { group: own } of podClass.variants[0]?.rules ?? [])
         if (own.type === "spread" && !this.#kept.has(own))
           this.#kept = new Set(this.#kept).add(own);
@@ -367,7 +368,8 @@ export class NewNodeClaim implements Place {
     const options = this.#context.topology.options(rule.group, this, rule.self, podDomains);
     this.#considered = undefined;
     this.#consideredTypes = undefined;
-    if (rule.group.type === "spread" && this.#waiting.has(rule.group)) this.#ownFault = true;
+    const { type, isWaited } = rule.group;
+    if (isWaited || (type === "spread" && this.#waiting.has(rule.group))) this.#ownFault = true;
     return options;
   }
 

@@ -51,11 +51,13 @@ export interface TopologyGroup {
   readonly hosts: Map<string, Set<string>> | undefined;
   /** Grows with each change of the counts. */
   revision: number;
+  /** Of an affinity: pods wait on planned nodes to be counted; those who come there are near them. */
+  isWaited: boolean;
 }
 
 export type Shape = Omit<
   TopologyGroup,
-  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision"
+  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "isWaited"
 >;
 
 export interface Pricing {

@@ -316,6 +316,22 @@ describe("pod affinity", () => {
     expect(placed({ pods: [leader, follower] })).toEqual(["?: leader follower"]);
   });
 
+  it("joins a node of those it wants to be near, in whichever zone that comes up (seed 7620150)", () => {
+    const leader = pod({ name: "leader", cpu: "3", labels: { app: "web" } });
+    const other = pod({ name: "z-other", cpu: "3" });
+    const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+    const follower = (spec: object) => pod({ name: "follower", spec: { ...near(ZONE), ...spec } });
+    expect(placed({ pods: [leader, other, follower({})], pools })).toEqual([
+      "?: z-other",
+      "zone-a/zone-b/zone-c: leader follower",
+    ]);
+    const pinned = follower({ nodeSelector: { [ZONE]: "zone-b" } });
+    expect(placed({ pods: [leader, other, pinned], pools })).toEqual([
+      "?: z-other",
+      "zone-b: leader follower",
+    ]);
+  });
+
   it("waits for a pod that is not there", () => {
     expect(placed({ pods: [pod({ spec: near(ZONE) })] })).toEqual(["left: pod"]);
   });

@@ -312,6 +312,14 @@ export class Topology {
   begin(asUpstream = false): void {
     this.#journal = [];
     this.#asUpstream = asUpstream;
+    for (const group of this.#groups) group.isWaited = false;
+  }
+
+  /** Pods of the group are on a planned node that may be in one of several domains. */
+  wait(group: TopologyGroup): void {
+    if (group.type !== "affinity" || group.isWaited) return;
+    group.isWaited = true;
+    this.#changed(group);
   }
 
   /** How many changes there are to take back. */
@@ -371,8 +379,10 @@ export class Topology {
     }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
-      if (taken.length > 0) return [taken];
-      if (!self || anyCounted(group)) return [];
+      // Those on the node itself are near wherever it comes up.
+      const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
+      if (taken.length > 0) return [taken, ...beside];
+      if (beside.length > 0 || !self || anyCounted(group)) return beside;
       const firsts = cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
       return this.#asUpstream ? firsts.slice(0, 1) : firsts;
     }
@@ -453,6 +463,7 @@ export class Topology {
         closed: new Marks(),
         hosts: looksBeyond(shape) ? new Map() : undefined,
         revision: 0,
+        isWaited: false,
       };
       this.#groups.push(group);
       if (group.hosts !== undefined) this.#overHosts.push(group);
