@@ -17,7 +17,7 @@ import { SystemClock } from "../src/base/system-clock.ts";
 import { createManager } from "../src/kube/manager.ts";
 import { LiveMirrors } from "../src/kube/mirrors.ts";
 import { interruptionController } from "../src/providers/aws/interruption/controller.ts";
-import type { AwsApi } from "../src/providers/aws/api.ts";
+import type { AwsApi } from "../src/providers/aws/api/aws-api.ts";
 import { createParts } from "../src/providers/aws/parts.ts";
 import { createSdkApi } from "../src/providers/aws/sdk.ts";
 import { awsClaim, awsWorld, CLUSTER, ec2NodeClass, REGION } from "../src/testing/aws-world.ts";

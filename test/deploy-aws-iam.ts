@@ -2,7 +2,7 @@
  * IAM as far as `deploy/aws` uses it: which actions a call needs, which resources it touches with which tags,
  * and whether a list of statements allows that. Denied unless allowed; every condition must hold.
  */
-import type { TagSpecification } from "../src/providers/aws/api.ts";
+import type { TagSpecification } from "../src/providers/aws/api/launches.ts";
 import type { JournalEntry } from "../src/sandbox/ec2/journal.ts";
 import type { SimulatedAws } from "../src/sandbox/ec2/simulated-aws.ts";
 

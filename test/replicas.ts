@@ -10,7 +10,7 @@ import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../src/ku
 import { createOperator, type Operator } from "../src/operator/create-operator.ts";
 import { createLogger } from "../src/operator/logging/logger.ts";
 import { parseOptions } from "../src/operator/settings/parse-options.ts";
-import type { AwsApi } from "../src/providers/aws/api.ts";
+import type { AwsApi } from "../src/providers/aws/api/aws-api.ts";
 import type { TestWorld } from "./world.ts";
 
 const CLUSTER = "karpenter-demo";

@@ -29,7 +29,7 @@ const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
     "src/providers",
     ["src/base", "src/apis", "src/kube", "src/core/cloudprovider", "src/core/scheduling"],
   ],
-  ["src/sandbox", ["src/base", "src/apis", "src/kube", "src/providers/aws/api.ts"]],
+  ["src/sandbox", ["src/base", "src/apis", "src/kube", "src/providers/aws/api"]],
   [
     "src/operator",
     ["src/base", "src/apis", "src/core", "src/kube", "src/controllers", "src/providers"],

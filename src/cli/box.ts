@@ -20,7 +20,7 @@ import { createLogger } from "../operator/logging/logger.ts";
 import { LOGGING_CONFIG } from "../operator/logging/logging-config.ts";
 import { rightsOf, underRights } from "../operator/rights.ts";
 import { type Options, parseOptions } from "../operator/settings/parse-options.ts";
-import type { AwsApi } from "../providers/aws/api.ts";
+import type { AwsApi } from "../providers/aws/api/aws-api.ts";
 import { callObserver, observedCalls } from "../providers/aws/call-metrics.ts";
 import { webhookCaller } from "../sandbox/apiserver/webhook-http.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";

@@ -2,7 +2,7 @@
 import { isObject } from "../base/json.ts";
 import type { Provider, ProviderDoors } from "../operator/create-operator.ts";
 import { isAwsGateOn, isGateOn, type Options } from "../operator/settings/parse-options.ts";
-import type { AwsApi } from "../providers/aws/api.ts";
+import type { AwsApi } from "../providers/aws/api/aws-api.ts";
 import { callObserver } from "../providers/aws/call-metrics.ts";
 import { AWS_METRICS } from "../providers/aws/metrics.ts";
 import type { AwsSettings } from "../providers/aws/parts.ts";

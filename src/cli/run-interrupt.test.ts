@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
-import type { FleetOverride } from "../providers/aws/api.ts";
+import type { FleetOverride } from "../providers/aws/api/launches.ts";
 import { createSimulatedAws, type SimulatedAws } from "../sandbox/ec2/simulated-aws.ts";
 import { type AwsEndpoint, startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
 import { interruptCommand } from "./commands/interrupt.ts";

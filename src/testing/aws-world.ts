@@ -11,7 +11,8 @@ import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { EventToPublish } from "../kube/events.ts";
 import { createManager } from "../kube/manager.ts";
 import { LiveMirrors } from "../kube/mirrors.ts";
-import type { AwsApi, LaunchTemplateData } from "../providers/aws/api.ts";
+import type { AwsApi } from "../providers/aws/api/aws-api.ts";
+import type { LaunchTemplateData } from "../providers/aws/api/launches.ts";
 import type { AwsSettings } from "../providers/aws/parts.ts";
 import { createAwsProvider } from "../providers/aws/provider.ts";
 import {

@@ -3,7 +3,9 @@
  * answers are made comparable: ids, times and addresses by their kind, the rest as it is. A refusal is its
  * code. Questions after the first lines use what earlier answers gave, each from its own side.
  */
-import { type AwsApi, AwsError, type Instance } from "../../src/providers/aws/api.ts";
+import type { AwsApi } from "../../src/providers/aws/api/aws-api.ts";
+import { AwsError } from "../../src/providers/aws/api/call.ts";
+import type { Instance } from "../../src/providers/aws/api/instances.ts";
 import { EC2_RESPONSES } from "../../src/sandbox/ec2/wire/ec2-shapes.ts";
 import { IAM_RESPONSES } from "../../src/sandbox/ec2/wire/iam-shapes.ts";
 

@@ -10,7 +10,7 @@ import type { CloudProvider } from "../../src/core/cloudprovider/cloud-provider.
 import type { EventToPublish } from "../../src/kube/events.ts";
 import { createManager } from "../../src/kube/manager.ts";
 import { LiveMirrors } from "../../src/kube/mirrors.ts";
-import type { AwsApi } from "../../src/providers/aws/api.ts";
+import type { AwsApi } from "../../src/providers/aws/api/aws-api.ts";
 import type { AwsSettings } from "../../src/providers/aws/parts.ts";
 import { createAwsProvider } from "../../src/providers/aws/provider.ts";
 import { type FakeKube, fakeKube } from "../../src/testing/fake-kube.ts";

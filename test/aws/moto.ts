@@ -5,7 +5,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import type { AwsApi } from "../../src/providers/aws/api.ts";
+import type { AwsApi } from "../../src/providers/aws/api/aws-api.ts";
 import { createSdkApi } from "../../src/providers/aws/sdk.ts";
 import { pythonPrograms } from "./python.ts";
 

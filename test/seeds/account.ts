@@ -6,14 +6,9 @@
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { BoxOptions } from "../../src/cli/box.ts";
 import type { KubeRequest } from "../../src/kube/transport.ts";
-import type {
-  CreateFleetInput,
-  CreateLaunchTemplateInput,
-  DescribeInstancesOutput,
-  FleetOverride,
-  Instance,
-  Tag,
-} from "../../src/providers/aws/api.ts";
+import type { Tag } from "../../src/providers/aws/api/call.ts";
+import type { DescribeInstancesOutput, Instance } from "../../src/providers/aws/api/instances.ts";
+import type { CreateFleetInput, CreateLaunchTemplateInput, FleetOverride } from "../../src/providers/aws/api/launches.ts";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import { openWorld, type TestWorld } from "../world.ts";
 

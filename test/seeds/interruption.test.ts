@@ -9,7 +9,7 @@ import type { Event } from "../../src/apis/core/kinds.ts";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
-import type { CreateFleetInput } from "../../src/providers/aws/api.ts";
+import type { CreateFleetInput } from "../../src/providers/aws/api/launches.ts";
 import { isUsual, openWorld, type TestWorld } from "../world.ts";
 
 const MESSAGES = fileURLToPath(new URL("../fixtures/seeds/messages/", import.meta.url));

@@ -1,7 +1,7 @@
 /** Seed S0's second story: a node with a data volume, the script that mounts it, and the application on it. */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Instance } from "../../src/providers/aws/api.ts";
+import type { Instance } from "../../src/providers/aws/api/instances.ts";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import {
   type Account,

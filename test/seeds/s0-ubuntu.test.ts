@@ -1,6 +1,6 @@
 /** Seed S0's first story: five pods, an Ubuntu node for three of them, what the log says, and the clean-up. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Instance } from "../../src/providers/aws/api.ts";
+import type { Instance } from "../../src/providers/aws/api/instances.ts";
 import {
   type Account,
   conditionOf,

@@ -15,7 +15,7 @@ import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Ami } from "../../providers/aws/ami/choose.ts";
-import type { Subnet } from "../../providers/aws/api.ts";
+import type { Subnet } from "../../providers/aws/api/network.ts";
 import { catalogue } from "../../providers/aws/catalogue/catalogue.ts";
 import { InstanceTypes } from "../../providers/aws/instancetype/instance-types.ts";
 import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.ts";

@@ -3,7 +3,8 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { SystemClock } from "../../base/system-clock.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
-import { type AwsApi, AwsError } from "./api.ts";
+import type { AwsApi } from "./api/aws-api.ts";
+import { AwsError } from "./api/call.ts";
 import { callObserver, observedCalls } from "./call-metrics.ts";
 import { createSdkApi } from "./sdk.ts";
 

@@ -5,7 +5,8 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Metrics } from "../../base/metrics.ts";
-import { type AwsApi, AwsError } from "./api.ts";
+import type { AwsApi } from "./api/aws-api.ts";
+import { AwsError } from "./api/call.ts";
 import { overFields } from "./named-calls.ts";
 
 export interface AwsCall {

@@ -3,7 +3,8 @@ import { type AwsClass, toAwsClass } from "../../apis/hub/aws-class.ts";
 import { awsClaim, ec2NodeClass } from "../../testing/aws-world.ts";
 import { instanceType } from "../../testing/builders.ts";
 import type { Ami } from "./ami/choose.ts";
-import type { Instance, SecurityGroup, Subnet } from "./api.ts";
+import type { Instance } from "./api/instances.ts";
+import type { SecurityGroup, Subnet } from "./api/network.ts";
 import { type DriftInput, dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
 
 const CLASS: AwsClass = toAwsClass(ec2NodeClass());

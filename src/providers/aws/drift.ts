@@ -12,7 +12,8 @@ import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import { type Ami, amiFor } from "./ami/choose.ts";
-import type { Instance, SecurityGroup, Subnet } from "./api.ts";
+import type { Instance } from "./api/instances.ts";
+import type { SecurityGroup, Subnet } from "./api/network.ts";
 import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
 import type { Reservation } from "./reservation/reservations.ts";
 

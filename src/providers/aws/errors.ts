@@ -3,7 +3,8 @@
  * that a failed launch shows in the claim's Launched condition. upstream: pkg/errors
  */
 import { errorText } from "../../base/error-text.ts";
-import { AwsError, type FleetError } from "./api.ts";
+import { AwsError } from "./api/call.ts";
+import type { FleetError } from "./api/launches.ts";
 
 const NOT_FOUND: ReadonlySet<string> = new Set([
   "InvalidCapacityReservationId.NotFound",

@@ -5,7 +5,9 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import { type AwsApi, AwsError, type FleetError } from "./api.ts";
+import type { AwsApi } from "./api/aws-api.ts";
+import { AwsError } from "./api/call.ts";
+import type { FleetError } from "./api/launches.ts";
 import { describeError, encodedRefusal, isPassing } from "./errors.ts";
 
 /** How often the same call is told of while AWS does not answer it. */

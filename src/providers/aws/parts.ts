@@ -9,7 +9,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import type { EventRecorder } from "../../kube/events.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
 import { Amis } from "./ami/amis.ts";
-import type { AwsApi } from "./api.ts";
+import type { AwsApi } from "./api/aws-api.ts";
 import { catalogue } from "./catalogue/catalogue.ts";
 import { ClusterFacts } from "./cluster/cluster-facts.ts";
 import { Ec2Batches } from "./instance/ec2-batches.ts";

@@ -19,7 +19,7 @@ import {
   ec2NodeClass,
 } from "../../testing/aws-world.ts";
 import { pool } from "../../testing/builders.ts";
-import type { CreateFleetInput } from "./api.ts";
+import type { CreateFleetInput } from "./api/launches.ts";
 import type { AwsSettings } from "./parts.ts";
 import { fromTagList } from "./tags/tags.ts";
 

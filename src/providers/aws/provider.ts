@@ -26,7 +26,7 @@ import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Controller } from "../../kube/controller.ts";
-import type { Instance } from "./api.ts";
+import type { Instance } from "./api/instances.ts";
 import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
 import { describeError, isNotFound, ResolutionError } from "./errors.ts";

@@ -9,7 +9,8 @@ import { SystemClock } from "../../base/system-clock.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { createSimulatedAws, type SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
-import { type AwsApi, AwsError, allPages } from "./api.ts";
+import type { AwsApi } from "./api/aws-api.ts";
+import { AwsError, allPages } from "./api/call.ts";
 import { createSdkApi, pricingRegion } from "./sdk.ts";
 
 let aws: SimulatedAws;

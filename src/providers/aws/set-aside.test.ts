@@ -13,7 +13,7 @@ import {
   ec2NodeClass,
 } from "../../testing/aws-world.ts";
 import { pool } from "../../testing/builders.ts";
-import type { CreateFleetInput } from "./api.ts";
+import type { CreateFleetInput } from "./api/launches.ts";
 import type { AwsSettings } from "./parts.ts";
 
 const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };

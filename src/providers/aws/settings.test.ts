@@ -3,7 +3,7 @@ import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import type { SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import { type AwsWorld, awsClaim, awsWorld, ec2NodeClass } from "../../testing/aws-world.ts";
 import { pool } from "../../testing/builders.ts";
-import type { GetParameterInput } from "./api.ts";
+import type { GetParameterInput } from "./api/ssm.ts";
 import type { AwsSettings } from "./parts.ts";
 
 const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };

@@ -6,7 +6,9 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Random } from "../../base/random.ts";
-import type { AvailabilityZone, EksCluster, Tag } from "../../providers/aws/api.ts";
+import type { Tag } from "../../providers/aws/api/call.ts";
+import type { EksCluster } from "../../providers/aws/api/eks.ts";
+import type { AvailabilityZone } from "../../providers/aws/api/network.ts";
 import type { Trace } from "../trace.ts";
 import { catalogueOf, embeddedCatalogue } from "./catalogue.ts";
 import { installRules } from "./event-bus.ts";

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { deepFreeze } from "../../base/json.ts";
-import type { InstanceTypeInfo, NetworkCard } from "../../providers/aws/api.ts";
+import type { InstanceTypeInfo, NetworkCard } from "../../providers/aws/api/images-and-types.ts";
 
 /** One type as the catalogue file writes it; the file's `meta.fields` explains each key. */
 interface Row {

@@ -5,7 +5,7 @@
  */
 import { toRfc3339 } from "../../base/clock.ts";
 import { isObject } from "../../base/json.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 import type { AwsState, RuleRecord } from "./state.ts";
 
 /** What a service tells: EventBridge's envelope without what the bus adds. */

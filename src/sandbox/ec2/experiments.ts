@@ -5,7 +5,7 @@
  */
 import type { Timer } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 import { tellRebalance } from "./instance-events.ts";
 import { INTERRUPTION_NOTICE_MS, reclaim } from "./instances.ts";
 import type { AwsState, InstanceRecord } from "./state.ts";

@@ -2,8 +2,8 @@
  * Calls that the provider never makes but people and the acceptance rows do, with the AWS CLI:
  * look at tags, volumes and launch template versions, and take tags off.
  */
-import type { Filter, Tag } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import type { Filter, Tag } from "../../providers/aws/api/call.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 import type { PageRequest } from "./filters.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import type { TemplateReference } from "./launch-templates.ts";

@@ -3,7 +3,7 @@
  * refused, throttled or unreachable calls, news that come late, machines that join late or never. A fault
  * stays until it is taken back or used up.
  */
-import { AwsError } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 
 /** A set of pools or instances. A field left out matches everything. */
 export interface PoolMatch {

@@ -3,8 +3,8 @@
  * wildcards and a backslash takes their meaning away. A filter that a call does not know is
  * refused, as EC2 does.
  */
-import type { Filter } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import type { Filter } from "../../providers/aws/api/call.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 
 /** The values an item has for each filter name; a filter matches when one of them does. */
 export type FilterFields = Readonly<Record<string, readonly string[] | string | undefined>>;

@@ -5,17 +5,17 @@
  * (no such launch template) is refused.
  */
 import { compareText } from "../../base/text-order.ts";
+import type { Tag } from "../../providers/aws/api/call.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
 import type {
   CreateFleetInput,
   CreateFleetOutput,
-  Ec2Api,
   FleetError,
   FleetInstance,
   LaunchTemplateAndOverrides,
   LaunchTemplateConfig,
-  Tag,
-} from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+} from "../../providers/aws/api/launches.ts";
 import { launch } from "./instances.ts";
 import { findTemplate, resolveVersion } from "./launch-templates.ts";
 import {

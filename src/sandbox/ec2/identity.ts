@@ -1,8 +1,11 @@
 /**
  * IAM roles and instance profiles, the EKS cluster's description and STS's answer to "who am I".
  */
-import type { EksApi, IamApi, InstanceProfile, Role, StsApi } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { EksApi } from "../../providers/aws/api/eks.ts";
+import type { IamApi, InstanceProfile, Role } from "../../providers/aws/api/iam.ts";
+import type { StsApi } from "../../providers/aws/api/sts.ts";
 import type { Answers, AwsState, ProfileRecord, RoleRecord } from "./state.ts";
 import { awsTime, tagList } from "./state.ts";
 

@@ -3,8 +3,10 @@
  * architecture and kind of accelerator, named and published as AWS does for a Kubernetes version.
  */
 import type { Random } from "../../base/random.ts";
-import type { BlockDeviceMapping, Ec2Api, SsmApi } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
+import type { BlockDeviceMapping } from "../../providers/aws/api/launches.ts";
+import type { SsmApi } from "../../providers/aws/api/ssm.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import type { Answers, AwsState, ImageRecord, ImageVariant } from "./state.ts";
 import { awsTime, tagsOf } from "./state.ts";

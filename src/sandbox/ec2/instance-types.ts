@@ -1,6 +1,9 @@
 /** DescribeInstanceTypes and DescribeInstanceTypeOfferings, answered from the catalogue. */
-import type { AvailabilityZone, Ec2Api, InstanceTypeInfo } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
+import type { InstanceTypeInfo } from "../../providers/aws/api/images-and-types.ts";
+import type { AvailabilityZone } from "../../providers/aws/api/network.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import { isOffered } from "./prices.ts";
 import type { Answers, AwsState } from "./state.ts";

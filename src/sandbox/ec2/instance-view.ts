@@ -1,5 +1,5 @@
 /** An instance as DescribeInstances shows it, from what the account knows of it. */
-import type { Instance, InstanceStateName } from "../../providers/aws/api.ts";
+import type { Instance, InstanceStateName } from "../../providers/aws/api/instances.ts";
 import type { AwsState, InstanceRecord } from "./state.ts";
 import { awsTime, tagsOf } from "./state.ts";
 

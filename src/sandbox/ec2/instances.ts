@@ -2,15 +2,11 @@
  * Instances: launching one from what a fleet resolved, its way from pending to terminated on the
  * clock, and the calls that describe and end them.
  */
-import type {
-  BlockDeviceMapping,
-  Ec2Api,
-  Instance,
-  InstanceStateName,
-  LaunchTemplateData,
-  Tag,
-} from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import type { Tag } from "../../providers/aws/api/call.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
+import type { Instance, InstanceStateName } from "../../providers/aws/api/instances.ts";
+import type { BlockDeviceMapping, LaunchTemplateData } from "../../providers/aws/api/launches.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import { isGone, stateOf, toInstance } from "./instance-view.ts";
 import { releaseAddress, takeAddress } from "./network.ts";

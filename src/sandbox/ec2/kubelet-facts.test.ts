@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseUnits } from "../../base/quantity.ts";
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
-import type { LaunchTemplateData } from "../../providers/aws/api.ts";
+import type { LaunchTemplateData } from "../../providers/aws/api/launches.ts";
 import type { KubeletFacts } from "./kubelet-facts.ts";
 import type { InstanceEvent } from "./simulated-aws.ts";
 import { createSimulatedAws } from "./simulated-aws.ts";

@@ -1,11 +1,12 @@
 /** Launch templates: named recipes with versions, and how a launch finds one. */
+
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
 import type {
   CreateLaunchTemplateInput,
-  Ec2Api,
   LaunchTemplate,
   LaunchTemplateData,
-} from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+} from "../../providers/aws/api/launches.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import type { Answers, AwsState, LaunchTemplateRecord } from "./state.ts";
 import { awsTime, newId, setTags, tagsOf } from "./state.ts";

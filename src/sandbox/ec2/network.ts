@@ -1,6 +1,8 @@
 /** Subnets, security groups and zones, and the addresses that launches take from a subnet. */
-import type { Ec2Api, SecurityGroup, Subnet } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
+import type { SecurityGroup, Subnet } from "../../providers/aws/api/network.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import type { Answers, AwsState, SecurityGroupRecord, SubnetRecord } from "./state.ts";
 import { tagsOf } from "./state.ts";

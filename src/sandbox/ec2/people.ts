@@ -3,8 +3,10 @@
  * take an image away, put an event on the bus. The provider makes none of these calls.
  */
 import { isObject } from "../../base/json.ts";
-import type { Filter, PlacementGroup, Tag, TagSpecification } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import type { Filter, Tag } from "../../providers/aws/api/call.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { TagSpecification } from "../../providers/aws/api/launches.ts";
+import type { PlacementGroup } from "../../providers/aws/api/reservations.ts";
 import { publish } from "./event-bus.ts";
 import { applyFilters } from "./filters.ts";
 import { stop } from "./instances.ts";

@@ -6,7 +6,7 @@ import type {
   FleetOverride,
   LaunchTemplateConfig,
   LaunchTemplateData,
-} from "../../providers/aws/api.ts";
+} from "../../providers/aws/api/launches.ts";
 import type { PoolMatch } from "./faults.ts";
 import { liveIn, mappedDevices } from "./instances.ts";
 import { freeAddresses } from "./network.ts";

@@ -4,7 +4,9 @@
  * capacity prefer deep pools.
  */
 import { Random } from "../../base/random.ts";
-import type { Ec2Api, PricingApi, SpotPrice } from "../../providers/aws/api.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
+import type { SpotPrice } from "../../providers/aws/api/images-and-types.ts";
+import type { PricingApi } from "../../providers/aws/api/pricing.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import type { Answers, AwsState } from "./state.ts";
 import { awsTime } from "./state.ts";

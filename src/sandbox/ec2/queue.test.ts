@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
-import type { QueueMessage } from "../../providers/aws/api.ts";
+import type { QueueMessage } from "../../providers/aws/api/sqs.ts";
 import { createSimulatedAws, type SimulatedAws } from "./simulated-aws.ts";
 
 const QueueUrl = "https://sqs.us-west-2.amazonaws.com/123456789012/karpenter-demo";

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 
 interface Stored {
   readonly id: string;

@@ -2,15 +2,14 @@
  * Capacity reservations and placement groups, and instance status as the hosts report it: described here,
  * seeded by controls, counted down by launches.
  */
-import {
-  AwsError,
-  type CapacityReservation,
-  type DescribeInstanceStatusInput,
-  type DescribeInstanceStatusOutput,
-  type Ec2Api,
-  type InstanceStatus,
-  type PlacementGroup,
-} from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
+import type {
+  DescribeInstanceStatusInput,
+  DescribeInstanceStatusOutput,
+  InstanceStatus,
+} from "../../providers/aws/api/instances.ts";
+import type { CapacityReservation, PlacementGroup } from "../../providers/aws/api/reservations.ts";
 import { applyFilters, pageOf } from "./filters.ts";
 import type { Answers, AwsState, InstanceRecord } from "./state.ts";
 import { newId, setTags, tagsOf } from "./state.ts";

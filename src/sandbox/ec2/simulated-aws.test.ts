@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
+import { AwsError, allPages } from "../../providers/aws/api/call.ts";
+import type { Instance } from "../../providers/aws/api/instances.ts";
 import type {
   CreateFleetInput,
   FleetOverride,
-  Instance,
   LaunchTemplateData,
-} from "../../providers/aws/api.ts";
-import { AwsError, allPages } from "../../providers/aws/api.ts";
+} from "../../providers/aws/api/launches.ts";
 import { spotPool } from "./prices.ts";
 import type { InstanceEvent, SimulatedAws } from "./simulated-aws.ts";
 import { createSimulatedAws } from "./simulated-aws.ts";

@@ -5,15 +5,15 @@
  */
 import { errorText } from "../../base/error-text.ts";
 import { canonicalJson, clone, isObject } from "../../base/json.ts";
+import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
+import type { Tag } from "../../providers/aws/api/call.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Image } from "../../providers/aws/api/images-and-types.ts";
 import type {
-  AwsApi,
-  Image,
   Instance,
   InstanceStatus,
   RunInstancesInput,
-  Tag,
-} from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+} from "../../providers/aws/api/instances.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
 import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
 import { eventsCalls, publish, type ServiceEvent } from "./event-bus.ts";

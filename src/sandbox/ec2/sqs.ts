@@ -3,7 +3,7 @@
  * puts something in. Limits and refusals are SQS's; sizes, encryption, policies and dead-letter queues
  * are not modelled.
  */
-import { AwsError } from "../../providers/aws/api.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
 import { Queue, type QueueSettings, queueMissing } from "./queue.ts";
 import type { AwsState } from "./state.ts";
 

@@ -5,18 +5,13 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
-import type {
-  AvailabilityZone,
-  BlockDeviceMapping,
-  CapacityReservation,
-  EksCluster,
-  Image,
-  InstanceStateName,
-  InstanceStatus,
-  LaunchTemplateData,
-  PlacementGroup,
-  Tag,
-} from "../../providers/aws/api.ts";
+import type { Tag } from "../../providers/aws/api/call.ts";
+import type { EksCluster } from "../../providers/aws/api/eks.ts";
+import type { Image } from "../../providers/aws/api/images-and-types.ts";
+import type { InstanceStateName, InstanceStatus } from "../../providers/aws/api/instances.ts";
+import type { BlockDeviceMapping, LaunchTemplateData } from "../../providers/aws/api/launches.ts";
+import type { AvailabilityZone } from "../../providers/aws/api/network.ts";
+import type { CapacityReservation, PlacementGroup } from "../../providers/aws/api/reservations.ts";
 import type { Trace } from "../trace.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Faults } from "./faults.ts";

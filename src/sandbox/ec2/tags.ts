@@ -1,6 +1,8 @@
 /** CreateTags and what EC2 demands of tags. */
-import type { Ec2Api, Tag, TagSpecification } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+import type { Tag } from "../../providers/aws/api/call.ts";
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { Ec2Api } from "../../providers/aws/api/ec2.ts";
+import type { TagSpecification } from "../../providers/aws/api/launches.ts";
 import type { Answers, AwsState } from "./state.ts";
 import { setTags } from "./state.ts";
 

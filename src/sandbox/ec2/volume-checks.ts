@@ -2,7 +2,7 @@
  * Whether EBS has volumes as a launch wants them: which types take IOPS and throughput, and within which bounds and
  * ratios, as the EBS user guide tells them. EC2 finds out at launch, not when the template is made.
  */
-import type { BlockDeviceMapping } from "../../providers/aws/api.ts";
+import type { BlockDeviceMapping } from "../../providers/aws/api/launches.ts";
 
 type Bounds = readonly [least: number, most: number];
 

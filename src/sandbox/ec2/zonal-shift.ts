@@ -3,8 +3,9 @@
  * that back; the cluster's description says which shifts apply. What the newest shift of a cluster says is
  * what applies, as in AWS.
  */
-import type { ZonalShift, ZonalShiftApi } from "../../providers/aws/api.ts";
-import { AwsError } from "../../providers/aws/api.ts";
+
+import { AwsError } from "../../providers/aws/api/call.ts";
+import type { ZonalShift, ZonalShiftApi } from "../../providers/aws/api/zonal-shift.ts";
 import type { Answers, AwsState, ShiftRecord } from "./state.ts";
 import { awsTime } from "./state.ts";
 

@@ -10,7 +10,7 @@ import { fromRfc3339 } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { InstanceType } from "../../../core/cloudprovider/instance-type.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
-import type { Image } from "../api.ts";
+import type { Image } from "../api/images-and-types.ts";
 import { typeRequirements } from "../instancetype/requirements.ts";
 
 export interface Ami {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
-import { AwsError } from "../api.ts";
+import { AwsError } from "../api/call.ts";
 import { TtlCache } from "./ttl-cache.ts";
 
 describe("a kept answer", () => {

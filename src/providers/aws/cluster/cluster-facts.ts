@@ -9,7 +9,8 @@ import type { Clock } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { isNotFound } from "../../../kube/errors.ts";
-import type { AwsApi, EksCluster } from "../api.ts";
+import type { AwsApi } from "../api/aws-api.ts";
+import type { EksCluster } from "../api/eks.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { describeError, ResolutionError } from "../errors.ts";
 

@@ -6,14 +6,10 @@
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Metrics } from "../../../base/metrics.ts";
-import {
-  allPages,
-  type CreateFleetInput,
-  type Ec2Api,
-  type FleetError,
-  type FleetInstance,
-  type Instance,
-} from "../api.ts";
+import { allPages } from "../api/call.ts";
+import type { Ec2Api } from "../api/ec2.ts";
+import type { Instance } from "../api/instances.ts";
+import type { CreateFleetInput, FleetError, FleetInstance } from "../api/launches.ts";
 import { Batcher } from "../batch/batcher.ts";
 import { Pace } from "../batch/pace.ts";
 import { isNotFound } from "../errors.ts";

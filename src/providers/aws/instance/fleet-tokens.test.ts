@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
-import type { CreateFleetInput, CreateFleetOutput, Ec2Api } from "../api.ts";
+import type { Ec2Api } from "../api/ec2.ts";
+import type { CreateFleetInput, CreateFleetOutput } from "../api/launches.ts";
 import { Ec2Batches } from "./ec2-batches.ts";
 
 const INPUT: CreateFleetInput = {

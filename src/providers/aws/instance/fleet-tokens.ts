@@ -5,7 +5,7 @@
  */
 import { fnv64Text } from "../../../base/fnv.ts";
 import { canonicalJson } from "../../../base/json.ts";
-import type { CreateFleetInput } from "../api.ts";
+import type { CreateFleetInput } from "../api/launches.ts";
 
 /** Claims whose launches came to nothing and that are asked for again; the oldest are forgotten first. */
 const REMEMBERED = 10_000;

@@ -10,8 +10,8 @@ import type {
   FleetError,
   FleetOverride,
   LaunchTemplateConfig,
-  Subnet,
-} from "../api.ts";
+} from "../api/launches.ts";
+import type { Subnet } from "../api/network.ts";
 import { describeRefusal } from "../errors.ts";
 import { type Tags, toTagList } from "../tags/tags.ts";
 import type { Candidate } from "./candidates.ts";

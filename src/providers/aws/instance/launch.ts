@@ -25,13 +25,9 @@ import type {
 import { allows } from "../../../core/scheduling/requirement.ts";
 import type { EventRecorder } from "../../../kube/events.ts";
 import { type Ami, amiFor, imageVersion } from "../ami/choose.ts";
-import {
-  AwsError,
-  type CreateLaunchTemplateInput,
-  type FleetError,
-  type SecurityGroup,
-  type Subnet,
-} from "../api.ts";
+import { AwsError } from "../api/call.ts";
+import type { CreateLaunchTemplateInput, FleetError } from "../api/launches.ts";
+import type { SecurityGroup, Subnet } from "../api/network.ts";
 import type { ClusterFacts } from "../cluster/cluster-facts.ts";
 import {
   describeError,

@@ -5,7 +5,8 @@
 import { CAPACITY_TYPE_SPOT } from "../../../apis/karpenter/labels.ts";
 import type { Metrics } from "../../../base/metrics.ts";
 import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
-import type { FleetError, Subnet } from "../api.ts";
+import type { FleetError } from "../api/launches.ts";
+import type { Subnet } from "../api/network.ts";
 import { isCapacityCode, SPOT_ROLE_ERROR } from "../errors.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
 import type { CapacityReservations } from "../reservation/reservations.ts";

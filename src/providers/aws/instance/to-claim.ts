@@ -26,7 +26,7 @@ import type {
   InstanceType,
   Offering,
 } from "../../../core/cloudprovider/instance-type.ts";
-import type { Instance } from "../api.ts";
+import type { Instance } from "../api/instances.ts";
 import { fromTagList } from "../tags/tags.ts";
 import { allocatable } from "./candidates.ts";
 

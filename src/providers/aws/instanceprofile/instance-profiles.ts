@@ -11,7 +11,7 @@ import { contentHash } from "../../../apis/karpenter/nodepool-hash.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { CreateError, NodeClassNotReadyError } from "../../../core/cloudprovider/errors.ts";
-import type { IamApi, InstanceProfile } from "../api.ts";
+import type { IamApi, InstanceProfile } from "../api/iam.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { isAlreadyExists, isNotFound } from "../errors.ts";
 import {

@@ -9,7 +9,7 @@ import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpen
 import { addResources, parseResources, type Resources } from "../../../apis/resources.ts";
 import { parseUnits } from "../../../base/quantity.ts";
 import { traitsOf } from "../ami/families.ts";
-import type { InstanceTypeInfo } from "../api.ts";
+import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { CatalogueRow } from "../catalogue/catalogue.ts";
 
 const MIB = 1_048_576;

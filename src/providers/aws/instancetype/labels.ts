@@ -16,7 +16,7 @@ import {
   WINDOWS_BUILD_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import { traitsOf } from "../ami/families.ts";
-import type { InstanceTypeInfo } from "../api.ts";
+import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { CatalogueRow } from "../catalogue/catalogue.ts";
 
 export interface Place {

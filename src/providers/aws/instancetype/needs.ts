@@ -4,7 +4,7 @@
  */
 import type { NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
-import type { InstanceTypeInfo } from "../api.ts";
+import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 
 export interface Needs {

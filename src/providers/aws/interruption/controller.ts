@@ -7,7 +7,7 @@
  * upstream: pkg/controllers/interruption/controller.go
  */
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/controller.ts";
-import type { QueueMessage } from "../api.ts";
+import type { QueueMessage } from "../api/sqs.ts";
 import { describeError } from "../errors.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { type Act, createActor } from "./act.ts";

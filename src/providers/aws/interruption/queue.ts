@@ -4,7 +4,8 @@
  * upstream: pkg/providers/sqs
  */
 import type { Logger } from "../../../base/log.ts";
-import { AwsError, type QueueMessage, type SqsApi } from "../api.ts";
+import { AwsError } from "../api/call.ts";
+import type { QueueMessage, SqsApi } from "../api/sqs.ts";
 import { isNotFound } from "../errors.ts";
 
 /** The most that one call brings, and the longest that it may wait for the first. */

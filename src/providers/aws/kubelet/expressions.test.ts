@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
-import type { InstanceTypeInfo } from "../api.ts";
+import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import { compileProblems, resolveKubelet } from "./expressions.ts";
 
 /** 4 vCPUs, 16 GiB, 4 interfaces with 15 addresses. */

@@ -9,7 +9,7 @@ import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpen
 import type { ResourceAmounts } from "../../../apis/meta.ts";
 import { firstLineOf } from "../../../base/error-text.ts";
 import { parseMilli } from "../../../base/quantity.ts";
-import type { InstanceTypeInfo } from "../api.ts";
+import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 
 const RESERVED = ["kubeReserved", "systemReserved"] as const;
 const MOST_PODS = 2 ** 31 - 1;

@@ -5,7 +5,9 @@
  */
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
-import { allPages, type CreateLaunchTemplateInput, type Ec2Api, type Filter } from "../api.ts";
+import { allPages, type Filter } from "../api/call.ts";
+import type { Ec2Api } from "../api/ec2.ts";
+import type { CreateLaunchTemplateInput } from "../api/launches.ts";
 import { Pace } from "../batch/pace.ts";
 import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
 import { NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";

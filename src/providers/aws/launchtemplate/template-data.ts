@@ -9,7 +9,11 @@ import { contentHash } from "../../../apis/karpenter/nodepool-hash.ts";
 import { parseUnits } from "../../../base/quantity.ts";
 import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
 import { traitsOf } from "../ami/families.ts";
-import type { BlockDeviceMapping, CreateLaunchTemplateInput, LaunchTemplateData } from "../api.ts";
+import type {
+  BlockDeviceMapping,
+  CreateLaunchTemplateInput,
+  LaunchTemplateData,
+} from "../api/launches.ts";
 import { type Tags, TEMPLATE_CLUSTER_TAG, toTagList } from "../tags/tags.ts";
 import type { Bootstrap } from "../userdata/bootstrap.ts";
 import { userData } from "../userdata/user-data.ts";

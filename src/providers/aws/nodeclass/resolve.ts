@@ -10,7 +10,7 @@ import {
   NodeClassNotReadyError,
 } from "../../../core/cloudprovider/errors.ts";
 import type { Ami } from "../ami/choose.ts";
-import type { SecurityGroup, Subnet } from "../api.ts";
+import type { SecurityGroup, Subnet } from "../api/network.ts";
 import { describeError, ResolutionError } from "../errors.ts";
 import { nodeClassNotFound } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";

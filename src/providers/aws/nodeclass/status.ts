@@ -7,7 +7,7 @@ import { type ConditionChange, condition } from "../../../apis/karpenter/conditi
 import { NODEPOOL_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Condition } from "../../../apis/meta.ts";
 import type { Ami } from "../ami/choose.ts";
-import type { SecurityGroup, Subnet } from "../api.ts";
+import type { SecurityGroup, Subnet } from "../api/network.ts";
 import { describeError, isNotFound } from "../errors.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Reservation } from "../reservation/reservations.ts";

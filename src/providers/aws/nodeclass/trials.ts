@@ -8,13 +8,10 @@ import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Ami } from "../ami/choose.ts";
-import {
-  AwsError,
-  type Ec2Api,
-  type SecurityGroup,
-  type Subnet,
-  type TagSpecification,
-} from "../api.ts";
+import { AwsError } from "../api/call.ts";
+import type { Ec2Api } from "../api/ec2.ts";
+import type { TagSpecification } from "../api/launches.ts";
+import type { SecurityGroup, Subnet } from "../api/network.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { describeError, launchFailure } from "../errors.ts";
 import { clusterTag, EKS_CLUSTER_TAG, NODECLASS_TAG, toTagList } from "../tags/tags.ts";

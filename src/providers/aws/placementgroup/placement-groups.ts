@@ -5,7 +5,8 @@
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
-import { AwsError, type Ec2Api } from "../api.ts";
+import { AwsError } from "../api/call.ts";
+import type { Ec2Api } from "../api/ec2.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 
 const REFRESH_MS = 60_000;

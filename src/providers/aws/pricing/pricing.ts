@@ -4,7 +4,7 @@
  * a spot offering costs what on-demand does; after it, an unknown pair has no price and is not offered.
  * upstream: pkg/providers/pricing
  */
-import type { SpotPrice } from "../api.ts";
+import type { SpotPrice } from "../api/images-and-types.ts";
 
 export class Prices {
   readonly #onDemand: Map<string, number>;

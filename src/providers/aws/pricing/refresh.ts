@@ -5,7 +5,9 @@
  */
 import { type Clock, toRfc3339 } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
-import { type AwsApi, allPages, type PricingFilter } from "../api.ts";
+import type { AwsApi } from "../api/aws-api.ts";
+import { allPages } from "../api/call.ts";
+import type { PricingFilter } from "../api/pricing.ts";
 import { describeError } from "../errors.ts";
 import { onDemandPrices, type Prices, spotPrices } from "./pricing.ts";
 

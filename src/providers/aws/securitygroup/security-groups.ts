@@ -3,7 +3,9 @@ import type { SecurityGroupSelectorTerm } from "../../../apis/aws/ec2nodeclass.t
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
-import { allPages, type Ec2Api, type SecurityGroup } from "../api.ts";
+import { allPages } from "../api/call.ts";
+import type { Ec2Api } from "../api/ec2.ts";
+import type { SecurityGroup } from "../api/network.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { filterSets } from "../subnet/filters.ts";
 

@@ -3,7 +3,7 @@
  * id (or only a name) share one. Inside a term everything is ANDed. `*` asks for the key alone; other
  * wildcards are EC2's own.
  */
-import type { Filter } from "../api.ts";
+import type { Filter } from "../api/call.ts";
 
 export interface SelectorTerm {
   readonly id?: string;

@@ -7,7 +7,9 @@ import type { SubnetSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
-import { allPages, type Ec2Api, type Subnet } from "../api.ts";
+import { allPages } from "../api/call.ts";
+import type { Ec2Api } from "../api/ec2.ts";
+import type { Subnet } from "../api/network.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { filterSets } from "./filters.ts";
 

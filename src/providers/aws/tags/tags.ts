@@ -7,7 +7,7 @@ import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
-import type { Tag } from "../api.ts";
+import type { Tag } from "../api/call.ts";
 
 export const MANAGED_BY_TAG = "karpenter.sh/managed-by";
 export const EKS_CLUSTER_TAG = "eks:eks-cluster-name";

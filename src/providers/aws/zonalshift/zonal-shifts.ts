@@ -4,7 +4,7 @@
  * upstream: pkg/providers/arczonalshift (spec: upstream-aws 6.4)
  */
 import type { Clock } from "../../../base/clock.ts";
-import type { GetManagedResourceOutput } from "../api.ts";
+import type { GetManagedResourceOutput } from "../api/zonal-shift.ts";
 
 export interface ShiftChange {
   /** Zone ids, sorted. */

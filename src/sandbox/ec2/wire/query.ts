@@ -2,7 +2,7 @@
  * The request side of AWS's query protocols: a form of flat keys (`Filter.1.Value.2`) becomes the
  * call's input. A key that no table knows, or a value of the wrong type, is refused by name.
  */
-import { AwsError } from "../../../providers/aws/api.ts";
+import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Member, Shapes } from "./shape.ts";
 
 interface Node {

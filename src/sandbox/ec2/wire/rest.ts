@@ -3,7 +3,7 @@
  * path, the query's parameters and the body are one input.
  */
 import { isObject } from "../../../base/json.ts";
-import { AwsError } from "../../../providers/aws/api.ts";
+import { AwsError } from "../../../providers/aws/api/call.ts";
 
 interface Route {
   readonly method: string;

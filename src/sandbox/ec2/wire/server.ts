@@ -7,7 +7,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { AwsError } from "../../../providers/aws/api.ts";
+import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { SimulatedAws } from "../simulated-aws.ts";
 import { toAwsError } from "../simulated-aws.ts";
 import { EC2_REQUESTS, EC2_RESPONSES } from "./ec2-shapes.ts";

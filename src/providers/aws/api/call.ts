@@ -1,0 +1,55 @@
+/**
+ * What all AWS calls have in common: refusals, tags, filters, pages. Times are RFC 3339 text. Calls with
+ * `NextToken` answer one page: `allPages` joins them. Refusals reject with `AwsError`.
+ */
+
+/** AWS refused or could not be reached. `code` is AWS's own (`InvalidInstanceID.NotFound`). */
+export class AwsError extends Error {
+  override readonly name = "AwsError";
+  readonly code: string;
+  /** HTTP status; 0 when no answer came. */
+  readonly status: number;
+  /** The call it answers, in AWS's spelling; set where calls go out. */
+  action: string | undefined;
+
+  constructor(code: string, message: string, status = 400, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.status = status;
+  }
+}
+
+export interface Tag {
+  readonly Key: string;
+  readonly Value: string;
+}
+
+/** `tag:<key>`, `tag-key`, `subnet-id`, …; values are ORed and may hold `*` and `?`; filters are ANDed. */
+export interface Filter {
+  readonly Name: string;
+  readonly Values: readonly string[];
+}
+
+export interface Paged {
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
+}
+
+export interface Page {
+  /** Absent on the last page. */
+  readonly NextToken?: string;
+}
+
+/** Joins all pages of a paged call: `next` is called with each token until none is left. */
+export async function allPages<P extends Page>(
+  next: (token: { NextToken?: string }) => Promise<P>,
+): Promise<readonly P[]> {
+  const pages: P[] = [];
+  let token: string | undefined;
+  do {
+    const page = await next(token === undefined ? {} : { NextToken: token });
+    pages.push(page);
+    token = page.NextToken === "" ? undefined : page.NextToken;
+  } while (token !== undefined);
+  return pages;
+}

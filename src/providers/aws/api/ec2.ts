@@ -1,0 +1,83 @@
+/** The calls of EC2. */
+import type { Tag } from "./call.ts";
+import type {
+  DescribeImagesInput,
+  DescribeImagesOutput,
+  DescribeInstanceTypeOfferingsInput,
+  DescribeInstanceTypeOfferingsOutput,
+  DescribeInstanceTypesInput,
+  DescribeInstanceTypesOutput,
+  DescribeSpotPriceHistoryInput,
+  DescribeSpotPriceHistoryOutput,
+} from "./images-and-types.ts";
+import type {
+  DescribeInstanceStatusInput,
+  DescribeInstanceStatusOutput,
+  DescribeInstancesInput,
+  DescribeInstancesOutput,
+  RunInstancesInput,
+  TerminateInstancesInput,
+  TerminateInstancesOutput,
+} from "./instances.ts";
+import type {
+  CreateFleetInput,
+  CreateFleetOutput,
+  CreateLaunchTemplateInput,
+  CreateLaunchTemplateOutput,
+  DeleteLaunchTemplateInput,
+  DescribeLaunchTemplatesInput,
+  DescribeLaunchTemplatesOutput,
+} from "./launches.ts";
+import type {
+  DescribeAvailabilityZonesInput,
+  DescribeAvailabilityZonesOutput,
+  DescribeSecurityGroupsInput,
+  DescribeSecurityGroupsOutput,
+  DescribeSubnetsInput,
+  DescribeSubnetsOutput,
+} from "./network.ts";
+import type {
+  DescribeCapacityReservationsInput,
+  DescribeCapacityReservationsOutput,
+  DescribePlacementGroupsInput,
+  DescribePlacementGroupsOutput,
+} from "./reservations.ts";
+
+export interface CreateTagsInput {
+  readonly Resources: readonly string[];
+  readonly Tags: readonly Tag[];
+}
+
+export interface Ec2Api {
+  describeSubnets(input: DescribeSubnetsInput): Promise<DescribeSubnetsOutput>;
+  describeSecurityGroups(input: DescribeSecurityGroupsInput): Promise<DescribeSecurityGroupsOutput>;
+  describeAvailabilityZones(
+    input: DescribeAvailabilityZonesInput,
+  ): Promise<DescribeAvailabilityZonesOutput>;
+  describeImages(input: DescribeImagesInput): Promise<DescribeImagesOutput>;
+  describeInstanceTypes(input: DescribeInstanceTypesInput): Promise<DescribeInstanceTypesOutput>;
+  describeInstanceTypeOfferings(
+    input: DescribeInstanceTypeOfferingsInput,
+  ): Promise<DescribeInstanceTypeOfferingsOutput>;
+  describeSpotPriceHistory(
+    input: DescribeSpotPriceHistoryInput,
+  ): Promise<DescribeSpotPriceHistoryOutput>;
+  createLaunchTemplate(input: CreateLaunchTemplateInput): Promise<CreateLaunchTemplateOutput>;
+  describeLaunchTemplates(
+    input: DescribeLaunchTemplatesInput,
+  ): Promise<DescribeLaunchTemplatesOutput>;
+  deleteLaunchTemplate(input: DeleteLaunchTemplateInput): Promise<void>;
+  createFleet(input: CreateFleetInput): Promise<CreateFleetOutput>;
+  describeInstances(input: DescribeInstancesInput): Promise<DescribeInstancesOutput>;
+  terminateInstances(input: TerminateInstancesInput): Promise<TerminateInstancesOutput>;
+  createTags(input: CreateTagsInput): Promise<void>;
+  describeCapacityReservations(
+    input: DescribeCapacityReservationsInput,
+  ): Promise<DescribeCapacityReservationsOutput>;
+  describePlacementGroups(
+    input: DescribePlacementGroupsInput,
+  ): Promise<DescribePlacementGroupsOutput>;
+  describeInstanceStatus(input: DescribeInstanceStatusInput): Promise<DescribeInstanceStatusOutput>;
+  /** A trial: rejects with `DryRunOperation` when it would have succeeded. */
+  runInstances(input: RunInstancesInput): Promise<void>;
+}

@@ -1,0 +1,30 @@
+/** The calls of EKS: the cluster. */
+
+/** The members are lower-case on the wire, as in the SDK. */
+export interface EksCluster {
+  readonly name: string;
+  readonly arn?: string;
+  readonly version?: string;
+  readonly endpoint?: string;
+  readonly status?: string;
+  /** Base64 PEM. */
+  readonly certificateAuthority?: { readonly data?: string };
+  readonly kubernetesNetworkConfig?: {
+    readonly serviceIpv4Cidr?: string;
+    readonly serviceIpv6Cidr?: string;
+    readonly ipFamily?: string;
+  };
+}
+
+export interface DescribeClusterInput {
+  readonly name: string;
+}
+
+export interface DescribeClusterOutput {
+  readonly cluster: EksCluster;
+}
+
+export interface EksApi {
+  /** Unknown names reject with `ResourceNotFoundException`. */
+  describeCluster(input: DescribeClusterInput): Promise<DescribeClusterOutput>;
+}

@@ -1,0 +1,116 @@
+/** EC2: instances, how they are, and their end. */
+import type { Filter, Page, Paged, Tag } from "./call.ts";
+import type { TagSpecification } from "./launches.ts";
+
+export type InstanceStateName =
+  | "pending"
+  | "running"
+  | "shutting-down"
+  | "terminated"
+  | "stopping"
+  | "stopped";
+
+export interface Instance {
+  readonly InstanceId: string;
+  readonly InstanceType: string;
+  readonly ImageId: string;
+  readonly State: { readonly Name: InstanceStateName };
+  readonly LaunchTime: string;
+  readonly Placement: {
+    readonly AvailabilityZone: string;
+    readonly Tenancy?: string;
+    readonly GroupId?: string;
+    readonly PartitionNumber?: number;
+  };
+  /** Of the capacity reservation it runs in. */
+  readonly CapacityReservationId?: string;
+  readonly SubnetId?: string;
+  readonly VpcId?: string;
+  readonly PrivateDnsName?: string;
+  readonly PrivateIpAddress?: string;
+  readonly SecurityGroups: readonly { readonly GroupId: string; readonly GroupName?: string }[];
+  readonly IamInstanceProfile?: { readonly Arn: string; readonly Id?: string };
+  /** `spot`, `capacity-block`, `interruptible-capacity-reservation`; absent for on-demand. */
+  readonly InstanceLifecycle?: string;
+  readonly SpotInstanceRequestId?: string;
+  readonly Architecture?: string;
+  readonly Monitoring?: { readonly State: string };
+  readonly BlockDeviceMappings?: readonly {
+    readonly DeviceName: string;
+    readonly Ebs?: { readonly VolumeId: string; readonly DeleteOnTermination?: boolean };
+  }[];
+  readonly NetworkInterfaces?: readonly {
+    readonly NetworkInterfaceId: string;
+    readonly InterfaceType?: string;
+    readonly SubnetId?: string;
+  }[];
+  readonly Tags: readonly Tag[];
+}
+
+export interface DescribeInstancesInput extends Paged {
+  /** Unknown ids reject with `InvalidInstanceID.NotFound`. Not together with `MaxResults`. */
+  readonly InstanceIds?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribeInstancesOutput extends Page {
+  readonly Reservations: readonly { readonly Instances: readonly Instance[] }[];
+}
+
+/** Only ever asked for as a trial: `DryRun`. */
+export interface RunInstancesInput {
+  readonly MinCount: number;
+  readonly MaxCount: number;
+  readonly InstanceType: string;
+  readonly ImageId: string;
+  readonly SubnetId: string;
+  readonly SecurityGroupIds?: readonly string[];
+  readonly IamInstanceProfile?: { readonly Name: string };
+  readonly TagSpecifications?: readonly TagSpecification[];
+  readonly DryRun: true;
+}
+
+export interface StatusDetail {
+  /** `reachability` */
+  readonly Name?: string;
+  /** `passed`, `failed`, `insufficient-data`, `initializing`. */
+  readonly Status?: string;
+  readonly ImpairedSince?: string;
+}
+
+export interface InstanceStatus {
+  readonly InstanceId: string;
+  readonly InstanceStatus?: {
+    readonly Status?: string;
+    readonly Details?: readonly StatusDetail[];
+  };
+  readonly SystemStatus?: { readonly Status?: string; readonly Details?: readonly StatusDetail[] };
+  readonly Events?: readonly {
+    readonly Code?: string;
+    readonly Description?: string;
+    readonly NotBefore?: string;
+  }[];
+}
+
+export interface DescribeInstanceStatusInput extends Paged {
+  readonly InstanceIds?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribeInstanceStatusOutput extends Page {
+  readonly InstanceStatuses: readonly InstanceStatus[];
+}
+
+export interface TerminateInstancesInput {
+  readonly InstanceIds: readonly string[];
+}
+
+export interface InstanceStateChange {
+  readonly InstanceId: string;
+  readonly CurrentState: { readonly Name: InstanceStateName };
+  readonly PreviousState: { readonly Name: InstanceStateName };
+}
+
+export interface TerminateInstancesOutput {
+  readonly TerminatingInstances: readonly InstanceStateChange[];
+}

@@ -1,0 +1,177 @@
+/** EC2: launch templates and fleets. */
+import type { Filter, Page, Paged, Tag } from "./call.ts";
+
+export interface TagSpecification {
+  /** `instance`, `volume`, `fleet`, `network-interface`, `launch-template`, `spot-instances-request`. */
+  readonly ResourceType: string;
+  readonly Tags: readonly Tag[];
+}
+
+export interface BlockDeviceMapping {
+  readonly DeviceName: string;
+  readonly Ebs?: {
+    readonly DeleteOnTermination?: boolean;
+    readonly Encrypted?: boolean;
+    readonly Iops?: number;
+    readonly KmsKeyId?: string;
+    readonly SnapshotId?: string;
+    readonly Throughput?: number;
+    /** MiB a second at which a volume loads its snapshot. */
+    readonly VolumeInitializationRate?: number;
+    /** GiB. */
+    readonly VolumeSize?: number;
+    readonly VolumeType?: string;
+  };
+}
+
+export interface LaunchTemplateData {
+  readonly BlockDeviceMappings?: readonly BlockDeviceMapping[];
+  readonly IamInstanceProfile?: { readonly Name: string };
+  readonly Monitoring?: { readonly Enabled: boolean };
+  readonly ImageId?: string;
+  /** Base64. */
+  readonly UserData?: string;
+  readonly SecurityGroupIds?: readonly string[];
+  readonly NetworkInterfaces?: readonly {
+    readonly DeviceIndex: number;
+    readonly NetworkCardIndex?: number;
+    readonly InterfaceType?: string;
+    readonly Groups?: readonly string[];
+    readonly AssociatePublicIpAddress?: boolean;
+    readonly Ipv6AddressCount?: number;
+    readonly PrimaryIpv6?: boolean;
+    readonly Ipv4PrefixCount?: number;
+    readonly Ipv6PrefixCount?: number;
+    /** Seconds. */
+    readonly ConnectionTrackingSpecification?: {
+      readonly TcpEstablishedTimeout?: number;
+      readonly UdpStreamTimeout?: number;
+      readonly UdpTimeout?: number;
+    };
+  }[];
+  readonly MetadataOptions?: {
+    readonly HttpEndpoint?: string;
+    readonly HttpProtocolIpv6?: string;
+    readonly HttpPutResponseHopLimit?: number;
+    readonly HttpTokens?: string;
+    readonly InstanceMetadataTags?: string;
+  };
+  readonly Placement?: {
+    readonly Tenancy?: string;
+    readonly GroupId?: string;
+    readonly PartitionNumber?: number;
+  };
+  readonly CpuOptions?: { readonly NestedVirtualization?: string };
+  readonly EnclaveOptions?: { readonly Enabled: boolean };
+  readonly CapacityReservationSpecification?: {
+    /** `capacity-reservations-only`, `none`. */
+    readonly CapacityReservationPreference?: string;
+    readonly CapacityReservationTarget?: { readonly CapacityReservationId: string };
+  };
+  /** `capacity-block`, `interruptible-capacity-reservation`. */
+  readonly InstanceMarketOptions?: { readonly MarketType: string };
+  readonly TagSpecifications?: readonly TagSpecification[];
+}
+
+export interface LaunchTemplate {
+  readonly LaunchTemplateId: string;
+  readonly LaunchTemplateName: string;
+  readonly CreateTime?: string;
+  readonly DefaultVersionNumber?: number;
+  readonly LatestVersionNumber?: number;
+  readonly Tags: readonly Tag[];
+}
+
+export interface CreateLaunchTemplateInput {
+  readonly LaunchTemplateName: string;
+  readonly LaunchTemplateData: LaunchTemplateData;
+  readonly TagSpecifications?: readonly TagSpecification[];
+  readonly DryRun?: boolean;
+}
+
+export interface CreateLaunchTemplateOutput {
+  readonly LaunchTemplate: LaunchTemplate;
+}
+
+export interface DescribeLaunchTemplatesInput extends Paged {
+  /** Unknown names reject with `InvalidLaunchTemplateName.NotFoundException`. */
+  readonly LaunchTemplateNames?: readonly string[];
+  readonly LaunchTemplateIds?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribeLaunchTemplatesOutput extends Page {
+  readonly LaunchTemplates: readonly LaunchTemplate[];
+}
+
+export interface DeleteLaunchTemplateInput {
+  readonly LaunchTemplateName?: string;
+  readonly LaunchTemplateId?: string;
+}
+
+export interface FleetOverride {
+  readonly InstanceType: string;
+  readonly SubnetId: string;
+  readonly AvailabilityZone?: string;
+  readonly ImageId?: string;
+  readonly Priority?: number;
+}
+
+export interface LaunchTemplateConfig {
+  readonly LaunchTemplateSpecification: {
+    readonly LaunchTemplateName?: string;
+    readonly LaunchTemplateId?: string;
+    /** `$Latest`, `$Default` or a number. */
+    readonly Version: string;
+  };
+  readonly Overrides: readonly FleetOverride[];
+}
+
+export type FleetCapacityType = "on-demand" | "spot" | "capacity-block" | "reserved-capacity";
+
+export interface CreateFleetInput {
+  /** A repeated one with the same input gets the first answer again. */
+  readonly ClientToken?: string;
+  readonly Type: "instant";
+  readonly Context?: string;
+  readonly LaunchTemplateConfigs: readonly LaunchTemplateConfig[];
+  readonly TargetCapacitySpecification: {
+    readonly TotalTargetCapacity: number;
+    readonly DefaultTargetCapacityType: FleetCapacityType;
+  };
+  readonly ReservedCapacityOptions?: { readonly ReservationTypes: readonly string[] };
+  readonly OnDemandOptions?: { readonly AllocationStrategy: string };
+  readonly SpotOptions?: { readonly AllocationStrategy: string };
+  readonly TagSpecifications?: readonly TagSpecification[];
+  readonly DryRun?: boolean;
+}
+
+export interface LaunchTemplateAndOverrides {
+  readonly LaunchTemplateSpecification?: {
+    readonly LaunchTemplateName?: string;
+    readonly LaunchTemplateId?: string;
+    readonly Version?: string;
+  };
+  readonly Overrides?: Partial<FleetOverride>;
+}
+
+export interface FleetInstance {
+  readonly InstanceIds: readonly string[];
+  readonly InstanceType: string;
+  /** `on-demand`, `spot`. */
+  readonly Lifecycle?: string;
+  readonly LaunchTemplateAndOverrides?: LaunchTemplateAndOverrides;
+}
+
+export interface FleetError {
+  readonly ErrorCode: string;
+  readonly ErrorMessage: string;
+  readonly LaunchTemplateAndOverrides?: LaunchTemplateAndOverrides;
+  readonly Lifecycle?: string;
+}
+
+export interface CreateFleetOutput {
+  readonly FleetId: string;
+  readonly Instances: readonly FleetInstance[];
+  readonly Errors: readonly FleetError[];
+}

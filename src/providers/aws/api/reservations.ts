@@ -1,0 +1,53 @@
+/** EC2: capacity reservations and placement groups. */
+import type { Filter, Page, Paged, Tag } from "./call.ts";
+
+export interface CapacityReservation {
+  readonly CapacityReservationId: string;
+  readonly OwnerId?: string;
+  readonly InstanceType: string;
+  readonly AvailabilityZone: string;
+  readonly AvailabilityZoneId?: string;
+  /** `active`, `expired`, `cancelled`, … */
+  readonly State: string;
+  readonly TotalInstanceCount?: number;
+  readonly AvailableInstanceCount: number;
+  /** `open`, `targeted`. */
+  readonly InstanceMatchCriteria?: string;
+  /** `default`, `capacity-block`; absent means default. */
+  readonly ReservationType?: string;
+  readonly EndDate?: string;
+  /** EC2 may take it back with a warning. */
+  readonly Interruptible?: boolean;
+  readonly Tags: readonly Tag[];
+}
+
+export interface DescribeCapacityReservationsInput extends Paged {
+  /** Unknown ids reject with `InvalidCapacityReservationId.NotFound`. Not together with `MaxResults`. */
+  readonly CapacityReservationIds?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribeCapacityReservationsOutput extends Page {
+  readonly CapacityReservations: readonly CapacityReservation[];
+}
+
+export interface PlacementGroup {
+  readonly GroupId: string;
+  readonly GroupName: string;
+  /** `cluster`, `partition`, `spread`. */
+  readonly Strategy: string;
+  readonly State?: string;
+  readonly PartitionCount?: number;
+  readonly Tags: readonly Tag[];
+}
+
+export interface DescribePlacementGroupsInput {
+  /** Unknown ids and names reject with `InvalidPlacementGroup.Unknown`. */
+  readonly GroupIds?: readonly string[];
+  readonly GroupNames?: readonly string[];
+  readonly Filters?: readonly Filter[];
+}
+
+export interface DescribePlacementGroupsOutput {
+  readonly PlacementGroups: readonly PlacementGroup[];
+}

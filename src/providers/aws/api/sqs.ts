@@ -1,0 +1,60 @@
+/** The calls of SQS: the interruption queue. */
+
+export interface GetQueueUrlInput {
+  readonly QueueName: string;
+}
+
+export interface GetQueueUrlOutput {
+  readonly QueueUrl: string;
+}
+
+export interface ReceiveMessageInput {
+  readonly QueueUrl: string;
+  /** At most 10. */
+  readonly MaxNumberOfMessages?: number;
+  /** Long polling: how long the answer may wait for a first message. At most 20. */
+  readonly WaitTimeSeconds?: number;
+  /** How long received messages stay hidden from others. */
+  readonly VisibilityTimeout?: number;
+  readonly MessageSystemAttributeNames?: readonly string[];
+  readonly MessageAttributeNames?: readonly string[];
+}
+
+export interface QueueMessage {
+  readonly MessageId: string;
+  /** Names this receipt of the message: what a deletion needs. */
+  readonly ReceiptHandle: string;
+  readonly Body: string;
+  /** `SentTimestamp` (epoch milliseconds as text), if asked for. */
+  readonly Attributes?: Readonly<Record<string, string>>;
+}
+
+export interface ReceiveMessageOutput {
+  readonly Messages: readonly QueueMessage[];
+}
+
+export interface DeleteMessageBatchInput {
+  readonly QueueUrl: string;
+  /** At most 10; `Id` is the caller's own. */
+  readonly Entries: readonly { readonly Id: string; readonly ReceiptHandle: string }[];
+}
+
+export interface DeleteMessageBatchOutput {
+  readonly Successful: readonly { readonly Id: string }[];
+  readonly Failed: readonly {
+    readonly Id: string;
+    readonly Code: string;
+    readonly Message?: string;
+  }[];
+}
+
+/** Missing queues reject with `QueueDoesNotExist`, a missing permission with `AccessDenied`. */
+export interface SqsApi {
+  getQueueUrl(input: GetQueueUrlInput): Promise<GetQueueUrlOutput>;
+  /** An aborted wait rejects or answers nothing; what it would have brought stays in the queue. */
+  receiveMessage(
+    input: ReceiveMessageInput,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<ReceiveMessageOutput>;
+  deleteMessageBatch(input: DeleteMessageBatchInput): Promise<DeleteMessageBatchOutput>;
+}
