@@ -83,6 +83,20 @@ describe("pods that are spread over zones", () => {
     expect(zoneOf.get("large-3")).toBe("zone-c");
   });
 
+  it("go to another zone where that makes a machine smaller, no more of a kind ahead than before", () => {
+    const pods = [...spreadPods("large", 4, "2500m"), ...spreadPods("small", 4, "1500m")];
+    const now = ["zone-a", "zone-a", "zone-b", "zone-c", "zone-a", "zone-b", "zone-b", "zone-c"];
+    const before = new Map(pods.map(({ metadata }, index) => [metadata.name, now[index]]));
+    const options = { ...PLANNER, domainNow: ({ metadata }: Pod) => before.get(metadata.name) };
+    const asTheyRun = plan(pods, options);
+    expect(asTheyRun.zoneOf).toEqual(before);
+    const exchanged = plan(pods, { ...options, exchangeWork: 1_000_000 });
+    expect([asTheyRun.priceMicroUsd, exchanged.priceMicroUsd]).toEqual([630_000, 560_000]);
+    const goingOn = [...before].filter(([name, zone]) => exchanged.zoneOf.get(name) !== zone);
+    expect(goingOn).toEqual([["large-1", "zone-a"]]);
+    expect(exchanged.zoneOf.get("large-1")).toBe("zone-b");
+  });
+
   it("and over hosts are packed one of each to a node, however many Deployments there are", () => {
     const pods = Array.from({ length: 8 }, (_, index) =>
       spreadPods(`app-${index}`, 3 + 3 * (index % 3), `${300 + 170 * index}m`, HOST),

@@ -130,8 +130,12 @@ function spreadOf(
   });
   if (places.length === 0) return undefined;
   const groups = [first, ...others];
-  const counting = podClass.countedBy.filter((group) => group.key === key && !group.inverse);
-  return { key, groups, counting, places, pods: items.length };
+  return { key, groups, counting: countingOf(podClass, key), places, pods: items.length };
+}
+
+/** The groups that count such pods by that label. */
+export function countingOf({ countedBy }: PodClass, key: string): readonly TopologyGroup[] {
+  return countedBy.filter((group) => group.key === key && !group.inverse);
 }
 
 /** Pods of each group by domain: those that stay where they are, and those divided up to now. */

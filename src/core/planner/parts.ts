@@ -7,6 +7,8 @@ import type { Packing, Use } from "./packing.ts";
 
 export interface Part {
   readonly packing: Packing;
+  /** Its rows, as rows of the whole. */
+  readonly rows: readonly number[];
   /** How many items. */
   readonly count: number;
   /** As uses of the whole packing. */
@@ -17,7 +19,10 @@ export interface Part {
 export function partsOf(packing: Packing): readonly Part[] {
   const partOf = linked(packing);
   const names = [...new Set(partOf)];
-  if (names.length <= 1) return [partAs(packing, (uses) => uses)];
+  if (names.length <= 1) {
+    const rows = packing.rows.map((_, index) => index);
+    return [partAs(packing, rows, (uses) => uses)];
+  }
   return names.map((name) => {
     const rows = indicesWhere(packing.rows, (_, index) => partOf[index] === name);
     const bins = indicesWhere(packing.bins, (bin) => partOf[bin.rows[0] as number] === name);
@@ -43,9 +48,10 @@ function indicesWhere<T>(list: readonly T[], is: (one: T, index: number) => bool
   return list.flatMap((one, index) => (is(one, index) ? [index] : []));
 }
 
-function partAs(packing: Packing, inWhole: Part["inWhole"]): Part {
+function partAs(packing: Packing, rows: readonly number[], inWhole: Part["inWhole"]): Part {
   return {
     packing,
+    rows,
     count: packing.rows.reduce((sum, { count }) => sum + count, 0),
     inWhole,
   };
@@ -70,7 +76,7 @@ function selected(whole: Packing, rows: readonly number[], bins: readonly number
     }),
     dimensions: whole.dimensions,
   };
-  return partAs(part, (uses) =>
+  return partAs(part, rows, (uses) =>
     uses.map(({ pattern, bins: count }) => ({
       pattern: {
         bin: bins[pattern.bin] as number,

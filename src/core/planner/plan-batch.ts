@@ -25,6 +25,7 @@ import {
 import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
 import { countDivided } from "./domains.ts";
+import { betterDivided } from "./exchange.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
@@ -211,8 +212,10 @@ export function* packFirst(
     const { rows, worth } = demand;
     const uses = rows.length === 0 ? undefined : yield* pack(demand, worth, budget, options);
     if (uses === undefined) break;
+    const divided = { demand, uses };
+    const best = round === 0 ? yield* betterDivided(divided, options) : divided;
     const left = new Set(demand.others);
-    for (const item of yield* carryOut(pass, demand, uses)) left.add(item);
+    for (const item of yield* carryOut(pass, best.demand, best.uses)) left.add(item);
     const stuck = left.size === rest.length || left.size <= queued.length * TAIL_SHARE;
     // In the order in which they came.
     rest = rest.filter((item) => left.has(item));

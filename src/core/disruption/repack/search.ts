@@ -26,8 +26,9 @@ export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: num
   return microUsd - Math.min(microUsd * (1 - NEARLY), (price - microUsd) * wantedShare * UNSAVED);
 }
 
-/** Times the work that a batch of waiting pods is given: nobody waits for this. */
+/** Times the work that a batch of waiting pods is given, and for dividing spread pods: nobody waits for this. */
 const EFFORT = 20;
+const EXCHANGE_EFFORT = 40;
 
 /** Numbers of nodes that are considered, the most first. */
 export function countsOf(choice: Choice): number[] {
@@ -108,6 +109,7 @@ function thorough(planner: PlannerOptions, candidates: readonly Candidate[]): Pl
     ...planner,
     baseWork: baseWork * EFFORT,
     workPerPod: workPerPod * EFFORT,
+    exchangeWork: baseWork * EXCHANGE_EFFORT,
     domainNow: ({ spec }, key) => nodes.get(spec.nodeName ?? "")?.[key],
   };
 }
