@@ -37,6 +37,18 @@ interface Stream {
   silent: boolean;
 }
 
+/** What it does to those who pass, as of now. */
+interface Mischief {
+  statuses: readonly number[];
+  share: number;
+  delayMs: number;
+  refusing: boolean;
+  /** So many watches are still to be told that their version is gone. */
+  expiring: number;
+}
+
+const NONE: Mischief = { statuses: [], share: 0, delayMs: 0, refusing: false, expiring: 0 };
+
 /** `directory`: the control plane's; `account`: the kubeconfig of whoever is to go by way of here. */
 export async function startHostileProxy(
   directory: string,
@@ -44,86 +56,18 @@ export async function startHostileProxy(
   random: () => number,
   account: string,
 ): Promise<HostileProxy> {
-  const upstream = new URL(serverUrl);
-  const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+  const mischief = { ...NONE };
+  const passage = new Passage(new URL(serverUrl), mischief, random);
   const sockets = new Set<Socket>();
-  const streams = new Set<Stream>();
-  let statuses: readonly number[] = [];
-  let share = 0;
-  let delayMs = 0;
-  let refusing = false;
-  let expiring = 0;
-  let requests = 0;
-  let faults = 0;
-
-  function refuseWith(response: ServerResponse, status: number): void {
-    faults++;
-    const reason = REASONS[status] ?? "InternalError";
-    response.writeHead(status, {
-      "content-type": "application/json",
-      ...(status === 429 ? { "retry-after": "1" } : {}),
-    });
-    const text = { kind: "Status", apiVersion: "v1", status: "Failure", code: status, reason };
-    response.end(JSON.stringify({ ...text, message: `${reason} by the hostile proxy` }));
-  }
-
-  function forward(incoming: IncomingMessage, response: ServerResponse): void {
-    requests++;
-    const path = incoming.url ?? "";
-    const watching = /[?&]watch=(true|1)/.test(path);
-    if (watching && expiring > 0) {
-      expiring--;
-      refuseWith(response, 410);
-      return;
-    }
-    if (statuses.length > 0 && random() < share) {
-      refuseWith(response, statuses[Math.floor(random() * statuses.length)] ?? 500);
-      return;
-    }
-    const passed = httpsRequest(
-      {
-        host: upstream.hostname,
-        port: upstream.port,
-        path,
-        method: incoming.method,
-        headers: incoming.headers,
-        agent,
-      },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        if (watching) passStream(path, answer, response);
-        else answer.pipe(response);
-      },
-    );
-    passed.on("error", () => response.destroy());
-    response.on("close", () => passed.destroy());
-    incoming.pipe(passed);
-  }
-
-  function passStream(path: string, answer: IncomingMessage, response: ServerResponse): void {
-    const stream: Stream = { path, answer: response, silent: false };
-    streams.add(stream);
-    response.flushHeaders();
-    answer.on("data", (chunk: Buffer) => {
-      if (stream.silent) return;
-      if (delayMs === 0) response.write(chunk);
-      else setTimeout(() => response.write(chunk), delayMs);
-    });
-    answer.on("end", () => setTimeout(() => response.end(), delayMs));
-    answer.on("error", () => response.destroy());
-    response.on("close", () => streams.delete(stream));
-  }
-
   const identity = join(directory, "identity");
-  const server = createServer(
-    {
-      cert: readFileSync(join(identity, "server.crt")),
-      key: readFileSync(join(identity, "server.key")),
-    },
-    forward,
+  const [cert, key] = ["server.crt", "server.key"].map((name) =>
+    readFileSync(join(identity, name)),
+  );
+  const server = createServer({ cert, key }, (incoming, response) =>
+    passage.forward(incoming, response),
   );
   server.on("connection", (socket: Socket) => {
-    if (refusing) {
+    if (mischief.refusing) {
       socket.destroy();
       return;
     }
@@ -136,52 +80,127 @@ export async function startHostileProxy(
   const { port } = server.address() as AddressInfo;
   const kubeconfig = join(directory, `proxy-${port}.kubeconfig`);
   const direct = readFileSync(account, "utf8");
-  writeFileSync(kubeconfig, direct.replaceAll(serverUrl, `https://127.0.0.1:${port}`), {
-    mode: 0o600,
-  });
+  const byHere = direct.replaceAll(serverUrl, `https://127.0.0.1:${port}`);
+  writeFileSync(kubeconfig, byHere, { mode: 0o600 });
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };
   return {
     kubeconfig,
     cut,
-    refuse: (value) => {
-      refusing = value;
-      if (value) cut();
+    refuse: (refusing) => {
+      mischief.refusing = refusing;
+      if (refusing) cut();
     },
-    answer: (which, ofThem) => {
-      statuses = which;
-      share = ofThem;
-    },
-    delayWatches: (ms) => {
-      delayMs = ms;
-    },
-    silence: (plural) => {
-      for (const stream of streams) if (stream.path.includes(`/${plural}?`)) stream.silent = true;
-    },
-    expire: () => {
-      expiring = streams.size;
-      for (const { answer } of streams) answer.destroy();
-    },
-    heal: () => {
-      statuses = [];
-      share = 0;
-      delayMs = 0;
-      refusing = false;
-      expiring = 0;
-    },
+    answer: (statuses, share) => Object.assign(mischief, { statuses, share }),
+    delayWatches: (delayMs) => Object.assign(mischief, { delayMs }),
+    silence: (plural) => passage.silence(plural),
+    expire: () => passage.expire(),
+    heal: () => Object.assign(mischief, NONE),
     get requests() {
-      return requests;
+      return passage.requests;
     },
     get faults() {
-      return faults;
+      return passage.faults;
     },
     close: async () => {
       cut();
-      agent.destroy();
+      passage.close();
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Where requests go through to the server, or do not. */
+class Passage {
+  requests = 0;
+  faults = 0;
+  readonly #upstream: URL;
+  readonly #mischief: Mischief;
+  readonly #random: () => number;
+  readonly #agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
+  readonly #streams = new Set<Stream>();
+
+  constructor(upstream: URL, mischief: Mischief, random: () => number) {
+    this.#upstream = upstream;
+    this.#mischief = mischief;
+    this.#random = random;
+  }
+
+  forward(incoming: IncomingMessage, response: ServerResponse): void {
+    this.requests++;
+    const path = incoming.url ?? "";
+    const watching = /[?&]watch=(true|1)/.test(path);
+    const refusal = this.#refusal(watching);
+    if (refusal !== undefined) {
+      this.faults++;
+      refuseWith(response, refusal);
+      return;
+    }
+    const { hostname: host, port } = this.#upstream;
+    const { method, headers } = incoming;
+    const passed = httpsRequest(
+      { host, port, path, method, headers, agent: this.#agent },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        if (watching) this.#passStream(path, answer, response);
+        else answer.pipe(response);
+      },
+    );
+    passed.on("error", () => response.destroy());
+    response.on("close", () => passed.destroy());
+    incoming.pipe(passed);
+  }
+
+  /** The status of a refusal, if this request meets one. */
+  #refusal(watching: boolean): number | undefined {
+    const { statuses, share, expiring } = this.#mischief;
+    if (watching && expiring > 0) {
+      this.#mischief.expiring--;
+      return 410;
+    }
+    if (statuses.length === 0 || this.#random() >= share) return undefined;
+    return statuses[Math.floor(this.#random() * statuses.length)] ?? 500;
+  }
+
+  #passStream(path: string, answer: IncomingMessage, response: ServerResponse): void {
+    const stream: Stream = { path, answer: response, silent: false };
+    this.#streams.add(stream);
+    response.flushHeaders();
+    answer.on("data", (chunk: Buffer) => {
+      const { delayMs } = this.#mischief;
+      if (stream.silent) return;
+      if (delayMs === 0) response.write(chunk);
+      else setTimeout(() => response.write(chunk), delayMs);
+    });
+    answer.on("end", () => setTimeout(() => response.end(), this.#mischief.delayMs));
+    answer.on("error", () => response.destroy());
+    response.on("close", () => this.#streams.delete(stream));
+  }
+
+  silence(plural: string): void {
+    for (const stream of this.#streams)
+      if (stream.path.includes(`/${plural}?`)) stream.silent = true;
+  }
+
+  expire(): void {
+    this.#mischief.expiring = this.#streams.size;
+    for (const { answer } of this.#streams) answer.destroy();
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+function refuseWith(response: ServerResponse, status: number): void {
+  const reason = REASONS[status] ?? "InternalError";
+  response.writeHead(status, {
+    "content-type": "application/json",
+    ...(status === 429 ? { "retry-after": "1" } : {}),
+  });
+  const text = { kind: "Status", apiVersion: "v1", status: "Failure", code: status, reason };
+  response.end(JSON.stringify({ ...text, message: `${reason} by the hostile proxy` }));
 }
 
 const REASONS: Readonly<Record<number, string>> = {
