@@ -14,22 +14,33 @@ const OWN: ReadonlySet<string> = new Set(["nodeName", "volumes"]);
 /** Templates with the same containers; with more of them remembering begins anew. */
 const MOST_ALIKE = 8;
 
+interface Known {
+  readonly template: PodTemplate;
+  /** Of {@link template}, without its own. */
+  readonly parts: number;
+}
+
 /** By their containers: two templates rarely share those. */
-const templates = new WeakMap<PodSpec["containers"], PodTemplate[]>();
+const templates = new WeakMap<PodSpec["containers"], Known[]>();
 
 /** Undefined: the spec is not frozen, so it may be anybody's. */
 export function templateOf(spec: PodSpec): PodTemplate | undefined {
   const { containers } = spec;
-  if (!Object.isFrozen(spec) || !Object.isFrozen(containers)) return undefined;
+  if (!Object.isFrozen(spec)) return undefined;
   let known = templates.get(containers);
+  if (known !== undefined)
+    for (let at = 0; at < known.length; at++) {
+      const one = known[at] as Known;
+      if (one.template === spec || isAlike(one, spec)) return one.template;
+    }
+  if (!Object.isFrozen(containers)) return undefined;
   if (known === undefined) {
     known = [];
     templates.set(containers, known);
   }
-  for (const template of known) if (template === spec || isAlike(template, spec)) return template;
   if (known.length >= MOST_ALIKE) known.length = 0;
   const template = commonPart(spec);
-  known.push(template);
+  known.push({ template, parts: Object.keys(template).filter((key) => !OWN.has(key)).length });
   return template;
 }
 
@@ -55,8 +66,12 @@ export function perTemplate<T>(make: (spec: PodSpec) => T): (spec: PodSpec) => T
   };
 }
 
-function isAlike(a: PodSpec, b: PodSpec): boolean {
-  for (const key in a) if (a[key] !== b[key] && !OWN.has(key)) return false;
-  for (const key in b) if (!(key in a) && !OWN.has(key)) return false;
-  return true;
+function isAlike({ template, parts }: Known, spec: PodSpec): boolean {
+  let same = 0;
+  for (const key in spec) {
+    if (key === "nodeName" || key === "volumes") continue;
+    if (spec[key] !== template[key]) return false;
+    same++;
+  }
+  return same === parts;
 }

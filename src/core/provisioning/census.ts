@@ -3,10 +3,12 @@
  * what is left is as if it had never been: counts, domains that only nodes make, and hosts that a rule
  * looks at. So a picture can follow a cluster without being made anew.
  */
-import { isTerminating, type Pod } from "../../apis/core/pod.ts";
+import type { Taint } from "../../apis/core/node.ts";
+import { isTerminating, type Pod, type PodAffinityTerm } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
+import { deepEqual } from "../../base/json.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { ExistingNode } from "./existing-node.ts";
 import type { Draft } from "./pod-class.ts";
@@ -14,7 +16,7 @@ import type { QueuedPod } from "./queue.ts";
 import type { UnschedulablePod } from "./result.ts";
 import { heldTerms } from "./solve.ts";
 import type { Topology } from "./topology.ts";
-import { eligible, type TopologyGroup } from "./topology-group.ts";
+import { eligible, type Labels, type TopologyGroup } from "./topology-group.ts";
 import type { Tried } from "./trying.ts";
 
 /** A node, and who is counted as being there. */
@@ -54,6 +56,11 @@ interface Stand {
   readonly domain: string;
 }
 
+interface StandsOf {
+  readonly taints: readonly Taint[];
+  readonly stands: readonly Stand[];
+}
+
 export class Census {
   readonly #topology: Topology;
   readonly #hosts = new Map<string, Host>();
@@ -67,6 +74,9 @@ export class Census {
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
   /** What nodes of one kind stand for: there are many nodes, and few kinds of them. */
   readonly #stands = new Map<string, readonly Stand[]>();
+  readonly #standsByLabels = new WeakMap<Labels, StandsOf>();
+  /** By the list of terms, then namespace: none of them asks for a pod's labels. */
+  readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
   /** A rule looks at host names: each node is of a kind of its own. */
   #areAllDifferent = false;
 
@@ -76,7 +86,7 @@ export class Census {
 
   /** Before anybody is counted, of each pod that will be: its terms may make groups of their own. */
   expect(pods: readonly Pod[]): void {
-    for (const pod of pods) heldGroups(this.#topology, pod);
+    for (const pod of pods) this.#heldBy(pod);
   }
 
   /** All groups are known. */
@@ -116,7 +126,7 @@ export class Census {
     const counted: TopologyGroup[] = [];
     for (const pod of staying) {
       const { namespace = "default", labels = {} } = pod.metadata;
-      counted.push(...heldGroups(this.#topology, pod));
+      for (const group of this.#heldBy(pod)) counted.push(group);
       for (const group of this.#topology.selecting(namespace, labels))
         if (!group.inverse) counted.push(group);
     }
@@ -196,10 +206,34 @@ export class Census {
     }
   }
 
+  /** Of the pod's own anti-affinity. Pods of one template and namespace share the list. */
+  #heldBy(pod: Pod): readonly TopologyGroup[] {
+    const terms = heldTerms(pod);
+    if (terms.length === 0) return NONE;
+    if (terms.some(dependsOnLabels)) return ownGroups(this.#topology, pod);
+    const { namespace = "default" } = pod.metadata;
+    const known = this.#held.get(terms) ?? new Map<string, readonly TopologyGroup[]>();
+    let groups = known.get(namespace);
+    if (groups === undefined) {
+      groups = ownGroups(this.#topology, pod);
+      this.#held.set(terms, known.set(namespace, groups));
+    }
+    return groups;
+  }
+
   #standsOf(place: ExistingNode): readonly Stand[] {
-    const { [HOSTNAME_LABEL_KEY]: _, ...labels } = place.view.labels;
-    const own = this.#areAllDifferent ? place.hostname : "";
-    const kind = JSON.stringify([labels, place.taints, own]);
+    const { view, taints, hostname } = place;
+    // As long as only its pods change a node's labels are the very same.
+    const known = this.#standsByLabels.get(view.labels);
+    if (known !== undefined && deepEqual(known.taints, taints)) return known.stands;
+    const { [HOSTNAME_LABEL_KEY]: _, ...labels } = view.labels;
+    const own = this.#areAllDifferent ? hostname : "";
+    const stands = this.#standsOfKind(JSON.stringify([labels, taints, own]), place);
+    if (!this.#areAllDifferent) this.#standsByLabels.set(view.labels, { taints, stands });
+    return stands;
+  }
+
+  #standsOfKind(kind: string, place: ExistingNode): readonly Stand[] {
     let stands = this.#stands.get(kind);
     if (stands === undefined) {
       stands = [...this.#nodesIn.keys()].flatMap((group) => {
@@ -241,11 +275,15 @@ export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonl
   );
 }
 
-function heldGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
-  const terms = heldTerms(pod);
-  if (terms.length === 0) return NONE;
+function ownGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
   const { namespace = "default", labels = {} } = pod.metadata;
-  return terms.map((term) => topology.affinity(term, "antiAffinity", { namespace, labels }, true));
+  return heldTerms(pod).map((term) =>
+    topology.affinity(term, "antiAffinity", { namespace, labels }, true),
+  );
+}
+
+function dependsOnLabels({ matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm): boolean {
+  return matchLabelKeys !== undefined || mismatchLabelKeys !== undefined;
 }
 
 /** An affinity asks whether there is anybody anywhere; other rules about hosts look at one host only. */

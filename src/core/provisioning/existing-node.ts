@@ -15,7 +15,7 @@ import {
   subtractResources,
 } from "../../apis/resources.ts";
 import { type Steps, sortInSteps } from "../../base/steps.ts";
-import { type Amounts, amountOf, amountsOf, isWithin, without } from "../scheduling/amounts.ts";
+import { type Amounts, amountsOf, isWithin, without } from "../scheduling/amounts.ts";
 import { NodeLabels } from "../scheduling/node-labels.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { Requirement } from "../scheduling/requirement.ts";
@@ -218,9 +218,9 @@ export class ExistingNode implements Place {
     this.#settled = this.#remaining;
   }
 
-  /** What is left of a resource between questions. */
-  left(name: string): number {
-    return amountOf(this.#settled, name);
+  /** What is left between questions of the resource that has this position in amounts. */
+  leftAt(position: number): number {
+    return this.#settled[position] ?? 0;
   }
 
   add(pod: Pod, podClass: PodClass): void {

@@ -5,6 +5,7 @@
  */
 import type { Resources } from "../../apis/resources.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import { positionOf } from "../scheduling/amounts.ts";
 import { Marks } from "../scheduling/bits.ts";
 import type { ExistingNode } from "./existing-node.ts";
 
@@ -29,9 +30,11 @@ export class Rooms {
     for (const name of names) {
       if (this.#columns.has(name)) continue;
       const left = new Float64Array(this.#nodes.length);
-      yield* eachInSteps(this.#nodes, NODES_PER_STEP, (node, index) => {
-        left[index] = node.left(name);
-      });
+      const position = positionOf(name);
+      if (position !== undefined)
+        yield* eachInSteps(this.#nodes, NODES_PER_STEP, (node, index) => {
+          left[index] = node.leftAt(position);
+        });
       this.#columns.set(name, { left, short: new Map() });
       yield;
     }
@@ -49,7 +52,8 @@ export class Rooms {
   update(node: ExistingNode): void {
     this.#nodes[node.index] = node;
     for (const [name, { left, short }] of this.#columns) {
-      const amount = node.left(name);
+      const position = positionOf(name);
+      const amount = position === undefined ? 0 : node.leftAt(position);
       left[node.index] = amount;
       for (const [wanted, marks] of short) {
         if (amount < wanted) marks.add(node.index);

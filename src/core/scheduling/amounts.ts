@@ -47,8 +47,13 @@ export function amountsOf(resources: Resources): Amounts {
 }
 
 export function amountOf(amounts: Amounts, name: string): number {
-  const position = positions.get(name);
+  const position = positionOf(name);
   return position === undefined ? 0 : (amounts[position] ?? 0);
+}
+
+/** Where amounts of the resource are; undefined: no node had any so far. */
+export function positionOf(name: string): number | undefined {
+  return positions.get(name);
 }
 
 export function demandOf(resources: Resources): Demand {

@@ -20,5 +20,7 @@ export function isEphemeralTaint(taint: Taint): boolean {
 
 /** Whether any of these pools or nodes is one that pods would rather not go to. */
 export function someAreAvoided(places: readonly { readonly taints: readonly Taint[] }[]): boolean {
-  return places.some(({ taints }) => taints.some(({ effect }) => effect === "PreferNoSchedule"));
+  return places.some(
+    ({ taints }) => taints.length > 0 && taints.some(({ effect }) => effect === "PreferNoSchedule"),
+  );
 }
