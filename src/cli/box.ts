@@ -22,7 +22,7 @@ import { rightsOf, underRights } from "../operator/rights.ts";
 import { type Options, parseOptions } from "../operator/settings/parse-options.ts";
 import type { AwsApi } from "../providers/aws/api/aws-api.ts";
 import { callObserver, observedCalls } from "../providers/aws/call-metrics.ts";
-import { webhookCaller } from "../sandbox/apiserver/webhook-http.ts";
+import { webhookCaller } from "../sandbox/apiserver/admission/webhook-http.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
 import type { Trace } from "../sandbox/trace.ts";

@@ -3,7 +3,7 @@ import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PacedClock } from "../base/paced-clock.ts";
 import { serveEndpoints } from "../operator/endpoints.ts";
-import { checkPort, PortBusyError, startHttps } from "../sandbox/apiserver/https-server.ts";
+import { checkPort, PortBusyError, startHttps } from "../sandbox/apiserver/https/https-server.ts";
 import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
 import { openBox } from "./box.ts";
 import { CliError } from "./cli-error.ts";

@@ -20,7 +20,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createHttpTransport } from "../../src/kube/http-transport.ts";
 import type { Transport } from "../../src/kube/transport.ts";
-import { type Identity, identityIn } from "../../src/sandbox/apiserver/certificates.ts";
+import { type Identity, identityIn } from "../../src/sandbox/apiserver/https/certificates.ts";
 import { binaries, PROGRAMS, type Program } from "./binaries.ts";
 
 export interface ControlPlaneOptions {

@@ -27,7 +27,7 @@ import { LiveMirrors } from "../../src/kube/mirrors.ts";
 import { patchObject } from "../../src/kube/patch-object.ts";
 import type { Transport } from "../../src/kube/transport.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
-import { startHttps } from "../../src/sandbox/apiserver/https-server.ts";
+import { startHttps } from "../../src/sandbox/apiserver/https/https-server.ts";
 import { bareApiServer } from "../../src/sandbox/testing/bare-api-server.ts";
 
 const MASTER = { name: "admin", groups: ["system:masters"] };

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { PacedClock } from "../../src/base/paced-clock.ts";
 import { type Box, openBox } from "../../src/cli/box.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
-import { type HttpsListener, startHttps } from "../../src/sandbox/apiserver/https-server.ts";
+import { type HttpsListener, startHttps } from "../../src/sandbox/apiserver/https/https-server.ts";
 import type { TraceEvent } from "../../src/sandbox/trace.ts";
 
 export interface LiveSandbox {

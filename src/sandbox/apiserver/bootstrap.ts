@@ -7,7 +7,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { Random } from "../../base/random.ts";
 import type { Engine } from "./engine.ts";
 import { builtinAccess } from "./registry/builtin-data.ts";
-import type { StoreEvent } from "./store.ts";
+import type { StoreEvent } from "./store/store.ts";
 
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 

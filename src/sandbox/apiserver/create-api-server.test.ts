@@ -3,7 +3,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeRequest, KubeResponse } from "../../kube/transport.ts";
 import { bareApiServer } from "../testing/bare-api-server.ts";
-import { Store } from "./store.ts";
+import { Store } from "./store/store.ts";
 
 interface Answer extends KubeResponse {
   // Test bodies are read freely.

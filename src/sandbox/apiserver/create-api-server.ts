@@ -18,23 +18,23 @@ import { authorize, isMaster } from "./access/rbac.ts";
 import type { ApiServer, LogSource, User } from "./api-server.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
-import { deleteCollection, deleteObject, deleteOptionsOf } from "./delete.ts";
 import { discoveryResponse } from "./discovery/discovery.ts";
 import { type Call, type Engine, isCustom } from "./engine.ts";
-import { expireEvents } from "./event-expiry.ts";
-import { collectGarbage } from "./garbage-collection.ts";
 import { healthResponse, pathsResponse } from "./health.ts";
-import { endContainers } from "./namespace-lifecycle.ts";
-import { JSON_TYPE, refusalType, YAML_TYPE } from "./negotiation.ts";
+import { deleteCollection, deleteObject, deleteOptionsOf } from "./objects/delete.ts";
+import { collectGarbage } from "./objects/garbage-collection.ts";
+import { endContainers } from "./objects/namespace-lifecycle.ts";
+import { get, getObject, list } from "./objects/read.ts";
+import { watch } from "./objects/watch-stream.ts";
+import { create, type Door, update } from "./objects/write.ts";
 import { openapiResponse } from "./openapi/openapi.ts";
 import { patchObject } from "./patch/patch.ts";
 import { PROTOBUF } from "./protobuf/fields.ts";
 import { countQuotas } from "./quota/counting.ts";
-import { get, getObject, list } from "./read.ts";
-import { showObject, viewOf } from "./representation.ts";
-import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
-import { parseTarget, type ResourcePath, type Target } from "./routing.ts";
-import { asBoolean } from "./selectors.ts";
+import { JSON_TYPE, refusalType, YAML_TYPE } from "./request/negotiation.ts";
+import { showObject, viewOf } from "./request/representation.ts";
+import { parseTarget, type ResourcePath, type Target } from "./request/routing.ts";
+import { asBoolean } from "./request/selectors.ts";
 import {
   ApiError,
   failure,
@@ -42,14 +42,14 @@ import {
   notFound,
   PlainError,
   unsupportedMediaType,
-} from "./status.ts";
-import { Store } from "./store.ts";
+} from "./request/status.ts";
+import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
+import { expireEvents } from "./store/event-expiry.ts";
+import { Store } from "./store/store.ts";
 import { boundPod, isBindings } from "./subresources/binding.ts";
 import { POD_DOORS } from "./subresources/pod-doors.ts";
 import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
-import { watch } from "./watch-stream.ts";
-import { create, type Door, update } from "./write.ts";
 
 /** A request that concerns no resource: discovery, OpenAPI. Undefined = not mine. */
 export type ExtraRoute = (

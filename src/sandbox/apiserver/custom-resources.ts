@@ -6,7 +6,7 @@
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Engine } from "./engine.ts";
 import { establish } from "./registry/establish.ts";
-import type { StoreEvent } from "./store.ts";
+import type { StoreEvent } from "./store/store.ts";
 
 export const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
 

@@ -6,9 +6,9 @@ import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import type { Tokens } from "./access/tokens.ts";
 import type { LogSource, User } from "./api-server.ts";
+import type { ResourcePath } from "./request/routing.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
-import type { ResourcePath } from "./routing.ts";
-import type { Store } from "./store.ts";
+import type { Store } from "./store/store.ts";
 
 export interface Engine {
   readonly clock: Clock;

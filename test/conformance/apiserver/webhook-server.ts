@@ -4,7 +4,7 @@
  */
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { makeIdentity } from "../../../src/sandbox/apiserver/certificates.ts";
+import { makeIdentity } from "../../../src/sandbox/apiserver/https/certificates.ts";
 
 export interface WebhookServer {
   /** `https://127.0.0.1:40123`. */

@@ -8,7 +8,7 @@ import { SystemClock } from "../../../src/base/system-clock.ts";
 import { createKubeClient } from "../../../src/kube/kube-client.ts";
 import { createManager } from "../../../src/kube/manager.ts";
 import { LiveMirrors } from "../../../src/kube/mirrors.ts";
-import { startHttps } from "../../../src/sandbox/apiserver/https-server.ts";
+import { startHttps } from "../../../src/sandbox/apiserver/https/https-server.ts";
 import { bareApiServer } from "../../../src/sandbox/testing/bare-api-server.ts";
 import { workloadControllers } from "../../../src/sandbox/workloads/workloads.ts";
 

@@ -5,9 +5,9 @@
  */
 import { requestVerb } from "../../../kube/request-verb.ts";
 import type { KubeRequest } from "../../../kube/transport.ts";
-import type { Target } from "../routing.ts";
-import { asBoolean } from "../selectors.ts";
-import { ApiError } from "../status.ts";
+import type { Target } from "../request/routing.ts";
+import { asBoolean } from "../request/selectors.ts";
+import { ApiError } from "../request/status.ts";
 
 export interface ResourceAttributes {
   readonly verb: string;

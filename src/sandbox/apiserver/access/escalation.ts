@@ -8,7 +8,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import type { ClusterRole, PolicyRule } from "../../../apis/rbac/kinds.ts";
 import { deepEqual } from "../../../base/json.ts";
 import type { Call } from "../engine.ts";
-import { forbidden, notFound } from "../status.ts";
+import { forbidden, notFound } from "../request/status.ts";
 import { authorize, type Binding, isMaster, roleRules, rulesFor } from "./rbac.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";

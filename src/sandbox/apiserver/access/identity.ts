@@ -5,8 +5,8 @@
  */
 import type { User } from "../api-server.ts";
 import type { Engine } from "../engine.ts";
-import { PlainError } from "../status.ts";
-import type { Store } from "../store.ts";
+import { PlainError } from "../request/status.ts";
+import type { Store } from "../store/store.ts";
 import { type ResourceAttributes, refused } from "./attributes.ts";
 import { authorize } from "./rbac.ts";
 

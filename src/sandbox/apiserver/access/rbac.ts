@@ -7,7 +7,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { ClusterRole, PolicyRule } from "../../../apis/rbac/kinds.ts";
 import type { User } from "../api-server.ts";
-import type { Store } from "../store.ts";
+import type { Store } from "../store/store.ts";
 import type { Attributes } from "./attributes.ts";
 
 export interface Verdict {

@@ -9,10 +9,17 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
-import { goKind } from "../go-json.ts";
+import { create, type Door, update } from "../objects/write.ts";
+import { goKind } from "../request/go-json.ts";
+import {
+  ApiError,
+  badRequest,
+  conflict,
+  invalid,
+  notFound,
+  type StatusCause,
+} from "../request/status.ts";
 import { tooLong } from "../schema/field-error.ts";
-import { ApiError, badRequest, conflict, invalid, notFound, type StatusCause } from "../status.ts";
-import { create, type Door, update } from "../write.ts";
 import {
   difference,
   EMPTY,

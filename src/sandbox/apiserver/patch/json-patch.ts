@@ -4,8 +4,8 @@
  * Refusals are worded as kube-apiserver words them.
  */
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
-import { goKind } from "../go-json.ts";
-import { ApiError, badRequest } from "../status.ts";
+import { goKind } from "../request/go-json.ts";
+import { ApiError, badRequest } from "../request/status.ts";
 
 /** Which operation it was kube-apiserver keeps to itself. */
 const OPERATION_FAILED = "the server rejected our request due to an error in our request";

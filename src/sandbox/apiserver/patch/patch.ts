@@ -5,10 +5,10 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { applyMergePatch, isObject } from "../../../base/json.ts";
 import { type Call, isCustom } from "../engine.ts";
-import { goKind } from "../go-json.ts";
+import { type Door, update } from "../objects/write.ts";
+import { goKind } from "../request/go-json.ts";
+import { ApiError, badRequest, invalid, unsupportedMediaType } from "../request/status.ts";
 import { forbidden } from "../schema/field-error.ts";
-import { ApiError, badRequest, invalid, unsupportedMediaType } from "../status.ts";
-import { type Door, update } from "../write.ts";
 import { apply } from "./apply.ts";
 import { applyJsonPatch } from "./json-patch.ts";
 import { applyStrategicPatch } from "./strategic.ts";

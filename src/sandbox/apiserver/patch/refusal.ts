@@ -8,10 +8,10 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
 import type { Call } from "../engine.ts";
-import { goText } from "../go-json.ts";
+import { goText } from "../request/go-json.ts";
+import { ApiError, invalid } from "../request/status.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import type { Schema } from "../schema/schema.ts";
-import { ApiError, invalid } from "../status.ts";
 
 /** Go's words for a value of a wrong type: what was found, where, what was wanted. */
 const MISMATCH =

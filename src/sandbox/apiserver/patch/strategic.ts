@@ -5,9 +5,9 @@
  * upstream: apimachinery pkg/util/strategicpatch
  */
 import { clone, isObject } from "../../../base/json.ts";
-import { goText } from "../go-json.ts";
+import { goText } from "../request/go-json.ts";
+import { ApiError } from "../request/status.ts";
 import type { Schema } from "../schema/schema.ts";
-import { ApiError } from "../status.ts";
 
 type Item = Record<string, unknown>;
 

@@ -5,7 +5,7 @@
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { toRfc3339, toRfc3339Micro } from "../../../base/clock.ts";
-import { badRequest } from "../status.ts";
+import { badRequest } from "../request/status.ts";
 import { type Field, MAGIC, messageNamed, messageOf, PROTOBUF } from "./fields.ts";
 
 /**

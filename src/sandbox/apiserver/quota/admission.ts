@@ -4,12 +4,12 @@
  * upstream: kubernetes pkg/quota/v1 and apiserver pkg/admission/plugin/resourcequota/controller.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { Admission } from "../admission-request.ts";
-import { type Amounts, nano } from "../amounts.ts";
-import { writeOwned } from "../direct-write.ts";
+import type { Admission } from "../admission/admission-request.ts";
 import type { Call } from "../engine.ts";
-import { callOn, storageDefinition } from "../internal-call.ts";
-import { forbidden } from "../status.ts";
+import { writeOwned } from "../objects/direct-write.ts";
+import { callOn, storageDefinition } from "../request/internal-call.ts";
+import { forbidden } from "../request/status.ts";
+import { type Amounts, nano } from "./amounts.ts";
 import { isAbout, type Quota } from "./scopes.ts";
 import { added, subtracted, unnamed, usageOf } from "./usage.ts";
 

@@ -5,10 +5,10 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
-import { type Amounts, nano } from "../amounts.ts";
 import type { Engine } from "../engine.ts";
-import type { StoreEvent } from "../store.ts";
+import type { StoreEvent } from "../store/store.ts";
 import { QUOTAS, writeStatus } from "./admission.ts";
+import { type Amounts, nano } from "./amounts.ts";
 import { isAbout, type Quota } from "./scopes.ts";
 import { added, takes, usageOf } from "./usage.ts";
 

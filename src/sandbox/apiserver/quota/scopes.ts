@@ -3,7 +3,7 @@
  * upstream: kubernetes pkg/quota/v1/evaluator/core/pods.go podMatchesScopeFunc
  */
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { Amounts } from "../amounts.ts";
+import type { Amounts } from "./amounts.ts";
 import { type Counted, takes } from "./usage.ts";
 
 export interface Quota extends KubeObject {

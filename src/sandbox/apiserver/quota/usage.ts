@@ -5,7 +5,7 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
-import { type Amounts, type Container, nano, type Resources, spell, totals } from "../amounts.ts";
+import { type Amounts, type Container, nano, type Resources, spell, totals } from "./amounts.ts";
 
 /** A kind as quotas name it. */
 export interface Counted {

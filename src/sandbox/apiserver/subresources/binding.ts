@@ -7,11 +7,11 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeRequest, KubeResponse } from "../../../kube/transport.ts";
-import { mutate, review } from "../admission.ts";
-import { withCondition, writeDirectly } from "../direct-write.ts";
+import { mutate, review } from "../admission/admission.ts";
 import { type Call, isDryRun } from "../engine.ts";
-import type { ResourcePath } from "../routing.ts";
-import { ApiError, badRequest, conflict, methodNotAllowed, notFound } from "../status.ts";
+import { withCondition, writeDirectly } from "../objects/direct-write.ts";
+import type { ResourcePath } from "../request/routing.ts";
+import { ApiError, badRequest, conflict, methodNotAllowed, notFound } from "../request/status.ts";
 import { postedBody } from "./posted-body.ts";
 
 /** Bindings have a collection, too, as before pods had a door for them: only made, never kept. */

@@ -10,12 +10,12 @@ import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
-import { mutate, review } from "../admission.ts";
-import { type DeleteOptions, deleteObject, deleteOptionsOf } from "../delete.ts";
-import { withCondition, writeDirectly, writeOwned } from "../direct-write.ts";
+import { mutate, review } from "../admission/admission.ts";
 import type { Call } from "../engine.ts";
-import { getObject } from "../read.ts";
-import { ApiError, badRequest, forbidden, type Status } from "../status.ts";
+import { type DeleteOptions, deleteObject, deleteOptionsOf } from "../objects/delete.ts";
+import { withCondition, writeDirectly, writeOwned } from "../objects/direct-write.ts";
+import { getObject } from "../objects/read.ts";
+import { ApiError, badRequest, forbidden, type Status } from "../request/status.ts";
 import { postedBody } from "./posted-body.ts";
 
 const EVICTION = { group: "policy", version: "v1", kind: "Eviction" } as const;

@@ -2,9 +2,9 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
-import { writeDirectly } from "../direct-write.ts";
 import { type Call, isDryRun } from "../engine.ts";
-import { badRequest, conflict, notFound, STALE_WRITE } from "../status.ts";
+import { writeDirectly } from "../objects/direct-write.ts";
+import { badRequest, conflict, notFound, STALE_WRITE } from "../request/status.ts";
 
 export async function finalizeNamespace(call: Call): Promise<KubeResponse> {
   const { body, definition, engine, path } = call;

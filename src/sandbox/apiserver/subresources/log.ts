@@ -7,8 +7,8 @@ import { keyOf } from "../../../apis/meta.ts";
 import type { KubeResponse, KubeStream } from "../../../kube/transport.ts";
 import type { LogSource } from "../api-server.ts";
 import type { Call } from "../engine.ts";
-import { getObject } from "../read.ts";
-import { badRequest } from "../status.ts";
+import { getObject } from "../objects/read.ts";
+import { badRequest } from "../request/status.ts";
 
 interface PodShape extends KubeObject {
   readonly spec?: {

@@ -5,12 +5,12 @@
  * ValidatePodEphemeralContainersUpdate
  */
 import { clone, deepEqual } from "../../../base/json.ts";
+import type { Door } from "../objects/write.ts";
 import type { Raw } from "../registry/kind-rules.ts";
 import { qosClass } from "../registry/pod-rules.ts";
 import { validatePodSpec } from "../registry/pod-spec-validation.ts";
 import { duplicate, forbidden, invalid, notFound } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
-import type { Door } from "../write.ts";
 
 const RESIZABLE: ReadonlySet<string> = new Set(["cpu", "memory"]);
 /** What needs more than a container that comes late can have. */

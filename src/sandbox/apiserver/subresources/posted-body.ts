@@ -3,10 +3,10 @@
  * through no registry, but a value of a wrong type is refused in them as in what is kept.
  */
 import { isObject } from "../../../base/json.ts";
-import type { GroupVersionKind } from "../admission-request.ts";
+import type { GroupVersionKind } from "../admission/admission-request.ts";
 import { builtinKindSchema } from "../registry/builtin-data.ts";
+import { badRequest } from "../request/status.ts";
 import { decode } from "../schema/decode.ts";
-import { badRequest } from "../status.ts";
 
 /** The body as an object. Throws 400 for what is none, and for values that its fields cannot hold. */
 export function postedBody(

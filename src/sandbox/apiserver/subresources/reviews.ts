@@ -12,10 +12,10 @@ import { accountOf } from "../access/identity.ts";
 import { authorize, rulesFor } from "../access/rbac.ts";
 import type { User } from "../api-server.ts";
 import { type Engine, managerOf } from "../engine.ts";
-import { parseTarget, type ResourcePath } from "../routing.ts";
+import { parseTarget, type ResourcePath } from "../request/routing.ts";
+import { badRequest, invalid, methodNotAllowed } from "../request/status.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
-import { badRequest, invalid, methodNotAllowed } from "../status.ts";
 import { postedBody } from "./posted-body.ts";
 
 type Json = Readonly<Record<string, unknown>>;

@@ -7,14 +7,14 @@ import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
 import { applyMergePatch, clone, isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
-import { negotiate } from "../negotiation.ts";
+import { getObject } from "../objects/read.ts";
+import { update } from "../objects/write.ts";
 import { applyJsonPatch } from "../patch/json-patch.ts";
 import { ownedAfterScale } from "../patch/managed-fields.ts";
-import { getObject } from "../read.ts";
+import { negotiate } from "../request/negotiation.ts";
+import { ApiError, badRequest, invalid, methodNotAllowed } from "../request/status.ts";
 import type { ScalePaths } from "../resource-definition.ts";
-import { ApiError, badRequest, invalid, methodNotAllowed } from "../status.ts";
 import { ageCell } from "../table/age.ts";
-import { update } from "../write.ts";
 
 interface Scale extends KubeObject {
   readonly spec?: { readonly replicas?: number };

@@ -5,8 +5,8 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
-import { getObject } from "../read.ts";
-import { ApiError, badRequest, methodNotAllowed, notFound } from "../status.ts";
+import { getObject } from "../objects/read.ts";
+import { ApiError, badRequest, methodNotAllowed, notFound } from "../request/status.ts";
 import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
 import { finalizeNamespace } from "./finalize.ts";

@@ -7,11 +7,11 @@ import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport.ts";
 import { issueToken } from "../access/identity.ts";
-import { mutate, review } from "../admission.ts";
+import { mutate, review } from "../admission/admission.ts";
 import { type Call, managerOf } from "../engine.ts";
-import { getObject } from "../read.ts";
+import { getObject } from "../objects/read.ts";
+import { type ApiError, badRequest, invalid, notFound } from "../request/status.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
-import { type ApiError, badRequest, invalid, notFound } from "../status.ts";
 import { postedBody } from "./posted-body.ts";
 
 const DEFAULT_LIFETIME_SECONDS = 3_600;

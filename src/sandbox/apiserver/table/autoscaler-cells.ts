@@ -1,6 +1,7 @@
 /** The row of a HorizontalPodAutoscaler, the same in both versions. upstream: pkg/printers/internalversion/printers.go */
-import { newerAutoscalerOf } from "../autoscaler-versions.ts";
+
 import type { Raw } from "../registry/kind-rules.ts";
+import { newerAutoscalerOf } from "../versions/autoscaler-versions.ts";
 import { ageCell } from "./age.ts";
 import { type Cells, NONE } from "./cell.ts";
 

@@ -1,0 +1,18 @@
+/** What an admission plugin or webhook is shown of a write. */
+import type { KubeObject } from "../../../apis/meta.ts";
+
+/** One write as admission sees it. `object` is absent for DELETE. */
+export interface Admission<T extends KubeObject | undefined = KubeObject | undefined> {
+  readonly operation: "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
+  readonly object: T;
+  readonly old: KubeObject | undefined;
+  readonly subresource?: string;
+  /** Where the object is not of the resource's own kind: an Eviction of a pod, the Scale of a workload. */
+  readonly kind?: GroupVersionKind;
+}
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}

@@ -1,0 +1,102 @@
+/**
+ * Calls a webhook that lives behind a URL, over HTTPS with the authority that its configuration names. What goes
+ * wrong is worded as kube-apiserver's client words it.
+ */
+import { Agent } from "undici";
+import { isObject } from "../../../base/json.ts";
+import type { WebhookCaller, WebhookClientConfig } from "../resource-definition.ts";
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** A caller for URLs; services are `inCluster`'s, which may say that there is none. */
+export function webhookCaller(inCluster: WebhookCaller = noServices): WebhookCaller {
+  return (config, review, timeoutMs) =>
+    config.url === undefined
+      ? inCluster(config, review, timeoutMs)
+      : callUrl(config.url, config, review, timeoutMs ?? DEFAULT_TIMEOUT_MS);
+}
+
+/** For a sandbox in which nothing answers behind services. */
+const noServices: WebhookCaller = async (config, _, timeoutMs) => {
+  throw serviceNotFound(config, timeoutMs ?? DEFAULT_TIMEOUT_MS);
+};
+
+function serviceNotFound({ service }: WebhookClientConfig, timeoutMs: number): Error {
+  const { name = "", namespace = "", path = "/", port = 443 } = service ?? {};
+  const url = timed(`https://${name}.${namespace}.svc:${port}${path}`, timeoutMs);
+  return new Error(`Post "${url}": service "${name}" not found`);
+}
+
+async function callUrl(
+  address: string,
+  { caBundle }: WebhookClientConfig,
+  review: unknown,
+  timeoutMs: number,
+): Promise<unknown> {
+  const url = timed(address, timeoutMs);
+  const { origin, pathname, search } = new URL(url);
+  const ca = caBundle === undefined ? {} : { ca: Buffer.from(caBundle, "base64").toString() };
+  const agent = new Agent({ connect: { ...ca, timeout: timeoutMs }, pipelining: 0 });
+  try {
+    const answer = await agent.request({
+      origin,
+      path: `${pathname}${search}`,
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, */*" },
+      body: JSON.stringify(review),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode >= 300) throw new Refused(refusalText(answer.statusCode));
+    return parsed(text);
+  } catch (error) {
+    if (error instanceof Refused) throw error;
+    throw new Error(`Post "${url}": ${failureText(error, url)}`, { cause: error });
+  } finally {
+    agent.destroy().catch(() => undefined);
+  }
+}
+
+/** An answer came, and it was no good. */
+class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+/** Webhooks are told how long they have. */
+function timed(address: string, timeoutMs: number): string {
+  return `${address}${address.includes("?") ? "&" : "?"}timeout=${timeoutMs / 1_000}s`;
+}
+
+function parsed(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = text;
+  }
+  if (isObject(value)) return value;
+  const kind = Array.isArray(value) ? "array" : typeof value;
+  throw new Refused(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${kind} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+  );
+}
+
+function refusalText(status: number): string {
+  if (status === 404) return "the server could not find the requested resource";
+  if (status >= 500)
+    return 'an error on the server ("unknown") has prevented the request from succeeding';
+  return "the server rejected our request for an unknown reason";
+}
+
+function failureText(error: unknown, url: string): string {
+  const { name = "", code = "", message = "" } = error as NodeJS.ErrnoException;
+  const { hostname, port } = new URL(url);
+  if (name === "TimeoutError" || code === "UND_ERR_CONNECT_TIMEOUT")
+    return "context deadline exceeded";
+  if (code === "ECONNREFUSED")
+    return `dial tcp ${hostname}:${port || 443}: connect: connection refused`;
+  if (code === "ENOTFOUND") return `dial tcp: lookup ${hostname}: no such host`;
+  if (/CERT|SIGNED|ISSUER/.test(code))
+    return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+  return message;
+}

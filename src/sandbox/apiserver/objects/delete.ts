@@ -1,0 +1,331 @@
+/**
+ * delete and deletecollection. An object with finalizers, or a pod with time to stop, is only marked
+ * and goes with a later write; anything else goes at once. What it owned is the garbage
+ * collector's business: the propagation policy is noted as a finalizer for it.
+ */
+
+import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { isObject } from "../../../base/json.ts";
+import { reviewDeletion } from "../admission/admission.ts";
+import { CRD_FINALIZER } from "../custom-resources.ts";
+import { type Call, isDryRun } from "../engine.ts";
+import { showList, type View } from "../request/representation.ts";
+import { asBoolean, selectionOf } from "../request/selectors.ts";
+import {
+  type ApiError,
+  badRequest,
+  conflict,
+  deleted,
+  forbidden,
+  invalid,
+  notFound,
+  STALE_WRITE,
+  type Status,
+} from "../request/status.ts";
+import { invalid as invalidField, notSupported } from "../schema/field-error.ts";
+import type { FieldError } from "../schema/schema.ts";
+import { hasSpecFinalizers } from "../store/store-update.ts";
+import { fromStorage, listFromStorage } from "../versions/conversion.ts";
+import { withBumpedGeneration } from "./object-meta.ts";
+
+export interface DeleteOptions {
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly propagationPolicy?: string | undefined;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
+  readonly dryRun?: boolean | undefined;
+  /** Admission is asked about the eviction that deletes, not about the deletion. */
+  readonly isEviction?: boolean;
+}
+
+/** Either the object as it is now (marked, or returned by kind), or a Success Status. */
+export type Deletion =
+  | { readonly kind: "object"; readonly object: KubeObject }
+  | { readonly kind: "status"; readonly status: Status };
+
+export const FOREGROUND_FINALIZER = "foregroundDeletion";
+export const ORPHAN_FINALIZER = "orphan";
+
+const MAX_ATTEMPTS = 5;
+/** Time a pod gets when its spec does not say. */
+const DEFAULT_POD_GRACE_SECONDS = 30;
+const PROTECTED_NAMESPACES: ReadonlySet<string> = new Set([
+  "default",
+  "kube-system",
+  "kube-public",
+]);
+/** Deleting these answers with the object even when it is gone at once. */
+const RETURNS_OBJECT: ReadonlySet<string> = new Set([
+  "Pod",
+  "PersistentVolumeClaim",
+  "PersistentVolume",
+  "PodTemplate",
+  "ResourceQuota",
+  "Service",
+  "ServiceAccount",
+  "StorageClass",
+  "CSINode",
+  "VolumeAttachment",
+  "CSIDriver",
+]);
+
+/** They end without counting seconds. */
+const UNCOUNTED: ReadonlySet<string> = new Set(["Namespace", "CustomResourceDefinition"]);
+
+/** DeleteOptions of the body and the query. Throws 400 or 422 for what it cannot read. */
+export function deleteOptionsOf(call: Call): DeleteOptions {
+  const { body, query } = call;
+  if (body !== undefined && body !== null && !isObject(body)) {
+    throw badRequest("the body of a delete must be DeleteOptions");
+  }
+  const sent = (isObject(body) ? body : {}) as Partial<Record<string, unknown>>;
+  const grace = sent["gracePeriodSeconds"] ?? query.get("gracePeriodSeconds") ?? undefined;
+  const gracePeriodSeconds = grace === undefined ? undefined : Number(grace);
+  if (gracePeriodSeconds !== undefined && !Number.isInteger(gracePeriodSeconds)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(grace)}: invalid syntax`);
+  }
+  const policy = (sent["propagationPolicy"] ?? query.get("propagationPolicy") ?? undefined) as
+    | string
+    | undefined;
+  if (policy !== undefined && !["Orphan", "Background", "Foreground"].includes(policy)) {
+    const known = ["Foreground", "Background", "Orphan", "nil"];
+    throw refusedOptions(notSupported("propagationPolicy", policy, known));
+  }
+  const orphan = sent["orphanDependents"] ?? asBoolean(query.get("orphanDependents"));
+  if (orphan !== undefined && policy !== undefined) {
+    const text = "orphanDependents and deletionPropagation cannot be both set";
+    throw refusedOptions(invalidField("propagationPolicy", policy, text));
+  }
+  const asked = (sent["dryRun"] ?? []) as readonly string[];
+  if (asked.some((value) => value !== "All"))
+    throw refusedOptions(notSupported("dryRun", asked, ["All"]));
+  const dryRun = asked.includes("All");
+  return {
+    gracePeriodSeconds,
+    propagationPolicy:
+      policy ?? (orphan === true ? "Orphan" : orphan === false ? "Background" : undefined),
+    preconditions: sent["preconditions"] as DeleteOptions["preconditions"],
+    dryRun: dryRun || isDryRun(call),
+  };
+}
+
+function refusedOptions(error: FieldError): ApiError {
+  return invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [error]);
+}
+
+/** Deletes the object `name` of the call's namespace. */
+export async function deleteObject(
+  call: Call,
+  namespace: string | undefined,
+  name: string,
+  options: DeleteOptions,
+): Promise<Deletion> {
+  const { engine, definition } = call;
+  const { storageKey } = definition;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const stored = engine.store.get(storageKey, namespace, name);
+    if (stored === undefined) throw notFound(definition, name);
+    checkPreconditions(call, stored, options);
+    if (definition.kind === "Namespace" && PROTECTED_NAMESPACES.has(name)) {
+      throw forbidden(definition, name, "this namespace may not be deleted");
+    }
+    const old = await fromStorage(engine, definition, stored);
+    if (options.isEviction !== true) await reviewDeletion(call, old);
+    if (engine.store.get(storageKey, namespace, name) !== stored) continue;
+    return applyDelete(call, stored, old, options);
+  }
+  throw conflict(definition, name, STALE_WRITE);
+}
+
+async function applyDelete(
+  call: Call,
+  stored: KubeObject,
+  old: KubeObject,
+  options: DeleteOptions,
+): Promise<Deletion> {
+  const { engine, definition } = call;
+  const { namespace, name } = stored.metadata;
+  const { storageKey } = definition;
+  const dryRun = options.dryRun === true;
+  const next = markedForDeletion(call, stored, options);
+  if (next !== undefined) {
+    if (next === stored) return { kind: "object", object: old };
+    const marked = dryRun ? next : engine.store.put(storageKey, next);
+    return { kind: "object", object: await fromStorage(engine, definition, marked) };
+  }
+  const isReturned = RETURNS_OBJECT.has(definition.kind);
+  if (definition.kind === "Pod" && definition.group === "" && dryRun)
+    return { kind: "object", object: ended(call, stored) };
+  if (definition.kind === "Pod" && definition.group === "") {
+    // A pod is marked even for a grace of nothing, and a watcher sees the mark before the end.
+    const marked = engine.store.put(storageKey, ended(call, stored));
+    const last = engine.store.remove(storageKey, namespace, name);
+    return { kind: "object", object: last ?? marked };
+  }
+  const last = dryRun ? undefined : engine.store.remove(storageKey, namespace, name);
+  if (isReturned) {
+    const { resourceVersion = old.metadata.resourceVersion } = last?.metadata ?? {};
+    const metadata = { ...old.metadata, resourceVersion } as ObjectMeta;
+    return { kind: "object", object: { ...old, metadata } };
+  }
+  return { kind: "status", status: deleted(definition, stored) };
+}
+
+/**
+ * The object as it waits for its end: `stored` itself when it waits already; undefined when nothing
+ * holds it and it can go now.
+ */
+function markedForDeletion(
+  call: Call,
+  stored: KubeObject,
+  options: DeleteOptions,
+): KubeObject | undefined {
+  const { metadata } = stored;
+  const finalizers = finalizersFor(call, metadata, options.propagationPolicy);
+  const graceSeconds = graceOf(stored, options.gracePeriodSeconds);
+  const isHeld = finalizers.length > 0 || hasSpecFinalizers(stored);
+  const running =
+    metadata.deletionTimestamp === undefined
+      ? undefined
+      : (metadata.deletionGracePeriodSeconds ?? 0);
+  // Who names no time asks for nothing new of what counts down already.
+  const isPending = options.gracePeriodSeconds === undefined && (running ?? 0) > 0;
+  if (!isHeld && graceSeconds === 0 && !isPending) return undefined;
+  const sameFinalizers = finalizers.join() === (metadata.finalizers ?? []).join();
+  if (running !== undefined && (isPending || graceSeconds >= running) && sameFinalizers)
+    return stored;
+  const shorter = Math.min(graceSeconds, metadata.deletionGracePeriodSeconds ?? graceSeconds);
+  const nowMs = call.engine.clock.now();
+  // A shorter time counts from when it was first told to go.
+  const firstMs =
+    (fromRfc3339(metadata.deletionTimestamp) ?? nowMs) -
+    (metadata.deletionGracePeriodSeconds ?? 0) * 1_000;
+  const { finalizers: _old, ...rest } = metadata;
+  const marked: KubeObject = {
+    ...stored,
+    metadata: {
+      ...rest,
+      ...(finalizers.length === 0 ? {} : { finalizers }),
+      deletionTimestamp: toRfc3339(firstMs + shorter * 1_000),
+      ...(UNCOUNTED.has(stored.kind ?? "") ? {} : { deletionGracePeriodSeconds: shorter }),
+    },
+  };
+  if (stored.kind === "CustomResourceDefinition") return terminatingDefinition(marked, nowMs);
+  const first = metadata.deletionTimestamp === undefined;
+  return terminatingNamespace(first ? withBumpedGeneration(marked) : marked);
+}
+
+function ended(call: Call, stored: KubeObject): KubeObject {
+  const { metadata } = stored;
+  const marked: KubeObject = {
+    ...stored,
+    metadata: {
+      ...metadata,
+      deletionTimestamp: metadata.deletionTimestamp ?? toRfc3339(call.engine.clock.now()),
+      deletionGracePeriodSeconds: 0,
+    },
+  };
+  return metadata.deletionTimestamp === undefined ? withBumpedGeneration(marked) : marked;
+}
+
+/** A definition says in its status that it ends, and is not changed by that. */
+function terminatingDefinition(object: KubeObject, nowMs: number): KubeObject {
+  const { status = {} } = object as { status?: { readonly conditions?: readonly object[] } };
+  const ending = {
+    type: "Terminating",
+    status: "True",
+    lastTransitionTime: toRfc3339(nowMs),
+    reason: "InstanceDeletionPending",
+    message:
+      "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+  };
+  const conditions = [...(status.conditions ?? []), ending];
+  return { ...object, status: { ...status, conditions } } as KubeObject;
+}
+
+function terminatingNamespace(object: KubeObject): KubeObject {
+  if (object.kind !== "Namespace") return object;
+  const { status } = object as { status?: Record<string, unknown> };
+  return { ...object, status: { ...status, phase: "Terminating" } } as KubeObject;
+}
+
+/** How long a pod may take to stop. Everything else, and pods nobody runs, take no time. */
+function graceOf(object: KubeObject, asked: number | undefined): number {
+  if (object.kind !== "Pod" || object.apiVersion !== "v1") return 0;
+  const { spec, status } = object as {
+    spec?: { nodeName?: string; terminationGracePeriodSeconds?: number };
+    status?: { phase?: string };
+  };
+  if (!spec?.nodeName || status?.phase === "Succeeded" || status?.phase === "Failed") return 0;
+  const grace = asked ?? spec.terminationGracePeriodSeconds ?? DEFAULT_POD_GRACE_SECONDS;
+  // A negative period means "as short as can be" to kube-apiserver.
+  return grace < 0 ? 1 : grace;
+}
+
+function finalizersFor(
+  call: Call,
+  metadata: ObjectMeta,
+  policy: string | undefined,
+): readonly string[] {
+  const { group, kind } = call.definition;
+  const current = [...(metadata.finalizers ?? [])];
+  // Objects of a kind go before it does.
+  if (kind === "CustomResourceDefinition" && !current.includes(CRD_FINALIZER))
+    current.push(CRD_FINALIZER);
+  const orphansByDefault =
+    (group === "batch" && kind === "Job") || kind === "ReplicationController";
+  const wanted = policy ?? (orphansByDefault ? "Orphan" : undefined);
+  if (wanted === undefined) return current;
+  const others = current.filter(
+    (finalizer) => finalizer !== FOREGROUND_FINALIZER && finalizer !== ORPHAN_FINALIZER,
+  );
+  // Pods own nothing; a policy for them would only delay their end.
+  if (kind === "Pod" && group === "") return others;
+  if (wanted === "Foreground") return [...others, FOREGROUND_FINALIZER];
+  if (wanted === "Orphan") return [...others, ORPHAN_FINALIZER];
+  return others;
+}
+
+function checkPreconditions(call: Call, stored: KubeObject, options: DeleteOptions): void {
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  const { metadata } = stored;
+  // Here the kind stands where other refusals name the resource.
+  const named = { group: call.definition.group, plural: call.definition.kind };
+  if (uid !== undefined && uid !== metadata.uid) {
+    throw conflict(
+      named,
+      metadata.name,
+      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    throw conflict(
+      named,
+      metadata.name,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    );
+  }
+}
+
+/** Deletes all that the selectors match; answers with the list of them. */
+export async function deleteCollection(call: Call, view: View): Promise<unknown> {
+  const { engine, definition, path, query } = call;
+  const options = deleteOptionsOf(call);
+  const matches = selectionOf(definition, query);
+  const { objects, revision } = engine.store.list(definition.storageKey, path.namespace);
+  const chosen = objects.filter(matches);
+  for (const { metadata } of chosen) {
+    try {
+      await deleteObject(call, metadata.namespace, metadata.name, options);
+    } catch (error) {
+      // Somebody else was faster: it is gone, which is what was asked for.
+      if (
+        engine.store.get(definition.storageKey, metadata.namespace, metadata.name) !== undefined
+      ) {
+        throw error;
+      }
+    }
+  }
+  const shown = await listFromStorage(engine, definition, chosen);
+  return showList(engine, definition, view, shown, { resourceVersion: String(revision) });
+}

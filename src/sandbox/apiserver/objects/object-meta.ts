@@ -1,0 +1,308 @@
+/**
+ * The server's half of metadata: what is filled in on create, what an update may not change, and
+ * when the generation grows. The client's half (names, labels) is validated by the definition.
+ */
+
+import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { deepEqual } from "../../../base/json.ts";
+import { type Call, groupVersionOf, isCustom } from "../engine.ts";
+import { refusedPatch } from "../patch/refusal.ts";
+import { ApiError, badRequest, conflict, invalid, STALE_WRITE } from "../request/status.ts";
+import type { ResourceDefinition } from "../resource-definition.ts";
+import { invalid as invalidField } from "../schema/field-error.ts";
+import type { FieldError } from "../schema/schema.ts";
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** The generated part of a name is 5 characters; the base is cut so that 63 are not exceeded. */
+const MAX_GENERATED_BASE = 58;
+
+/** Built-in kinds that are not updated without a version, as custom ones are not. */
+const NEEDS_VERSION: ReadonlySet<string> = new Set(["Lease", "PodDisruptionBudget"]);
+
+/** Kinds of the old groups that count generations; all custom, apps, batch and policy kinds do. */
+const GENERATION_KINDS: ReadonlySet<string> = new Set([
+  "Pod",
+  "ReplicationController",
+  "PriorityClass",
+  "MutatingWebhookConfiguration",
+  "ValidatingWebhookConfiguration",
+  "CustomResourceDefinition",
+  "EndpointSlice",
+  "Ingress",
+  "IngressClass",
+  "NetworkPolicy",
+]);
+
+function countsGenerations(definition: ResourceDefinition): boolean {
+  const { group, kind } = definition;
+  if (kind === "ControllerRevision") return false;
+  return (
+    isCustom(definition) ||
+    ["apps", "batch", "policy"].includes(group) ||
+    GENERATION_KINDS.has(kind)
+  );
+}
+
+/** A body as an object of the call's kind: right kind, right version, with metadata. */
+export function objectOf(call: Call, body: unknown): KubeObject {
+  const { definition } = call;
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw badRequest("the request body must be a JSON object with apiVersion, kind and metadata");
+  }
+  const object = body as Partial<KubeObject>;
+  const wanted = groupVersionOf(definition);
+  const { apiVersion = wanted, kind = definition.kind } = object;
+  if (apiVersion !== wanted || kind !== definition.kind) {
+    const { refusal, problem } = wrongKind(definition, apiVersion, kind, wanted);
+    const isPatched = call.method === "PATCH" && !isCustom(definition);
+    throw isPatched ? refusedPatch(call, body as KubeObject, problem) : badRequest(refusal);
+  }
+  const metadata = object.metadata ?? ({} as ObjectMeta);
+  if (typeof metadata !== "object" || Array.isArray(metadata)) {
+    throw badRequest("metadata must be an object");
+  }
+  const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = object;
+  return { apiVersion, kind, metadata, ...rest };
+}
+
+/** Custom kinds are told apart by name; built-in ones by what Go can convert into what. */
+function wrongKind(
+  definition: ResourceDefinition,
+  apiVersion: string,
+  kind: string,
+  wanted: string,
+): { readonly refusal: string; readonly problem: string } {
+  const [version = ""] = apiVersion.split("/").slice(-1);
+  const refused = `${kind} in version "${version}" cannot be handled as a ${definition.kind}`;
+  if (isCustom(definition) || apiVersion.includes("/") !== wanted.includes("/")) {
+    const problem = "the kind in the data does not match the URL";
+    const refusal =
+      apiVersion === wanted
+        ? `${refused}: ${problem}`
+        : `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`;
+    return { refusal, problem };
+  }
+  const inner = definition.group === "" ? "core" : definition.group.split(".")[0];
+  const problem =
+    apiVersion === wanted
+      ? `converting (${version}.${kind}) to (${inner}.${definition.kind}): unknown conversion`
+      : `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
+  return { refusal: `${refused}: ${problem}`, problem };
+}
+
+/** The namespace of the object must be the URL's; cluster-scoped objects have none, whatever they say. */
+function checkNamespace(call: Call, object: KubeObject): void {
+  const { namespace } = object.metadata;
+  if (!call.definition.namespaced || namespace === undefined || namespace === "") return;
+  if (namespace === call.path.namespace) return;
+  throw badRequest(
+    "the namespace of the provided object does not match the namespace sent on the request",
+  );
+}
+
+/** Metadata of a new object. */
+export function withCreationMeta(call: Call, object: KubeObject): KubeObject {
+  const { engine, definition, path } = call;
+  checkNamespace(call, object);
+  const given = object.metadata;
+  if (given.resourceVersion !== undefined && given.resourceVersion !== "") {
+    throw new ApiError(500, "", "resourceVersion should not be set on objects to be created");
+  }
+  const metadata: Partial<Mutable<ObjectMeta>> = { ...given };
+  const base = given.generateName ?? "";
+  if (!metadata.name && base !== "") {
+    metadata.name = base.slice(0, MAX_GENERATED_BASE) + engine.random.suffix();
+  }
+  if (!metadata.name) {
+    throw invalid(definition, "", [
+      {
+        field: "metadata.name",
+        reason: "FieldValueRequired",
+        message: "Required value: name or generateName is required",
+      },
+    ]);
+  }
+  if (definition.namespaced) {
+    metadata.namespace = path.namespace as string;
+  } else delete metadata.namespace;
+  metadata.uid = engine.random.uuid();
+  metadata.creationTimestamp = toRfc3339(engine.clock.now());
+  delete metadata.resourceVersion;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  if (countsGenerations(definition)) metadata.generation = 1;
+  else delete metadata.generation;
+  return { ...object, metadata: metadata as ObjectMeta };
+}
+
+/** Refuses what an update may not ask for: another object, another version, another identity. */
+export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): void {
+  const { definition, path } = call;
+  const name = path.name as string;
+  const { metadata } = next;
+  checkNamespace(call, next);
+  if ((metadata.name ?? "") === "") {
+    throw badRequest(
+      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (metadata.name !== undefined && metadata.name !== "" && metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
+    );
+  }
+  const { uid, resourceVersion } = metadata;
+  if (uid !== undefined && uid !== "" && uid !== current.metadata.uid) {
+    if (call.method === "PATCH") {
+      // Two parts of kube-apiserver notice.
+      const problem = invalidField("metadata.uid", uid, "field is immutable");
+      throw invalid(definition, name, [problem, problem]);
+    }
+    throw conflict(
+      definition,
+      name,
+      storageError(
+        call,
+        name,
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.metadata.uid}`,
+      ),
+    );
+  }
+  if (resourceVersion === undefined || resourceVersion === "") {
+    if (call.method === "PUT" && (isCustom(definition) || NEEDS_VERSION.has(definition.kind))) {
+      // Here alone the resource is named where the kind is named otherwise.
+      throw invalid({ group: definition.group, kind: definition.plural }, name, [
+        {
+          field: "metadata.resourceVersion",
+          reason: "FieldValueInvalid",
+          message: "Invalid value: 0: must be specified for an update",
+        },
+      ]);
+    }
+  } else if (!/^\d+$/.test(resourceVersion)) {
+    throw new ApiError(500, "", `strconv.ParseUint: parsing "${resourceVersion}": invalid syntax`);
+  } else if (resourceVersion !== current.metadata.resourceVersion) {
+    throw conflict(definition, name, STALE_WRITE);
+  }
+}
+
+/** The words of the store behind kube-apiserver. */
+function storageError(call: Call, name: string, detail: string): string {
+  const { definition, path } = call;
+  const group = definition.group === "" ? "" : `${definition.group}/`;
+  const namespace = path.namespace === undefined ? "" : `${path.namespace}/`;
+  const key = `/registry/${group}${definition.plural}/${namespace}${name}`;
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${detail}`;
+}
+
+/** Metadata of an update: identity and the server's fields stay the current ones. */
+export function withUpdateMeta(call: Call, next: KubeObject, current: KubeObject): KubeObject {
+  const metadata: Partial<Mutable<ObjectMeta>> = { ...next.metadata };
+  const now = current.metadata;
+  metadata.name = now.name;
+  for (const field of [
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+  ] as const) {
+    const value = now[field];
+    if (value === undefined) delete metadata[field];
+    else Object.assign(metadata, { [field]: value });
+  }
+  for (const field of ["finalizers", "ownerReferences", "labels", "annotations"] as const) {
+    const value = metadata[field];
+    if (value === null || (Array.isArray(value) && value.length === 0)) delete metadata[field];
+    else if (value !== undefined && Object.keys(value).length === 0) delete metadata[field];
+  }
+  checkFinalizers(call, metadata.finalizers ?? [], current);
+  return { ...next, metadata: metadata as ObjectMeta };
+}
+
+function checkFinalizers(call: Call, next: readonly string[], current: KubeObject): void {
+  const { deletionTimestamp, finalizers = [] } = current.metadata;
+  if (deletionTimestamp === undefined) return;
+  const added = next.filter((finalizer) => !finalizers.includes(finalizer));
+  if (added.length === 0) return;
+  const list = added.map((finalizer) => JSON.stringify(finalizer)).join(", ");
+  const refused: FieldError = {
+    field: "metadata.finalizers",
+    reason: "FieldValueForbidden",
+    message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
+  };
+  // Metadata is judged twice, before its kind and with it.
+  throw invalid(call.definition, current.metadata.name, [refused, refused]);
+}
+
+/** A Deployment's annotations are copied to its ReplicaSets, an EndpointSlice's labels say whose it is: wishes too. */
+const COUNTED_METADATA: Readonly<Record<string, "annotations" | "labels">> = {
+  Deployment: "annotations",
+  EndpointSlice: "labels",
+};
+
+/** The generation grows when anything but metadata and status changed. */
+export function withGeneration(
+  definition: ResourceDefinition,
+  next: KubeObject,
+  current: KubeObject,
+): KubeObject {
+  if (!countsGenerations(definition)) return next;
+  const also = COUNTED_METADATA[definition.kind];
+  const isNoted = also !== undefined && !deepEqual(next.metadata[also], current.metadata[also]);
+  if (!isNoted && deepEqual(desired(next), desired(current))) return next;
+  return withBumpedGeneration(next);
+}
+
+export function withBumpedGeneration(object: KubeObject): KubeObject {
+  const { generation } = object.metadata;
+  if (generation === undefined) return object;
+  return { ...object, metadata: { ...object.metadata, generation: generation + 1 } };
+}
+
+function desired(object: KubeObject): unknown {
+  const { metadata: _m, status: _s, ...rest } = object as KubeObject & { status?: unknown };
+  return rest;
+}
+
+/** True when nothing but managedFields and the version differs: such a write is not stored. */
+export function isNoOp(next: KubeObject, current: KubeObject): boolean {
+  return deepEqual(withoutVersion(next), withoutVersion(current));
+}
+
+function withoutVersion(object: KubeObject): unknown {
+  const { managedFields: _f, resourceVersion: _r, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** Refuses a namespace that is not there, or that is on its way out. */
+export function checkNamespaceOpen(call: Call, name: string): void {
+  const { definition, engine, path } = call;
+  if (!definition.namespaced) return;
+  const namespace = path.namespace as string;
+  const stored = engine.store.get("namespaces", undefined, namespace);
+  if (stored === undefined) {
+    const message = `namespaces "${namespace}" not found`;
+    throw new ApiError(404, "NotFound", message, { name: namespace, kind: "namespaces" });
+  }
+  if (stored.metadata.deletionTimestamp === undefined) return;
+  const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const resource =
+    definition.group === "" ? definition.plural : `${definition.plural}.${definition.group}`;
+  throw new ApiError(403, "Forbidden", `${resource} "${name}" is forbidden: ${why}`, {
+    name,
+    ...(definition.group === "" ? {} : { group: definition.group }),
+    kind: definition.plural,
+    causes: [
+      {
+        reason: "NamespaceTerminating",
+        message: `namespace ${namespace} is being terminated`,
+        field: "metadata.namespace",
+      },
+    ],
+  });
+}

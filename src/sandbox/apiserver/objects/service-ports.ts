@@ -1,0 +1,123 @@
+/**
+ * Ports of nodes for services that want some: who names none gets one, always the same one for the same service as long
+ * as nobody else has it, and two services never share one.
+ * upstream: kubernetes pkg/registry/core/service/storage/alloc.go
+ */
+import type { KubeObject } from "../../../apis/meta.ts";
+import type { Admission } from "../admission/admission-request.ts";
+import type { Call, Engine } from "../engine.ts";
+import { isOpenToNodes } from "../registry/service-rules.ts";
+import { invalid } from "../request/status.ts";
+import { invalid as invalidField } from "../schema/field-error.ts";
+
+const FIRST_PORT = 30_000;
+const LAST_PORT = 32_767;
+
+interface Port {
+  readonly name?: string;
+  readonly protocol?: string;
+  readonly port: number;
+  readonly nodePort?: number;
+}
+
+interface Service extends KubeObject {
+  readonly spec?: {
+    readonly type?: string;
+    readonly externalTrafficPolicy?: string;
+    readonly healthCheckNodePort?: number;
+    readonly ports?: readonly Port[];
+  };
+}
+
+/** The service with a port of the nodes for each of its own; a port that stays keeps what it had. */
+export function withNodePorts(
+  call: Call,
+  object: KubeObject,
+  old: KubeObject | undefined,
+): KubeObject {
+  const service = object as Service;
+  const { spec } = service;
+  if (spec === undefined || !isOpenToNodes(spec)) return object;
+  const before = (old as Service | undefined)?.spec ?? {};
+  const taken = takenPorts(call.engine, service);
+  for (const own of [before, spec]) addPorts(taken, own);
+  const had = new Map((before.ports ?? []).map((port) => [keyOf(port), port.nodePort]));
+  /** A new service has one for TCP and UDP of the same number. */
+  const shared = new Map<number, number>();
+  if (old === undefined)
+    for (const { port, nodePort } of spec.ports ?? []) if (nodePort) shared.set(port, nodePort);
+  const key = `${service.metadata.namespace}/${service.metadata.name}`;
+  const give = (what: string): number => {
+    const port = freePort(taken, `${key}/${what}`);
+    taken.add(port);
+    return port;
+  };
+  const ports = (spec.ports ?? []).map((port) => {
+    if (port.nodePort) return port;
+    const nodePort = had.get(keyOf(port)) ?? shared.get(port.port) ?? give(keyOf(port));
+    if (old === undefined) shared.set(port.port, nodePort);
+    return { ...port, nodePort };
+  });
+  const checksHealth = spec.type === "LoadBalancer" && spec.externalTrafficPolicy === "Local";
+  const health = checksHealth
+    ? {
+        healthCheckNodePort:
+          spec.healthCheckNodePort || before.healthCheckNodePort || give("health"),
+      }
+    : {};
+  return { ...service, spec: { ...spec, ports, ...health } } as KubeObject;
+}
+
+/** Throws 422 for a port of the nodes that is none, or somebody else's. To be asked in the turn in which it is stored. */
+export function checkNodePorts(call: Call, { object, subresource = "" }: Admission): void {
+  const { definition, engine } = call;
+  if (definition.group !== "" || definition.kind !== "Service" || subresource !== "") return;
+  const service = object as Service | undefined;
+  if (service === undefined) return;
+  const taken = takenPorts(engine, service);
+  (service.spec?.ports ?? []).forEach(({ nodePort }, index) => {
+    if (!nodePort) return;
+    const isPossible = nodePort >= FIRST_PORT && nodePort <= LAST_PORT;
+    if (isPossible && !taken.has(nodePort)) return;
+    const problem = isPossible
+      ? "provided port is already allocated"
+      : `provided port is not in the valid range. The range of valid ports is ${FIRST_PORT}-${LAST_PORT}`;
+    const field = `spec.ports[${index}].nodePort`;
+    throw invalid(definition, service.metadata.name, [invalidField(field, nodePort, problem)]);
+  });
+}
+
+function keyOf({ protocol = "TCP", port }: Port): string {
+  return `${protocol}/${port}`;
+}
+
+/** Of all services but this one. */
+function takenPorts({ store }: Engine, { metadata }: Service): Set<number> {
+  const taken = new Set<number>();
+  for (const other of store.list("services").objects as readonly Service[]) {
+    const { name, namespace } = other.metadata;
+    if (name === metadata.name && namespace === metadata.namespace) continue;
+    addPorts(taken, other.spec ?? {});
+  }
+  return taken;
+}
+
+function addPorts(
+  taken: Set<number>,
+  { ports = [], healthCheckNodePort }: NonNullable<Service["spec"]>,
+): void {
+  for (const { nodePort } of ports) if (nodePort) taken.add(nodePort);
+  if (healthCheckNodePort) taken.add(healthCheckNodePort);
+}
+
+/** From a hash, so that the same story gives the same ports. */
+function freePort(taken: ReadonlySet<number>, key: string): number {
+  const count = LAST_PORT - FIRST_PORT + 1;
+  let hash = 2_166_136_261;
+  for (const character of key) hash = Math.imul(hash ^ character.charCodeAt(0), 16_777_619) >>> 0;
+  for (let step = 0; step < count; step++) {
+    const port = FIRST_PORT + ((hash + step) % count);
+    if (!taken.has(port)) return port;
+  }
+  return FIRST_PORT;
+}

@@ -1,0 +1,64 @@
+/** Quantities by resource, added up exactly and written as Kubernetes would: what limit ranges and quotas reckon with. */
+
+import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
+import { parseNano } from "../../../base/quantity.ts";
+
+export type Amounts = Readonly<Record<string, string | number>>;
+
+export interface Resources {
+  readonly requests?: Amounts;
+  readonly limits?: Amounts;
+}
+
+export interface Container {
+  readonly name: string;
+  readonly restartPolicy?: string;
+  readonly resources?: Resources;
+}
+
+const KIBI = 1_024n * 1_000_000_000n;
+
+/** What all containers need at once, sidecars included, or the hungriest of those that run before them. */
+export function totals(
+  containers: readonly Container[],
+  initContainers: readonly Container[],
+  which: "requests" | "limits",
+): Amounts {
+  const sum = new Map<string, bigint>();
+  const spelled = new Map<string, string>();
+  const peak = new Map<string, bigint>();
+  const entriesOf = ({ resources }: Container) =>
+    Object.entries(resources?.[which] ?? {}).map(([resource, amount]) => {
+      if (!spelled.has(resource)) spelled.set(resource, String(amount));
+      return [resource, nano(amount)] as const;
+    });
+  const add = (container: Container) => {
+    for (const [resource, amount] of entriesOf(container))
+      sum.set(resource, (sum.get(resource) ?? 0n) + amount);
+  };
+  for (const container of initContainers) {
+    if (container.restartPolicy === "Always") add(container);
+    else
+      for (const [resource, amount] of entriesOf(container)) {
+        const together = (sum.get(resource) ?? 0n) + amount;
+        if (together > (peak.get(resource) ?? -1n)) peak.set(resource, together);
+      }
+  }
+  for (const container of containers) add(container);
+  return Object.fromEntries(
+    [...spelled].map(([resource, like]) => {
+      const [together, alone] = [sum.get(resource) ?? 0n, peak.get(resource) ?? 0n];
+      return [resource, spell(together > alone ? together : alone, like)];
+    }),
+  );
+}
+
+/** In the family of suffixes of `like`. */
+export function spell(amount: bigint, like: string): string {
+  const text = like.endsWith("i") && amount % KIBI === 0n ? `${amount / KIBI}Ki` : `${amount}n`;
+  return canonicalQuantity(text) ?? text;
+}
+
+export function nano(amount: string | number): bigint {
+  return parseNano(amount) ?? 0n;
+}

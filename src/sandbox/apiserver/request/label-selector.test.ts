@@ -1,0 +1,30 @@
+import { describe, expect, it } from "vitest";
+import { formatLabelSelector, matchesNodeSelectorTerm } from "../../../apis/core/selectors.ts";
+import type { LabelSelector } from "../../../apis/meta.ts";
+import { parseLabelSelector } from "./label-selector.ts";
+
+describe("the text of a label selector", () => {
+  it("is read as kubectl -l writes it, and written back", () => {
+    const matchExpressions = parseLabelSelector("a=b,c!=d,e in (f, g),h notin (i),j,!k");
+    const labels = { a: "b", e: "g", j: "" };
+    expect(matchesNodeSelectorTerm({ matchExpressions }, labels)).toBe(true);
+    expect(matchesNodeSelectorTerm({ matchExpressions }, { ...labels, k: "" })).toBe(false);
+    expect(matchesNodeSelectorTerm({ matchExpressions }, { ...labels, c: "d" })).toBe(false);
+    const text = formatLabelSelector({ matchExpressions } as LabelSelector);
+    expect(parseLabelSelector(text)).toEqual(matchExpressions);
+    expect(parseLabelSelector("")).toEqual([]);
+  });
+
+  it("compares numbers", () => {
+    const matchExpressions = parseLabelSelector("n>5,n < 9");
+    expect(matchesNodeSelectorTerm({ matchExpressions }, { n: "7" })).toBe(true);
+    expect(matchesNodeSelectorTerm({ matchExpressions }, { n: "9" })).toBe(false);
+  });
+
+  it("may leave out what is compared, and items of a list", () => {
+    expect(parseLabelSelector("a=,b in (,x)")).toEqual([
+      { key: "a", operator: "In", values: [""] },
+      { key: "b", operator: "In", values: ["", "x"] },
+    ]);
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../../apis/meta.ts";
+import { Store, type StoreEvent } from "./store.ts";
+
+function object(name: string, namespace = "default", x = 0): KubeObject {
+  return { apiVersion: "v1", kind: "Thing", metadata: { name, namespace }, x } as KubeObject;
+}
+
+function names(objects: readonly KubeObject[]): readonly string[] {
+  return objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+}
+
+describe("the store", () => {
+  it("lists by namespace and name, and one namespace without its look-alikes", () => {
+    const store = new Store();
+    for (const [name, namespace] of [
+      ["b", "a-b"],
+      ["a", "a"],
+      ["c", "a0"],
+      ["b", "a"],
+    ] as const) {
+      store.put("things", object(name, namespace));
+    }
+    expect(names(store.list("things").objects)).toEqual(["a-b/b", "a/a", "a/b", "a0/c"]);
+    expect(names(store.list("things", "a").objects)).toEqual(["a/a", "a/b"]);
+  });
+
+  it("gives every write a new version and freezes what it holds", () => {
+    const store = new Store();
+    const first = store.put("things", object("a"));
+    const second = store.put("others", object("a"));
+    expect(Number(second.metadata.resourceVersion)).toBe(
+      Number(first.metadata.resourceVersion) + 1,
+    );
+    expect(Object.isFrozen(first.metadata)).toBe(true);
+  });
+
+  it("shows a list as it was", () => {
+    const store = new Store();
+    store.put("things", object("a"));
+    store.put("things", object("b", "default", 1));
+    const then = store.revision;
+    store.put("things", object("b", "default", 2));
+    store.put("things", object("c"));
+    store.remove("things", "default", "a");
+    const { objects } = store.listAt("things", undefined, then) ?? { objects: [] };
+    expect(names(objects)).toEqual(["default/a", "default/b"]);
+    expect(objects[1]).toMatchObject({ x: 1 });
+  });
+
+  it("forgets what is too old, and says so", () => {
+    const store = new Store(5);
+    for (let x = 0; x < 30; x++) store.put("things", object("a", "default", x));
+    expect(store.since("things", 2)).toBeUndefined();
+    expect(store.listAt("things", undefined, 2)).toBeUndefined();
+    expect(store.since("things", store.revision - 3)).toHaveLength(3);
+    expect(store.oldestRevision("things")).toBeGreaterThan(2);
+  });
+
+  it("tells all listeners of a write before any of the write it caused", () => {
+    const store = new Store();
+    const heard: string[] = [];
+    store.subscribe("things", ({ object: { metadata } }: StoreEvent) => {
+      heard.push(`first ${metadata.name}`);
+      if (metadata.name === "a") store.put("things", object("b"));
+    });
+    store.subscribeAll(({ object: { metadata } }) => heard.push(`second ${metadata.name}`));
+    store.put("things", object("a"));
+    expect(heard).toEqual(["first a", "second a", "first b", "second b"]);
+  });
+});

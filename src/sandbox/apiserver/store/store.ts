@@ -1,0 +1,235 @@
+/**
+ * What the cluster knows: frozen objects by resource, namespace and name, one global version that
+ * grows with every write, and a bounded history per resource from which watches resume and old
+ * lists are rebuilt. Synchronous; nobody but the engine above writes here.
+ */
+
+import type { KubeObject } from "../../../apis/meta.ts";
+import { deepFreeze } from "../../../base/json.ts";
+
+/** One write. `previous` is absent for the first, `object` is the last state for a removal. */
+export interface StoreEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly revision: number;
+  readonly storageKey: string;
+  readonly key: string;
+  readonly object: KubeObject;
+  readonly previous: KubeObject | undefined;
+}
+
+export interface Listing {
+  /** In key order: namespace, then name. */
+  readonly objects: readonly KubeObject[];
+  readonly revision: number;
+}
+
+/** How many writes of one resource are remembered. A watch further behind must list again. */
+const HISTORY_LIMIT = 20_000;
+
+/** `namespace/name`; the namespace is empty for cluster-scoped objects. */
+export function storeKey(namespace: string | undefined, name: string): string {
+  return `${namespace ?? ""}/${name}`;
+}
+
+class Shelf {
+  readonly objects = new Map<string, KubeObject>();
+  /** Sorted; kept so by binary insertion. */
+  readonly keys: string[] = [];
+  history: StoreEvent[] = [];
+  /** Everything up to this version is forgotten. */
+  forgotten = 0;
+  readonly listeners = new Set<(event: StoreEvent) => void>();
+}
+
+export class Store {
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #listeners = new Set<(event: StoreEvent) => void>();
+  readonly #historyLimit: number;
+  readonly #unheard: StoreEvent[] = [];
+  #isTelling = false;
+  #revision: number;
+
+  constructor(historyLimit: number = HISTORY_LIMIT) {
+    this.#historyLimit = historyLimit;
+    this.#revision = 1;
+  }
+
+  /** The version of the last write. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get(storageKey: string, namespace: string | undefined, name: string): KubeObject | undefined {
+    return this.#shelves.get(storageKey)?.objects.get(storeKey(namespace, name));
+  }
+
+  /** How many objects of one resource there are. */
+  count(storageKey: string): number {
+    return this.#shelves.get(storageKey)?.keys.length ?? 0;
+  }
+
+  /** All objects of a resource, or of one namespace, now. */
+  list(storageKey: string, namespace?: string): Listing {
+    const shelf = this.#shelves.get(storageKey);
+    if (shelf === undefined) return { objects: [], revision: this.#revision };
+    const keys = namespace === undefined ? shelf.keys : keysOf(shelf.keys, namespace);
+    return {
+      objects: keys.map((key) => shelf.objects.get(key) as KubeObject),
+      revision: this.#revision,
+    };
+  }
+
+  /** The list as it was at `revision`; undefined when that is forgotten. */
+  listAt(storageKey: string, namespace: string | undefined, revision: number): Listing | undefined {
+    const shelf = this.#shelves.get(storageKey);
+    if (shelf === undefined) return { objects: [], revision };
+    const newer = eventsAfter(shelf, revision);
+    if (newer === undefined) return undefined;
+    if (newer.length === 0) return { objects: this.list(storageKey, namespace).objects, revision };
+    const objects = new Map(shelf.objects);
+    for (const event of newer.toReversed()) {
+      if (event.previous === undefined) objects.delete(event.key);
+      else objects.set(event.key, event.previous);
+    }
+    const keys = [...objects.keys()].sort();
+    const wanted = namespace === undefined ? keys : keysOf(keys, namespace);
+    return { objects: wanted.map((key) => objects.get(key) as KubeObject), revision };
+  }
+
+  /** Writes an object; returns it frozen, with its new resourceVersion. */
+  put(storageKey: string, object: KubeObject): KubeObject {
+    const shelf = this.#shelf(storageKey);
+    const { namespace, name } = object.metadata;
+    const key = storeKey(namespace, name);
+    const previous = shelf.objects.get(key);
+    const revision = ++this.#revision;
+    const stored = deepFreeze({
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: String(revision) },
+    });
+    shelf.objects.set(key, stored);
+    if (previous === undefined) shelf.keys.splice(lowerBound(shelf.keys, key), 0, key);
+    const type = previous === undefined ? "ADDED" : "MODIFIED";
+    this.#publish(shelf, { type, revision, storageKey, key, object: stored, previous });
+    return stored;
+  }
+
+  /** Removes an object; returns its last state at the version of the removal. `last` may replace it. */
+  remove(
+    storageKey: string,
+    namespace: string | undefined,
+    name: string,
+    last?: KubeObject,
+  ): KubeObject | undefined {
+    const shelf = this.#shelves.get(storageKey);
+    const key = storeKey(namespace, name);
+    const previous = shelf?.objects.get(key);
+    if (shelf === undefined || previous === undefined) return undefined;
+    const revision = ++this.#revision;
+    const base = last ?? previous;
+    const object = deepFreeze({
+      ...base,
+      metadata: { ...base.metadata, resourceVersion: String(revision) },
+    });
+    shelf.objects.delete(key);
+    shelf.keys.splice(lowerBound(shelf.keys, key), 1);
+    this.#publish(shelf, { type: "DELETED", revision, storageKey, key, object, previous });
+    return object;
+  }
+
+  /** Writes after `revision`, oldest first; undefined when some are forgotten. */
+  since(storageKey: string, revision: number): readonly StoreEvent[] | undefined {
+    const shelf = this.#shelves.get(storageKey);
+    return shelf === undefined ? [] : eventsAfter(shelf, revision);
+  }
+
+  /** Forgets how things came to be as they are, as etcd does when it is compacted. */
+  forget(): void {
+    for (const shelf of this.#shelves.values()) {
+      shelf.history = [];
+      shelf.forgotten = this.#revision;
+    }
+  }
+
+  /** The oldest version a watch of this resource can begin at. */
+  oldestRevision(storageKey: string): number {
+    return this.#shelves.get(storageKey)?.forgotten ?? 0;
+  }
+
+  /** Calls `listener` with each coming write of one resource until the returned stop is called. */
+  subscribe(storageKey: string, listener: (event: StoreEvent) => void): () => void {
+    const { listeners } = this.#shelf(storageKey);
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  /** Calls `listener` with each coming write of any resource. */
+  subscribeAll(listener: (event: StoreEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Resources that have, or had, objects. Sorted. */
+  storageKeys(): readonly string[] {
+    return [...this.#shelves.keys()].sort();
+  }
+
+  #shelf(storageKey: string): Shelf {
+    let shelf = this.#shelves.get(storageKey);
+    if (shelf === undefined) {
+      shelf = new Shelf();
+      this.#shelves.set(storageKey, shelf);
+    }
+    return shelf;
+  }
+
+  #publish(shelf: Shelf, event: StoreEvent): void {
+    shelf.history.push(event);
+    // Halved now and then instead of shifted each time, so that a write stays O(1) on average.
+    if (shelf.history.length >= 2 * this.#historyLimit) {
+      shelf.history = shelf.history.slice(-this.#historyLimit);
+      shelf.forgotten = (shelf.history[0] as StoreEvent).revision - 1;
+    }
+    this.#unheard.push(event);
+    if (this.#isTelling) return;
+    // A listener may write. All listeners still hear of the first write before the second.
+    this.#isTelling = true;
+    try {
+      for (let next = this.#unheard.shift(); next !== undefined; next = this.#unheard.shift()) {
+        for (const listener of this.#shelf(next.storageKey).listeners) listener(next);
+        for (const listener of this.#listeners) listener(next);
+      }
+    } finally {
+      this.#isTelling = false;
+    }
+  }
+}
+
+function eventsAfter(shelf: Shelf, revision: number): readonly StoreEvent[] | undefined {
+  if (revision < shelf.forgotten) return undefined;
+  const { history } = shelf;
+  let low = 0;
+  let high = history.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((history[middle] as StoreEvent).revision <= revision) low = middle + 1;
+    else high = middle;
+  }
+  return low === history.length ? [] : history.slice(low);
+}
+
+function lowerBound(keys: readonly string[], key: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((keys[middle] as string) < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The slice of sorted keys that lies in one namespace ("0" follows "/" in ASCII). */
+function keysOf(keys: readonly string[], namespace: string): readonly string[] {
+  return keys.slice(lowerBound(keys, `${namespace}/`), lowerBound(keys, `${namespace}0`));
+}
