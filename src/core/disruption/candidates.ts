@@ -5,7 +5,7 @@
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { doNotDisrupt } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
-import type { Generation } from "../../apis/hub/generation.ts";
+import { type Generation, vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -135,8 +135,11 @@ export function blocksOf(
     const block = check(node, claim, input.nowMs);
     if (block !== undefined && found.push(block) >= most) return found;
   }
-  if (pool === undefined)
-    found.push({ kind: "noPool", message: `NodePool not found (NodePool=${poolName(node)})` });
+  if (pool === undefined) {
+    const { poolKind } = vocabulary(claimGeneration(claim));
+    const message = `${poolKind} not found (${poolKind}=${poolName(node)})`;
+    found.push({ kind: "noPool", message });
+  }
   const pause = pool === undefined ? undefined : input.paused?.(pool);
   if (pause !== undefined) found.push(pause);
   const passes =

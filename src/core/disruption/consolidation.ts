@@ -3,6 +3,7 @@
  * whether a set of nodes can go without a replacement or for others that are cheaper.
  * upstream: pkg/controllers/disruption/consolidation.go
  */
+import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -33,8 +34,10 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
     if (node.labels[key] === undefined) return `Node does not have label "${key}"`;
   }
   const { policy, consolidateAfter } = pool.disruption;
-  if (policy === "none" || consolidateAfter === "Never")
-    return `${pool.generation === "alpha" ? "Provisioner" : "NodePool"} "${pool.name}" has consolidation disabled`;
+  const isAlpha = pool.generation === "alpha";
+  // A Provisioner knows no policies: ttlSecondsAfterEmpty is one way not to have consolidation enabled.
+  if (policy === "none" || consolidateAfter === "Never" || (isAlpha && policy === "WhenEmpty"))
+    return `${vocabulary(pool.generation).poolKind} "${pool.name}" has consolidation disabled`;
   if (candidate.doNotConsolidate)
     return `disruption is blocked through the "${DO_NOT_CONSOLIDATE_ANNOTATION_KEY}" annotation`;
   if (policy === "WhenEmpty")

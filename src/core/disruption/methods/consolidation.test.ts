@@ -155,6 +155,11 @@ describe("single-node consolidation", () => {
       "consolidation policy WhenEmpty, but node is not empty",
     ],
     [
+      "a Provisioner is about empty nodes",
+      { generation: "alpha", disruption: { policy: "WhenEmpty" } },
+      'Provisioner "default" has consolidation disabled',
+    ],
+    [
       "consolidation is off",
       { disruption: { consolidateAfter: "Never" } },
       "has consolidation disabled",
