@@ -15,7 +15,6 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/kube/kube-client.ts createKubeClient": 80,
   "src/providers/kwok/provider.ts createKwokProvider": 90,
   "src/sandbox/cluster.ts createSandbox": 90,
-  "src/sandbox/ec2/simulated-aws.ts createSimulatedAws": 100,
   "src/testing/aws-world.ts awsWorld": 100,
   "src/testing/fake-world.ts fakeWorld": 100,
   "src/testing/snapshots.ts snapshotNode": 90,

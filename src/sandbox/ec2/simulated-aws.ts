@@ -4,7 +4,7 @@
  * between two instants: checks for faults, answers or refuses, and is written down.
  */
 import { errorText } from "../../base/error-text.ts";
-import { canonicalJson, clone, isObject } from "../../base/json.ts";
+import { clone, isObject } from "../../base/json.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
 import type { Tag } from "../../providers/aws/api/call.ts";
 import { AwsError } from "../../providers/aws/api/call.ts";
@@ -16,6 +16,7 @@ import type {
 } from "../../providers/aws/api/instances.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
 import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
+import { ClientTokens } from "./client-tokens.ts";
 import { eventsCalls, publish, type ServiceEvent } from "./event-bus.ts";
 import { fisCalls } from "./experiments.ts";
 import { extraCalls } from "./extra-calls.ts";
@@ -140,9 +141,6 @@ export interface SimulatedAws {
   call(service: string, action: string, input: unknown, signal?: AbortSignal): Promise<unknown>;
 }
 
-/** A fleet's request is long; AWS forgets tokens too, after a day. */
-const REMEMBERED_TOKENS = 1_000;
-
 /** Answers at once, or with a promise where AWS lets the caller wait (long polling). */
 type Handler = (input: never, signal?: AbortSignal) => unknown;
 type Handlers = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
@@ -156,7 +154,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
   const nodeGroup = options.nodeGroup === false ? [] : startNodeGroup(state);
   const journal = new Journal();
   const handlers = handlersOf(state);
-  const answered = new Map<string, { readonly request: string; readonly answer: unknown }>();
+  const tokens = new ClientTokens();
   const latencyMs = options.latencyMs ?? (() => 0);
 
   function answer(
@@ -175,25 +173,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
       const message = "Request would have succeeded, but DryRun flag is set.";
       throw new AwsError("DryRunOperation", message, 412);
     }
-    // A repeated token is a client's retry: it gets the first answer and changes nothing. With another
-    // request it is a mistake.
-    const token = isObject(input) ? input["ClientToken"] : undefined;
-    if (typeof token !== "string") return handler(input as never, signal);
-    const key = `${service}/${action}/${token}`;
-    const request = canonicalJson(input);
-    const known = answered.get(key);
-    if (known === undefined) {
-      const answer = handler(input as never);
-      answered.set(key, { request, answer });
-      if (answered.size > REMEMBERED_TOKENS)
-        answered.delete(answered.keys().next().value as string);
-      return answer;
-    }
-    if (known.request === request) return known.answer;
-    throw new AwsError(
-      "IdempotentParameterMismatch",
-      "The request uses the same client token as a previous, but non-identical request.",
-    );
+    return tokens.once(`${service}/${action}`, input, () => handler(input as never, signal));
   }
 
   async function call(
@@ -219,24 +199,8 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     }
   }
 
-  function door(service: string): Record<string, (input: unknown) => Promise<unknown>> {
-    const methods = Object.keys(handlers[service] ?? {});
-    return Object.fromEntries(
-      methods.map((method) => {
-        const action = method.slice(0, 1).toUpperCase() + method.slice(1);
-        return [
-          method,
-          (input: unknown, options?: { readonly signal?: AbortSignal }) =>
-            call(service, action, input, options?.signal),
-        ];
-      }),
-    );
-  }
-
-  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts", "sqs", "zonalShift"];
-  const api = Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
   return {
-    api,
+    api: doorsOf(handlers, call),
     journal,
     faults: state.faults,
     controls: controlsOf(state),
@@ -244,6 +208,21 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     nodeGroup,
     call,
   };
+}
+
+/** The provider's calls, as methods of their services. */
+function doorsOf(handlers: Handlers, call: SimulatedAws["call"]): AwsApi {
+  const door = (service: string) =>
+    Object.fromEntries(
+      Object.keys(handlers[service] ?? {}).map((method) => {
+        const action = method.slice(0, 1).toUpperCase() + method.slice(1);
+        const ask = (input: unknown, options?: { readonly signal?: AbortSignal }) =>
+          call(service, action, input, options?.signal);
+        return [method, ask];
+      }),
+    );
+  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts", "sqs", "zonalShift"];
+  return Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
 }
 
 /** What EC2 looks at even in a trial. */
