@@ -87,20 +87,8 @@ function calledBy(program: string, transport: Transport): Transport {
 const EBS_DRIVER = { name: "ebs.csi.aws.com", count: 25 };
 
 export function createSandbox(options: SandboxOptions): Sandbox {
-  const { clock, random, log, kubernetesVersion } = options;
-  const registry = createRegistry({ kubernetesVersion });
-  const apiServer = createApiServer({
-    clock,
-    random,
-    registry,
-    webhooks: options.webhooks,
-    kubernetesVersion: `v${kubernetesVersion}.0`,
-    log: log.named("apiserver"),
-    extraRoutes: [
-      (path, headers) => discoveryResponse(registry, path, headers["accept"]),
-      (path, headers) => openapiResponse(registry, path, headers["accept"]),
-    ],
-  });
+  const { clock, random, log } = options;
+  const apiServer = apiServerOf(options);
   const client = createKubeClient(apiServer.transport(ADMIN));
   const mirrors = new LiveMirrors({
     client: createKubeClient(calledBy("kube-controller-manager", apiServer.transport(SYSTEM))),
@@ -116,20 +104,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     log: log.named("sandbox"),
   };
   const kubelets = new Kubelets(deps);
-  const aws = createSimulatedAws({
-    clock,
-    random: random.fork("sandbox/aws"),
-    region: options.region,
-    clusterName: options.clusterName,
-    kubernetesVersion,
-    trace: options.trace,
-    ...(options.sells === undefined ? {} : { sells: options.sells }),
-    onInstance: (event) => {
-      if (event.type === "terminated") kubelets.leave(event.nodeName);
-      else if (event.type === "stopped") kubelets.halt(event.nodeName);
-      else if (event.kubelet !== undefined) kubelets.join(toInstanceNode(event.kubelet));
-    },
-  });
+  const aws = awsOf(options, kubelets);
   apiServer.setLogSource(logSource(kubelets, options.karpenterLog));
   const manager = createManager({ mirrors, clock, random: random.fork("sandbox/manager"), log });
   for (const controller of [
@@ -167,6 +142,41 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       apiServer.close();
     },
   };
+}
+
+function apiServerOf({ clock, random, log, webhooks, kubernetesVersion }: SandboxOptions) {
+  const registry = createRegistry({ kubernetesVersion });
+  return createApiServer({
+    clock,
+    random,
+    registry,
+    webhooks,
+    kubernetesVersion: `v${kubernetesVersion}.0`,
+    log: log.named("apiserver"),
+    extraRoutes: [
+      (path, headers) => discoveryResponse(registry, path, headers["accept"]),
+      (path, headers) => openapiResponse(registry, path, headers["accept"]),
+    ],
+  });
+}
+
+/** An account whose machines have a kubelet that joins and leaves. */
+function awsOf(options: SandboxOptions, kubelets: Kubelets): SimulatedAws {
+  const { clock, random, region, clusterName, kubernetesVersion, trace, sells } = options;
+  return createSimulatedAws({
+    clock,
+    random: random.fork("sandbox/aws"),
+    region,
+    clusterName,
+    kubernetesVersion,
+    trace,
+    ...(sells === undefined ? {} : { sells }),
+    onInstance: (event) => {
+      if (event.type === "terminated") kubelets.leave(event.nodeName);
+      else if (event.type === "stopped") kubelets.halt(event.nodeName);
+      else if (event.kubelet !== undefined) kubelets.join(toInstanceNode(event.kubelet));
+    },
+  });
 }
 
 /** CRDs first make their kinds known: each object waits until its kind is served. */

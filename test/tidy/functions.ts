@@ -14,7 +14,6 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/core/answers/model.ts launch": 80,
   "src/kube/kube-client.ts createKubeClient": 80,
   "src/providers/kwok/provider.ts createKwokProvider": 90,
-  "src/sandbox/cluster.ts createSandbox": 90,
   "src/testing/aws-world.ts awsWorld": 100,
   "src/testing/fake-world.ts fakeWorld": 100,
   "src/testing/snapshots.ts snapshotNode": 90,
