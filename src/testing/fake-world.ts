@@ -1,11 +1,8 @@
 /** A whole `World` in memory for controller tests: the real mirrors and manager over fake doors. */
 
-import { NODE } from "../apis/core/node.ts";
+import { NODE, type Node } from "../apis/core/node.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
-import { assert } from "../base/assert.ts";
-import { deepEqual } from "../base/json.ts";
 import type { LogFields, Logger } from "../base/log.ts";
-import type { Sample } from "../base/metrics.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import { controllerMetrics } from "../controllers/all-metrics.ts";
@@ -19,6 +16,7 @@ import { createManager } from "../kube/manager.ts";
 import { LiveMirrors } from "../kube/mirrors.ts";
 import { type FakeCloud, fakeCloud } from "./fake-cloud.ts";
 import { type FakeKube, fakeKube } from "./fake-kube.ts";
+import { fakeMetrics } from "./fake-metrics.ts";
 
 export interface FakeWorld extends World {
   readonly clock: VirtualClock;
@@ -54,10 +52,9 @@ const SETTINGS: Settings = {
     maxMovesPerPodHour: 4,
   },
   clusterBudgets: [],
-  expirationSpreadPercent: 0,
+  expiry: { spreadPercent: 0, respectsBudgets: false },
   surgeTimeoutMs: 10 * 60_000,
   pauseDisruption: false,
-  expirationRespectsBudgets: false,
   forSpot: "onDemand",
   gates: {
     betaDrift: true,
@@ -78,24 +75,10 @@ export function fakeWorld(
   const cloud = outside?.cloud ?? fakeCloud(clock);
   const lines: string[] = [];
   const published: EventToPublish[] = [];
-  const measured = new Map<string, number>();
   const random = new Random("test");
   const log = recordingLog(lines, {});
   const mirrors = new LiveMirrors({ client: api, clock, random, log });
-  const declared = controllerMetrics(cloud);
-  const readers = new Set<readonly [string, () => Iterable<Sample>]>();
-  const series = (name: string, labels: Readonly<Record<string, string>>): string => {
-    const known = declared.find((one) => one.name === name)?.labels;
-    assert(
-      deepEqual(known?.toSorted(), Object.keys(labels).sort()),
-      `metric ${name} is declared with the labels ${known?.join(", ")}`,
-    );
-    const values = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
-    return `${name}{${values.join(",")}}`;
-  };
-  const add = (name: string, labels: Readonly<Record<string, string>>, by = 1): void => {
-    measured.set(series(name, labels), (measured.get(series(name, labels)) ?? 0) + by);
-  };
+  const metrics = fakeMetrics(controllerMetrics(cloud));
   let manager: Manager | undefined;
 
   const world: FakeWorld = {
@@ -106,36 +89,14 @@ export function fakeWorld(
     mirrors,
     cloud,
     events: { publish: (...events) => published.push(...events) },
-    metrics: {
-      count: add,
-      observe: add,
-      set: (name, labels, value) => measured.set(series(name, labels), value),
-      read: (name, read) => {
-        const reader = [name, read] as const;
-        readers.add(reader);
-        return () => readers.delete(reader);
-      },
-      forget: (name, labels) => {
-        const wanted = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
-        for (const key of measured.keys()) {
-          const named = key.startsWith(`${name}{`);
-          if (named && wanted.every((one) => key.includes(one))) measured.delete(key);
-        }
-      },
-    },
+    metrics: metrics.meter,
     log,
     settings: { ...SETTINGS, ...settings, gates: { ...SETTINGS.gates, ...settings.gates } },
     cluster: createClusterState(),
     lines,
     published,
-    measured,
-    shown: () => {
-      const values = new Map<string, number>();
-      for (const [name, read] of readers)
-        for (const { shared, labels, value } of read())
-          values.set(series(name, { ...shared, ...labels }), value);
-      return values;
-    },
+    measured: metrics.measured,
+    shown: metrics.shown,
     run: async (...controllers) => {
       openMirrors(world);
       manager = createManager({ mirrors, clock, random, log });
@@ -150,23 +111,26 @@ export function fakeWorld(
       mirrors.close();
     },
     join: async (claim, patch = {}) => {
-      const { name } = claim.metadata;
-      await api.create(NODE, {
-        metadata: { name: `node-${name}`, labels: { "kubernetes.io/hostname": `node-${name}` } },
-        spec: {
-          providerID: claim.status?.providerID ?? "",
-          taints: [{ key: "karpenter.sh/unregistered", effect: "NoExecute" }],
-        },
-        status: {
-          capacity: claim.status?.capacity ?? {},
-          allocatable: claim.status?.allocatable ?? {},
-          conditions: [{ type: "Ready", status: "True" }],
-        },
-        ...patch,
-      });
+      await api.create(NODE, { ...joined(claim), ...patch });
     },
   };
   return world;
+}
+
+/** The Node of a claim's machine, Ready and not registered yet. */
+function joined({ metadata: { name }, status }: NodeClaim): Node {
+  return {
+    metadata: { name: `node-${name}`, labels: { "kubernetes.io/hostname": `node-${name}` } },
+    spec: {
+      providerID: status?.providerID ?? "",
+      taints: [{ key: "karpenter.sh/unregistered", effect: "NoExecute" }],
+    },
+    status: {
+      capacity: status?.capacity ?? {},
+      allocatable: status?.allocatable ?? {},
+      conditions: [{ type: "Ready", status: "True" }],
+    },
+  };
 }
 
 function recordingLog(lines: string[], bound: LogFields): Logger {

@@ -15,7 +15,6 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/kube/kube-client.ts createKubeClient": 80,
   "src/providers/kwok/provider.ts createKwokProvider": 90,
   "src/testing/aws-world.ts awsWorld": 100,
-  "src/testing/fake-world.ts fakeWorld": 100,
   "src/testing/snapshots.ts snapshotNode": 90,
   "test/answers/draw.ts drawCluster": 80,
   "test/calm/play.ts Day.#act": 80,

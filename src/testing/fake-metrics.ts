@@ -1,0 +1,63 @@
+/** A meter in memory: sums and values by name and labels, which must be those that the metric is declared with. */
+import { assert } from "../base/assert.ts";
+import { deepEqual } from "../base/json.ts";
+import type { Sample } from "../base/metrics.ts";
+import type { World } from "../controllers/world.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+export interface FakeMetrics {
+  readonly meter: World["metrics"];
+  /** `name{label=value}` → sum or value. */
+  readonly measured: Map<string, number>;
+  /** What is read off the present, in the same form. */
+  shown(): ReadonlyMap<string, number>;
+}
+
+export function fakeMetrics(
+  declared: readonly { readonly name: string; readonly labels?: readonly string[] }[],
+): FakeMetrics {
+  const measured = new Map<string, number>();
+  const readers = new Set<readonly [string, () => Iterable<Sample>]>();
+  const series = (name: string, labels: Labels): string => {
+    const known = declared.find((one) => one.name === name)?.labels;
+    assert(
+      deepEqual(known?.toSorted(), Object.keys(labels).sort()),
+      `metric ${name} is declared with the labels ${known?.join(", ")}`,
+    );
+    return `${name}{${textsOf(labels).join(",")}}`;
+  };
+  const add = (name: string, labels: Labels, by = 1): void => {
+    measured.set(series(name, labels), (measured.get(series(name, labels)) ?? 0) + by);
+  };
+  return {
+    measured,
+    meter: {
+      count: add,
+      observe: add,
+      set: (name, labels, value) => measured.set(series(name, labels), value),
+      read: (name, read) => {
+        const reader = [name, read] as const;
+        readers.add(reader);
+        return () => readers.delete(reader);
+      },
+      forget: (name, labels) => {
+        for (const key of measured.keys()) {
+          const named = key.startsWith(`${name}{`);
+          if (named && textsOf(labels).every((one) => key.includes(one))) measured.delete(key);
+        }
+      },
+    },
+    shown: () => {
+      const values = new Map<string, number>();
+      for (const [name, read] of readers)
+        for (const { shared, labels, value } of read())
+          values.set(series(name, { ...shared, ...labels }), value);
+      return values;
+    },
+  };
+}
+
+function textsOf(labels: Labels): readonly string[] {
+  return Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+}
