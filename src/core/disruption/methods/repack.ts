@@ -56,6 +56,9 @@ interface Search {
   readonly found: Map<Group, Found>;
 }
 
+/** Groups that others ask about in one round, each some tenths of a second's work: of more they do as they like. */
+const MOST_WEIGHED = 32;
+
 const searches = new WeakMap<Simulator, Search>();
 
 function searchOf(input: MethodInput): Search {
@@ -129,6 +132,7 @@ export function* leftToRepack(command: Command, input: MethodInput): Steps<reado
     const { poolIds } = group;
     const candidates = command.candidates.filter(({ pool }) => poolIds.has(pool.id));
     if (candidates.length === 0) continue;
+    if (search.found.size >= MOST_WEIGHED && !search.found.has(group)) continue;
     const { command: best } = yield* packedAnew(group, input, search);
     if (best === undefined) continue;
     const replacements = command.replacements.filter(({ pool }) => poolIds.has(pool.id));
