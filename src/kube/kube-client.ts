@@ -4,14 +4,15 @@
  * for watch events.
  */
 
-import { POD } from "../apis/core/pod.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "../apis/meta.ts";
 import { deepFreeze } from "../base/json.ts";
 import type { KubeClient, KubeList, ReadFrame, Watch, WatchEvent } from "./client.ts";
 import { KubeError, type StatusBody, UnreadableFrame } from "./errors.ts";
 import {
+  bindRequest,
   createRequest,
   deleteRequest,
+  evictRequest,
   listRequest,
   objectPath,
   patchRequest,
@@ -78,28 +79,10 @@ export function createKubeClient(transport: Transport): KubeClient {
       return watchOf(stream, readFrame);
     },
     evict: async (pod, options = {}) => {
-      await raw({
-        method: "POST",
-        path: objectPath(POD, pod, "eviction"),
-        body: {
-          apiVersion: "policy/v1",
-          kind: "Eviction",
-          metadata: { name: pod.name, namespace: pod.namespace },
-          deleteOptions: options,
-        },
-      });
+      await raw(evictRequest(pod, options));
     },
     bind: async (pod, nodeName) => {
-      await raw({
-        method: "POST",
-        path: objectPath(POD, pod, "binding"),
-        body: {
-          apiVersion: "v1",
-          kind: "Binding",
-          metadata: { name: pod.name, namespace: pod.namespace, uid: pod.uid },
-          target: { apiVersion: "v1", kind: "Node", name: nodeName },
-        },
-      });
+      await raw(bindRequest(pod, nodeName));
     },
   };
 }

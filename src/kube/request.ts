@@ -2,8 +2,16 @@
  * Requests as values: which path, verb, headers and body each typed verb becomes. No I/O, so one
  * builder serves a real cluster, the sandbox and the tests.
  */
+import { POD } from "../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
-import type { DeleteOptions, ListOptions, ObjectRef, Patch, WatchOptions } from "./client.ts";
+import type {
+  DeleteOptions,
+  KubeClient,
+  ListOptions,
+  ObjectRef,
+  Patch,
+  WatchOptions,
+} from "./client.ts";
 import type { KubeRequest } from "./transport.ts";
 
 const PATCH_CONTENT_TYPES = {
@@ -90,4 +98,31 @@ function queryText(values: Readonly<Record<string, string | undefined>>): string
     if (value !== undefined) pairs.push(`${name}=${encodeURIComponent(value)}`);
   }
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
+}
+
+export function evictRequest({ name, namespace }: ObjectRef, options: DeleteOptions): KubeRequest {
+  return {
+    method: "POST",
+    path: objectPath(POD, { name, namespace }, "eviction"),
+    body: {
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name, namespace },
+      deleteOptions: options,
+    },
+  };
+}
+
+export function bindRequest(pod: Parameters<KubeClient["bind"]>[0], node: string): KubeRequest {
+  const { name, namespace, uid } = pod;
+  return {
+    method: "POST",
+    path: objectPath(POD, pod, "binding"),
+    body: {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { name, namespace, uid },
+      target: { apiVersion: "v1", kind: "Node", name: node },
+    },
+  };
 }

@@ -12,7 +12,6 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/controllers/disruption/command-queue.ts createCommandQueue": 110,
   "src/controllers/disruption/steering.ts createSteering": 90,
   "src/core/answers/model.ts launch": 80,
-  "src/kube/kube-client.ts createKubeClient": 80,
   "src/providers/kwok/provider.ts createKwokProvider": 90,
   "src/testing/aws-world.ts awsWorld": 100,
   "src/testing/snapshots.ts snapshotNode": 90,

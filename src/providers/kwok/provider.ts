@@ -30,7 +30,8 @@ import type { InstanceType, Offering } from "../../core/cloudprovider/instance-t
 import { allows } from "../../core/scheduling/requirement.ts";
 import { Requirements } from "../../core/scheduling/requirements.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
+import { deleteIfThere } from "../../kube/delete-if-there.ts";
+import { isAlreadyExists } from "../../kube/errors.ts";
 import type { Mirrors } from "../../kube/mirror.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 import { KWOK_REPAIR_POLICIES } from "./repair-policies.ts";
@@ -115,12 +116,10 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     repairPolicies: KWOK_REPAIR_POLICIES,
     create,
     delete: async (claim) => {
-      const { name } = find(claim.status?.providerID ?? "").metadata;
+      const node = find(claim.status?.providerID ?? "");
+      const { name } = node.metadata;
       booting.get(name)?.timer.cancel();
-      if (booting.delete(name)) return;
-      await deps.kube.delete(NODE, { name }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      if (!booting.delete(name)) await deleteIfThere(deps.kube, NODE, node);
     },
     get: async (providerId) => claimOf(find(providerId)),
     // Those that boot are left out: they have no age yet, and nobody may take them for leaked.
