@@ -23,6 +23,7 @@ import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
+import { ViewNotes } from "../state/view-notes.ts";
 
 /** `graceful` methods respect what guards pods; `eventual` ones may pass it by a grace period. */
 export type DisruptionClass = "graceful" | "eventual";
@@ -238,7 +239,7 @@ interface PodFacts {
   readonly annotated: readonly Pod[];
 }
 
-const factsByView = new WeakMap<NodeView, PodFacts>();
+const factsByView = new ViewNotes<PodFacts>();
 
 function podFacts(node: NodeView): PodFacts {
   const known = factsByView.get(node);
@@ -260,7 +261,7 @@ function poolName(node: NodeView): string {
 }
 
 /** Views never change: what was made of one serves as long as its pool and the types are the same. */
-const candidatesByView = new WeakMap<NodeView, Made>();
+const candidatesByView = new ViewNotes<Made>();
 
 interface Made {
   readonly candidate: Candidate;

@@ -3,7 +3,6 @@
  * what is left is as if it had never been: counts, domains that only nodes make, and hosts that a rule
  * looks at. So a picture can follow a cluster without being made anew.
  */
-import type { Taint } from "../../apis/core/node.ts";
 import { isTerminating, type Pod, type PodAffinityTerm } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -16,7 +15,7 @@ import type { QueuedPod } from "./queue.ts";
 import type { UnschedulablePod } from "./result.ts";
 import { heldTerms } from "./solve.ts";
 import type { Topology } from "./topology.ts";
-import { eligible, type Labels, type TopologyGroup } from "./topology-group.ts";
+import { eligible, type TopologyGroup } from "./topology-group.ts";
 import type { Tried } from "./trying.ts";
 
 /** A node, and who is counted as being there. */
@@ -56,11 +55,6 @@ interface Stand {
   readonly domain: string;
 }
 
-interface StandsOf {
-  readonly taints: readonly Taint[];
-  readonly stands: readonly Stand[];
-}
-
 export class Census {
   readonly #topology: Topology;
   readonly #hosts = new Map<string, Host>();
@@ -74,7 +68,6 @@ export class Census {
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
   /** What nodes of one kind stand for: there are many nodes, and few kinds of them. */
   readonly #stands = new Map<string, readonly Stand[]>();
-  readonly #standsByLabels = new WeakMap<Labels, StandsOf>();
   /** By the list of terms, then namespace: none of them asks for a pod's labels. */
   readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
   /** A rule looks at host names: each node is of a kind of its own. */
@@ -113,9 +106,12 @@ export class Census {
     return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
   }
 
-  /** `staying`: those of its pods that are counted, see {@link stayingPods}. */
-  add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[]): Host {
-    const stands = isTarget ? this.#standsOf(place) : NOTHING;
+  /**
+   * `staying`: those of its pods that are counted, see {@link stayingPods}. `former`: the target that
+   * the node was until now.
+   */
+  add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[], former?: Host): Host {
+    const stands = isTarget ? this.#standsOf(place, former) : NOTHING;
     if (isTarget) {
       for (const { group, domain } of stands) {
         this.#topology.addDomain(group, domain);
@@ -221,16 +217,14 @@ export class Census {
     return groups;
   }
 
-  #standsOf(place: ExistingNode): readonly Stand[] {
+  #standsOf(place: ExistingNode, former: Host | undefined): readonly Stand[] {
     const { view, taints, hostname } = place;
     // As long as only its pods change a node's labels are the very same.
-    const known = this.#standsByLabels.get(view.labels);
-    if (known !== undefined && deepEqual(known.taints, taints)) return known.stands;
+    if (former?.place.view.labels === view.labels && deepEqual(former.place.taints, taints))
+      return former.stands;
     const { [HOSTNAME_LABEL_KEY]: _, ...labels } = view.labels;
     const own = this.#areAllDifferent ? hostname : "";
-    const stands = this.#standsOfKind(JSON.stringify([labels, taints, own]), place);
-    if (!this.#areAllDifferent) this.#standsByLabels.set(view.labels, { taints, stands });
-    return stands;
+    return this.#standsOfKind(JSON.stringify([labels, taints, own]), place);
   }
 
   #standsOfKind(kind: string, place: ExistingNode): readonly Stand[] {

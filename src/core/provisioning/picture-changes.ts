@@ -17,49 +17,64 @@ import type { SchedulingInput, VolumeFacts } from "./scheduling-input.ts";
 /** Looked up, no more. */
 const NODES_PER_STEP = 4_096;
 
-/**
- * Nodes that are new or others than before, those with pods that no longer or only now wait, and those whose
- * pods' volumes are others.
- */
-export function* changedNodes(
+/** What a picture has to take back, and what it has to take in. */
+interface NodeChanges {
+  /**
+   * Nodes that are new or others than before, those with pods that no longer or only now wait, and those
+   * whose pods' volumes are others.
+   */
+  readonly changed: readonly NodeView[];
+  /** Those before that are not there any more, or are others now. */
+  readonly gone: readonly NodeView[];
+}
+
+/** `batch`: keys of the pods that wait now. */
+export function* nodeChanges(
   before: SchedulingInput,
   now: SchedulingInput,
   batch: ReadonlySet<string>,
-): Steps<readonly NodeView[]> {
-  const known = yield* setInSteps(before.nodes);
+): Steps<NodeChanges> {
+  const { fresh, gone } = yield* apart(before.nodes, now.nodes);
   const claims = changedClaims(before.volumes, now.volumes);
   const batchBefore = new Set(before.pods.map(keyOf));
   const moved = new Set<string | undefined>();
   for (const pod of before.pods) if (!batch.has(keyOf(pod))) moved.add(pod.spec.nodeName);
   for (const pod of now.pods) if (!batchBefore.has(keyOf(pod))) moved.add(pod.spec.nodeName);
+  moved.delete(undefined);
+  if (moved.size === 0 && claims.size === 0) return { changed: [...fresh], gone: [...gone] };
   yield;
   const isChanged = (view: NodeView) =>
-    !known.has(view) || moved.has(view.name) || (claims.size > 0 && mountsOne(view, claims));
+    fresh.has(view) || moved.has(view.name) || (claims.size > 0 && mountsOne(view, claims));
   const changed: NodeView[] = [];
   yield* eachInSteps(now.nodes, NODES_PER_STEP, (view) => {
     if (isChanged(view)) changed.push(view);
   });
-  return changed;
+  return { changed, gone: [...gone] };
 }
 
-/** Those of the nodes before that are not among these any more. */
-export function* goneNodes(
-  before: SchedulingInput,
-  now: SchedulingInput,
-): Steps<readonly NodeView[]> {
-  const gone: NodeView[] = [];
-  if (before.nodes === now.nodes) return gone;
-  const there = yield* setInSteps(now.nodes);
-  yield* eachInSteps(before.nodes, NODES_PER_STEP, (view) => {
-    if (!there.has(view)) gone.push(view);
-  });
-  return gone;
-}
-
-function* setInSteps<T>(items: readonly T[]): Steps<ReadonlySet<T>> {
-  const set = new Set<T>();
-  yield* eachInSteps(items, NODES_PER_STEP, (item) => set.add(item));
-  return set;
+/** Who is in one of the lists only. Nodes come by name, so that most are found side by side. */
+function* apart(
+  before: readonly NodeView[],
+  now: readonly NodeView[],
+): Steps<{ readonly fresh: ReadonlySet<NodeView>; readonly gone: ReadonlySet<NodeView> }> {
+  const [fresh, gone] = [new Set<NodeView>(), new Set<NodeView>()];
+  let [at, to] = [0, 0];
+  for (let steps = 1; at < before.length || to < now.length; steps++) {
+    if (steps % NODES_PER_STEP === 0) yield;
+    const [old, young] = [before[at], now[to]];
+    if (old === young) {
+      at++;
+      to++;
+      continue;
+    }
+    const isOld = young === undefined || (old !== undefined && old.name <= young.name);
+    const isYoung = old === undefined || (young !== undefined && young.name <= old.name);
+    if (isOld) gone.add(before[at++] as NodeView);
+    if (isYoung) fresh.add(now[to++] as NodeView);
+  }
+  // In lists that are in another order some may be in both.
+  for (const view of gone) if (fresh.delete(view)) gone.delete(view);
+  return { fresh, gone };
 }
 
 /** Keys of claims that are others than before, or whose volumes are. */

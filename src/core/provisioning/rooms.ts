@@ -25,6 +25,20 @@ export class Rooms {
     this.#nodes = [...nodes];
   }
 
+  /** The same where others have joined or left: `former` has each node's index before, or -1. */
+  moved(nodes: readonly ExistingNode[], former: Int32Array): Rooms {
+    const rooms = new Rooms(nodes);
+    for (const [name, { left: before }] of this.#columns) {
+      const left = new Float64Array(nodes.length);
+      for (let index = 0; index < nodes.length; index++) {
+        const at = former[index] as number;
+        left[index] = at < 0 ? leftOf(nodes[index] as ExistingNode, name) : (before[at] as number);
+      }
+      rooms.#columns.set(name, { left, short: new Map() });
+    }
+    return rooms;
+  }
+
   /** What all nodes have left of these, in steps: the first question need not look at all of them. */
   *read(names: Iterable<string>): Steps<void> {
     for (const name of names) {
@@ -52,8 +66,7 @@ export class Rooms {
   update(node: ExistingNode): void {
     this.#nodes[node.index] = node;
     for (const [name, { left, short }] of this.#columns) {
-      const position = positionOf(name);
-      const amount = position === undefined ? 0 : node.leftAt(position);
+      const amount = leftOf(node, name);
       left[node.index] = amount;
       for (const [wanted, marks] of short) {
         if (amount < wanted) marks.add(node.index);
@@ -77,4 +90,9 @@ export class Rooms {
     }
     return marks;
   }
+}
+
+function leftOf(node: ExistingNode, name: string): number {
+  const position = positionOf(name);
+  return position === undefined ? 0 : node.leftAt(position);
 }

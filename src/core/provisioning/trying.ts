@@ -33,9 +33,12 @@ export class Trying {
     this.#classes = classes;
   }
 
-  /** The nodes that pods may go to from now on, by index. Nothing is known of them yet. */
-  see(nodes: readonly ExistingNode[]): void {
-    this.#rooms = new Rooms(nodes);
+  /**
+   * The nodes that pods may go to from now on, by index. Nobody has been tried on them yet. `former`: their
+   * indices until now, or -1; absent: there were none.
+   */
+  see(nodes: readonly ExistingNode[], former?: Int32Array): void {
+    this.#rooms = former === undefined ? new Rooms(nodes) : this.#rooms.moved(nodes, former);
     this.#count = nodes.length;
     this.#changes.length = 0;
     for (const tried of this.#tried.values()) {

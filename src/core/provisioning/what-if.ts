@@ -32,7 +32,7 @@ import {
 } from "./existing-node.ts";
 import { explain } from "./explain.ts";
 import { OpenClaims } from "./open-claims.ts";
-import { changedNodes, goneNodes, isOfOneKind } from "./picture-changes.ts";
+import { isOfOneKind, nodeChanges } from "./picture-changes.ts";
 import { type Kind, planClaims } from "./planned-claim.ts";
 import type { Draft, PodClass, Variant } from "./pod-class.ts";
 import { type Budget, creditLimits, isLimited, resetLimits } from "./pool-template.ts";
@@ -209,9 +209,9 @@ export class WhatIf {
     const { context, templates } = this.#base;
     const known = context.topology.groups.length;
     const batch = new Set(input.pods.map(keyOf));
-    const changed = yield* changedNodes(before, input, batch);
+    const { changed, gone } = yield* nodeChanges(before, input, batch);
     const names = new Set(changed.map(({ name }) => name));
-    for (const { name } of yield* goneNodes(before, input)) names.add(name);
+    for (const { name } of gone) names.add(name);
     const left = yield* this.#leave([...names]);
     if (left === undefined) return false;
     this.#input = input;
@@ -431,7 +431,7 @@ export class WhatIf {
    * Takes back what the picture before knew of these nodes; says where those stood. Undefined: not to be
    * had, for two nodes have one host name.
    */
-  *#leave(names: readonly string[]): Steps<ReadonlyMap<string, ExistingNode> | undefined> {
+  *#leave(names: readonly string[]): Steps<ReadonlyMap<string, Host> | undefined> {
     for (const { place, groups, before } of this.#housed) {
       place.restore(before);
       place.settle();
@@ -439,7 +439,7 @@ export class WhatIf {
       this.#trying.roomAgain(place);
     }
     this.#housed = [];
-    const left = new Map<string, ExistingNode>();
+    const left = new Map<string, Host>();
     for (const [index, name] of names.entries()) {
       if (index % NODES_PER_STEP === 0) yield;
       const host = this.#census.host(name);
@@ -448,7 +448,7 @@ export class WhatIf {
       this.#census.remove(name);
       if (!host.isTarget) continue;
       host.place.gone = true;
-      left.set(name, host.place);
+      left.set(name, host);
     }
     return left;
   }
@@ -457,7 +457,7 @@ export class WhatIf {
   *#come(
     changed: readonly NodeView[],
     drafts: readonly (readonly Draft[])[],
-    left: ReadonlyMap<string, ExistingNode>,
+    left: ReadonlyMap<string, Host>,
     batch: ReadonlySet<string>,
   ): Steps<void> {
     const daemons = this.#daemons();
@@ -465,11 +465,11 @@ export class WhatIf {
     const fresh: ExistingNode[] = [];
     yield* eachInSteps(changed, NODES_PER_STEP, (view, index) => {
       const former = left.get(view.name);
-      const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.index);
-      const host = this.#census.add(place, !view.deleting, stayingPods(view, batch));
+      const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.place.index);
+      const host = this.#census.add(place, !view.deleting, stayingPods(view, batch), former);
       this.#census.settle(host, drafts[index] ?? NOBODY);
       if (view.deleting) return;
-      const isAlike = former?.view.initialized === view.initialized;
+      const isAlike = former?.place.view.initialized === view.initialized;
       if (isAlike && !this.#census.sharesItsHost(place)) {
         nodes[place.index] = place;
         this.#trying.roomAgain(place);
@@ -479,11 +479,10 @@ export class WhatIf {
     });
     this.#nodes = nodes;
     if (fresh.length === 0) return;
-    this.#nodes = merged(
-      nodes.filter(({ gone }) => !gone),
-      fresh,
-    );
-    this.#trying.see(this.#nodes);
+    const staying = nodes.filter(({ gone }) => !gone);
+    const indices = staying.map(({ index }) => index);
+    this.#nodes = merged(staying, fresh);
+    this.#trying.see(this.#nodes, formerIndices(this.#nodes, staying, indices));
     yield* this.#trying.makeReady();
   }
 
@@ -615,6 +614,18 @@ export class WhatIf {
 
 function isMovable({ managed, deleting }: NodeView): boolean {
   return managed && !deleting;
+}
+
+/** Where those that stay had `indices`; of all nodes, in order, where they were, or -1. */
+function formerIndices(
+  nodes: readonly ExistingNode[],
+  staying: readonly ExistingNode[],
+  indices: readonly number[],
+): Int32Array {
+  let next = 0;
+  return Int32Array.from(nodes, (node) =>
+    node === staying[next] ? (indices[next++] as number) : -1,
+  );
 }
 
 /** Pods that may have to leave the node. */

@@ -41,8 +41,27 @@ export const MOST_ALTERNATIVES = 256;
 
 const UNLIMITED: ReadonlyMap<string, number> = new Map();
 
-/** Objects never change: read once each, not once a node and look. */
-const limitsOf = new WeakMap<CSINode, ReadonlyMap<string, number>>();
+/** Limits of nodes by name, as far as somebody has asked. Lists never change: read once each, not once a look. */
+const limitsIn = new WeakMap<readonly CSINode[], Map<string, ReadonlyMap<string, number>>>();
+
+function limitsAmong(csiNodes: readonly CSINode[]): Map<string, ReadonlyMap<string, number>> {
+  let limits = limitsIn.get(csiNodes);
+  if (limits === undefined) {
+    limits = new Map();
+    limitsIn.set(csiNodes, limits);
+  }
+  return limits;
+}
+
+function limitsOf(csiNode: CSINode | undefined): ReadonlyMap<string, number> {
+  let limits: Map<string, number> | undefined;
+  for (const { name, allocatable } of csiNode?.spec.drivers ?? []) {
+    if (allocatable?.count === undefined) continue;
+    limits ??= new Map();
+    limits.set(name, allocatable.count);
+  }
+  return limits ?? UNLIMITED;
+}
 
 /** Looks volumes up by name. */
 export class VolumeIndex {
@@ -50,6 +69,7 @@ export class VolumeIndex {
   #volumes: ReadonlyMap<string, PersistentVolume>;
   readonly #classes: ReadonlyMap<string, StorageClass>;
   #csiNodes: ReadonlyMap<string, CSINode>;
+  #limits: Map<string, ReadonlyMap<string, number>>;
   readonly #unsupported: readonly string[];
 
   constructor(objects: VolumeObjects) {
@@ -57,6 +77,7 @@ export class VolumeIndex {
     this.#volumes = byName(objects.volumes);
     this.#classes = byName(objects.classes);
     this.#csiNodes = byName(objects.csiNodes);
+    this.#limits = limitsAmong(objects.csiNodes);
     this.#unsupported = objects.unsupportedProvisioners ?? [];
   }
 
@@ -65,6 +86,7 @@ export class VolumeIndex {
     this.#claims = byName(claims);
     this.#volumes = byName(volumes);
     this.#csiNodes = byName(csiNodes);
+    this.#limits = limitsAmong(csiNodes);
   }
 
   /** Why planning cannot place this pod; undefined when its volumes are in order. */
@@ -116,15 +138,11 @@ export class VolumeIndex {
 
   /** Attach slots of a node by driver; a driver without a stated count is unlimited. */
   limits(nodeName: string): ReadonlyMap<string, number> {
-    const csiNode = this.#csiNodes.get(nodeName);
-    if (csiNode === undefined) return UNLIMITED;
-    let limits = limitsOf.get(csiNode);
+    if (this.#csiNodes.size === 0) return UNLIMITED;
+    let limits = this.#limits.get(nodeName);
     if (limits === undefined) {
-      const counted = csiNode.spec.drivers.flatMap(({ name, allocatable }) =>
-        allocatable?.count === undefined ? [] : [[name, allocatable.count] as const],
-      );
-      limits = new Map(counted);
-      limitsOf.set(csiNode, limits);
+      limits = limitsOf(this.#csiNodes.get(nodeName));
+      this.#limits.set(nodeName, limits);
     }
     return limits;
   }

@@ -269,18 +269,18 @@ class Cluster implements ClusterState {
     const claimName = providerId ? this.#claimByProviderId.get(providerId) : undefined;
     const claim = claimName === undefined ? undefined : this.#claims.get(claimName);
     if (!providerId && poolIdOfLabels(node.metadata.labels ?? {}) !== undefined) return undefined;
-    const view = this.#build(node, claim);
+    const view = this.#build(name, node, claim);
     this.#views.set(name, view);
     return view;
   }
 
   #claimView(key: string, claim: NodeClaim): NodeView {
-    const view = this.#views.get(key) ?? this.#build(undefined, claim);
+    const view = this.#views.get(key) ?? this.#build(key, undefined, claim);
     this.#views.set(key, view);
     return view;
   }
 
-  #build(node: Node | undefined, claim: NodeClaim | undefined): NodeView {
+  #build(key: string, node: Node | undefined, claim: NodeClaim | undefined): NodeView {
     const names = [node?.metadata.name, claim?.metadata.name, claim?.status?.providerID];
     const nominations = names.map((name) => this.#nominated.get(name ?? "") ?? 0);
     return nodeView({
@@ -289,6 +289,7 @@ class Cluster implements ClusterState {
       pods: [...(this.#podsByNode.get(node?.metadata.name ?? "")?.values() ?? [])],
       marked: names.some((name) => name !== undefined && this.#marked.has(name)),
       nominatedUntilMs: Math.max(...nominations),
+      before: this.#list.shown(key),
     });
   }
 

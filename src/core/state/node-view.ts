@@ -11,16 +11,12 @@ import {
   NODE_REGISTERED_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { type KubeObject, keyOf, type ResourceAmounts } from "../../apis/meta.ts";
-import {
-  NO_RESOURCES,
-  parseResources,
-  type Resources,
-  subtractResources,
-} from "../../apis/resources.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { parseResources, type Resources, subtractResources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 import { isOthersFirst } from "./cordon.ts";
+import { ViewNotes } from "./view-notes.ts";
 
 /** Immutable: a view is a moment. upstream: pkg/controllers/state/statenode.go */
 export interface NodeView {
@@ -62,10 +58,12 @@ export interface NodeFacts {
   /** A command will remove it. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
+  /** What was shown of it before, if anything: amounts are not read anew at each change of its pods. */
+  readonly before?: NodeView | undefined;
 }
 
 /** Views never change: a sweep asks of each node, and again when it comes round. */
-const reschedulable = new WeakMap<NodeView, readonly Pod[]>();
+const reschedulable = new ViewNotes<readonly Pod[]>();
 
 /** Pods that would need a place elsewhere if the node went. The same list each time. */
 export function reschedulablePods(view: NodeView): readonly Pod[] {
@@ -79,13 +77,16 @@ export function reschedulablePods(view: NodeView): readonly Pod[] {
 
 /** Joins a Node and its claim. upstream: pkg/controllers/state/statenode.go */
 export function nodeView(facts: NodeFacts): NodeView {
-  const { node, claim } = facts;
+  const { node, claim, before } = facts;
   assert(node !== undefined || claim !== undefined, "a node view needs a node or a claim");
   const managed = claim !== undefined;
   const initialized = isInitialized(node, claim);
   const registered = initialized || isRegistered(node, claim);
   const pods = byKey(facts.pods);
-  const allocatable = amounts("allocatable", node, claim, initialized);
+  const isAsBefore = before?.node === node && before?.claim === claim;
+  const { capacity, allocatable } = isAsBefore
+    ? (before as NodeView)
+    : amountsOf(node, claim, initialized);
   const requests: Record<string, number> = {};
   const daemonRequests: Record<string, number> = {};
   for (const pod of pods) {
@@ -104,7 +105,7 @@ export function nodeView(facts: NodeFacts): NodeView {
     initialized,
     labels: (registered ? node : (claim ?? node))?.metadata.labels ?? {},
     taints: currentTaints(node, claim, registered, initialized),
-    capacity: { ...amounts("capacity", node, claim, initialized), nodes: 1 },
+    capacity,
     allocatable,
     pods,
     available: subtractResources(allocatable, requests),
@@ -142,6 +143,17 @@ function isInitialized(node: Node | undefined, claim: NodeClaim | undefined): bo
   return node?.metadata.labels?.[NODE_INITIALIZED_LABEL_KEY] === "true";
 }
 
+function amountsOf(
+  node: Node | undefined,
+  claim: NodeClaim | undefined,
+  initialized: boolean,
+): Pick<NodeView, "capacity" | "allocatable"> {
+  return {
+    capacity: { ...amounts("capacity", node, claim, initialized), nodes: 1 },
+    allocatable: amounts("allocatable", node, claim, initialized),
+  };
+}
+
 /** Until initialized, what the Node does not report yet is taken from the claim. */
 function amounts(
   field: "capacity" | "allocatable",
@@ -149,25 +161,12 @@ function amounts(
   claim: NodeClaim | undefined,
   initialized: boolean,
 ): Resources {
-  const reported = readAmounts(node?.status?.[field]);
+  const reported = parseResources(node?.status?.[field]);
   if (initialized) return reported;
-  const expected = readAmounts(claim?.status?.[field]);
+  const expected = parseResources(claim?.status?.[field]);
   const result: Record<string, number> = { ...expected };
   for (const name in reported) if (reported[name] !== 0) result[name] = reported[name] as number;
   return result;
-}
-
-/** Objects never change: what a node reports is read once, not at each change of its pods. */
-const readOnce = new WeakMap<ResourceAmounts, Resources>();
-
-function readAmounts(amounts: ResourceAmounts | undefined): Resources {
-  if (amounts === undefined) return NO_RESOURCES;
-  let resources = readOnce.get(amounts);
-  if (resources === undefined) {
-    resources = parseResources(amounts);
-    readOnce.set(amounts, resources);
-  }
-  return resources;
 }
 
 /**

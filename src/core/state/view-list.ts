@@ -30,6 +30,11 @@ export class ViewList {
     this.#changed.add(key);
   }
 
+  /** What the last snapshot shows for the key. */
+  shown(key: string): NodeView | undefined {
+    return this.#shown.get(key);
+  }
+
   /** Takes changes in until a snapshot has little left to do. Others may come meanwhile. */
   *catchUp(viewOf: ViewOf): Steps<void> {
     while (this.#changed.size > this.#keysPerStep) {

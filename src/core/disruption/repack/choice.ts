@@ -12,6 +12,7 @@ import {
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import type { NodeView } from "../../state/node-view.ts";
+import { ViewNotes } from "../../state/view-notes.ts";
 import type { Candidate } from "../candidates.ts";
 import { guardCounter } from "../guards.ts";
 import { budgetCounter, type MethodInput } from "../methods/method.ts";
@@ -90,7 +91,7 @@ function dearest(
   return best;
 }
 
-const usedByView = new WeakMap<NodeView, Resources>();
+const usedByView = new ViewNotes<Resources>();
 
 /** By pods that would move: daemons run on any node. */
 function usedBy(node: NodeView): Resources {
