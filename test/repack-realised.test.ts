@@ -136,7 +136,6 @@ function startModel(): Model {
   };
   return {
     made: 0,
-    marksExpired: false,
     pools: [own],
     picture: {
       nowMs: NOW,
@@ -151,7 +150,7 @@ function startModel(): Model {
       paused: () => undefined,
       movesFirst: () => false,
       clusterBudgets: [],
-      expirationSpreadPercent: 0,
+      expiry: { spreadPercent: 0, respectsBudgets: false },
       ledger: new Ledger(restraint),
       forSpot: "nothing",
       repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },

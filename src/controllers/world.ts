@@ -2,6 +2,7 @@
  * The doors of the program: everything that is not deterministic enters here. Each door has a real
  * and a simulated side and one conformance suite; this file only puts them together.
  */
+
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
 import type { Budget } from "../apis/karpenter/nodepool.ts";
 import type { Clock } from "../base/clock.ts";
@@ -12,6 +13,7 @@ import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { ForSpot } from "../core/disruption/cheaper.ts";
 import type { Restraint } from "../core/disruption/ledger.ts";
 import type { Repack } from "../core/disruption/methods/method.ts";
+import type { ExpiryRules } from "../core/nodeclaim/expired.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import type { ClusterState } from "../core/state/cluster.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -37,14 +39,11 @@ export interface Settings {
   readonly restraint: Restraint;
   /** Over the nodes of all pools together, beside each pool's own. */
   readonly clusterBudgets: readonly Budget[];
-  /** How much of their lifetime nodes may end early, so that those of one age do not end together. */
-  readonly expirationSpreadPercent: number;
+  readonly expiry: ExpiryRules;
   /** How long a node waits for a pod that is moved without downtime. 0: none is. */
   readonly surgeTimeoutMs: number;
   /** No voluntary disruption at all. */
   readonly pauseDisruption: boolean;
-  /** v1 nodes that expire are replaced first, as beta's are. */
-  readonly expirationRespectsBudgets: boolean;
   /** What consolidation may put in the place of nodes that are all spot. */
   readonly forSpot: ForSpot;
   /** What may be switched off, by the generation of claims it is about; v1's drift is always on. */

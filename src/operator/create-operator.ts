@@ -229,10 +229,12 @@ export function settingsOf(options: Options): Settings {
       maxMovesPerPodHour: options.consolidationMaxPodMoves,
     },
     clusterBudgets: disruptionBudgets(options.disruptionBudgets),
-    expirationSpreadPercent: options.expirationSpread,
+    expiry: {
+      spreadPercent: options.expirationSpread,
+      respectsBudgets: options.expirationRespectsBudgets,
+    },
     surgeTimeoutMs: options.surgeTimeout,
     pauseDisruption: options.pauseDisruption,
-    expirationRespectsBudgets: options.expirationRespectsBudgets,
     forSpot: forSpotOf(options),
     gates: {
       betaDrift: isGateOn(options, "Drift"),

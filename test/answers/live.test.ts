@@ -76,7 +76,7 @@ function settingsOf(seed: number): Parameters<typeof fakeWorld>[0] {
   const { forSpot, respectsBudgets, mostAtOnce } = drawSettings(seed);
   return {
     forSpot,
-    expirationRespectsBudgets: respectsBudgets,
+    expiry: { spreadPercent: 0, respectsBudgets },
     ...(mostAtOnce === undefined ? {} : { clusterBudgets: [{ nodes: mostAtOnce }] }),
   };
 }
@@ -104,7 +104,6 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
   const model = {
     picture,
     pools: planning.pools,
-    marksExpired: world.settings.expirationRespectsBudgets,
     made: 0,
   };
   // Nobody places pods in the cluster in memory either.

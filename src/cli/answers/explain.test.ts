@@ -349,6 +349,20 @@ describe("karpenter explain node", () => {
   });
 });
 
+describe("karpenter explain where expiry is to respect budgets", () => {
+  it("tells of v1 nodes that they are replaced, and when that is allowed", async () => {
+    const setting = ["expiration-respects-budgets=true"];
+    const pool = snapshotPool({
+      disruption: { budgets: [{ nodes: "0" }] },
+    });
+    const asked = { output: "json", setting };
+    const node = JSON.parse(await ask("node a", [pool, ...movable()], asked));
+    expect(node.expires.mode).toBe("voluntary");
+    const { disruptions } = JSON.parse(await ask("nodepool default", [pool, ...movable()], asked));
+    expect(disruptions).toContainEqual(expect.objectContaining({ reason: "Expired", allowed: 0 }));
+  });
+});
+
 describe("karpenter explain nodepool", () => {
   it("tells of many nodes for several others as the next command", async () => {
     const text = await ask("nodepool default", [snapshotPool(), ...snapshotSparse("abcdef")]);

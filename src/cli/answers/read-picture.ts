@@ -173,7 +173,7 @@ export function pictureOf(
     },
     movesFirst: (pod) => settings.surgeTimeoutMs > 0 && surgeOf(pod, known).kind === "able",
     clusterBudgets: settings.clusterBudgets,
-    expirationSpreadPercent: settings.expirationSpreadPercent,
+    expiry: settings.expiry,
     ledger,
     forSpot: settings.forSpot,
     repack: settings.repack,

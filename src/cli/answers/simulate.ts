@@ -52,11 +52,10 @@ export interface Supposed {
   readonly horizonMs: number;
 }
 
-export function modelOf({ picture, planning, settings }: ReadPicture): Model {
+export function modelOf({ picture, planning }: ReadPicture): Model {
   return {
     picture,
     pools: planning.pools,
-    marksExpired: settings.expirationRespectsBudgets,
     made: 0,
   };
 }
@@ -98,9 +97,8 @@ export function simulate(
 /** What is left out of what was played, where there was any of it. */
 export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">): string[] {
   const owners = new Map(pools.map(({ pool }) => [pool.id, pool]));
-  const spread = picture.expirationSpreadPercent;
   const ends = picture.nodes.filter(({ claim, poolId = "" }) => {
-    const end = claim === undefined ? undefined : expiry(claim, owners.get(poolId), spread);
+    const end = claim === undefined ? undefined : expiry(claim, owners.get(poolId), picture.expiry);
     return end?.mode === "forceful" && end.atMs <= (fromRfc3339(to) ?? 0);
   }).length;
   const late = picture.nodes.filter(({ managed, initialized }) => managed && !initialized).length;

@@ -26,6 +26,7 @@ import type { Method, MethodInput } from "../../core/disruption/methods/method.t
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import { type Picture, survey, surveyInSteps } from "../../core/disruption/survey.ts";
+import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import { sameItems } from "../../core/provisioning/picture-changes.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { disruptionBudgets } from "../mirrors.ts";
@@ -206,7 +207,7 @@ function pictureOf(
       pauseOf(poolById(world, pool.id)?.native, world.settings.pauseDisruption),
     movesFirst: (pod: Pod) => surge(world, pod).kind === "able",
     clusterBudgets: world.settings.clusterBudgets,
-    expirationSpreadPercent: world.settings.expirationSpreadPercent,
+    expiry: world.settings.expiry,
     ledger: queue.ledger,
     forSpot: world.settings.forSpot,
     repack: world.settings.repack,
@@ -242,9 +243,7 @@ function* report(
   );
   const { clusterBudgets } = world.settings;
   for (const { pool, nodes, disrupting, allowed: left, everywhere } of allowed.values()) {
-    const isReplaced =
-      pool.disruption.expireMode === "voluntary" || world.settings.expirationRespectsBudgets;
-    if (reason === "Expired" && !isReplaced) continue;
+    if (reason === "Expired" && !isReplacedFirst(pool, world.settings.expiry)) continue;
     const labels = { nodepool: pool.name, reason };
     world.metrics.set("nodepools_allowed_disruptions", labels, left);
     world.metrics.set("nodepools_nodes_consuming_budgets", labels, disrupting);

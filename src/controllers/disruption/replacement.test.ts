@@ -294,7 +294,7 @@ describe("what people hold back", () => {
   it("expires behind its replacement where expiry is to respect budgets", async () => {
     const world = await driftedNode({
       drifted: false,
-      settings: { expirationRespectsBudgets: true },
+      settings: { expiry: { spreadPercent: 0, respectsBudgets: true } },
     });
     world.api.change(NODE_CLAIM, "a", { spec: { expireAfter: "5m" } });
     await world.clock.advance(6 * 60_000);

@@ -5,7 +5,6 @@
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
-import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { createdAtMs } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
@@ -46,7 +45,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim))
     return AWAIT_CHANGE;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
-  const end = expiry(claim, pool, world.settings.expirationSpreadPercent);
+  const end = expiry(claim, pool, world.settings.expiry);
   const nowMs = world.clock.now();
   if (end === undefined || nowMs < end.atMs) {
     // Its pool may have been given more time since.
@@ -63,7 +62,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       .info(`Triggering termination for expired node after ${after} (+${over})`, {
         node: claim.status?.nodeName ?? "",
       });
-  } else if (end.mode === "voluntary" || isReplacedFirst(world, pool)) {
+  } else if (end.mode === "voluntary") {
     if (isTrue(claim, "Expired")) return AWAIT_CHANGE;
     await changeClaim(world, claim, (one) =>
       withCondition(one, { type: "Expired", status: "True" }, nowMs),
@@ -76,9 +75,4 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   await deleteClaim(world, claim);
   countDisrupted(world, claim, "expired");
   return AWAIT_CHANGE;
-}
-
-/** By the setting; a claim without a pool has nobody to replace it. */
-function isReplacedFirst({ settings }: World, pool: Pool | undefined): boolean {
-  return settings.expirationRespectsBudgets && pool !== undefined && pool.replicas === undefined;
 }

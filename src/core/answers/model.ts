@@ -35,8 +35,6 @@ export interface Model {
   readonly picture: Picture;
   /** All there are, with nodes or without. */
   readonly pools: readonly PoolInput[];
-  /** By the controller's setting: v1 claims that expire are only marked. */
-  readonly marksExpired: boolean;
   /** How many nodes were made so far: their names. */
   readonly made: number;
 }
@@ -159,7 +157,7 @@ function repainted(
 function withMarks(
   node: NodeView,
   owners: ReadonlyMap<string, PoolInput>,
-  { marksExpired, picture: { expirationSpreadPercent } }: Model,
+  { picture }: Model,
   nowMs: number,
 ): NodeView {
   const { claim } = node;
@@ -168,9 +166,8 @@ function withMarks(
   const type = claimGeneration(claim) === "v1" ? "Consolidatable" : "Empty";
   const verdict = type === "Empty" ? empty(claim, pool, node) : consolidatable(claim, pool, nowMs);
   let marked = marking(claim, type, verdict.state === "set", nowMs);
-  const end = expiry(claim, pool, expirationSpreadPercent);
-  const isMarked = end?.mode === "voluntary" || (marksExpired && pool.replicas === undefined);
-  if (isMarked && end !== undefined) marked = marking(marked, "Expired", end.atMs <= nowMs, nowMs);
+  const end = expiry(claim, pool, picture.expiry);
+  if (end?.mode === "voluntary") marked = marking(marked, "Expired", end.atMs <= nowMs, nowMs);
   return marked === claim ? node : { ...node, claim: marked };
 }
 

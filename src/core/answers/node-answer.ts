@@ -100,7 +100,7 @@ export function nodeAnswer(
   const repair = repairAnswer(picture, owned, repairs);
   const packing = removal === undefined ? repackAnswer(picture, node, next) : undefined;
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
-  const end = expiry(claim, pool, picture.expirationSpreadPercent);
+  const end = expiry(claim, pool, picture.expiry);
   const type = candidate === undefined ? undefined : launchChoice(candidate, types);
   const issues = node.node === undefined ? [] : shapeIssues(claim, node.node);
   return {

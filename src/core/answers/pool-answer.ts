@@ -1,4 +1,5 @@
 /** One pool, explained: what it holds and may hold, what its budgets allow and when, what goes next. */
+
 import type { Pool } from "../../apis/hub/pool.ts";
 import { formatResource, formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -6,6 +7,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import { type Found, nextCommands } from "../disruption/round.ts";
 import type { Picture } from "../disruption/survey.ts";
+import { isReplacedFirst } from "../nodeclaim/expired.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
 import { type CommandAnswer, usd } from "./command-answer.ts";
 import type { HoldKind } from "./hold.ts";
@@ -66,8 +68,9 @@ export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined
   const owned = own.flatMap((node) => ownedNode(picture, node) ?? []);
   const price = owned.reduce((sum, { candidate }) => sum + (candidate?.priceMicroUsd ?? 0), 0);
   const pause = picture.paused(pool);
-  const reasons =
-    pool.disruption.expireMode === "voluntary" ? [...REASONS, "Expired" as const] : REASONS;
+  const reasons = isReplacedFirst(pool, picture.expiry)
+    ? [...REASONS, "Expired" as const]
+    : REASONS;
   const disruptions = reasons.map((reason) => allowedNow(picture, pool, reason));
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
   const usage = usageOf(picture.nodes, pool.id);

@@ -2,6 +2,7 @@
  * From a picture of the cluster to what one disruption method may know of it. The live loop and those who
  * only ask (`karpenter explain`, `karpenter simulate`) come this way, so that they cannot disagree.
  */
+
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -10,6 +11,7 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
+import type { ExpiryRules } from "../nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -51,8 +53,7 @@ export interface Picture {
   readonly movesFirst: (pod: Pod) => boolean;
   /** Over the nodes of all pools together, beside each pool's own. */
   readonly clusterBudgets: readonly Budget[];
-  /** How much of their lifetime nodes may end early. */
-  readonly expirationSpreadPercent: number;
+  readonly expiry: ExpiryRules;
   readonly ledger: Ledger;
   readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;

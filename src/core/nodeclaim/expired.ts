@@ -14,23 +14,39 @@ export interface Expiry {
   readonly atMs: number;
 }
 
-/**
- * Undefined: never. A standalone claim (`pool` undefined) ends forcefully. `spreadPercent`: how much of its
- * lifetime a claim may lose, each another share by its UID, so that claims of one age do not end together.
- */
+/** By the controller's settings. */
+export interface ExpiryRules {
+  /** How much of its lifetime a claim may lose, each another share by its UID, so that not all of one age end together. */
+  readonly spreadPercent: number;
+  /** v1 claims, too, are only marked. */
+  readonly respectsBudgets: boolean;
+}
+
+/** A claim without a pool has nobody to replace it, and a static pool's is made up for once it is gone. */
+export function isReplacedFirst(
+  pool: Pool | undefined,
+  { respectsBudgets }: Pick<ExpiryRules, "respectsBudgets">,
+): boolean {
+  if (pool === undefined) return false;
+  return (
+    pool.disruption.expireMode === "voluntary" || (respectsBudgets && pool.replicas === undefined)
+  );
+}
+
+/** Undefined: never. A standalone claim (`pool` undefined) ends forcefully. */
 export function expiry(
   claim: NodeClaim,
   pool: Pool | undefined,
-  spreadPercent: number,
+  rules: ExpiryRules,
 ): Expiry | undefined {
-  const mode = pool?.disruption.expireMode ?? "forceful";
   const lifetime: NillableMs =
-    mode === "voluntary" && pool !== undefined
+    pool?.disruption.expireMode === "voluntary"
       ? pool.disruption.expireAfter
       : (parseNillableDuration(claim.spec.expireAfter ?? "Never") ?? "Never");
   const createdMs = fromRfc3339(claim.metadata.creationTimestamp);
   if (lifetime === "Never" || createdMs === undefined) return undefined;
-  return { mode, atMs: createdMs + lifetime - earlierMs(claim, lifetime, spreadPercent) };
+  const atMs = createdMs + lifetime - earlierMs(claim, lifetime, rules.spreadPercent);
+  return { mode: isReplacedFirst(pool, rules) ? "voluntary" : "forceful", atMs };
 }
 
 /** Between nothing and the spread; always the same for one claim. */

@@ -117,21 +117,31 @@ describe("quiet and empty", () => {
 });
 
 describe("expiry", () => {
+  const PLAIN = { spreadPercent: 0, respectsBudgets: false };
+
+  it("is voluntary for v1, too, where it is to respect budgets, but not for claims that nobody replaces", () => {
+    const claim = nodeClaim({ expireAfter: "1h" });
+    const rules = { ...PLAIN, respectsBudgets: true };
+    expect(expiry(claim, pool(), rules)?.mode).toBe("voluntary");
+    expect(expiry(claim, pool({ replicas: 1 }), rules)?.mode).toBe("forceful");
+    expect(expiry(claim, undefined, rules)?.mode).toBe("forceful");
+  });
+
   it("is the claim's own and forceful in v1, the pool's and voluntary before", () => {
     const claim = nodeClaim({ expireAfter: "1h" });
     const created = Date.UTC(2026, 0, 1);
-    expect(expiry(claim, pool(), 0)).toEqual({ mode: "forceful", atMs: created + 3_600_000 });
+    expect(expiry(claim, pool(), PLAIN)).toEqual({ mode: "forceful", atMs: created + 3_600_000 });
     const older = pool({
       disruption: { ...pool().disruption, expireMode: "voluntary", expireAfter: 60_000 },
     });
-    expect(expiry(claim, older, 0)).toEqual({ mode: "voluntary", atMs: created + 60_000 });
+    expect(expiry(claim, older, PLAIN)).toEqual({ mode: "voluntary", atMs: created + 60_000 });
   });
 
   it("comes earlier by a share of the lifetime, another for each claim, never later", () => {
     const ends = Array.from({ length: 100 }, (_, n) => {
       const claim = nodeClaim({ name: `claim-${n}`, expireAfter: "100h" });
-      const spread = expiry(claim, pool(), 20)?.atMs as number;
-      expect(expiry(claim, pool(), 20)?.atMs).toBe(spread);
+      const spread = expiry(claim, pool(), { ...PLAIN, spreadPercent: 20 })?.atMs as number;
+      expect(expiry(claim, pool(), { ...PLAIN, spreadPercent: 20 })?.atMs).toBe(spread);
       return (spread - Date.UTC(2026, 0, 1)) / 3_600_000;
     });
     expect(Math.max(...ends)).toBeLessThanOrEqual(100);
@@ -142,12 +152,12 @@ describe("expiry", () => {
   });
 
   it("never comes for Never, whosever word it is (S4-05)", () => {
-    expect(expiry(nodeClaim({ expireAfter: "Never" }), pool(), 0)).toBeUndefined();
+    expect(expiry(nodeClaim({ expireAfter: "Never" }), pool(), PLAIN)).toBeUndefined();
     const beta = pool({
       generation: "beta",
       disruption: { ...pool().disruption, expireMode: "voluntary", expireAfter: "Never" },
     });
-    expect(expiry(nodeClaim({ expireAfter: "1h" }), beta, 0)).toBeUndefined();
+    expect(expiry(nodeClaim({ expireAfter: "1h" }), beta, PLAIN)).toBeUndefined();
   });
 });
 
