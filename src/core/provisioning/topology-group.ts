@@ -263,3 +263,28 @@ export function withLabelKeys(
   const fresh = added.filter((one) => !known.has(canonicalJson(one)));
   return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
 }
+
+/** Domains that the group knows and the requirement allows. */
+export function allowedOf(
+  counts: ReadonlyMap<string, number>,
+  node: Requirement,
+): readonly string[] {
+  const domains: string[] = [];
+  counts.forEach((_, domain) => {
+    if (allows(node, domain)) domains.push(domain);
+  });
+  return domains;
+}
+
+/** Labels never change: what was written out for one pass serves in the next. */
+const labelTexts = new WeakMap<Labels, string>();
+
+/** The labels as one text. */
+export function textOf(labels: Labels): string {
+  let text = labelTexts.get(labels);
+  if (text === undefined) {
+    text = JSON.stringify(labels);
+    labelTexts.set(labels, text);
+  }
+  return text;
+}

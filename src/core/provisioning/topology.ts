@@ -10,7 +10,7 @@ import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { Marks } from "../scheduling/bits.ts";
-import { allows, formatRequirement, type Requirement } from "../scheduling/requirement.ts";
+import { allows, type Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import { HostCounts } from "./host-counts.ts";
@@ -19,6 +19,7 @@ import { FORESEEN, type Latecomer, latecomersOf } from "./latecomers.ts";
 import type { Template } from "./pool-template.ts";
 import {
   ANY_NODE,
+  allowedOf,
   anyCounted,
   cheapestFirst,
   closesHosts,
@@ -35,8 +36,10 @@ import {
   selects,
   spreadOptions,
   type TopologyGroup,
+  textOf,
   withLabelKeys,
 } from "./topology-group.ts";
+import { topologySentence } from "./topology-sentence.ts";
 import { universeOf } from "./topology-universe.ts";
 
 /** A count as it was before, a planned node that was closed, or a host that came or left. */
@@ -393,20 +396,7 @@ export class Topology {
 
   /** Upstream's sentence for a group that cannot be satisfied. */
   explain(group: TopologyGroup, place: Place, podDomains: Requirement): string {
-    const names = {
-      spread: "topology spread",
-      affinity: "pod affinity",
-      antiAffinity: "pod anti-affinity",
-    };
-    const counts = this.#named(group).sort(([a], [b]) => (a < b ? -1 : 1));
-    const shown = counts.slice(0, 10).map(([domain, count]) => `${domain}:${count}`);
-    const node = place.domains(group.key);
-    const nodeDomains = node === undefined ? "none" : formatRequirement(node);
-    return (
-      `unsatisfiable topology constraint for ${names[group.type]}, key=${group.key} ` +
-      `(counts = ${shown.join(",")}${counts.length > 10 ? ",…" : ""}, ` +
-      `podDomains = ${formatRequirement(podDomains)}, nodeDomains = ${nodeDomains})`
-    );
+    return topologySentence(group, this.#named(group), podDomains, place.domains(group.key));
   }
 
   #named({ counts, perHost }: TopologyGroup): [domain: string, count: number][] {
@@ -484,29 +474,9 @@ export class Topology {
   }
 }
 
-function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): readonly string[] {
-  const domains: string[] = [];
-  counts.forEach((_, domain) => {
-    if (allows(node, domain)) domains.push(domain);
-  });
-  return domains;
-}
-
 const NO_GROUPS: readonly TopologyGroup[] = [];
 const AS_IT_IS: readonly Narrowing[] = [undefined];
 const NO_WAY: readonly Narrowing[] = [];
 const UNPRICED: Pricing = {};
 /** Pods of Jobs have labels of their own, and a picture that is followed lasts for days. */
 const MOST_SELECTED = 50_000;
-
-/** Labels never change: what was written out for one pass serves in the next. */
-const labelTexts = new WeakMap<Labels, string>();
-
-function textOf(labels: Labels): string {
-  let text = labelTexts.get(labels);
-  if (text === undefined) {
-    text = JSON.stringify(labels);
-    labelTexts.set(labels, text);
-  }
-  return text;
-}
