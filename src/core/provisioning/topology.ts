@@ -10,7 +10,7 @@ import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { Marks } from "../scheduling/bits.ts";
-import { allows, type Requirement } from "../scheduling/requirement.ts";
+import type { Requirement } from "../scheduling/requirement.ts";
 import type { RequirementSpace } from "../scheduling/requirement-space.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import { HostCounts } from "./host-counts.ts";

@@ -46,6 +46,7 @@ export function amountsOf(resources: Resources): Amounts {
   return row;
 }
 
+/** What there is of a resource. Exported for tests. */
 export function amountOf(amounts: Amounts, name: string): number {
   const position = positionOf(name);
   return position === undefined ? 0 : (amounts[position] ?? 0);

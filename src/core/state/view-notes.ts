@@ -3,7 +3,6 @@
  * the garbage collector goes through all its entries while everybody waits, and there are a hundred
  * thousand views. A copy of a view, which may differ, has none of its notes.
  */
-import type { NodeView } from "./node-view.ts";
 
 const NOTES = Symbol("notes");
 /** So many kinds of notes there are. */
@@ -13,15 +12,15 @@ interface Noted {
   readonly [NOTES]?: unknown[];
 }
 
-/** One kind of notes. To be made once, not once a view. */
+/** One kind of notes on views of nodes. To be made once, not once a view. */
 export class ViewNotes<T> {
   readonly #at = kinds++;
 
-  get(view: NodeView): T | undefined {
+  get(view: object): T | undefined {
     return (view as Noted)[NOTES]?.[this.#at] as T | undefined;
   }
 
-  set(view: NodeView, note: T): void {
+  set(view: object, note: T): void {
     const notes = (view as Noted)[NOTES];
     if (notes !== undefined) notes[this.#at] = note;
     else {
