@@ -11,7 +11,6 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
-import type { ExpiryRules } from "../nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -53,7 +52,8 @@ export interface Picture {
   readonly movesFirst: (pod: Pod) => boolean;
   /** Over the nodes of all pools together, beside each pool's own. */
   readonly clusterBudgets: readonly Budget[];
-  readonly expiry: ExpiryRules;
+  /** By which rules nodes expire, as in core/nodeclaim/expired.ts: for those who tell people. */
+  readonly expiry: { readonly spreadPercent: number; readonly respectsBudgets: boolean };
   readonly ledger: Ledger;
   readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;
