@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { toRfc3339 } from "../../src/base/clock.ts";
-import { openWorld, type TestWorld } from "../world.ts";
+import { isUsual, openWorld, type TestWorld } from "../world.ts";
 import { play } from "./play.ts";
 import type { PoolFacts } from "./pools.ts";
 import { drawStory } from "./story.ts";
@@ -66,7 +66,7 @@ describe("the witness", () => {
   let witness: Witness;
 
   beforeAll(async () => {
-    world = await openWorld({ logLevel: "error" });
+    world = await openWorld({ logLevel: "error", sells: isUsual });
     await world.box.operator.stop();
     for (const name of ["one", "two"]) {
       await world.apply(node(name));
@@ -93,12 +93,15 @@ describe("the witness", () => {
     }) as unknown as KubeObject;
   const node = (name: string) =>
     ({ apiVersion: "v1", kind: "Node", metadata: { name } }) as unknown as KubeObject;
-  const pod = (name: string) =>
+  const pod = (name: string, nodeName = name, cpu = "0") =>
     ({
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name, namespace: "default" },
-      spec: { nodeName: name, containers: [{ name: "c", image: "pause" }] },
+      spec: {
+        nodeName,
+        containers: [{ name: "c", image: "pause", resources: { requests: { cpu } } }],
+      },
     }) as unknown as KubeObject;
   const conditions = (...types: readonly string[]) =>
     ["Launched", "Registered", "Initialized", ...types].map((type) => ({
@@ -109,20 +112,18 @@ describe("the witness", () => {
       lastTransitionTime: toRfc3339(world.clock.now()),
     }));
 
-  async function write(path: string, status: object): Promise<void> {
+  async function write(path: string, body: object): Promise<void> {
     await world.box.sandbox.transport.send({
       method: "PATCH",
       path,
       headers: { "content-type": "application/merge-patch+json" },
-      body: { status },
+      body,
     });
     await world.clock.settle();
   }
   const status = (name: string, body: object) =>
     write(`/apis/karpenter.sh/v1/nodeclaims/${name}/status`, {
-      nodeName: name,
-      capacity: { cpu: "4" },
-      ...body,
+      status: { nodeName: name, capacity: { cpu: "4" }, ...body },
     });
   const send = (method: "POST" | "DELETE", path: string) => witness.sees({ method, path });
 
@@ -131,6 +132,34 @@ describe("the witness", () => {
     expect(witness.faults).toEqual([]);
     await status("two", { conditions: conditions("DisruptionReason") });
     expect(witness.faults.join()).toMatch(/2 nodes of pool-0 .* its budgets allow 1/);
+  });
+
+  it("sees a node disrupted whose pods have no place elsewhere", async () => {
+    const labels = { metadata: { labels: { team: "pool-0" } } };
+    for (const name of ["one", "two"]) {
+      await write(`/api/v1/nodes/${name}`, labels);
+      await write(`/api/v1/nodes/${name}/status`, { status: { allocatable: { cpu: "4" } } });
+    }
+    await world.apply(pod("big", "one", "3"));
+    await world.advance(10_000);
+    await status("one", { conditions: conditions("DisruptionReason") });
+    expect(witness.faults).toEqual([]);
+    await status("one", { conditions: conditions() });
+    await world.apply(pod("other", "two", "2"));
+    await world.advance(10_000);
+    await status("one", { conditions: conditions("DisruptionReason") });
+    expect(witness.faults.join()).toMatch(/its pods want .*3.* CPUs, other nodes have 2/);
+    for (const name of ["big", "other"]) await world.remove("Pod", name);
+  });
+
+  it("sees a node of a paused pool disrupted, once the pause is known", async () => {
+    witness.pauses("pool-0", true);
+    await status("one", { conditions: conditions("DisruptionReason") });
+    expect(witness.faults).toEqual([]);
+    await status("one", { conditions: conditions() });
+    await world.advance(10_000);
+    await status("one", { conditions: conditions("DisruptionReason") });
+    expect(witness.faults.join()).toContain("one is disrupted as Drifted, pool-0 is paused");
   });
 
   it("sees a node disrupted under a pod that may not be", async () => {
@@ -143,7 +172,9 @@ describe("the witness", () => {
       },
     });
     const startTime = toRfc3339(world.clock.now() - 60_000);
-    await write("/api/v1/namespaces/default/pods/one/status", { startTime, phase: "Running" });
+    await write("/api/v1/namespaces/default/pods/one/status", {
+      status: { startTime, phase: "Running" },
+    });
     await status("one", { conditions: conditions("DisruptionReason") });
     expect(witness.faults.join()).toContain("though one on it may not be");
     send("POST", "/api/v1/namespaces/default/pods/one/eviction");

@@ -13,6 +13,11 @@ import { Witness } from "./witness.ts";
 
 export const FOLDER = fileURLToPath(new URL("./loops/", import.meta.url));
 
+/** Families that the stories name, and what the NodePool of the examples may begin with. */
+function isNamed(type: string): boolean {
+  return /^(c5|c6i|m5|m5a|m6a|m6i|m7i|r5)\./.test(type);
+}
+
 export interface Loop {
   readonly name: string;
   readonly story: string;
@@ -68,6 +73,7 @@ export async function tryLoop(
   without?: Loop["without"],
 ): Promise<Tried> {
   const world = await openWorld({
+    sells: isNamed,
     logLevel: "error",
     flags: { ...loop.settings, ...without?.settings },
   });

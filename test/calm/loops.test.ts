@@ -1,17 +1,20 @@
 /**
  * Loops that users of Karpenter reported, each as a story under loops/: after its set-up the same round is played
  * again and again, and no more nodes are made and pods evicted than the file says. Where a setting is what keeps
- * calm, the story is played without it as well, and must then not be calm: else it would prove nothing. Some
- * rounds here; `npm run calm` plays all for hours, `CALM=short` all for some rounds.
+ * calm, the story is played without it as well, and must then not be calm: else it would prove nothing; where no
+ * setting does, a mutant (mutants.ts) is what shows it. Some rounds here; `npm run calm` plays all for hours,
+ * `CALM=short` all for some rounds.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { FOLDER, type Loop, tryLoop } from "./loop.ts";
+import { MUTANTS } from "./mutants.ts";
+import { mutated } from "./try-mutants.ts";
 
 const LONG = process.env["CALM"] === "long";
 /** What plain `npm test` plays. */
-const QUICK = ["saves-a-little.yaml", "two-into-one-and-back.yaml"];
+const QUICK = ["full-onto-empty.yaml", "like-for-like.yaml"];
 const FILES = readdirSync(FOLDER)
   .filter((file) => process.env["CALM"] !== undefined || QUICK.includes(file))
   .sort();
@@ -40,4 +43,19 @@ describe("loops that were reported", () => {
       expect(isCalm, `${made} made, ${evicted} evicted\n${told}`).toBe(false);
     },
   );
+});
+
+describe("what keeps calm", () => {
+  it("is known of each loop: a setting, or a rule that a mutant lacks", () => {
+    const shown = readdirSync(FOLDER).filter((file) => {
+      const { without } = parse(readFileSync(FOLDER + file, "utf8")) as Loop;
+      return without !== undefined || MUTANTS.some(({ loop }) => loop === file);
+    });
+    expect(shown).toEqual(readdirSync(FOLDER));
+  });
+
+  it.each(MUTANTS)("can be taken out: $without", (mutant) => {
+    const text = readFileSync(new URL(`../../${mutant.file}`, import.meta.url), "utf8");
+    expect(mutated(mutant, text)).not.toBe(text);
+  });
 });

@@ -191,10 +191,8 @@ class Day {
         return this.#rollOut(act.app, {});
       case "change pool":
         return this.#patchPool(act.pool, this.#labels(act.pool));
-      case "pause": {
-        const annotations = { "karpenter.sh/disruption-paused": act.paused ? "true" : null };
-        return this.#patchPool(act.pool, { metadata: { annotations } });
-      }
+      case "pause":
+        return this.#pause(act.pool, act.paused);
       case "delete node": {
         const node = pick(this.witness.nodes.list().filter(isOurs), act.pick);
         if (node !== undefined) await world.remove("Node", node.metadata.name);
@@ -289,6 +287,12 @@ class Day {
     await this.#patch(facts.kind.apiVersion, facts.kind.kind, name, body);
   }
 
+  async #pause(pool: string, paused: boolean): Promise<void> {
+    const annotations = { "karpenter.sh/disruption-paused": paused ? "true" : null };
+    await this.#patchPool(pool, { metadata: { annotations } });
+    this.witness.pauses(pool, paused);
+  }
+
   #rollOut(app: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
     const change = { "calm/revision": String(++this.#revision), ...annotations };
     return this.#patch("apps/v1", "Deployment", app, {
@@ -314,10 +318,7 @@ class Day {
   async #release(): Promise<void> {
     for (const { name, held } of this.#story.apps)
       if (held) await this.#rollOut(name, { "karpenter.sh/do-not-disrupt": null });
-    for (const { name } of this.#story.pools)
-      await this.#patchPool(name, {
-        metadata: { annotations: { "karpenter.sh/disruption-paused": null } },
-      });
+    for (const { name } of this.#story.pools) await this.#pause(name, false);
   }
 
   /** Instances of Karpenter's that are paid for. */

@@ -54,16 +54,16 @@ export interface Story {
   readonly healMs: number;
 }
 
-/** A plain morning; clocks in Zurich, New York, on Lord Howe and in Auckland going forward, or back. */
+/** A plain morning; clocks on Lord Howe, in Auckland, Zurich and New York go forward, or back, a quarter of an hour later. */
 const STARTS = [
   Date.UTC(2026, 0, 5, 8, 0),
-  Date.UTC(2026, 3, 4, 14, 15),
-  Date.UTC(2026, 9, 3, 14, 45),
-  Date.UTC(2026, 3, 4, 13, 15),
-  Date.UTC(2026, 2, 29, 0, 15),
-  Date.UTC(2026, 2, 8, 6, 15),
-  Date.UTC(2026, 9, 25, 0, 15),
-  Date.UTC(2026, 10, 1, 5, 15),
+  Date.UTC(2026, 3, 4, 14, 45),
+  Date.UTC(2026, 9, 3, 15, 15),
+  Date.UTC(2026, 3, 4, 13, 45),
+  Date.UTC(2026, 2, 29, 0, 45),
+  Date.UTC(2026, 2, 8, 6, 45),
+  Date.UTC(2026, 9, 25, 0, 45),
+  Date.UTC(2026, 10, 1, 5, 45),
 ];
 
 export function drawStory(seed: number): Story {
@@ -74,7 +74,8 @@ export function drawStory(seed: number): Story {
   const apps = Array.from({ length: 1 + random.int(3) }, (_, at) => drawApp(random, at, homes));
   const clusterBudgets = random.int(4) === 0 ? drawClusterBudgets(random) : [];
   const healMs = (20 + random.int(30)) * MINUTE;
-  const scenes = [...growth(random, apps, healMs), ...ills(random, pools, healMs)];
+  const pauses = drawPause(new Random(`pause/${seed}`), pools, healMs);
+  const scenes = [...growth(random, apps, healMs), ...ills(random, pools, healMs), ...pauses];
   return {
     seed,
     startMs,
@@ -117,6 +118,13 @@ function growth(random: Random, apps: readonly AppFacts[], untilMs: number): Sce
     });
   }
   return scenes;
+}
+
+/** A pool that is left alone until faults end. */
+function drawPause(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
+  if (random.int(3) > 0) return [];
+  const atMs = random.int(untilMs - 10 * MINUTE);
+  return [{ atMs, act: { do: "pause", pool: random.pick(pools).name, paused: true } }];
 }
 
 /** What the world does, and what fails. */

@@ -6,7 +6,7 @@
 
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { POD, type Pod } from "../../src/apis/core/pod.ts";
-import { CLAIM_KINDS, toClaim } from "../../src/apis/hub/claim.ts";
+import { CLAIM_KINDS } from "../../src/apis/hub/claim.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
@@ -16,6 +16,20 @@ import type { Mirror } from "../../src/kube/mirror.ts";
 import { LiveMirrors } from "../../src/kube/mirrors.ts";
 import type { KubeRequest } from "../../src/kube/transport.ts";
 import type { TestWorld } from "../world.ts";
+import {
+  commandOf,
+  cpus,
+  cpusOf,
+  inHubWords,
+  isHeld,
+  isInitialized,
+  isLeaving,
+  isMoved,
+  isReady,
+  isTrue,
+  reasonOf,
+  share,
+} from "./facts.ts";
 import type { BudgetFacts, PoolFacts } from "./pools.ts";
 import { allowedNodes } from "./windows.ts";
 
@@ -79,6 +93,10 @@ export class Witness {
   readonly #owned = new Map<string, number>();
   /** Pool → node counts of late. */
   readonly #counts = new Map<string, { atMs: number; nodes: number }[]>();
+  /** Pool → since when nothing voluntary may begin there. */
+  readonly #pausedMs = new Map<string, number>();
+  /** Team of nodes → when a pod was last bound there. */
+  readonly #boundMs = new Map<string, number>();
   /** Pods that went without Karpenter's doing, or were not ready: budgets may be short without its fault. */
   #disturbedMs = Number.NEGATIVE_INFINITY;
 
@@ -177,8 +195,27 @@ export class Witness {
     if (reason === undefined || reasonOf(before) !== undefined) return;
     // Taken over with the mark by a new leader, or marked now: all marks are decisions of this moment.
     this.#checkBudget(claim, reason);
+    this.#checkPause(claim, reason);
+    this.#checkRoom(claim, reason);
     this.#checkHolds(claim, reason);
     this.#checkRest(claim, reason);
+  }
+
+  /** A person pauses a pool, or ends its pause. */
+  pauses(pool: string, paused: boolean): void {
+    if (!paused) this.#pausedMs.delete(pool);
+    else if (!this.#pausedMs.has(pool)) this.#pausedMs.set(pool, this.#options.world.clock.now());
+  }
+
+  #checkPause({ metadata }: NodeClaim, reason: string): void {
+    const pool = metadata.labels?.["karpenter.sh/nodepool"] ?? "";
+    const sinceMs = this.#pausedMs.get(pool);
+    if (sinceMs === undefined) return;
+    const pausedMs = this.#options.world.clock.now() - sinceMs;
+    if (pausedMs > this.#hasteMs())
+      this.accuse(
+        `${metadata.name} is disrupted as ${reason}, ${pool} is paused for ${pausedMs} ms`,
+      );
   }
 
   #checkBudget(claim: NodeClaim, reason: string): void {
@@ -239,6 +276,47 @@ export class Witness {
           `${claim.metadata.name} is disrupted as ${reason}, though ${pod.metadata.name} on it may not be`,
         );
     }
+  }
+
+  /** Where nothing comes in their place, pods must find room on what stays: cpu for each, and for all together. */
+  #checkRoom(claim: NodeClaim, reason: string): void {
+    const { replacements = 0 } = commandOf(claim.metadata.annotations?.[COMMAND]);
+    const nodeName = claim.status?.nodeName ?? "";
+    const moving = this.pods.byIndex("node", nodeName).filter((pod) => isMoved(pod));
+    const team = this.nodes.get(nodeName)?.metadata.labels?.["team"];
+    if (replacements > 0 || moving.length === 0 || team === undefined) return;
+    // What came there since it was decided may have taken the room.
+    const nowMs = this.#options.world.clock.now();
+    if (nowMs - (this.#boundMs.get(team) ?? Number.NEGATIVE_INFINITY) < this.#hasteMs()) return;
+    const marked = new Set(
+      this.claims()
+        .filter((one) => isLeaving(one) || reasonOf(one) !== undefined)
+        .map(({ status }) => status?.nodeName),
+    );
+    const room = this.nodes
+      .list()
+      .filter(({ metadata }) => metadata.labels?.["team"] === team && !isLeaving({ metadata }))
+      .filter(({ metadata }) => metadata.name !== nodeName && !marked.has(metadata.name))
+      .map((node) => this.#freeCpus(node));
+    const wanted = moving.map(cpusOf);
+    const sum = (all: readonly number[]) => all.reduce((before, one) => before + one, 0);
+    const fits = Math.max(0, ...room) >= Math.max(...wanted) - 1e-6;
+    if (!fits || sum(room) < sum(wanted) - 1e-6)
+      this.accuse(
+        `${claim.metadata.name} is disrupted as ${reason}, and nothing comes in its place: its pods want ${wanted.join(" + ")} CPUs, other nodes have ${room.join(" + ") || "none"}`,
+      );
+  }
+
+  #freeCpus(node: Node): number {
+    const used = this.pods
+      .byIndex("node", node.metadata.name)
+      .filter(({ metadata, status }) => {
+        const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";
+        return metadata.deletionTimestamp === undefined && !isOver;
+      })
+      .map(cpusOf);
+    const all = cpus(node.status?.allocatable?.["cpu"]);
+    return used.reduce((left, one) => left - one, all);
   }
 
   /** No A→B→A: what came in place of another stays for a while. */
@@ -341,6 +419,8 @@ export class Witness {
       this.#owned.set(owner.uid, Math.max(this.#owned.get(owner.uid) ?? 0, live.length));
     }
     if (event !== "updated" || before === undefined) return;
+    if (before.spec.nodeName === undefined && pod.spec.nodeName !== undefined)
+      this.#boundMs.set(pod.spec.nodeSelector?.["team"] ?? "", nowMs);
     if (isReady(before) && !isReady(pod) && before.metadata.deletionTimestamp === undefined)
       this.#disturbedMs = nowMs;
     const leaves =
@@ -396,67 +476,4 @@ export class Witness {
     if (recent > most)
       this.accuse(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);
   }
-}
-
-const translated = new WeakMap<KubeObject, NodeClaim>();
-
-function inHubWords(native: KubeObject): NodeClaim {
-  const known = translated.get(native);
-  if (known !== undefined) return known;
-  const claim = toClaim(native);
-  translated.set(native, claim);
-  return claim;
-}
-
-function reasonOf(claim: NodeClaim): string | undefined {
-  const found = claim.status?.conditions?.find(({ type }) => type === "DisruptionReason");
-  return found?.status === "True" ? found.reason : undefined;
-}
-
-function isTrue({ status }: NodeClaim, type: string): boolean {
-  return status?.conditions?.some((one) => one.type === type && one.status === "True") ?? false;
-}
-
-function isInitialized(claim: NodeClaim): boolean {
-  return isTrue(claim, "Initialized");
-}
-
-function isLeaving({ metadata }: KubeObject): boolean {
-  return metadata.deletionTimestamp !== undefined;
-}
-
-function isReady({ status }: Pod): boolean {
-  return status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false;
-}
-
-/** `true`, or so many minutes (`10m`) from its start. */
-function isHeld({ metadata, status }: Pod, nowMs: number): boolean {
-  const text = metadata.annotations?.["karpenter.sh/do-not-disrupt"];
-  if (text === undefined) return false;
-  const phase = status?.phase;
-  if (phase === "Succeeded" || phase === "Failed") return false;
-  if (text === "true") return true;
-  const startMs = Date.parse(status?.startTime ?? "");
-  return !(nowMs >= startMs + Number.parseInt(text, 10) * MINUTE);
-}
-
-interface CommandFacts {
-  readonly id?: string;
-  readonly replacements?: number;
-  readonly startedAt?: string;
-}
-
-function commandOf(text: string | undefined): CommandFacts {
-  return text === undefined ? {} : (JSON.parse(text) as CommandFacts);
-}
-
-/** Kubernetes rounds a budget's percentages up. */
-function share(value: string | number, of: number): number {
-  if (typeof value === "number") return value;
-  return Math.ceil((of * Number.parseInt(value, 10)) / 100);
-}
-
-function cpus(amount: unknown): number {
-  const text = String(amount ?? "0");
-  return text.endsWith("m") ? Number(text.slice(0, -1)) / 1_000 : Number(text);
 }

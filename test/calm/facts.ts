@@ -1,0 +1,82 @@
+/** What the witness reads off claims and pods: by the API's words alone, as a person with kubectl would. */
+import type { Pod } from "../../src/apis/core/pod.ts";
+import { toClaim } from "../../src/apis/hub/claim.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+
+const MINUTE = 60_000;
+
+const translated = new WeakMap<KubeObject, NodeClaim>();
+
+export function inHubWords(native: KubeObject): NodeClaim {
+  const known = translated.get(native);
+  if (known !== undefined) return known;
+  const claim = toClaim(native);
+  translated.set(native, claim);
+  return claim;
+}
+
+export function reasonOf(claim: NodeClaim): string | undefined {
+  const found = claim.status?.conditions?.find(({ type }) => type === "DisruptionReason");
+  return found?.status === "True" ? found.reason : undefined;
+}
+
+export function isTrue({ status }: NodeClaim, type: string): boolean {
+  return status?.conditions?.some((one) => one.type === type && one.status === "True") ?? false;
+}
+
+export function isInitialized(claim: NodeClaim): boolean {
+  return isTrue(claim, "Initialized");
+}
+
+export function isLeaving({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+export function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false;
+}
+
+/** Whether it has to be somewhere else once its node is gone. */
+export function isMoved({ metadata, status }: Pod): boolean {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  if (owner?.kind === "DaemonSet" || owner?.kind === "Node") return false;
+  if (metadata.deletionTimestamp !== undefined) return false;
+  return status?.phase !== "Succeeded" && status?.phase !== "Failed";
+}
+
+export function cpusOf({ spec }: Pod): number {
+  return spec.containers.reduce((sum, one) => sum + cpus(one.resources?.requests?.["cpu"]), 0);
+}
+
+/** `true`, or so many minutes (`10m`) from its start. */
+export function isHeld({ metadata, status }: Pod, nowMs: number): boolean {
+  const text = metadata.annotations?.["karpenter.sh/do-not-disrupt"];
+  if (text === undefined) return false;
+  const phase = status?.phase;
+  if (phase === "Succeeded" || phase === "Failed") return false;
+  if (text === "true") return true;
+  const startMs = Date.parse(status?.startTime ?? "");
+  return !(nowMs >= startMs + Number.parseInt(text, 10) * MINUTE);
+}
+
+export interface CommandFacts {
+  readonly id?: string;
+  readonly replacements?: number;
+  readonly startedAt?: string;
+}
+
+export function commandOf(text: string | undefined): CommandFacts {
+  return text === undefined ? {} : (JSON.parse(text) as CommandFacts);
+}
+
+/** Kubernetes rounds a budget's percentages up. */
+export function share(value: string | number, of: number): number {
+  if (typeof value === "number") return value;
+  return Math.ceil((of * Number.parseInt(value, 10)) / 100);
+}
+
+export function cpus(amount: unknown): number {
+  const text = String(amount ?? "0");
+  return text.endsWith("m") ? Number(text.slice(0, -1)) / 1_000 : Number(text);
+}
