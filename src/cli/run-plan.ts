@@ -6,7 +6,7 @@ import { SystemClock } from "../base/system-clock.ts";
 import { leastPriceMicroUsd } from "../core/planner/least-price.ts";
 import { planBatch } from "../core/planner/plan-batch.ts";
 import { plannerOptions } from "../core/planner/planner-options.ts";
-import { remedies } from "../core/provisioning/remedy.ts";
+import { remedies } from "../core/provisioning/refusals/remedy.ts";
 import { CliError } from "./cli-error.ts";
 import { printed } from "./kube-yaml.ts";
 import { readDocuments, readText } from "./plan/documents.ts";

@@ -15,7 +15,7 @@ import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
 import { nextCommands } from "../../core/disruption/round.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
-import { remedies } from "../../core/provisioning/remedy.ts";
+import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import type { NodeView } from "../../core/state/node-view.ts";

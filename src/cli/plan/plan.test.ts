@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
-import { remedies } from "../../core/provisioning/remedy.ts";
+import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { solve } from "../../core/provisioning/solve.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";

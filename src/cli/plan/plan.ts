@@ -5,7 +5,7 @@
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
-import type { NearMiss, Remedy } from "../../core/provisioning/remedy.ts";
+import type { NearMiss, Remedy } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
 

@@ -1,6 +1,6 @@
 /** An edit that the engine found, as the field of an object that an owner opens in an editor. */
 import { formatResource } from "../../apis/resources.ts";
-import type { Edit, PodEdit, PoolEdit } from "../../core/provisioning/edits.ts";
+import type { Edit, PodEdit, PoolEdit } from "../../core/provisioning/refusals/edits.ts";
 
 export interface PlannedEdit {
   /** `Pod shop/web-0`, `NodePool default`. */

@@ -2,7 +2,7 @@
  * Pods that ask for a place, and the provisioner waiting for them: core's batch window joined to the
  * clock.
  */
-import { BatchWindow } from "../../core/provisioning/batch-window.ts";
+import { BatchWindow } from "../../core/provisioning/batch/batch-window.ts";
 import type { World } from "../world.ts";
 
 export interface Batcher {

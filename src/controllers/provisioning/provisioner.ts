@@ -12,8 +12,8 @@ import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
-import { zonesOfPods } from "../../core/provisioning/effective-zone.ts";
-import { atTheirPlaces } from "../../core/provisioning/held-places.ts";
+import { atTheirPlaces } from "../../core/provisioning/batch/held-places.ts";
+import { zonesOfPods } from "../../core/provisioning/refusals/effective-zone.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import {

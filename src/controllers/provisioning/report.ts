@@ -7,7 +7,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
-import { NOT_FOR_US } from "../../core/provisioning/eligibility.ts";
+import { NOT_FOR_US } from "../../core/provisioning/batch/eligibility.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";

@@ -15,7 +15,12 @@ import { packFirst } from "../planner/plan-batch.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
-import { type Terms, WhatIf, type Without, type WorthTrying } from "../provisioning/what-if.ts";
+import {
+  type Terms,
+  WhatIf,
+  type Without,
+  type WorthTrying,
+} from "../provisioning/what-if/what-if.ts";
 import { isThere, type NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 

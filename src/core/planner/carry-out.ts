@@ -5,9 +5,9 @@
  * engine.
  */
 import type { Steps } from "../../base/steps.ts";
-import { NewNodeClaim } from "../provisioning/new-nodeclaim.ts";
-import { chargeLimits } from "../provisioning/pool-template.ts";
-import type { QueuedPod } from "../provisioning/queue.ts";
+import type { QueuedPod } from "../provisioning/batch/queue.ts";
+import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
+import { chargeLimits } from "../provisioning/pools/pool-template.ts";
 import type { Pass } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import type { Demand, PodRow, TypeBin } from "./demand.ts";

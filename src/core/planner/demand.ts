@@ -8,11 +8,11 @@
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
-import type { PodClass, Rule, Variant } from "../provisioning/pod-class.ts";
-import type { Template } from "../provisioning/pool-template.ts";
-import type { QueuedPod } from "../provisioning/queue.ts";
+import type { PodClass, Rule, Variant } from "../provisioning/batch/pod-class.ts";
+import type { QueuedPod } from "../provisioning/batch/queue.ts";
+import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { Pass } from "../provisioning/solve.ts";
-import type { TopologyGroup } from "../provisioning/topology-group.ts";
+import type { TopologyGroup } from "../provisioning/topology/topology-group.ts";
 import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { type DomainNow, dividedByDomain } from "./domains.ts";

@@ -6,8 +6,8 @@
  */
 import { assert } from "../../base/assert.ts";
 import type { Steps } from "../../base/steps.ts";
-import type { PodClass } from "../provisioning/pod-class.ts";
-import type { TopologyGroup } from "../provisioning/topology-group.ts";
+import type { PodClass } from "../provisioning/batch/pod-class.ts";
+import type { TopologyGroup } from "../provisioning/topology/topology-group.ts";
 import type { Demand, PodRow } from "./demand.ts";
 import { countingOf, type DomainNow } from "./domains.ts";
 import type { Domain, Waiting } from "./homes.ts";

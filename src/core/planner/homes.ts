@@ -1,7 +1,7 @@
 /** Pods that are to be packed, class by class: where each would go if it were alone. */
-import type { PodClass, Variant } from "../provisioning/pod-class.ts";
-import type { Template } from "../provisioning/pool-template.ts";
-import type { QueuedPod } from "../provisioning/queue.ts";
+import type { PodClass, Variant } from "../provisioning/batch/pod-class.ts";
+import type { QueuedPod } from "../provisioning/batch/queue.ts";
+import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 
 /** Pods of one class that wait. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
-import { PriceFloor } from "../provisioning/price-floor.ts";
+import { PriceFloor } from "../provisioning/pools/price-floor.ts";
 import { planUntil, prepare } from "../provisioning/solve.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { priceMicroUsd } from "./plan-batch.ts";

@@ -3,9 +3,9 @@
  * cheapest type that the node still may be. Pods only take types away from a node and nodes are never
  * closed, so a plan that costs too much halfway need not be made to its end.
  */
-import type { NewNodeClaim } from "../provisioning/new-nodeclaim.ts";
-import type { Template } from "../provisioning/pool-template.ts";
-import type { PriceFloor } from "../provisioning/price-floor.ts";
+import type { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
+import type { Template } from "../provisioning/pools/pool-template.ts";
+import type { PriceFloor } from "../provisioning/pools/price-floor.ts";
 import { hasBit } from "../scheduling/bits.ts";
 
 interface PricedType {

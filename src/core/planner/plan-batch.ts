@@ -6,10 +6,10 @@
  */
 
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
-import type { OpenClaims } from "../provisioning/open-claims.ts";
-import type { PodClass } from "../provisioning/pod-class.ts";
-import { PriceFloor } from "../provisioning/price-floor.ts";
-import type { QueuedPod } from "../provisioning/queue.ts";
+import type { PodClass } from "../provisioning/batch/pod-class.ts";
+import type { QueuedPod } from "../provisioning/batch/queue.ts";
+import type { OpenClaims } from "../provisioning/nodes/open-claims.ts";
+import { PriceFloor } from "../provisioning/pools/price-floor.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import {

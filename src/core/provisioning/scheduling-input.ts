@@ -9,7 +9,7 @@ import type { Resources } from "../../apis/resources.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { NodeView } from "../state/node-view.ts";
-import type { DefaultSpread } from "./default-spread.ts";
+import type { DefaultSpread } from "./batch/default-spread.ts";
 
 /** A pool that may be used, with what its class can launch. */
 export interface PoolInput {

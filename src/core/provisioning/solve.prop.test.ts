@@ -19,9 +19,9 @@ import {
 import { type Deployment, deployment, podsOf } from "../../testing/deployments.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import { leastPriceMicroUsd } from "../planner/least-price.ts";
-import { applyEdits } from "./edits.ts";
-import type { QueuedPod } from "./queue.ts";
-import { remedies } from "./remedy.ts";
+import type { QueuedPod } from "./batch/queue.ts";
+import { applyEdits } from "./refusals/edits.ts";
+import { remedies } from "./refusals/remedy.ts";
 import type { PlannedClaim, SchedulingResult } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { planOf, prepare, solve, wholePlan } from "./solve.ts";

@@ -22,27 +22,33 @@ import type { Marks } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
-import { seenSlots } from "./attach-slots.ts";
-import { ClaimsAsMoved } from "./claims-as-moved.ts";
-import { defaultSpreader } from "./default-spread.ts";
-import { hasDynamicResources } from "./eligibility.ts";
-import { excludedByLimits } from "./excluded-by-limits.ts";
-import { Attempt, ExistingNode, type Saved, targetNodes } from "./existing-node.ts";
-import { explainInSteps } from "./explain.ts";
-import { withoutLost } from "./fits-nowhere.ts";
-import type { Latecomer } from "./latecomers.ts";
-import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./new-nodeclaim.ts";
-import { OpenClaims } from "./open-claims.ts";
-import { type Kind, planClaimsInSteps } from "./planned-claim.ts";
-import { type Draft, forgetTries, type PodClass, PodClasses, type Variant } from "./pod-class.ts";
-import { type Budget, chargeLimits, createTemplate, type Template } from "./pool-template.ts";
-import { inOrderInSteps, Queue, type QueuedPod } from "./queue.ts";
-import { Reservations } from "./reservations.ts";
+import { defaultSpreader } from "./batch/default-spread.ts";
+import { hasDynamicResources } from "./batch/eligibility.ts";
+import {
+  type Draft,
+  forgetTries,
+  type PodClass,
+  PodClasses,
+  type Variant,
+} from "./batch/pod-class.ts";
+import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
+import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./batch/scarcity.ts";
+import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
+import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
+import { Attempt, ExistingNode, type Saved, targetNodes } from "./nodes/existing-node.ts";
+import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./nodes/new-nodeclaim.ts";
+import { OpenClaims } from "./nodes/open-claims.ts";
+import { type Kind, planClaimsInSteps } from "./nodes/planned-claim.ts";
+import { Reservations } from "./nodes/reservations.ts";
+import { seenSlots } from "./pools/attach-slots.ts";
+import { excludedByLimits } from "./pools/excluded-by-limits.ts";
+import { type Budget, chargeLimits, createTemplate, type Template } from "./pools/pool-template.ts";
+import { explainInSteps } from "./refusals/explain.ts";
+import { withoutLost } from "./refusals/fits-nowhere.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
-import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./scarcity.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
-import { type BatchPod, PODS_PER_STEP, sortOut } from "./sort-out.ts";
-import { Topology } from "./topology.ts";
+import type { Latecomer } from "./topology/latecomers.ts";
+import { Topology } from "./topology/topology.ts";
 
 /** What one pass works on. */
 export interface Pass {

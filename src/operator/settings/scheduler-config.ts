@@ -5,7 +5,7 @@ import { firstLineOf } from "../../base/error-text.ts";
 import {
   defaultConstraints,
   defaultSpreadProblems,
-} from "../../core/provisioning/default-spread.ts";
+} from "../../core/provisioning/batch/default-spread.ts";
 
 /** What is wrong with the text, by field; undefined: nothing. */
 export function schedulerConfigProblem(text: string): string | undefined {

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { pod } from "../../../testing/builders.ts";
+import { defaultConstraints, defaultSpreader, defaultSpreadProblems } from "./default-spread.ts";
+
+const ZONAL = {
+  maxSkew: 1,
+  topologyKey: "topology.kubernetes.io/zone",
+  whenUnsatisfiable: "ScheduleAnyway",
+};
+
+const config = (...constraints: unknown[]) => ({
+  podTopologySpread: { defaultConstraints: constraints },
+});
+const constraints = defaultConstraints(config(ZONAL));
+
+describe("default topology spread", () => {
+  const owner = { kind: "ReplicaSet", name: "web" };
+  const web = pod({ labels: { app: "web", tier: "front" }, owner });
+  const service = {
+    metadata: { name: "web", namespace: "default" },
+    spec: { selector: { tier: "front" } },
+  };
+  const replicaSet = {
+    kind: "ReplicaSet",
+    metadata: { name: "web", namespace: "default" },
+    spec: { selector: { matchLabels: { app: "web" } } },
+  };
+  const spreads = (one: typeof web, services: object[], workloads: object[]) =>
+    defaultSpreader({ constraints, services, workloads } as never)(one).spec
+      .topologySpreadConstraints;
+
+  it("selects by the Services that select the pod and by its controller", () => {
+    expect(spreads(web, [service], [replicaSet])).toEqual([
+      {
+        ...ZONAL,
+        labelSelector: {
+          matchLabels: { tier: "front" },
+          matchExpressions: [{ key: "app", operator: "In", values: ["web"] }],
+        },
+      },
+    ]);
+  });
+
+  it("leaves pods alone that nothing selects, or that have a spread of their own", () => {
+    const elsewhere = { ...service, metadata: { name: "web", namespace: "other" } };
+    expect(spreads(web, [elsewhere, { ...service, spec: {} }], [])).toBe(undefined);
+    const own = [{ maxSkew: 2, topologyKey: "rack", whenUnsatisfiable: "DoNotSchedule" as const }];
+    const spread = pod({ spec: { topologySpreadConstraints: own } });
+    expect(spreads(spread, [service], [])).toBe(own);
+  });
+
+  it("is refused by field when it makes no sense", () => {
+    expect(defaultSpreadProblems(config(ZONAL))).toEqual([]);
+    expect(defaultSpreadProblems({})).toEqual([]);
+    const at = "podTopologySpread.defaultConstraints[0]";
+    const problem = (change: object) => defaultSpreadProblems(config({ ...ZONAL, ...change }))[0];
+    expect(problem({ maxSkew: 0 })).toBe(`${at}.maxSkew: wanted a whole number above 0, got 0`);
+    expect(problem({ topologyKey: "a b" })).toContain(`${at}.topologyKey: wanted a label key`);
+    expect(problem({ whenUnsatisfiable: "Maybe" })).toContain(`${at}.whenUnsatisfiable`);
+    expect(problem({ labelSelector: {} })).toContain(`${at}.labelSelector: leave it out`);
+    expect(problem({ skew: 1 })).toBe(`${at}.skew: unknown field`);
+    expect(defaultSpreadProblems(config(ZONAL, ZONAL))[0]).toContain("is there already");
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import type { NodeSelectorTerm, Pod } from "../../../apis/core/pod.ts";
+import { pod } from "../../../testing/builders.ts";
+import { VolumeIndex } from "../../scheduling/volumes.ts";
+import { refusal } from "./eligibility.ts";
+
+const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
+
+const NODEPOOL = "karpenter.sh/nodepool";
+const PROVISIONER = "karpenter.sh/provisioner-name";
+
+function refused(spec: Partial<Pod["spec"]>, ownerLabels = [NODEPOOL]): string | undefined {
+  return refusal(pod({ spec }), NO_VOLUMES, [], ownerLabels);
+}
+
+const requiring = (term: NodeSelectorTerm) => ({
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] },
+    },
+  },
+});
+
+describe("refusal", () => {
+  it("lets ordinary pods through, those that name a provisioner too", () => {
+    expect(refused({})).toBe(undefined);
+    expect(refused({ nodeSelector: { "karpenter.sh/provisioner-name": "default" } })).toBe(
+      undefined,
+    );
+    expect(refused({ nodeSelector: { team: "red" } })).toBe(undefined);
+  });
+
+  it("leaves pods alone that want no node of ours", () => {
+    const without = (...keys: string[]) =>
+      requiring({
+        matchExpressions: keys.map((key) => ({ key, operator: "DoesNotExist" as const })),
+      });
+    const left = "configured to not run on a Karpenter provisioned node";
+    expect(refused(without(NODEPOOL))).toBe(left);
+    expect(refused(without(PROVISIONER), [PROVISIONER, PROVISIONER])).toBe(left);
+    expect(refused(without(NODEPOOL, PROVISIONER), [NODEPOOL, PROVISIONER])).toBe(left);
+    // One generation's label says nothing about the other's nodes.
+    expect(refused(without(PROVISIONER))).toBe(undefined);
+    expect(refused(without(NODEPOOL), [NODEPOOL, PROVISIONER])).toBe(undefined);
+  });
+
+  it("names the label that pods may not select on", () => {
+    expect(refused({ nodeSelector: { "karpenter.sh/initialized": "true" } })).toContain(
+      "label karpenter.sh/initialized is restricted",
+    );
+    expect(refused({ nodeSelector: { "kubernetes.io/hostname": "n" } })).toContain("restricted");
+  });
+
+  it("refuses what it cannot read", () => {
+    const fields = {
+      matchFields: [{ key: "metadata.name", operator: "In" as const, values: ["n"] }],
+    };
+    expect(refused(requiring(fields))).toBe("node selector term with matchFields is not supported");
+    const empty = { matchExpressions: [{ key: "k", operator: "In" as const, values: [] }] };
+    expect(refused(requiring(empty))).toBe("key k with operator In must have a value defined");
+    const bound = { matchExpressions: [{ key: "k", operator: "Gt" as const, values: ["x"] }] };
+    expect(refused(requiring(bound))).toBe(
+      "key k with operator Gt must have a single positive integer value",
+    );
+    expect(refused({ resourceClaims: [{ name: "gpu" }] })).toContain("Dynamic Resource Allocation");
+  });
+});

@@ -1,0 +1,470 @@
+/**
+ * Pods that planning cannot tell apart are one class: the same requests, wishes, ports and volume
+ * zones, counted by the same topology groups. A class is worked out once, with one variant for each
+ * step of giving up preferences, and remembers where it can never go.
+ */
+import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
+import type { Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
+import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
+import { type PodTemplate, perTemplate, templateOf } from "../../../apis/core/pod-template.ts";
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { Resources } from "../../../apis/resources.ts";
+import { type Demand, demandOf } from "../../scheduling/amounts.ts";
+import { Marks } from "../../scheduling/bits.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import type { VolumeIndex } from "../../scheduling/volumes.ts";
+import type { Topology } from "../topology/topology.ts";
+import { closesHosts, type TopologyGroup } from "../topology/topology-group.ts";
+import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
+
+/** One topology rule for the class; `self`: the class is among those the group counts. */
+export interface Rule {
+  readonly group: TopologyGroup;
+  readonly self: boolean;
+}
+
+/** The class after so many relaxations. Dead marks hold for the rest of the pass. */
+export interface Variant {
+  readonly requirements: Requirements;
+  /** Without the preferred term: what decides over topology domains. */
+  readonly strict: Requirements;
+  /** Without the host name, which no planned node has yet. */
+  readonly set: SetId;
+  readonly hostname: Requirement | undefined;
+  readonly tolerations: readonly Toleration[];
+  readonly rules: readonly Rule[];
+  /** Of the rules those about hosts, which narrow nothing and are asked first. */
+  readonly hostRules: readonly Rule[];
+  readonly narrowingRules: readonly Rule[];
+  readonly wishes: Wishes;
+  /** Existing nodes that refuse in every trial, not only in this one; absent: there is but one. */
+  readonly ruledOut?: Marks;
+  /** Nodes whose labels and taints are known to do: those do not change within a pass. */
+  readonly metNodes: Marks;
+  readonly deadNodes: Marks;
+  readonly deadClaims: Marks;
+  /** These, and the planned nodes that its rules close. */
+  readonly closed: readonly Marks[];
+  readonly deadTemplates: Marks;
+  /** What a node would be that topology refused → the topology's revision then. */
+  readonly refusedSets: Map<SetId, number>;
+}
+
+export interface PodClass {
+  readonly sample: Pod;
+  readonly requests: Resources;
+  /** The same, as nodes look at it. */
+  readonly demand: Demand;
+  readonly ports: readonly HostPort[];
+  /** Each is enough; empty = volumes ask nothing of the node. */
+  readonly volumeSets: readonly SetId[];
+  readonly hasVolumes: boolean;
+  /** Groups that count a pod of this class where it goes. */
+  readonly countedBy: readonly TopologyGroup[];
+  /** As written first, then relaxed step by step; grown on demand. */
+  readonly variants: Variant[];
+  /** Its chances when it last failed: nothing new, nothing to try. */
+  failedAt: number;
+  /** What it waits for until a later pass: it is not tried again in this one. */
+  deferred?: string;
+}
+
+/**
+ * Sorts pods into classes. All groups of all pods must exist before the first class is asked for.
+ */
+export class PodClasses {
+  readonly #space: RequirementSpace;
+  readonly #topology: Topology;
+  readonly #volumes: VolumeIndex;
+  readonly #policy: "Respect" | "Ignore";
+  readonly #canTolerate: boolean;
+  readonly #complete: ((pod: Pod) => Pod) | undefined;
+  readonly #drafts = new Map<string, Draft>();
+  /** Of many drafts few ask for different amounts: what is found out of those is found out once. */
+  readonly #amounts = new Map<string, Amounts>();
+  readonly #byTemplate = new WeakMap<PodTemplate, Alike>();
+  readonly #counting = new Map<readonly TopologyGroup[], Counting>();
+
+  constructor(options: {
+    readonly space: RequirementSpace;
+    readonly topology: Topology;
+    readonly volumes: VolumeIndex;
+    readonly policy: "Respect" | "Ignore";
+    /** Some pool or node has a PreferNoSchedule taint. */
+    readonly canTolerate: boolean;
+    /** Gives a pod what it asks for without saying so. */
+    readonly complete?: (pod: Pod) => Pod;
+  }) {
+    this.#space = options.space;
+    this.#topology = options.topology;
+    this.#volumes = options.volumes;
+    this.#policy = options.policy;
+    this.#canTolerate = options.canTolerate;
+    this.#complete = options.complete;
+  }
+
+  /** Different wishes that were ever announced. */
+  get size(): number {
+    return this.#drafts.size;
+  }
+
+  /** One class for each of the wishes that {@link Draft.running} counts somebody with. */
+  running(): readonly PodClass[] {
+    return [...this.#drafts.values()]
+      .filter(({ running }) => running > 0)
+      .map((draft) => this.classOf(draft.pod, draft));
+  }
+
+  /** First pass over the batch: registers the pod's topology groups. */
+  announce(written: Pod): Draft {
+    const pod = this.#complete?.(written) ?? written;
+    const volumeSets = this.#volumeSets(pod);
+    const alike = this.#alike(pod);
+    if (alike === undefined) return this.#draft(pod, volumeSets);
+    const { namespace = "default" } = pod.metadata;
+    const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
+    let draft = alike.get(key);
+    if (draft === undefined) {
+      draft = this.#draft(pod, volumeSets);
+      alike.set(key, draft);
+    }
+    return draft;
+  }
+
+  /** Drafts of its template; undefined: it has wishes of its own. */
+  #alike(pod: Pod): Alike["drafts"] | undefined {
+    const template = isResized(pod) ? undefined : templateOf(pod.spec);
+    if (template === undefined) return undefined;
+    let alike = this.#byTemplate.get(template);
+    if (alike === undefined) {
+      alike = { byLabels: asksByLabels(specText(template)), drafts: new Map() };
+      this.#byTemplate.set(template, alike);
+    }
+    return alike.byLabels ? undefined : alike.drafts;
+  }
+
+  #draft(pod: Pod, volumeSets: readonly SetId[]): Draft {
+    const text = draftText(pod, volumeSets);
+    let draft = this.#drafts.get(text);
+    if (draft === undefined) {
+      const amounts = this.#amountsOf(podRequests(pod));
+      const ports = hostPorts(pod);
+      const wishes = wishesOf(pod.spec, this.#policy);
+      const owner = ownerOf(pod);
+      const [groups, classes, variants] = [new Map(), new Map(), new Map()];
+      const variety = { groups, classes, variants };
+      const known = { pod, ...amounts, ports, volumeSets, wishes, owner };
+      draft = { ...known, ...variety, owned: [], running: 0 };
+      this.#drafts.set(text, draft);
+      draft.owned = ownedGroups(draft, wishes, this.#topology);
+      for (const term of wishes.antiAffinity) {
+        this.#topology.affinity(term, "antiAffinity", owner, true);
+      }
+    }
+    return draft;
+  }
+
+  #amountsOf(requests: Resources): Amounts {
+    const text = JSON.stringify(requests);
+    let amounts = this.#amounts.get(text);
+    if (amounts === undefined) {
+      if (this.#amounts.size >= MOST_AMOUNTS) this.#amounts.clear();
+      amounts = { requests, demand: demandOf(requests) };
+      this.#amounts.set(text, amounts);
+    }
+    return amounts;
+  }
+
+  /** Second pass: the class, once every group is known. */
+  classOf(pod: Pod, draft: Draft): PodClass {
+    const { namespace = "default", labels = NO_LABELS } = pod.metadata;
+    const selecting = this.#topology.selecting(namespace, labels);
+    let podClass = draft.classes.get(selecting);
+    if (podClass === undefined) {
+      podClass = this.#create(draft, selecting);
+      draft.classes.set(selecting, podClass);
+    }
+    return podClass;
+  }
+
+  /**
+   * The class's variant after `step` relaxations; undefined when there is nothing left to give up.
+   */
+  variant(podClass: PodClass, step: number): Variant | undefined {
+    const known = podClass.variants[step];
+    if (known !== undefined) return known;
+    const before = podClass.variants[step - 1] as Variant;
+    const wishes = relax(before.wishes, this.#canTolerate);
+    if (wishes === undefined) return undefined;
+    const draft = this.announce(podClass.sample);
+    const guards = before.rules.filter((rule) => rule.group.inverse);
+    const variant = this.#variant(draft, step, wishes, guards, selectedSet(podClass));
+    podClass.variants.push(variant);
+    return variant;
+  }
+
+  #volumeSets(pod: Pod): readonly SetId[] {
+    if (pod.spec.volumes === undefined) return NO_SETS;
+    return this.#volumes.alternatives(pod).map((one) => this.#space.intern(one));
+  }
+
+  #create(draft: Draft, selecting: readonly TopologyGroup[]): PodClass {
+    const { direct, selected, guards } = this.#countingBy(selecting);
+    const held = draft.wishes.antiAffinity.map((term) =>
+      this.#topology.affinity(term, "antiAffinity", draft.owner, true),
+    );
+    const podClass: PodClass = {
+      sample: draft.pod,
+      requests: draft.requests,
+      demand: draft.demand,
+      ports: draft.ports,
+      volumeSets: draft.volumeSets,
+      hasVolumes: hasClaims(draft.pod.spec),
+      countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
+      variants: [],
+      failedAt: -1,
+    };
+    podClass.variants.push(this.#variant(draft, 0, draft.wishes, guards, selected));
+    return podClass;
+  }
+
+  #countingBy(selecting: readonly TopologyGroup[]): Counting {
+    let counting = this.#counting.get(selecting);
+    if (counting === undefined) {
+      const direct = selecting.filter((group) => !group.inverse);
+      const inverse = selecting.filter((group) => group.inverse);
+      const guards = inverse.map((group) => ({ group, self: true }));
+      counting = { direct, selected: new Set(direct), guards };
+      this.#counting.set(selecting, counting);
+    }
+    return counting;
+  }
+
+  #variant(
+    draft: Draft,
+    step: number,
+    wishes: Wishes,
+    guards: readonly Rule[],
+    selected: ReadonlySet<TopologyGroup>,
+  ): Variant {
+    const owned = step === 0 ? draft.owned : ownedGroups(draft, wishes, this.#topology);
+    const rules = owned.map((group) => ({ group, self: selected.has(group) }));
+    rules.push(...guards);
+    const text = `${step} ${rules.map(({ group, self }) => (self ? group.index : -1)).join()}`;
+    let variant = draft.variants.get(text);
+    if (variant === undefined) {
+      variant = this.#untriedVariant(wishes, rules);
+      draft.variants.set(text, variant);
+    }
+    return variant;
+  }
+
+  #untriedVariant(wishes: Wishes, rules: readonly Rule[]): Variant {
+    const { all, strict } = nodeRequirements(wishes);
+    const deadClaims = new Marks();
+    const closing = rules.filter(({ group }) => closesHosts(group));
+    return {
+      requirements: all,
+      strict,
+      set: this.#space.intern(all.without(HOSTNAME_ONLY)),
+      hostname: all.has(HOSTNAME_LABEL_KEY) ? all.get(HOSTNAME_LABEL_KEY) : undefined,
+      tolerations: wishes.tolerations,
+      rules,
+      hostRules: rules.filter(({ group }) => group.key === HOSTNAME_LABEL_KEY),
+      narrowingRules: rules.filter(({ group }) => group.key !== HOSTNAME_LABEL_KEY),
+      wishes,
+      metNodes: new Marks(),
+      deadNodes: new Marks(),
+      deadClaims,
+      closed: [deadClaims, ...closing.map(({ group }) => group.closed)],
+      deadTemplates: new Marks(),
+      refusedSets: new Map(),
+    };
+  }
+}
+
+/** The variant as if nothing had been tried yet. */
+export function untried(variant: Variant): Variant & { readonly ruledOut: Marks } {
+  const deadClaims = new Marks();
+  const [, ...closing] = variant.closed;
+  return {
+    ...variant,
+    ruledOut: new Marks(),
+    metNodes: new Marks(),
+    deadNodes: new Marks(),
+    deadClaims,
+    closed: [deadClaims, ...closing],
+    deadTemplates: new Marks(),
+    refusedSets: new Map(),
+  };
+}
+
+/** Forgets what was tried with a variant. */
+function forgetTrials(variant: Variant): void {
+  variant.deadNodes.clear();
+  variant.deadClaims.clear();
+  variant.deadTemplates.clear();
+  if (variant.refusedSets.size > 0) variant.refusedSets.clear();
+}
+
+/** Forgets what a pass tried with the class, so that the next one starts anew. */
+export function forgetTries(podClass: PodClass): void {
+  podClass.failedAt = -1;
+  if (podClass.deferred !== undefined) delete podClass.deferred;
+  for (const variant of podClass.variants) forgetTrials(variant);
+}
+
+/** A picture that is followed lasts for days. */
+const MOST_AMOUNTS = 10_000;
+const NO_LABELS: Readonly<Record<string, string>> = {};
+const NO_SETS: readonly SetId[] = [];
+const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
+
+interface Amounts {
+  readonly requests: Resources;
+  /** The same, as nodes look at it. */
+  readonly demand: Demand;
+}
+
+/** What a pod asks for, before it is known which groups count it. */
+export interface Draft extends Amounts {
+  readonly pod: Pod;
+  readonly ports: readonly HostPort[];
+  readonly volumeSets: readonly SetId[];
+  readonly wishes: Wishes;
+  readonly owner: Owner;
+  /** Constraint → its group. */
+  readonly groups: Map<object, TopologyGroup>;
+  /** Of all its wishes, while none is given up. */
+  owned: readonly TopologyGroup[];
+  /** How many of its pods a picture counts as running: the others only wait, or are gone. */
+  running: number;
+  /** By the groups that count its pods. */
+  readonly classes: Map<readonly TopologyGroup[], PodClass>;
+  /** By what was given up, and by which rules count or stop its pods: all else is the same. */
+  readonly variants: Map<string, Variant>;
+}
+
+/** What groups that select a pod are to it; pods of the same labels share it. */
+interface Counting {
+  readonly direct: readonly TopologyGroup[];
+  readonly selected: ReadonlySet<TopologyGroup>;
+  /** Of those who want to be left alone. */
+  readonly guards: readonly Rule[];
+}
+
+/** What is known of pods of one template. */
+interface Alike {
+  /** Some rule of theirs depends on their labels. */
+  readonly byLabels: boolean;
+  /** By namespace, and by what their volumes ask for. */
+  readonly drafts: Map<string, Draft>;
+}
+
+interface Owner {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly tolerations: readonly Toleration[];
+}
+
+function ownerOf(pod: Pod): Owner {
+  const { namespace = "default", labels = {} } = pod.metadata;
+  return { namespace, labels, tolerations: pod.spec.tolerations ?? [] };
+}
+
+function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
+  return new Set(podClass.countedBy.filter((group) => !group.inverse));
+}
+
+/** The groups of all constraints among the wishes, each once. */
+function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): readonly TopologyGroup[] {
+  if (!asksForNeighbours(wishes)) return NO_GROUPS;
+  const { owner, groups } = draft;
+  // One term may be written once for both affinities: an anchor of YAML.
+  const find = (
+    type: TopologyGroup["type"],
+    constraint: object,
+    create: () => TopologyGroup,
+  ): TopologyGroup => {
+    const known = groups.get(constraint);
+    const group = known?.type === type ? known : create();
+    groups.set(constraint, group);
+    return group;
+  };
+  const found = new Set<TopologyGroup>();
+  for (const one of wishes.spreads) {
+    found.add(
+      find("spread", one, () => topology.spread(one, owner, eligibleNodes(draft.pod.spec))),
+    );
+  }
+  const affinities = [...wishes.affinity, ...wishes.preferredAffinity.map(({ term }) => term)];
+  for (const term of affinities) {
+    found.add(find("affinity", term, () => topology.affinity(term, "affinity", owner)));
+  }
+  const anti = [...wishes.antiAffinity, ...wishes.preferredAntiAffinity.map(({ term }) => term)];
+  for (const term of anti) {
+    found.add(find("antiAffinity", term, () => topology.affinity(term, "antiAffinity", owner)));
+  }
+  return [...found];
+}
+
+function asksForNeighbours(wishes: Wishes): boolean {
+  const { spreads, affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;
+  return (
+    spreads.length > 0 ||
+    affinity.length > 0 ||
+    preferredAffinity.length > 0 ||
+    antiAffinity.length > 0 ||
+    preferredAntiAffinity.length > 0
+  );
+}
+
+const NO_GROUPS: readonly TopologyGroup[] = [];
+
+/**
+ * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its
+ * own; only those that matchLabelKeys names are part of what the pod asks for.
+ */
+function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
+  const { spec, metadata } = pod;
+  let text = specText(spec);
+  if (hasClaims(spec)) text += ` claims ${volumeSets.join()} `;
+  // A pod that is being resized: its status counts too.
+  if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
+  const { affinity, topologySpreadConstraints } = spec;
+  if (affinity === undefined && topologySpreadConstraints === undefined) return text;
+  text += metadata.namespace;
+  return asksByLabels(text) ? text + JSON.stringify(metadata.labels) : text;
+}
+
+/** matchLabelKeys or mismatchLabelKeys: the pod's own labels are part of what it asks for. */
+function asksByLabels(text: string): boolean {
+  return text.includes("atchLabelKeys");
+}
+
+const specText = perTemplate(writtenOut);
+
+/** Amounts as they are written: pods of one template need not be reckoned up one by one. */
+function writtenOut(spec: PodSpec): string {
+  const { containers, initContainers, overhead, resources, hostNetwork } = spec;
+  const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
+  return JSON.stringify([
+    containers.map((one) => [one.resources, one.ports]),
+    initContainers?.map((one) => [one.resources, one.ports, one.restartPolicy]),
+    overhead,
+    resources,
+    hostNetwork,
+    nodeSelector,
+    affinity,
+    tolerations,
+    topologySpreadConstraints,
+  ]);
+}
+
+function hasClaims({ volumes }: PodSpec): boolean {
+  return (
+    volumes?.some((one) => (one.persistentVolumeClaim ?? one.ephemeral) !== undefined) === true
+  );
+}

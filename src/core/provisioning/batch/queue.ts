@@ -1,0 +1,218 @@
+/**
+ * The order in which pods are placed: large ones first, so that small ones fill the gaps. Pods that
+ * failed are tried again as long as others still find a place, because their neighbours may be what
+ * they were waiting for. upstream: pkg/controllers/provisioning/scheduling/queue.go
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import { atOnce, eachInSteps, mergeInSteps, type Steps } from "../../../base/steps.ts";
+import { compareText, MOST_AT_ONCE, sortedByText } from "../../../base/text-order.ts";
+import type { PodClass } from "./pod-class.ts";
+
+export interface QueuedPod {
+  readonly pod: Pod;
+  readonly podClass: PodClass;
+}
+
+/** Pods of one class that came back one after the other. */
+interface Returned {
+  readonly podClass: PodClass;
+  readonly items: QueuedPod[];
+  /** How many of them have been taken again. */
+  taken: number;
+}
+
+export class Queue {
+  readonly #items: readonly QueuedPod[];
+  #head = 0;
+  /** Behind the items, in the order in which they came back. */
+  #returned: Returned[] = [];
+  #firstReturned = 0;
+  #length: number;
+  /** Pods that came back since one did not: a full round of them ends it. */
+  #inVain = 0;
+  #isOut = false;
+
+  /** `pods`: {@link inOrder}. `importantFirst`: by priority before all else. */
+  constructor(pods: readonly QueuedPod[], importantFirst = false) {
+    this.#items = importantFirst ? byPriority(pods).flat() : pods;
+    this.#length = this.#items.length;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /**
+   * The next pod to try; undefined when all are placed or a full round changed nothing. Pods that came
+   * back are passed over, class by class, while they are `stuck`: nothing has changed for them.
+   */
+  pop(stuck: (podClass: PodClass) => boolean = NOBODY): QueuedPod | undefined {
+    if (this.#isOut) this.#inVain = 0;
+    this.#isOut = false;
+    const item = this.#items[this.#head];
+    if (item !== undefined) {
+      this.#head++;
+      return this.#takeOut(item);
+    }
+    while (this.#length > 0 && this.#inVain < this.#length) {
+      const first = this.#returned[this.#firstReturned] as Returned;
+      const left = first.items.length - first.taken;
+      if (left > 0 && !stuck(first.podClass))
+        return this.#takeOut(first.items[first.taken++] as QueuedPod);
+      this.#firstReturned++;
+      if (left > 0) this.#returned.push(first);
+      this.#inVain += left;
+      this.#tidy();
+    }
+    return undefined;
+  }
+
+  /** To be tried again after the others. */
+  giveBack(item: QueuedPod): void {
+    this.#isOut = false;
+    this.#inVain++;
+    this.#length++;
+    const last = this.#returned.at(-1);
+    const isOpen = last?.podClass === item.podClass && last.taken === 0;
+    if (isOpen) last.items.push(item);
+    else this.#returned.push({ podClass: item.podClass, items: [item], taken: 0 });
+  }
+
+  /** Those that were not placed. */
+  rest(): QueuedPod[] {
+    const returned = this.#returned.slice(this.#firstReturned);
+    return [
+      ...this.#items.slice(this.#head),
+      ...returned.flatMap(({ items, taken }) => items.slice(taken)),
+    ];
+  }
+
+  #takeOut(item: QueuedPod): QueuedPod {
+    this.#length--;
+    this.#isOut = true;
+    return item;
+  }
+
+  #tidy(): void {
+    if (this.#firstReturned < 4_096 || this.#firstReturned * 2 < this.#returned.length) return;
+    this.#returned = this.#returned.slice(this.#firstReturned);
+    this.#firstReturned = 0;
+  }
+}
+
+const NOBODY = () => false;
+
+export function priorityOf({ spec }: Pod): number {
+  return spec.priority ?? 0;
+}
+
+function byPriority(pods: readonly QueuedPod[]): QueuedPod[][] {
+  const levels = new Map<number, QueuedPod[]>();
+  for (const item of pods) {
+    const priority = priorityOf(item.pod);
+    const level = levels.get(priority);
+    if (level === undefined) levels.set(priority, [item]);
+    else level.push(item);
+  }
+  return [...levels].sort(([a], [b]) => b - a).map(([, level]) => level);
+}
+
+/** Pods that are equally large and of the same age, and their UIDs. */
+interface Level {
+  readonly cpu: number;
+  readonly memory: number;
+  readonly created: string;
+  readonly pods: QueuedPod[];
+  readonly uids: string[];
+}
+
+const PODS_PER_STEP = 256;
+
+/** cpu, then memory, largest first; then the oldest; then UID, so that arrival never matters. */
+export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
+  return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
+}
+
+/** Sorted as they are: a node's worth, many thousand times in a sweep. */
+const FEW = 64;
+
+function largestFirst(a: QueuedPod, b: QueuedPod): number {
+  const { cpu = 0, memory = 0 } = a.podClass.requests;
+  const { cpu: otherCpu = 0, memory: otherMemory = 0 } = b.podClass.requests;
+  return otherCpu - cpu || otherMemory - memory || oldestFirst(a, b);
+}
+
+function oldestFirst(a: QueuedPod, b: QueuedPod): number {
+  const [own, other] = [a.pod.metadata, b.pod.metadata];
+  return (
+    compareText(own.creationTimestamp ?? "", other.creationTimestamp ?? "") || byUidThenKey(a, b)
+  );
+}
+
+/** As {@link inOrder}, for many. */
+export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> {
+  const levels = new Levels();
+  yield* eachInSteps(pods, PODS_PER_STEP * 4, (item) => levels.add(item));
+  const sorted: QueuedPod[] = [];
+  for (const level of levels.inOrder()) {
+    for (const item of yield* byUid(level)) sorted.push(item);
+    if (level.pods.length > PODS_PER_STEP) yield;
+  }
+  return sorted;
+}
+
+/** All pods are looked at once, as they lie in memory: of a million that is most of the work. */
+class Levels {
+  readonly #byText = new Map<string, Level>();
+  readonly #ofClass = new Map<PodClass, Level>();
+
+  add(item: QueuedPod): void {
+    const { pod, podClass } = item;
+    const { creationTimestamp = "", uid = "" } = pod.metadata;
+    let level = this.#ofClass.get(podClass);
+    if (level === undefined || level.created !== creationTimestamp) {
+      level = this.#level(podClass, creationTimestamp);
+      this.#ofClass.set(podClass, level);
+    }
+    level.pods.push(item);
+    level.uids.push(uid);
+  }
+
+  inOrder(): Level[] {
+    return [...this.#byText.values()].sort(
+      (a, b) => b.cpu - a.cpu || b.memory - a.memory || compareText(a.created, b.created),
+    );
+  }
+
+  #level({ requests }: PodClass, created: string): Level {
+    const { cpu = 0, memory = 0 } = requests;
+    const text = `${cpu} ${memory} ${created}`;
+    let level = this.#byText.get(text);
+    if (level === undefined) {
+      level = { cpu, memory, created, pods: [], uids: [] };
+      this.#byText.set(text, level);
+    }
+    return level;
+  }
+}
+
+function* byUid({ pods, uids }: Level): Steps<readonly QueuedPod[]> {
+  if (pods.length <= MOST_AT_ONCE) return sortedByText(pods, uids, byKey);
+  let sorted: readonly QueuedPod[] = [];
+  for (let at = 0; at < pods.length; at += MOST_AT_ONCE) {
+    if (at > 0) yield;
+    const end = at + MOST_AT_ONCE;
+    const run = sortedByText(pods.slice(at, end), uids.slice(at, end), byKey);
+    sorted = yield* mergeInSteps(sorted, run, byUidThenKey);
+  }
+  return sorted;
+}
+
+function byUidThenKey(a: QueuedPod, b: QueuedPod): number {
+  return compareText(a.pod.metadata.uid ?? "", b.pod.metadata.uid ?? "") || byKey(a, b);
+}
+
+function byKey(a: QueuedPod, b: QueuedPod): number {
+  return compareText(keyOf(a.pod), keyOf(b.pod));
+}

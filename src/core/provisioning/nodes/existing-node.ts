@@ -1,0 +1,330 @@
+/**
+ * A node that is there, or was asked for in an earlier pass, and what may still go onto it.
+ * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
+ */
+import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
+import type { Taint } from "../../../apis/core/node.ts";
+import type { Pod, Toleration } from "../../../apis/core/pod.ts";
+import { podRequests } from "../../../apis/core/pod-resources.ts";
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import {
+  addResources,
+  NO_RESOURCES,
+  type Resources,
+  subtractResources,
+} from "../../../apis/resources.ts";
+import { type Steps, sortInSteps } from "../../../base/steps.ts";
+import { type Amounts, amountsOf, isWithin, without } from "../../scheduling/amounts.ts";
+import { NodeLabels } from "../../scheduling/node-labels.ts";
+import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import type { PodClass, Rule, Variant } from "../batch/pod-class.ts";
+import { UNNUMBERED } from "../topology/host-numbers.ts";
+import type { Topology } from "../topology/topology.ts";
+import { isAllowedIn, isPermanent, type Place } from "../topology/topology-group.ts";
+
+/** `never`: also no other pod of this variant, for the rest of the pass. */
+export type Verdict = "yes" | "notNow" | "never";
+
+/** Most pods are taken by the first nodes that are asked: only then answers are worth keeping. */
+const ANSWERS_NOT_KEPT = 4;
+
+/**
+ * Pods looking for a node, one after the other, each as one variant. Nodes of one zone get one answer from
+ * a rule about zones: nothing is placed meanwhile.
+ */
+export class Attempt {
+  readonly space: RequirementSpace;
+  readonly volumes: VolumeIndex;
+  readonly #topology: Topology;
+  #asked = 0;
+  /** By rule and domain. */
+  #answers: Map<Rule, Map<string, boolean>> | undefined;
+
+  constructor(context: { space: RequirementSpace; topology: Topology; volumes: VolumeIndex }) {
+    this.space = context.space;
+    this.volumes = context.volumes;
+    this.#topology = context.topology;
+  }
+
+  /** The next pod: what was answered does not hold for it. */
+  begin(): Attempt {
+    this.#asked = 0;
+    this.#answers = undefined;
+    return this;
+  }
+
+  allows(rule: Rule, variant: Variant, node: ExistingNode): boolean {
+    const { group, self } = rule;
+    const domain = group.key === HOSTNAME_LABEL_KEY ? undefined : node.domain(group.key);
+    let answers = this.#answers?.get(rule);
+    const known = domain === undefined ? undefined : answers?.get(domain);
+    if (known !== undefined) return known;
+    const podDomains = variant.strict.get(group.key);
+    const allowed =
+      domain === undefined
+        ? this.#topology.options(group, node, self, podDomains).length > 0
+        : isAllowedIn(group, domain, self, podDomains);
+    if (domain === undefined || ++this.#asked <= ANSWERS_NOT_KEPT) return allowed;
+    answers ??= new Map();
+    answers.set(domain, allowed);
+    this.#answers ??= new Map();
+    this.#answers.set(rule, answers);
+    return allowed;
+  }
+}
+
+/** A DaemonSet's pod as nodes look at it: whether it will run there, and what it takes. */
+export interface Daemon {
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly tolerations: readonly Toleration[];
+  readonly alternatives: readonly Requirements[];
+}
+
+export function toDaemon(pod: Pod): Daemon {
+  return {
+    requests: podRequests(pod),
+    ports: hostPorts(pod),
+    tolerations: [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES],
+    alternatives: requiredAlternatives(pod.spec),
+  };
+}
+
+/** A node as it was at some moment of a trial. */
+export interface Saved {
+  readonly node: ExistingNode;
+  /** How many pods it had been given. */
+  readonly pods: number;
+  readonly remaining: Amounts;
+  readonly ports: number;
+  readonly mounts: number;
+  /** See {@link ExistingNode.trial}. */
+  readonly trial: number;
+}
+
+export class ExistingNode implements Place {
+  /** Position among the targets. */
+  index: number;
+  readonly view: NodeView;
+  readonly hostname: string;
+  host = UNNUMBERED;
+  readonly taints: readonly Taint[];
+  readonly #labels: NodeLabels;
+  readonly pods: Pod[] = [];
+  /** Supposed away: takes nothing. */
+  gone = false;
+  /** Number of the trial that last gave it a pod; 0: none has, or that was taken back. */
+  trial = 0;
+  /** What is left of it between questions. */
+  #settled: Amounts;
+  #remaining: Amounts;
+  readonly #ports: HostPort[];
+  /** Volumes that its pods have claimed, once somebody has asked: no more than these are attached. */
+  #mounts = UNCOUNTED;
+
+  constructor(view: NodeView, daemons: readonly Daemon[], index = 0) {
+    this.index = index;
+    this.view = view;
+    this.hostname = view.labels[HOSTNAME_LABEL_KEY] ?? view.name;
+    this.taints = view.taints;
+    this.#labels = new NodeLabels(view.labels, this.hostname);
+    const own = daemons.filter((daemon) => this.#runs(daemon));
+    this.#settled = amountsOf(subtractResources(view.available, this.#daemonsToCome(own)));
+    this.#remaining = this.#settled;
+    this.#ports = own.flatMap(({ ports }) => ports);
+    for (const pod of view.pods) for (const port of hostPorts(pod)) this.#ports.push(port);
+  }
+
+  domains(key: string): Requirement | undefined {
+    return this.#labels.requirement(key);
+  }
+
+  /** The one value of a label; undefined when the node does not have it. */
+  domain(key: string): string | undefined {
+    return this.#labels.value(key);
+  }
+
+  canMeet(requirements: Requirements): boolean {
+    return this.#labels.accept(requirements);
+  }
+
+  /**
+   * Whether the pod may go here as the variant stands. What fits no more comes first: it is cheap.
+   */
+  accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
+    if (this.gone || !this.hasWhatItTakes(podClass, variant, attempt.space)) return "never";
+    const { ports } = podClass;
+    if (ports.length > 0 && this.#holdsOneOf(ports)) return "never";
+    if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return "notNow";
+    // Hosts first: their refusal lasts.
+    for (const rule of variant.hostRules) {
+      if (attempt.allows(rule, variant, this)) continue;
+      return isPermanent(rule.group) ? "never" : "notNow";
+    }
+    for (const rule of variant.narrowingRules)
+      if (!attempt.allows(rule, variant, this)) return "notNow";
+    return "yes";
+  }
+
+  /** Room, taints and labels: what stays as it is until something is placed. */
+  hasWhatItTakes(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
+    if (!isWithin(podClass.demand, this.#remaining)) return false;
+    if (variant.metNodes.has(this.index)) return true;
+    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return false;
+    if (!this.canMeet(variant.requirements)) return false;
+    if (!this.#meetsOneOf(podClass.volumeSets, space)) return false;
+    variant.metNodes.add(this.index);
+    return true;
+  }
+
+  #meetsOneOf(sets: PodClass["volumeSets"], space: RequirementSpace): boolean {
+    return sets.length === 0 || sets.some((set) => this.canMeet(space.get(set)));
+  }
+
+  #holdsOneOf(ports: readonly HostPort[]): boolean {
+    return ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
+  }
+
+  /** What it is like now, to be handed to {@link restore}. */
+  save(): Saved {
+    return {
+      node: this,
+      pods: this.pods.length,
+      remaining: this.#remaining,
+      ports: this.#ports.length,
+      mounts: this.#mounts,
+      trial: this.trial,
+    };
+  }
+
+  /** Takes everything back that came since. */
+  restore({ pods, remaining, ports, mounts, trial }: Saved): void {
+    this.trial = trial;
+    this.pods.length = pods;
+    this.#remaining = remaining;
+    if (this.#ports.length > ports) this.#ports.length = ports;
+    this.#mounts = mounts;
+  }
+
+  /** What was done to it is there to stay, until further notice. */
+  settle(): void {
+    this.#settled = this.#remaining;
+  }
+
+  /** What is left between questions of the resource that has this position in amounts. */
+  leftAt(position: number): number {
+    return this.#settled[position] ?? 0;
+  }
+
+  add(pod: Pod, podClass: PodClass): void {
+    this.pods.push(pod);
+    this.#remaining = without(this.#remaining, podClass.demand);
+    for (const port of podClass.ports) this.#ports.push(port);
+    if (podClass.hasVolumes && this.#mounts !== UNCOUNTED) this.#mounts += mountsOf(pod);
+  }
+
+  /** Daemons that belong here and do not run yet keep their place. */
+  #daemonsToCome(own: readonly Daemon[]): Resources {
+    const expected = own.reduce((sum, { requests }) => addResources(sum, requests), NO_RESOURCES);
+    const missing: Record<string, number> = {};
+    for (const name in expected) {
+      const running = this.view.daemonRequests[name] ?? 0;
+      missing[name] = Math.max(0, (expected[name] as number) - running);
+    }
+    return missing;
+  }
+
+  #runs({ tolerations, alternatives }: Daemon): boolean {
+    if (firstUntolerated(tolerations, this.taints) !== undefined) return false;
+    return alternatives.some((one) => this.canMeet(one));
+  }
+
+  #canAttach(pod: Pod, volumes: VolumeIndex): boolean {
+    const limits = volumes.limits(this.view.name);
+    if (limits.size === 0) return true;
+    if (this.#mounts === UNCOUNTED) {
+      this.#mounts = 0;
+      for (const own of this.view.pods) this.#mounts += mountsOf(own);
+      for (const own of this.pods) this.#mounts += mountsOf(own);
+    }
+    const most = this.#mounts + mountsOf(pod);
+    for (const limit of limits.values())
+      if (most > limit) return this.#attachesAll(pod, limits, volumes);
+    return true;
+  }
+
+  /** Which of them are of one driver, or the very same. */
+  #attachesAll(pod: Pod, limits: ReadonlyMap<string, number>, volumes: VolumeIndex): boolean {
+    const wanted = volumes.usage(pod);
+    const attached = new Map<string, Set<string>>();
+    for (const own of [...this.view.pods, ...this.pods, pod]) {
+      for (const [driver, claims] of volumes.usage(own)) {
+        if (!wanted.has(driver)) continue;
+        attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
+      }
+    }
+    return [...attached].every(([driver, { size }]) => size <= (limits.get(driver) ?? size));
+  }
+}
+
+const UNCOUNTED = -1;
+
+/** Volumes that the pod claims. */
+function mountsOf(pod: Pod): number {
+  let count = 0;
+  for (const volume of pod.spec.volumes ?? []) if (claimName(pod, volume) !== undefined) count++;
+  return count;
+}
+
+/** Nodes that may take pods: initialized ones first, then by name. */
+export function targetNodes(
+  views: readonly NodeView[],
+  daemonPods: readonly Pod[],
+): ExistingNode[] {
+  const daemons = daemonPods.map(toDaemon);
+  return merged(
+    [],
+    views.filter((view) => !view.deleting).map((view) => new ExistingNode(view, daemons)),
+  );
+}
+
+/** Nodes in order, each with its index. */
+export function* inTargetOrder(nodes: readonly ExistingNode[]): Steps<readonly ExistingNode[]> {
+  const sorted = yield* sortInSteps(nodes, byTargetOrder);
+  for (const [index, node] of sorted.entries()) node.index = index;
+  return sorted;
+}
+
+/** Nodes in order and others that join them, each with its index. */
+export function merged(
+  sorted: readonly ExistingNode[],
+  others: readonly ExistingNode[],
+): ExistingNode[] {
+  const rest = others.toSorted(byTargetOrder);
+  const all: ExistingNode[] = [];
+  let next = 0;
+  const take = (node: ExistingNode) => {
+    node.index = all.length;
+    all.push(node);
+  };
+  for (const node of sorted) {
+    for (let other = rest[next]; other !== undefined && byTargetOrder(other, node) < 0; ) {
+      take(other);
+      other = rest[++next];
+    }
+    take(node);
+  }
+  for (const node of rest.slice(next)) take(node);
+  return all;
+}
+
+function byTargetOrder({ view: a }: ExistingNode, { view: b }: ExistingNode): number {
+  return Number(b.initialized) - Number(a.initialized) || (a.name < b.name ? -1 : 1);
+}

@@ -1,0 +1,447 @@
+/**
+ * A node that this pass plans: it starts as anything its pool allows, and each pod narrows what it
+ * can be: labels, and with them the instance types that are left. upstream:
+ * pkg/controllers/provisioning/scheduling/nodeclaim.go
+ */
+import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.ts";
+import type { Taint } from "../../../apis/core/node.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
+import { assert } from "../../../base/assert.ts";
+import {
+  type Bits,
+  bitIndices,
+  commonBits,
+  haveCommonBits,
+  intersectBits,
+  intersectionOf,
+  isEmptyBits,
+} from "../../scheduling/bits.ts";
+import { allows, exists, type Requirement } from "../../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import type { VolumeIndex, VolumeUsage } from "../../scheduling/volumes.ts";
+import type { PodClass, Rule, Variant } from "../batch/pod-class.ts";
+import { attachedTogether } from "../pools/attach-slots.ts";
+import { dropPortConflicts, type Template } from "../pools/pool-template.ts";
+import { UNNUMBERED } from "../topology/host-numbers.ts";
+import type { Topology } from "../topology/topology.ts";
+import {
+  isPermanent,
+  type Narrowing,
+  type Place,
+  type TopologyGroup,
+} from "../topology/topology-group.ts";
+import type { Verdict } from "./existing-node.ts";
+import type { Reservations } from "./reservations.ts";
+
+/** A way the planned node could be once the pod is on it. */
+export interface Fit {
+  readonly set: SetId;
+  readonly types: Bits;
+  readonly minValuesRelaxed: boolean;
+  /** Reservations to hold. */
+  readonly reserved: readonly string[];
+}
+
+export interface Trial {
+  readonly verdict: Verdict;
+  readonly fit?: Fit;
+  /** What refuses the pod holds for every planned node of the same set, until counts change. */
+  readonly noneLikeIt?: true;
+  /** Reservations that would do are promised to others: upstream's sentence for that. */
+  readonly deferred?: string;
+}
+
+export interface PlanningContext {
+  readonly space: RequirementSpace;
+  readonly topology: Topology;
+  readonly minValuesPolicy: "Strict" | "BestEffort";
+  readonly volumes: VolumeIndex;
+  readonly reservations: Reservations;
+  /** Wait for reservations rather than buy. */
+  readonly strictReservations: boolean;
+}
+
+/** Which values of a label a node of this set and these types can be launched with. */
+interface Launched {
+  readonly key: string;
+  readonly set: SetId;
+  readonly types: Bits;
+  readonly values: Map<string, boolean>;
+  /** All that the types have. */
+  all?: readonly string[];
+}
+
+const NOTHING_ATTACHED: VolumeUsage = new Map();
+const NOTHING_RESERVED: readonly string[] = [];
+const ALL_PROMISED =
+  "one or more instance types with compatible reserved offerings are available, but could not be reserved";
+const WOULD_LOSE =
+  "satisfying updated nodeclaim constraints would remove all compatible reserved offering options";
+const NEVER: Trial = { verdict: "never" };
+const NOT_NOW: Trial = { verdict: "notNow" };
+const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
+const NOBODY_WAITS = new Map<TopologyGroup, number>();
+const NONE_KEPT: ReadonlySet<TopologyGroup> = new Set();
+/** Any planned node's name for a pod that asks about host names: it is none that exists. */
+const PLACEHOLDER = "hostname-placeholder-0000";
+
+export class NewNodeClaim implements Place {
+  readonly id: number;
+  readonly template: Template;
+  host = UNNUMBERED;
+  readonly pods: Pod[] = [];
+  set: SetId;
+  /** Instance types still possible. */
+  types: Bits;
+  requests: Resources = NO_RESOURCES;
+  minValuesRelaxed = false;
+  /** Reservations it may be launched into; none = what anyone can buy. */
+  reserved: readonly string[] = NOTHING_RESERVED;
+  readonly #context: PlanningContext;
+  readonly #ports: HostPort[] = [];
+  #attached: VolumeUsage = NOTHING_ATTACHED;
+  /** Groups that will count so many pods here once the label they look at is settled. */
+  #waiting = NOBODY_WAITS;
+  /** What the node would be, while topology is asked about it: the set and the types. */
+  #considered: SetId | undefined;
+  #consideredTypes: Bits | undefined;
+  /** What was last found out of {@link launchable}: many groups ask the same of a node. */
+  #launched: Launched | undefined;
+  /** Spreads that the pods who wait keep themselves. */
+  #kept = NONE_KEPT;
+  /** The pod that is asked about comes before those who wait. */
+  #ahead = false;
+  /** What stood in topology's way is this node's own: its types, or who waits there to be counted. */
+  #ownFault = false;
+  /** Why the last trial waits for reservations. */
+  #deferred: string | undefined;
+
+  /** `types`: those of the template that its limits still allow. */
+  constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
+    this.id = id;
+    this.template = template;
+    this.set = template.set;
+    this.types = types;
+    this.#context = context;
+  }
+
+  get hostname(): string {
+    return `hostname-placeholder-${String(this.id + 1).padStart(4, "0")}`;
+  }
+
+  get taints(): readonly Taint[] {
+    return this.template.taints;
+  }
+
+  domains(key: string): Requirement {
+    return this.#context.space.get(this.#considered ?? this.set).get(key);
+  }
+
+  launchable(key: string, values: readonly string[]): readonly string[] {
+    const { set, types, values: answers } = this.#launchedAt(key);
+    return values.filter((value) => {
+      let answer = answers.get(value);
+      if (answer === undefined) {
+        answer = this.#canLaunch(set, types, key, value);
+        answers.set(value, answer);
+      }
+      return answer;
+    });
+  }
+
+  openTo(key: string): readonly string[] {
+    const known = this.#launchedAt(key);
+    known.all ??= this.template.table.valuesOf(known.types, this.domains(key));
+    return known.all;
+  }
+
+  #launchedAt(key: string): Launched {
+    const [set, types] = [this.#considered ?? this.set, this.#consideredTypes ?? this.types];
+    let known = this.#launched;
+    if (known === undefined || known.key !== key || known.set !== set || known.types !== types) {
+      known = { key, set, types, values: new Map() };
+      this.#launched = known;
+    }
+    return known;
+  }
+
+  #canLaunch(set: SetId, types: Bits, key: string, value: string): boolean {
+    const narrowed = this.#context.space.narrow(set, key, [value]);
+    return (
+      narrowed !== undefined && haveCommonBits(types, this.template.table.compatible(narrowed))
+    );
+  }
+
+  canMeet(requirements: Requirements): boolean {
+    const { space } = this.#context;
+    const met = space.join(this.#considered ?? this.set, space.intern(requirements));
+    if (met === undefined) return false;
+    const types = this.#consideredTypes ?? this.types;
+    return haveCommonBits(types, this.template.table.compatible(met));
+  }
+
+  meetsIfNarrowed(requirements: Requirements): boolean {
+    const { space } = this.#context;
+    const own = space.get(this.set);
+    for (const wanted of requirements.all()) {
+      if (space.isOfTypes(wanted.key)) continue;
+      const { complement, values } = own.get(wanted.key);
+      if (!complement && values.length > 1 && !allows(wanted, values[0] as string)) return true;
+    }
+    return false;
+  }
+
+  waiting(group: TopologyGroup): number {
+    return this.#ahead ? 0 : (this.#waiting.get(group) ?? 0);
+  }
+
+  /** With the pod that topology is asked about on it. */
+  leastPrice(key: string, value: string): number {
+    const { table } = this.template;
+    const set = this.#context.space.narrow(this.#considered ?? this.set, key, [value]);
+    if (set === undefined) return Number.POSITIVE_INFINITY;
+    return table.leastPrice(this.#consideredTypes ?? this.types, set);
+  }
+
+  /** Whether the variant could go here, and what the node would then be. Changes nothing. */
+  accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
+    const { space } = this.#context;
+    if (!this.#isTolerated(variant)) return NEVER;
+    if (variant.hostname !== undefined && !allows(variant.hostname, PLACEHOLDER)) return NEVER;
+    const { ports } = podClass;
+    if (ports.length > 0 && this.#holdsOneOf(ports)) return NEVER;
+    const set = space.join(this.set, variant.set);
+    if (set === undefined) return NEVER;
+    if (variant.refusedSets.get(set) === this.#context.topology.revision) return NONE_LIKE_IT;
+    const { table } = this.template;
+    const fitting = table.fitting(this.types, set, this.requests, podClass.requests);
+    if (fitting === undefined) return NEVER;
+    const types = ports.length > 0 || podClass.hasVolumes ? fitting.slice() : fitting;
+    if (ports.length > 0) {
+      dropPortConflicts(this.template, ports, types);
+      if (isEmptyBits(types)) return NEVER;
+    }
+    if (podClass.hasVolumes) {
+      const usage = this.#context.volumes.usage(pod);
+      const holding = this.template.slots.holding(attachedTogether(this.#attached, usage));
+      if (holding !== undefined) intersectBits(types, holding);
+      if (isEmptyBits(types)) return NOT_NOW;
+    }
+    this.#deferred = undefined;
+    const trial = this.#withVolumes(podClass, variant, set, types);
+    return trial.fit === undefined && this.#deferred !== undefined
+      ? { ...trial, deferred: this.#deferred }
+      : trial;
+  }
+
+  /**
+   * As {@link accepts}, of a pod that comes before those who wait here to be counted: it keeps its spread if
+   * the scheduler binds it first, which nobody can promise. Not where they could then come no more.
+   */
+  acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
+    if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;
+    this.#ahead = true;
+    const trial = this.#wouldStillCome(podClass) ? this.accepts(pod, podClass, variant) : NOT_NOW;
+    this.#ahead = false;
+    return trial;
+  }
+
+  /** Puts the pod here, as found by {@link accepts}. */
+  add(pod: Pod, podClass: PodClass, fit: Fit): void {
+    assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
+    const settles = this.pods.length === 0 || this.set !== fit.set || this.types !== fit.types;
+    this.pods.push(pod);
+    this.set = fit.set;
+    this.types = fit.types;
+    this.minValuesRelaxed ||= fit.minValuesRelaxed;
+    if (fit.reserved !== this.reserved) {
+      this.#context.reservations.exchange(this.reserved, fit.reserved);
+      this.reserved = fit.reserved;
+    }
+    this.requests = addResources(this.requests, podClass.requests);
+    for (const port of podClass.ports) this.#ports.push(port);
+    if (podClass.hasVolumes) {
+      const usage = this.#context.volumes.usage(pod);
+      this.#attached = attachedTogether(this.#attached, usage);
+    }
+    const { topology } = this.#context;
+    if (settles) {
+      topology.arrive(this);
+      if (this.#waiting.size > 0)
+        for (const [group, pods] of this.#waiting)
+          if (topology.count(group, this, pods)) this.#waiting.delete(group);
+    }
+    for (const group of podClass.countedBy) {
+      if (topology.count(group, this)) continue;
+      if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
+      this.#waiting.set(group, this.waiting(group) + 1);
+      topology.wait(group);
+      for (const { group: own } of podClass.variants[0]?.rules ?? [])
+        if (own.type === "spread" && !this.#kept.has(own))
+          this.#kept = new Set(this.#kept).add(own);
+    }
+  }
+
+  /** Whether those who wait keep their own spreads with one of the class there before them. */
+  #wouldStillCome({ countedBy }: PodClass): boolean {
+    const { topology } = this.#context;
+    return countedBy.every(
+      (group) =>
+        !this.#kept.has(group) || topology.options(group, this, true, exists(group.key)).length > 0,
+    );
+  }
+
+  #isTolerated({ tolerations }: Variant): boolean {
+    const { taints } = this.template;
+    return taints.length === 0 || firstUntolerated(tolerations, taints) === undefined;
+  }
+
+  #holdsOneOf(ports: readonly HostPort[]): boolean {
+    return ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
+  }
+
+  #withVolumes(podClass: PodClass, variant: Variant, set: SetId, types: Bits): Trial {
+    if (podClass.volumeSets.length === 0) return this.#withTopology(variant, set, types);
+    let last = NEVER;
+    for (const wanted of podClass.volumeSets) {
+      const joined = this.#context.space.join(set, wanted);
+      if (joined === undefined) continue;
+      const left = intersectionOf(types, this.template.table.compatible(joined));
+      if (isEmptyBits(left)) continue;
+      const trial = this.#withTopology(variant, joined, left);
+      if (trial.verdict === "yes") return trial;
+      if (trial.verdict === "notNow") last = trial;
+    }
+    return last;
+  }
+
+  /** Hosts first: they narrow nothing. The rest may, so each choice is tried with the others. */
+  #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
+    for (const rule of variant.hostRules) {
+      if (this.#options(rule, variant, set, types).length > 0) continue;
+      return isPermanent(rule.group) ? NEVER : NOT_NOW;
+    }
+    const narrowing = variant.narrowingRules;
+    if (narrowing.length === 0) {
+      const fit = this.#finish(set, types);
+      return fit === undefined ? NEVER : { verdict: "yes", fit };
+    }
+    this.#ownFault = false;
+    const fit = this.#narrow(narrowing, 0, variant, set, types);
+    if (fit !== undefined) return { verdict: "yes", fit };
+    // The set alone is to blame: nodes like this one need not be asked until something is placed.
+    if (!this.#ownFault) variant.refusedSets.set(set, this.#context.topology.revision);
+    return NOT_NOW;
+  }
+
+  #narrow(
+    rules: readonly Rule[],
+    at: number,
+    variant: Variant,
+    set: SetId,
+    types: Bits,
+  ): Fit | undefined {
+    const rule = rules[at];
+    if (rule === undefined) {
+      const fit = this.#finish(set, types);
+      if (fit === undefined) this.#ownFault = true;
+      return fit;
+    }
+    for (const values of this.#options(rule, variant, set, types)) {
+      const { space } = this.#context;
+      const narrowed = values === undefined ? set : space.narrow(set, rule.group.key, values);
+      if (narrowed === undefined) continue;
+      const left = commonBits(types, this.template.table.compatible(narrowed));
+      if (isEmptyBits(left)) {
+        this.#ownFault = true;
+        continue;
+      }
+      const fit = this.#narrow(rules, at + 1, variant, narrowed, left);
+      if (fit !== undefined) return fit;
+    }
+    return undefined;
+  }
+
+  #options(rule: Rule, variant: Variant, set: SetId, types: Bits): readonly Narrowing[] {
+    this.#considered = set;
+    this.#consideredTypes = types;
+    const podDomains = variant.strict.get(rule.group.key);
+    const options = this.#context.topology.options(rule.group, this, rule.self, podDomains);
+    this.#considered = undefined;
+    this.#consideredTypes = undefined;
+    const { type, isWaited } = rule.group;
+    if (isWaited || (type === "spread" && this.#waiting.has(rule.group))) this.#ownFault = true;
+    return options;
+  }
+
+  /**
+   * The last word on types that the set allows. What is paid for comes first: a node that can be
+   * launched into a reservation keeps to it, and what would take that away goes elsewhere.
+   */
+  #finish(set: SetId, left: Bits): Fit | undefined {
+    const { table } = this.template;
+    if (!table.offerings.hasReserved) return this.#withMinValues(set, left, NOTHING_RESERVED, left);
+    const { reservations, strictReservations } = this.#context;
+    const holds = this.reserved.length > 0;
+    const isNew = this.pods.length === 0;
+    const wanted = holds || isNew ? table.reservations(left, set) : NOTHING_RESERVED;
+    const reserved = reservations.holdable(wanted, this.reserved);
+    const into = (ids: readonly string[]) =>
+      this.#withMinValues(set, left, ids, table.reservable(left, set, ids));
+    if (reserved.length > 0) {
+      const fit = into(reserved);
+      if (fit !== undefined || holds) return fit;
+    } else if (holds) {
+      this.#deferred = WOULD_LOSE;
+      return undefined;
+    }
+    // Reservations of too few kinds for minValues are no use, however long one waits.
+    const isWorthWaiting = reserved.length === 0 && wanted.length > 0 && into(wanted) !== undefined;
+    const types = intersectionOf(left, table.open(set));
+    if (isWorthWaiting && (strictReservations || isEmptyBits(types))) {
+      this.#deferred = ALL_PROMISED;
+      return undefined;
+    }
+    return isEmptyBits(types)
+      ? undefined
+      : this.#withMinValues(set, types, NOTHING_RESERVED, types);
+  }
+
+  /**
+   * When those types that can be launched no longer offer the set's minValues, they are not enough; by
+   * best effort a new node's minValues are lowered.
+   */
+  #withMinValues(
+    set: SetId,
+    types: Bits,
+    reserved: readonly string[],
+    launched: Bits,
+  ): Fit | undefined {
+    const { space, minValuesPolicy } = this.#context;
+    const wanted = space.get(set).withMinValues();
+    if (wanted.length === 0) return { set, types, minValuesRelaxed: false, reserved };
+    const isReserved = reserved.length > 0;
+    const values = (one: Requirement) => this.#distinctValues(launched, one, isReserved);
+    const short = wanted.filter((one) => values(one) < (one.minValues as number));
+    if (short.length === 0) return { set, types, minValuesRelaxed: false, reserved };
+    if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
+    const lowered = short.map((one) => ({ ...one, minValues: values(one) }));
+    const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
+    return { set: relaxed, types, minValuesRelaxed: true, reserved };
+  }
+
+  /** What is launched into a reservation has that capacity type only, and all else never has it. */
+  #distinctValues(launched: Bits, requirement: Requirement, isReserved: boolean): number {
+    const { table } = this.template;
+    const { key } = requirement;
+    if (key !== CAPACITY_TYPE_LABEL_KEY || !table.offerings.hasReserved)
+      return table.distinctValues(launched, requirement);
+    const types = bitIndices(launched).flatMap((index) => table.types[index]?.labels[key] ?? []);
+    const values = [...new Set(types)].filter((one) => allows(requirement, one));
+    return values.filter((one) => (one === "reserved") === isReserved).length;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * The nodes a pass plans, to be walked by how many pods they have, fewest first. Equals in the
+ * order they were opened. A walk passes over the nodes that are out of the question word by word.
+ */
+import { Marks } from "../../scheduling/bits.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
+import type { NewNodeClaim } from "./new-nodeclaim.ts";
+
+/** To the question whether a claim is the one; `noneLikeIt`: nor is any of the same set now. */
+export type Answer = "take" | "pass" | "noneLikeIt";
+
+export class OpenClaims {
+  readonly #all: NewNodeClaim[] = [];
+  /** `[n]`: ids of claims with n pods, and how many they are. */
+  readonly #byCount: { readonly ids: Marks; size: number }[] = [];
+  /** The n of which there is a claim. */
+  readonly #counts = new Marks();
+  /** Ids of claims that are alike in what they may become. */
+  readonly #bySet = new Map<SetId, Marks>();
+
+  get all(): readonly NewNodeClaim[] {
+    return this.#all;
+  }
+
+  get size(): number {
+    return this.#all.length;
+  }
+
+  /** Its id is its place in the order of opening. */
+  open(claim: NewNodeClaim): void {
+    this.#all.push(claim);
+    this.#enter(claim.id, claim.pods.length);
+    this.#like(claim.set).add(claim.id);
+  }
+
+  /** The claim is about to get one more pod, and to become what `set` says. */
+  moveUp(claim: NewNodeClaim, set: SetId): void {
+    const count = claim.pods.length;
+    const from = this.#bucket(count);
+    from.ids.delete(claim.id);
+    if (--from.size === 0) this.#counts.delete(count);
+    this.#enter(claim.id, count + 1);
+    if (set === claim.set) return;
+    this.#like(claim.set).delete(claim.id);
+    this.#like(set).add(claim.id);
+  }
+
+  /** The first claim in the walk that is in none of the sets of the `dead`, and that is taken. */
+  find(dead: readonly Marks[], ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
+    if (this.#all.length === 0) return undefined;
+    const passedOver = [...dead];
+    let count = this.#counts.nextOutside([], 0);
+    for (; count >= 0; count = this.#counts.nextOutside([], count + 1)) {
+      const { ids } = this.#bucket(count);
+      let id = ids.nextOutside(passedOver, 0);
+      while (id >= 0) {
+        const claim = this.#all[id] as NewNodeClaim;
+        const answer = ask(claim);
+        if (answer === "take") return claim;
+        if (answer === "noneLikeIt") passedOver.push(this.#like(claim.set));
+        id = ids.nextOutside(passedOver, id + 1);
+      }
+    }
+    return undefined;
+  }
+
+  #like(set: SetId): Marks {
+    let marks = this.#bySet.get(set);
+    if (marks === undefined) {
+      marks = new Marks();
+      this.#bySet.set(set, marks);
+    }
+    return marks;
+  }
+
+  #enter(id: number, count: number): void {
+    const bucket = this.#bucket(count);
+    bucket.ids.add(id);
+    if (bucket.size++ === 0) this.#counts.add(count);
+  }
+
+  #bucket(count: number): { readonly ids: Marks; size: number } {
+    while (this.#byCount.length <= count) this.#byCount.push({ ids: new Marks(), size: 0 });
+    return this.#byCount[count] as { readonly ids: Marks; size: number };
+  }
+}

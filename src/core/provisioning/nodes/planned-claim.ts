@@ -1,0 +1,187 @@
+/**
+ * What a planned node becomes in the result: its candidates by price, cut to as many as a claim may
+ * name, and what the cheapest of them costs.
+ */
+import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { addResources, type Resources } from "../../../apis/resources.ts";
+import { assert } from "../../../base/assert.ts";
+import { mapInSteps, type Steps } from "../../../base/steps.ts";
+import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
+import { type Bits, equalBits, hasBit, hashOfBits } from "../../scheduling/bits.ts";
+import { allows, oneOf } from "../../scheduling/requirement.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import { leastDaemonRequests, simulatedKeys, type Template } from "../pools/pool-template.ts";
+import { mergedRows } from "../pools/type-rows.ts";
+import type { PlannedClaim } from "../result.ts";
+import type { SchedulingOptions } from "../scheduling-input.ts";
+import type { NewNodeClaim } from "./new-nodeclaim.ts";
+
+interface Candidate {
+  /** Bit of the type in its table. */
+  readonly index: number;
+  readonly type: InstanceType;
+  readonly offering: Offering;
+}
+
+const ONLY_RESERVED = oneOf(CAPACITY_TYPE_LABEL_KEY, ["reserved"]);
+const NOT_RESERVED = Requirements.fromSpecs([
+  { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
+]);
+
+/** What planned nodes of one template and one set of requirements have in common. */
+export interface Kind {
+  readonly requirements: Requirements;
+  readonly specs: PlannedClaim["requirements"];
+  /** By price. */
+  readonly priced: readonly Candidate[];
+  /** By hash of the types still possible. */
+  readonly choices: Map<number, Choice[]>;
+}
+
+/** What a node of the kind may be of which these types are still possible. */
+interface Choice {
+  readonly types: Bits;
+  readonly chosen: Pick<PlannedClaim, "instanceTypes" | "cheapest">;
+  readonly daemonRequests: Resources;
+}
+
+const CLAIMS_PER_STEP = 64;
+
+/**
+ * The planned nodes in the order in which they were opened. Nodes that are alike share lists; `kinds`
+ * keeps them for later calls with the same space.
+ */
+export function planClaims(
+  claims: readonly NewNodeClaim[],
+  space: RequirementSpace,
+  options: SchedulingOptions,
+  kinds = new Map<string, Kind>(),
+): PlannedClaim[] {
+  return claims.map((claim) => planned(claim, space, options, kinds));
+}
+
+/** As {@link planClaims}. */
+export function* planClaimsInSteps(
+  claims: readonly NewNodeClaim[],
+  space: RequirementSpace,
+  options: SchedulingOptions,
+  kinds: Map<string, Kind>,
+): Steps<PlannedClaim[]> {
+  return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) =>
+    planned(claim, space, options, kinds),
+  );
+}
+
+function planned(
+  claim: NewNodeClaim,
+  space: RequirementSpace,
+  { maxInstanceTypes }: SchedulingOptions,
+  kinds: Map<string, Kind>,
+): PlannedClaim {
+  const { template, reserved, requests } = claim;
+  const key = `${template.index} ${claim.set} ${reserved.length === 0 ? "" : reserved.join()}`;
+  let kind = kinds.get(key);
+  if (kind === undefined) {
+    kind = kindOf(template, requirementsOf(claim, space.get(claim.set)));
+    kinds.set(key, kind);
+  }
+  const { chosen, daemonRequests } = choiceFor(claim, kind, maxInstanceTypes);
+  return {
+    pool: template.pool,
+    requirements: kind.specs,
+    instanceTypes: chosen.instanceTypes,
+    cheapest: chosen.cheapest,
+    pods: claim.pods,
+    requests: template.daemons.length === 0 ? requests : addResources(requests, daemonRequests),
+    minValuesRelaxed: claim.minValuesRelaxed,
+  };
+}
+
+/** A node that holds reservations is launched into one of them, any other into none. */
+function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements): Requirements {
+  const leftOut = new Set([HOSTNAME_LABEL_KEY, ...simulatedKeys(template.pool)]);
+  const requirements = own.without(leftOut);
+  const key = template.table.offerings.reservationKey();
+  if (key === undefined) return requirements;
+  if (reserved.length === 0) return requirements.and(NOT_RESERVED);
+  return requirements.and(Requirements.of([ONLY_RESERVED, oneOf(key, reserved)]));
+}
+
+function kindOf(template: Template, requirements: Requirements): Kind {
+  const { types, offerings } = template.table;
+  const priced: Candidate[] = [];
+  offerings.cheapest(requirements).forEach((offering, index) => {
+    const type = types[index] as InstanceType;
+    if (offering !== undefined) priced.push({ index, type, offering });
+  });
+  const specs = requirements.specs();
+  return { requirements, specs, priced: priced.sort(cheapestFirst), choices: new Map() };
+}
+
+function choiceFor(claim: NewNodeClaim, kind: Kind, most: number): Choice {
+  const hash = hashOfBits(claim.types);
+  const choices = kind.choices.get(hash);
+  let choice = choices?.find(({ types }) => equalBits(types, claim.types));
+  if (choice === undefined) {
+    choice = choiceOf(claim, kind, most);
+    if (choices === undefined) kind.choices.set(hash, [choice]);
+    else choices.push(choice);
+  }
+  return choice;
+}
+
+function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
+  const candidates = kind.priced.filter(({ index }) => hasBit(claim.types, index));
+  const cheapest = candidates[0];
+  assert(cheapest !== undefined, "a planned node has a type that can be launched");
+  const { zone, capacityType, priceMicroUsd } = cheapest.offering;
+  return {
+    types: claim.types,
+    chosen: {
+      instanceTypes: chosen(candidates, kind.requirements, most),
+      cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },
+    },
+    daemonRequests: leastDaemonRequests(claim.template, claim.types),
+  };
+}
+
+/**
+ * The cheapest, but never fewer values than minValues asks for: for each such label the cheapest
+ * type of every value still missing goes in first. Upstream cuts blindly and then gives the claim
+ * up.
+ */
+function chosen(
+  candidates: readonly Candidate[],
+  requirements: Requirements,
+  most: number,
+): InstanceType[] {
+  if (candidates.length <= most) return mergedRows(candidates.map(({ type }) => type));
+  const kept = new Set<Candidate>();
+  for (const requirement of requirements.all()) {
+    const wanted = requirement.minValues;
+    if (wanted === undefined) continue;
+    const seen = new Set<string>();
+    for (const candidate of candidates) {
+      if (seen.size >= wanted) break;
+      const values = (candidate.type.labels[requirement.key] ?? []).filter((value) =>
+        allows(requirement, value),
+      );
+      if (values.every((value) => seen.has(value))) continue;
+      for (const value of values) seen.add(value);
+      kept.add(candidate);
+    }
+  }
+  for (const candidate of candidates) {
+    if (kept.size >= most) break;
+    kept.add(candidate);
+  }
+  return mergedRows([...kept].sort(cheapestFirst).map(({ type }) => type));
+}
+
+function cheapestFirst(a: Candidate, b: Candidate): number {
+  return (
+    a.offering.priceMicroUsd - b.offering.priceMicroUsd ||
+    (a.type.name === b.type.name ? a.index - b.index : a.type.name < b.type.name ? -1 : 1)
+  );
+}

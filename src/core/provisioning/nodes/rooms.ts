@@ -1,0 +1,98 @@
+/**
+ * Which of the nodes that are there have no room for an amount of a resource, all of them at once: a class
+ * of pods that is tried for the first time in a cluster of a hundred thousand nodes is asked of those only
+ * that could take it.
+ */
+import type { Resources } from "../../../apis/resources.ts";
+import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
+import { positionOf } from "../../scheduling/amounts.ts";
+import { Marks } from "../../scheduling/bits.ts";
+import type { ExistingNode } from "./existing-node.ts";
+
+const NODES_PER_STEP = 4_096;
+
+/** What is left of one resource, by node index; and for each amount that was asked for, who has less. */
+interface Column {
+  readonly left: Float64Array;
+  readonly short: Map<number, Marks>;
+}
+
+export class Rooms {
+  readonly #nodes: ExistingNode[];
+  readonly #columns = new Map<string, Column>();
+
+  constructor(nodes: readonly ExistingNode[]) {
+    this.#nodes = [...nodes];
+  }
+
+  /** The same where others have joined or left: `former` has each node's index before, or -1. */
+  moved(nodes: readonly ExistingNode[], former: Int32Array): Rooms {
+    const rooms = new Rooms(nodes);
+    for (const [name, { left: before }] of this.#columns) {
+      const left = new Float64Array(nodes.length);
+      for (let index = 0; index < nodes.length; index++) {
+        const at = former[index] as number;
+        left[index] = at < 0 ? leftOf(nodes[index] as ExistingNode, name) : (before[at] as number);
+      }
+      rooms.#columns.set(name, { left, short: new Map() });
+    }
+    return rooms;
+  }
+
+  /** What all nodes have left of these, in steps: the first question need not look at all of them. */
+  *read(names: Iterable<string>): Steps<void> {
+    for (const name of names) {
+      if (this.#columns.has(name)) continue;
+      const left = new Float64Array(this.#nodes.length);
+      const position = positionOf(name);
+      if (position !== undefined)
+        yield* eachInSteps(this.#nodes, NODES_PER_STEP, (node, index) => {
+          left[index] = node.leftAt(position);
+        });
+      this.#columns.set(name, { left, short: new Map() });
+      yield;
+    }
+  }
+
+  /** Adds the nodes that cannot take this much, as they stand between questions. */
+  addFull(requests: Resources, marks: Marks): void {
+    for (const name in requests) {
+      const amount = requests[name] as number;
+      if (amount > 0) marks.addAll(this.#short(name, amount));
+    }
+  }
+
+  /** The node is another than before; all others are as they were. */
+  update(node: ExistingNode): void {
+    this.#nodes[node.index] = node;
+    for (const [name, { left, short }] of this.#columns) {
+      const amount = leftOf(node, name);
+      left[node.index] = amount;
+      for (const [wanted, marks] of short) {
+        if (amount < wanted) marks.add(node.index);
+        else marks.delete(node.index);
+      }
+    }
+  }
+
+  #short(name: string, amount: number): Marks {
+    let column = this.#columns.get(name);
+    if (column === undefined) {
+      atOnce(this.read([name]));
+      column = this.#columns.get(name) as Column;
+    }
+    let marks = column.short.get(amount);
+    if (marks === undefined) {
+      marks = new Marks();
+      for (let index = 0; index < column.left.length; index++)
+        if ((column.left[index] as number) < amount) marks.add(index);
+      column.short.set(amount, marks);
+    }
+    return marks;
+  }
+}
+
+function leftOf(node: ExistingNode, name: string): number {
+  const position = positionOf(name);
+  return position === undefined ? 0 : node.leftAt(position);
+}

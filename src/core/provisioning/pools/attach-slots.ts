@@ -1,0 +1,106 @@
+/**
+ * How many volumes of a driver a machine of each type can attach. A type may say so itself, as the
+ * capacity `attachable-volumes-csi-<driver>`; else the CSINodes of running machines of the type tell.
+ * Nothing known is no limit. Upstream looks at existing nodes only, so that pods with many volumes
+ * get a new node which then refuses them.
+ */
+import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import { type Bits, intersectionOf, noBits, setBit } from "../../scheduling/bits.ts";
+import type { VolumeIndex, VolumeUsage } from "../../scheduling/volumes.ts";
+import type { NodeView } from "../../state/node-view.ts";
+
+const PREFIX = "attachable-volumes-csi-";
+
+/** Type → driver → slots, the least that any machine of the type was seen with. */
+export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+const NODES_PER_STEP = 4_096;
+
+export function seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): SeenSlots {
+  return atOnce(seenSlotsInSteps(nodes, volumes));
+}
+
+/** As {@link seenSlots}. */
+export function* seenSlotsInSteps(
+  nodes: readonly NodeView[],
+  volumes: VolumeIndex,
+): Steps<SeenSlots> {
+  const seen = new Map<string, Map<string, number>>();
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ name, labels }) => {
+    const type = labels[INSTANCE_TYPE_LABEL_KEY];
+    if (type === undefined) return;
+    for (const [driver, count] of volumes.limits(name)) {
+      const ofType = seen.get(type) ?? new Map<string, number>();
+      seen.set(type, ofType);
+      ofType.set(driver, Math.min(count, ofType.get(driver) ?? count));
+    }
+  });
+  return seen;
+}
+
+/** Of one driver. */
+interface Slots {
+  /** By type. */
+  readonly slots: readonly number[];
+  readonly least: number;
+}
+
+export class AttachSlots {
+  readonly #types: readonly InstanceType[];
+  #seen: SeenSlots;
+  readonly #byDriver = new Map<string, Slots>();
+
+  /** `types`: as in the table, so that bits mean the same. */
+  constructor(types: readonly InstanceType[], seen: SeenSlots) {
+    this.#types = types;
+    this.#seen = seen;
+  }
+
+  /** What running machines say by now. */
+  see(seen: SeenSlots): void {
+    this.#seen = seen;
+    this.#byDriver.clear();
+  }
+
+  /** Types that attach all of this; undefined = every type does. */
+  holding(usage: VolumeUsage): Bits | undefined {
+    let bits: Bits | undefined;
+    for (const [driver, { size }] of usage) {
+      const { slots, least } = this.#slots(driver);
+      if (least >= size) continue;
+      const enough = noBits(slots.length);
+      slots.forEach((count, index) => {
+        if (count >= size) setBit(enough, index);
+      });
+      bits = bits === undefined ? enough : intersectionOf(bits, enough);
+    }
+    return bits;
+  }
+
+  #slots(driver: string): Slots {
+    let known = this.#byDriver.get(driver);
+    if (known === undefined) {
+      const slots = this.#types.map(
+        ({ name, capacity }) =>
+          capacity[`${PREFIX}${driver}`] ??
+          this.#seen.get(name)?.get(driver) ??
+          Number.POSITIVE_INFINITY,
+      );
+      known = { slots, least: Math.min(...slots) };
+      this.#byDriver.set(driver, known);
+    }
+    return known;
+  }
+}
+
+/** What `usage` and `more` attach together; a claim that both name is one volume. */
+export function attachedTogether(usage: VolumeUsage, more: VolumeUsage): VolumeUsage {
+  if (usage.size === 0) return more;
+  const together = new Map(usage);
+  for (const [driver, claims] of more) {
+    together.set(driver, new Set([...(usage.get(driver) ?? []), ...claims]));
+  }
+  return together;
+}

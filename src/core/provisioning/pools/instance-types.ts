@@ -1,0 +1,462 @@
+/**
+ * A pool's instance types as columns of bits: which meet a set of requirements, which have an
+ * offering to launch, which hold so much of a resource. Each question is answered once and
+ * remembered, so that testing a pod against a planned node is a few intersections of words.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
+ * (filterInstanceTypesByRequirements)
+ */
+import { NO_RESOURCES, type Resources, subtractResources } from "../../../apis/resources.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import {
+  allBits,
+  type Bits,
+  bitIndices,
+  clearBit,
+  hasBit,
+  intersectBits,
+  noBits,
+  setBit,
+  uniteBits,
+} from "../../scheduling/bits.ts";
+import { allows, allowsAbsence, type Requirement } from "../../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import type { OfferingTable } from "./offering-table.ts";
+import {
+  type LabelColumn,
+  type OrderedColumn,
+  type ResourceColumn,
+  sheetOf,
+  type TypeSheet,
+} from "./type-sheet.ts";
+
+/** The values that a requirement allows, numbered. */
+interface CountableValues {
+  /** By position of the type. */
+  readonly ofType: readonly (readonly number[])[];
+  /** By value: the question in which it was counted last. */
+  readonly seenIn: Float64Array;
+}
+
+export class TypeTable {
+  /** Rows, by name: bit `i` is `types[i]`. */
+  readonly types: readonly InstanceType[];
+  readonly offerings: OfferingTable;
+  readonly #space: RequirementSpace;
+  readonly #sheet: TypeSheet;
+  #resources: Map<string, ResourceColumn>;
+  readonly #byRequirement = new Map<Requirement, Bits>();
+  readonly #bySet: Bits[] = [];
+  readonly #countables = new Map<Requirement, CountableValues>();
+  #questions = 0;
+  readonly #offered = new Map<SetId, Bits>();
+  readonly #offeringPart = new Map<SetId, SetId>();
+  readonly #prices = new Map<SetId, OrderedColumn>();
+  readonly #open = new Map<SetId, Bits>();
+  readonly #reserved = new Map<SetId, readonly (readonly string[])[]>();
+  /** Answers of {@link hasFitting} of the bits that were asked about last, and of {@link hasEach}. */
+  #fitted: {
+    readonly bits: Bits | undefined;
+    readonly bySet: WeakMap<Resources, boolean>[];
+  } = { bits: undefined, bySet: [] };
+  readonly #each = new WeakMap<Resources, boolean>();
+  /** For pods alone, once daemons have theirs. */
+  #allocatable: readonly Resources[];
+  #fittingDaemons: Bits;
+  /** Scratch of {@link #ask}. */
+  readonly #rows: Bits[] = [];
+  readonly #starts: number[] = [];
+  readonly #left: Bits;
+
+  constructor(types: readonly InstanceType[], space: RequirementSpace) {
+    this.#sheet = sheetOf(types);
+    this.types = this.#sheet.types;
+    this.offerings = this.#sheet.offerings;
+    this.#space = space;
+    this.#allocatable = this.#sheet.allocatable;
+    this.#resources = this.#sheet.resources;
+    this.#fittingDaemons = this.#nonNegative();
+    this.#left = noBits(this.size);
+  }
+
+  get size(): number {
+    return this.types.length;
+  }
+
+  /** Takes the daemons' share off each type; to be called once, before any question of fit. */
+  reserve(daemonRequests: readonly Resources[]): void {
+    this.#allocatable = this.#allocatable.map((amounts, index) =>
+      subtractResources(amounts, daemonRequests[index] ?? NO_RESOURCES),
+    );
+    this.#fittingDaemons = this.#nonNegative();
+    this.#resources = new Map();
+  }
+
+  /**
+   * Types whose labels allow the set and that have an offering to launch under it. Not to be
+   * changed.
+   */
+  compatible(set: SetId): Bits {
+    let bits = this.#bySet[set];
+    if (bits === undefined) {
+      bits = this.meeting(set).slice();
+      intersectBits(bits, this.offered(set));
+      this.#bySet[set] = bits;
+    }
+    return bits;
+  }
+
+  /**
+   * Types whose labels allow the set. A type that is silent about a label meets any requirement.
+   */
+  meeting(set: SetId): Bits {
+    const bits = allBits(this.size);
+    for (const requirement of this.#space.get(set).all()) {
+      intersectBits(bits, this.#allowed(requirement));
+    }
+    return bits;
+  }
+
+  /**
+   * Types with an available offering that the set allows. Depends on the offerings' labels only.
+   */
+  offered(set: SetId): Bits {
+    const id = this.#aboutOfferings(set);
+    let bits = this.#offered.get(id);
+    if (bits === undefined) {
+      bits = this.offerings.offered(this.#space.get(id));
+      this.#offered.set(id, bits);
+    }
+    return bits;
+  }
+
+  /** As {@link offered}, without what is reserved. */
+  open(set: SetId): Bits {
+    let bits = this.#open.get(set);
+    if (bits === undefined) {
+      bits = this.offerings.open(this.#space.get(set));
+      this.#open.set(set, bits);
+    }
+    return bits;
+  }
+
+  /** The price of the cheapest offering under the set, in micro-dollars, of those types in `bits` that it allows. */
+  leastPrice(bits: Bits, set: SetId): number {
+    const id = this.#aboutOfferings(set);
+    let column = this.#prices.get(id);
+    if (column === undefined) {
+      const amounts = this.offerings
+        .cheapest(this.#space.get(id))
+        .map((offering) => offering?.priceMicroUsd ?? Number.POSITIVE_INFINITY);
+      const order = [...amounts.keys()].sort(
+        (a, b) => (amounts[a] as number) - (amounts[b] as number),
+      );
+      column = { order, amounts: order.map((index) => amounts[index] as number) };
+      this.#prices.set(id, column);
+    }
+    const compatible = this.compatible(set);
+    const { order, amounts } = column;
+    for (let at = 0; at < order.length; at++) {
+      const index = order[at] as number;
+      if (hasBit(bits, index) && hasBit(compatible, index)) return amounts[at] as number;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** Ids of the reservations that types in `bits` could be launched into under the set, ascending. */
+  reservations(bits: Bits, set: SetId): readonly string[] {
+    const byType = this.#reservedIn(set);
+    const ids = bitIndices(bits).flatMap((index) => byType[index] ?? []);
+    return [...new Set(ids)].sort();
+  }
+
+  /** The types in `bits` that could be launched into one of these reservations under the set. */
+  reservable(bits: Bits, set: SetId, ids: readonly string[]): Bits {
+    const byType = this.#reservedIn(set);
+    const left = noBits(this.size);
+    for (const index of bitIndices(bits)) {
+      if (byType[index]?.some((id) => ids.includes(id))) setBit(left, index);
+    }
+    return left;
+  }
+
+  #reservedIn(set: SetId): readonly (readonly string[])[] {
+    let byType = this.#reserved.get(set);
+    if (byType === undefined) {
+      byType = this.offerings.reserved(this.#space.get(set));
+      this.#reserved.set(set, byType);
+    }
+    return byType;
+  }
+
+  /**
+   * Those of `bits` that the set allows and that hold `added` on top of `used`; undefined = none.
+   * Types in `bits` are taken to hold `used` already, so only what is added to is looked at. Not to be
+   * changed: where nothing falls it is `bits` itself.
+   */
+  fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
+    const count = this.#ask(bits.length, set, used, added);
+    if (count === 0) return undefined;
+    const left = this.#left;
+    let isNone = true;
+    let isAll = true;
+    for (let word = 0; word < bits.length; word++) {
+      const common = this.#common(bits, word, count);
+      left[word] = common;
+      if (common !== 0) isNone = false;
+      if (left[word] !== bits[word]) isAll = false;
+    }
+    if (isNone) return undefined;
+    return isAll ? bits : left.slice();
+  }
+
+  /** Lays the rows ready that types must be in; how many, or 0 where no type has as much of something. */
+  #ask(words: number, set: SetId, used: Resources, added: Resources): number {
+    const rows = this.#rows;
+    const starts = this.#starts;
+    let count = 0;
+    for (const name in added) {
+      const wanted = added[name] as number;
+      if (wanted <= 0) continue;
+      const column = this.#resource(name);
+      const row = firstAtLeast(column.amounts, wanted + (used[name] ?? 0));
+      if (row === column.amounts.length) return 0;
+      starts[count] = row * words;
+      rows[count++] = column.rows;
+    }
+    starts[count] = 0;
+    rows[count++] = this.compatible(set);
+    starts[count] = 0;
+    rows[count++] = this.#fittingDaemons;
+    return count;
+  }
+
+  /** What of a word is in the first `count` rows that are laid ready. */
+  #common(bits: Bits, word: number, count: number): number {
+    let common = bits[word] as number;
+    for (let at = 0; at < count && common !== 0; at++)
+      common &= (this.#rows[at] as Bits)[(this.#starts[at] as number) + word] as number;
+    return common;
+  }
+
+  /** Whether any of `bits` allows the set and holds the requests alone. */
+  hasFitting(bits: Bits, set: SetId, requests: Resources): boolean {
+    if (bits !== this.#fitted.bits) this.#fitted = { bits, bySet: [] };
+    const { bySet } = this.#fitted;
+    const known = bySet[set] ?? new WeakMap<Resources, boolean>();
+    bySet[set] = known;
+    let answer = known.get(requests);
+    if (answer === undefined) {
+      answer = this.#isFitting(bits, set, requests);
+      known.set(requests, answer);
+    }
+    return answer;
+  }
+
+  #isFitting(bits: Bits, set: SetId, requests: Resources): boolean {
+    const count = this.#ask(bits.length, set, NO_RESOURCES, requests);
+    for (let word = 0; word < bits.length && count > 0; word++)
+      if (this.#common(bits, word, count) !== 0) return true;
+    return false;
+  }
+
+  /** Whether of each resource some type has as much, be it another for each. */
+  hasEach(requests: Resources): boolean {
+    let answer = this.#each.get(requests);
+    if (answer === undefined) {
+      answer = this.#isEach(requests);
+      this.#each.set(requests, answer);
+    }
+    return answer;
+  }
+
+  #isEach(requests: Resources): boolean {
+    for (const name in requests) {
+      const wanted = requests[name] as number;
+      if (wanted > 0 && wanted > (this.#resource(name).amounts.at(-1) ?? 0)) return false;
+    }
+    return true;
+  }
+
+  /** The largest capacity among the types in `bits`: what a limit must leave room for. */
+  mostCapacity(bits: Bits, name: string): number {
+    const { order, amounts } = this.#capacity(name);
+    let at = 0;
+    while (at < order.length && !hasBit(bits, order[at] as number)) at++;
+    return Math.max(0, amounts[at] ?? 0);
+  }
+
+  /** Types with no more than `amount` of a capacity; undefined = all types. */
+  withCapacityUpTo(name: string, amount: number): Bits | undefined {
+    const { order, amounts } = this.#capacity(name);
+    if ((amounts[0] ?? 0) <= amount) return undefined;
+    const bits = allBits(this.size);
+    for (let at = 0; at < order.length && (amounts[at] as number) > amount; at++) {
+      clearBit(bits, order[at] as number);
+    }
+    return bits;
+  }
+
+  /**
+   * Distinct values that the types in `bits` can have under a requirement: what minValues counts.
+   */
+  distinctValues(bits: Bits, requirement: Requirement): number {
+    const { ofType, seenIn } = this.#countable(requirement);
+    const question = ++this.#questions;
+    let count = 0;
+    for (const index of bitIndices(bits)) {
+      for (const value of ofType[index] as readonly number[]) {
+        if (seenIn[value] === question) continue;
+        seenIn[value] = question;
+        count++;
+      }
+    }
+    return count;
+  }
+
+  #countable(requirement: Requirement): CountableValues {
+    let countable = this.#countables.get(requirement);
+    if (countable === undefined) {
+      const numbers = new Map<string, number>();
+      const numberOf = (value: string) => {
+        const number = numbers.get(value) ?? numbers.size;
+        numbers.set(value, number);
+        return number;
+      };
+      const ofType = this.types.map(({ labels }) =>
+        (labels[requirement.key] ?? []).filter((value) => allows(requirement, value)).map(numberOf),
+      );
+      countable = { ofType, seenIn: new Float64Array(numbers.size) };
+      this.#countables.set(requirement, countable);
+    }
+    return countable;
+  }
+
+  /** Values of a label among the types in `bits`, as far as the requirement allows them. */
+  valuesOf(bits: Bits, requirement: Requirement): string[] {
+    const column = this.#label(requirement.key);
+    const values: string[] = [];
+    for (const [value, having] of column.byValue) {
+      if (!allows(requirement, value)) continue;
+      if (having.some((word, at) => (word & (bits[at] as number)) !== 0)) values.push(value);
+    }
+    return values.sort();
+  }
+
+  /** The part of a set that is about labels of offerings. */
+  #aboutOfferings(set: SetId): SetId {
+    let id = this.#offeringPart.get(set);
+    if (id === undefined) {
+      const all = [...this.#space.get(set).all()];
+      const relevant = all.filter((one) => this.#sheet.offeringKeys.has(one.key));
+      id = this.#space.intern(Requirements.of(relevant));
+      this.#offeringPart.set(set, id);
+    }
+    return id;
+  }
+
+  #nonNegative(): Bits {
+    const bits = noBits(this.size);
+    this.#allocatable.forEach((amounts, index) => {
+      for (const name in amounts) if ((amounts[name] as number) < 0) return;
+      setBit(bits, index);
+    });
+    return bits;
+  }
+
+  #allowed(requirement: Requirement): Bits {
+    let bits = this.#byRequirement.get(requirement);
+    if (bits !== undefined) return bits;
+    const column = this.#label(requirement.key);
+    bits = column.silent.slice();
+    if (allowsAbsence(requirement)) uniteBits(bits, column.never);
+    if (!requirement.complement) {
+      for (const value of requirement.values) {
+        const having = column.byValue.get(value);
+        if (having !== undefined) uniteBits(bits, having);
+      }
+    } else {
+      for (const [value, having] of column.byValue) {
+        if (allows(requirement, value)) uniteBits(bits, having);
+      }
+    }
+    this.#byRequirement.set(requirement, bits);
+    return bits;
+  }
+
+  #label(key: string): LabelColumn {
+    let column = this.#sheet.labels.get(key);
+    if (column !== undefined) return column;
+    const byValue = new Map<string, Bits>();
+    column = { byValue, silent: noBits(this.size), never: noBits(this.size) };
+    for (let index = 0; index < this.size; index++) {
+      const values = (this.types[index] as InstanceType).labels[key];
+      if (values === undefined) setBit(column.silent, index);
+      else if (values.length === 0) setBit(column.never, index);
+      for (const value of values ?? []) {
+        const having = byValue.get(value) ?? noBits(this.size);
+        byValue.set(value, having);
+        setBit(having, index);
+      }
+    }
+    this.#sheet.labels.set(key, column);
+    return column;
+  }
+
+  #capacity(name: string): OrderedColumn {
+    let column = this.#sheet.capacities.get(name);
+    if (column === undefined) {
+      const amountOf = (index: number) => this.types[index]?.capacity[name] ?? 0;
+      const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
+      column = { order, amounts: order.map(amountOf) };
+      this.#sheet.capacities.set(name, column);
+    }
+    return column;
+  }
+
+  #resource(name: string): ResourceColumn {
+    let column = this.#resources.get(name);
+    if (column !== undefined) return column;
+    const amountOf = (index: number) => this.#allocatable[index]?.[name] ?? 0;
+    const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
+    const amounts = [...new Set(order.map(amountOf))].reverse();
+    const having = noBits(this.size);
+    const rows = new Uint32Array(having.length * amounts.length);
+    for (let row = amounts.length - 1, at = 0; row >= 0; row--) {
+      for (; at < order.length && amountOf(order[at] as number) === amounts[row]; at++) {
+        setBit(having, order[at] as number);
+      }
+      rows.set(having, row * having.length);
+    }
+    column = { amounts, rows };
+    this.#resources.set(name, column);
+    return column;
+  }
+
+  /** What pods may request of a type, once daemons have theirs; for explanations. */
+  allocatable(index: number): Resources {
+    return this.#allocatable[index] as Resources;
+  }
+
+  /** Whether the type holds `requests`; for explanations. */
+  holds(index: number, requests: Resources): boolean {
+    if (!hasBit(this.#fittingDaemons, index)) return false;
+    const amounts = this.#allocatable[index] as Resources;
+    for (const name in requests) {
+      if ((requests[name] as number) > (amounts[name] ?? 0)) return false;
+    }
+    return true;
+  }
+}
+
+/** Index of the first amount that is enough; past the end when none is. */
+function firstAtLeast(amounts: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = amounts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((amounts[middle] as number) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,115 @@
+/**
+ * The offerings of a pool's instance types by kind: zone, capacity type and further labels. A region
+ * has a handful of kinds and tens of thousands of offerings, so requirements are held against the
+ * kinds. Only what a plan may count on now is in the table.
+ */
+import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
+import { isCheaper, isCompatible, isUsable, reservationOf } from "../../cloudprovider/offerings.ts";
+import { type Bits, noBits, setBit } from "../../scheduling/bits.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+
+interface Entry {
+  readonly kind: number;
+  readonly offering: Offering;
+}
+
+export class OfferingTable {
+  /** Some type has an offering that is reserved. */
+  readonly hasReserved: boolean;
+  /** An offering that stands for each kind. */
+  readonly #kinds: Offering[] = [];
+  /** By position of the type. */
+  readonly #entries: readonly (readonly Entry[])[];
+
+  constructor(types: readonly InstanceType[]) {
+    const labelled = new Map<string, number>();
+    this.#entries = types.map(({ offerings }) =>
+      offerings.filter(isUsable).map((offering) => {
+        const { zone, capacityType, labels } = offering;
+        if (labels === undefined) return { kind: this.#plainKind(offering), offering };
+        const text = `${zone} ${capacityType} ${JSON.stringify(labels)}`;
+        let kind = labelled.get(text);
+        if (kind === undefined) {
+          kind = this.#kinds.push(offering) - 1;
+          labelled.set(text, kind);
+        }
+        return { kind, offering };
+      }),
+    );
+    this.hasReserved = this.#kinds.some(isReserved);
+  }
+
+  /** Of offerings without labels there is a handful of kinds: a zone and a capacity type. */
+  #plainKind(offering: Offering): number {
+    for (let kind = 0; kind < this.#kinds.length; kind++) {
+      const { zone, capacityType, labels } = this.#kinds[kind] as Offering;
+      if (labels === undefined && zone === offering.zone && capacityType === offering.capacityType)
+        return kind;
+    }
+    return this.#kinds.push(offering) - 1;
+  }
+
+  /** Types that have an offering which the requirements allow and which is there for anyone. */
+  open(requirements: Requirements): Bits {
+    const allowed = this.#allowed(requirements);
+    const bits = noBits(this.#entries.length);
+    this.#entries.forEach((entries, index) => {
+      if (entries.some(({ kind, offering }) => allowed[kind] && !isReserved(offering)))
+        setBit(bits, index);
+    });
+    return bits;
+  }
+
+  /** By position of the type: ids of reservations which the requirements allow. */
+  reserved(requirements: Requirements): readonly (readonly string[])[] {
+    const allowed = this.#allowed(requirements);
+    return this.#entries.map((entries) => {
+      const ids = entries
+        .filter(({ kind }) => allowed[kind])
+        .flatMap(({ offering }) => reservationOf(offering)?.id ?? []);
+      return ids.length === 0 ? NO_IDS : ids;
+    });
+  }
+
+  /** Types that have an offering which the requirements allow. */
+  offered(requirements: Requirements): Bits {
+    const allowed = this.#allowed(requirements);
+    const bits = noBits(this.#entries.length);
+    this.#entries.forEach((entries, index) => {
+      if (entries.some(({ kind }) => allowed[kind])) setBit(bits, index);
+    });
+    return bits;
+  }
+
+  /** By position of the type: its cheapest offering which the requirements allow. */
+  cheapest(requirements: Requirements): readonly (Offering | undefined)[] {
+    const allowed = this.#allowed(requirements);
+    return this.#entries.map((entries) => {
+      let best: Offering | undefined;
+      for (const { kind, offering } of entries) {
+        if (allowed[kind] !== true) continue;
+        if (best === undefined || isCheaper(offering, best)) best = offering;
+      }
+      return best;
+    });
+  }
+
+  /** The label that tells reservations apart; undefined when nothing is reserved. */
+  reservationKey(): string | undefined {
+    for (const kind of this.#kinds) {
+      const reservation = reservationOf(kind);
+      if (reservation !== undefined) return reservation.key;
+    }
+    return undefined;
+  }
+
+  #allowed(requirements: Requirements): readonly boolean[] {
+    return this.#kinds.map((kind) => isCompatible(kind, requirements));
+  }
+}
+
+const NO_IDS: readonly string[] = [];
+
+function isReserved({ capacityType }: Offering): boolean {
+  return capacityType === "reserved";
+}

@@ -1,0 +1,243 @@
+/**
+ * What a new node of one pool would be: its requirements, taints, candidate types, the daemons that
+ * will run on it, and how much of the pool's limits is left. upstream:
+ * pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+ */
+import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
+import type { Taint } from "../../../apis/core/node.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { podRequests } from "../../../apis/core/pod-resources.ts";
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import type { Pool } from "../../../apis/hub/pool.ts";
+import {
+  NODE_INITIALIZED_LABEL_KEY,
+  NODE_REGISTERED_LABEL_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import { remainingLimits } from "../../nodepool/limits.ts";
+import {
+  type Bits,
+  bitIndices,
+  clearBit,
+  hasBit,
+  intersectionOf,
+  isEmptyBits,
+  noBits,
+  uniteBits,
+} from "../../scheduling/bits.ts";
+import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import { poolLabels } from "../manifest.ts";
+import type { PoolInput } from "../scheduling-input.ts";
+import { AttachSlots, type SeenSlots } from "./attach-slots.ts";
+import { TypeTable } from "./instance-types.ts";
+
+/** What every node has that pods (daemons above all) may ask for, and claims do not carry. */
+const SIMULATED_LABELS: Readonly<Record<string, string>> = {
+  [NODE_REGISTERED_LABEL_KEY]: "true",
+  [NODE_INITIALIZED_LABEL_KEY]: "true",
+};
+
+/** Left out of claims: simulation only. */
+export function simulatedKeys(pool: Pool): ReadonlySet<string> {
+  return new Set([...Object.keys(SIMULATED_LABELS), otherOwnerKey(pool)]);
+}
+
+/** The label by which nodes of the other family of pools name theirs; nodes of this one never have it. */
+function otherOwnerKey(pool: Pool): string {
+  return pool.generation === "alpha" ? NODEPOOL_LABEL_KEY : PROVISIONER_NAME_LABEL_KEY;
+}
+
+/** A daemon and the types it would run on. */
+interface Daemon {
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly on: Bits;
+}
+
+export interface Template {
+  /** Position in the order of pools. */
+  readonly index: number;
+  readonly pool: Pool;
+  readonly taints: readonly Taint[];
+  readonly set: SetId;
+  readonly table: TypeTable;
+  /** Types that meet the pool's own requirements and have an offering. */
+  readonly usable: Bits;
+  /** Per type. */
+  readonly daemonRequests: readonly Resources[];
+  readonly daemons: readonly Daemon[];
+  readonly slots: AttachSlots;
+  /** Another as claims are opened: to go back is to set what it was before. */
+  budget: Budget;
+}
+
+/** What the pool's limits leave, and the types within it. */
+export interface Budget {
+  readonly remaining: Resources;
+  readonly within: Bits;
+  readonly exhausted: boolean;
+}
+
+/** The pool's template; daemons are matched against its types once. */
+export function createTemplate(
+  input: PoolInput,
+  index: number,
+  space: RequirementSpace,
+  daemonPods: readonly Pod[],
+  seen: SeenSlots = new Map(),
+): Template {
+  const { pool } = input;
+  const labels = Requirements.fromLabels({ ...poolLabels(pool), ...SIMULATED_LABELS });
+  const nobodyElses = Requirements.fromSpecs([
+    { key: otherOwnerKey(pool), operator: "DoesNotExist" },
+  ]);
+  const set = space.intern(Requirements.fromSpecs(pool.requirements).and(labels).and(nobodyElses));
+  const table = new TypeTable(input.instanceTypes, space);
+  const daemons: Daemon[] = [];
+  for (const pod of daemonPods) {
+    const on = daemonTypes(pod, pool.taints, set, table, space);
+    if (!isEmptyBits(on)) daemons.push({ requests: podRequests(pod), ports: hostPorts(pod), on });
+  }
+  const daemonRequests = table.types.map((_, at) =>
+    daemons
+      .filter((daemon) => hasBit(daemon.on, at))
+      .reduce((sum, daemon) => addResources(sum, daemon.requests), NO_RESOURCES),
+  );
+  if (daemons.length > 0) table.reserve(daemonRequests);
+  const usable = table.compatible(set).slice();
+  return {
+    index,
+    pool,
+    taints: pool.taints,
+    set,
+    table,
+    usable,
+    daemonRequests,
+    daemons,
+    slots: new AttachSlots(table.types, seen),
+    budget: budgetOf(table, remainingLimits(pool.limits, input.usage), usable),
+  };
+}
+
+/**
+ * A claim of this pool was opened with these candidates: the limits must hold for the largest of
+ * them. Unlike upstream the node itself counts too, so that `nodes` is not overshot within a batch.
+ */
+export function chargeLimits(template: Template, candidates: Bits): void {
+  if (!isLimited(template)) return;
+  const { table, budget } = template;
+  const remaining: Record<string, number> = {};
+  for (const name in budget.remaining) {
+    const most = table.mostCapacity(candidates, name);
+    const charged = name === "nodes" ? Math.max(1, most) : most;
+    remaining[name] = (budget.remaining[name] as number) - charged;
+  }
+  template.budget = budgetOf(table, remaining, budget.within, budget.exhausted);
+}
+
+/** Whether it has limits at all: without, there is nothing to charge and nothing to credit. */
+export function isLimited({ pool }: Template): boolean {
+  for (const _ in pool.limits) return true;
+  return false;
+}
+
+/** A node of this pool with that capacity is supposed away: the limits have that much more room. */
+export function creditLimits(template: Template, capacity: Resources): void {
+  const { table, budget, usable } = template;
+  const remaining: Record<string, number> = {};
+  for (const name in budget.remaining)
+    remaining[name] = (budget.remaining[name] as number) + (capacity[name] ?? 0);
+  template.budget = budgetOf(table, remaining, usable);
+}
+
+/** The pool's nodes use this much by now. */
+export function resetLimits(template: Template, usage: Resources): void {
+  const { table, pool, usable } = template;
+  template.budget = budgetOf(table, remainingLimits(pool.limits, usage), usable);
+}
+
+/** Drops the types of which the pool's daemons hold a port that the pod wants too. */
+export function dropPortConflicts(
+  template: Template,
+  ports: readonly HostPort[],
+  bits: Bits,
+): void {
+  if (ports.length === 0) return;
+  for (const daemon of template.daemons) {
+    const clash = daemon.ports.some((own) => ports.some((port) => hostPortsConflict(own, port)));
+    if (clash) for (const index of bitIndices(daemon.on)) clearBit(bits, index);
+  }
+}
+
+/** The least that daemons will take on whichever of these types is launched. */
+export function leastDaemonRequests(template: Template, candidates: Bits): Resources {
+  if (template.daemons.length === 0) return NO_RESOURCES;
+  let least: Record<string, number> | undefined;
+  for (const index of bitIndices(candidates)) {
+    const requests = template.daemonRequests[index] as Resources;
+    if (least === undefined) {
+      least = { ...requests };
+      continue;
+    }
+    for (const name in least) {
+      least[name] = Math.min(least[name] as number, requests[name] ?? 0);
+    }
+  }
+  return least ?? NO_RESOURCES;
+}
+
+/** Daemons put up with PreferNoSchedule, and any of their required terms will do. */
+function daemonTypes(
+  pod: Pod,
+  taints: readonly Taint[],
+  set: SetId,
+  table: TypeTable,
+  space: RequirementSpace,
+): Bits {
+  const types = noBits(table.size);
+  const others = noBits(table.size);
+  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+  if (firstUntolerated(tolerations, taints) !== undefined) return types;
+  for (const alternative of requiredAlternatives(pod.spec)) {
+    const wanted = space.intern(alternative);
+    const joined = space.join(set, wanted);
+    if (joined === undefined) continue;
+    uniteBits(types, table.meeting(joined));
+    // What the daemon would take on types that the pool leaves out: a fix may let it use them.
+    uniteBits(others, table.meeting(wanted));
+  }
+  for (const index of bitIndices(table.meeting(set))) clearBit(others, index);
+  uniteBits(types, others);
+  return types;
+}
+
+/** Whether a node of this type would stay within what the pool's limits leave. */
+export function withinLimits({ budget }: Template, { capacity }: InstanceType): boolean {
+  if (budget.exhausted) return false;
+  for (const name in budget.remaining) {
+    if ((capacity[name] ?? 0) > (budget.remaining[name] as number)) return false;
+  }
+  return true;
+}
+
+/** `among`: types that are within other limits. */
+function budgetOf(
+  table: TypeTable,
+  remaining: Resources,
+  among: Bits,
+  wasExhausted = false,
+): Budget {
+  const exhausted = wasExhausted || (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
+  let within = exhausted ? noBits(table.size) : among;
+  for (const name in remaining) {
+    const having = table.withCapacityUpTo(name, remaining[name] as number);
+    if (having !== undefined) within = intersectionOf(within, having);
+  }
+  return { remaining, within, exhausted };
+}

@@ -1,0 +1,62 @@
+/**
+ * What capacity costs at the least: for a question about price a whole plan is not always needed. The
+ * cheapest offering of each type that a pool may launch, and the least price of a unit of each resource
+ * over all of them.
+ */
+import type { Resources } from "../../../apis/resources.ts";
+import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import type { Template } from "./pool-template.ts";
+
+export class PriceFloor {
+  /** By template, then type; infinite where there is nothing to launch. */
+  readonly #prices: readonly (readonly number[])[];
+  /** Micro-dollars an hour for one unit. */
+  readonly #perUnit = new Map<string, number>();
+
+  constructor(templates: readonly Template[], space: RequirementSpace) {
+    this.#prices = templates.map(({ table, set, usable }) =>
+      table.offerings
+        .cheapest(space.get(set))
+        .map((offering, index) =>
+          offering === undefined || !hasBit(usable, index)
+            ? Number.POSITIVE_INFINITY
+            : offering.priceMicroUsd,
+        ),
+    );
+    templates.forEach(({ table }, at) => {
+      table.types.forEach(({ capacity }, index) => {
+        const price = this.#prices[at]?.[index] ?? Number.POSITIVE_INFINITY;
+        for (const name in capacity) {
+          const perUnit = price / Math.max(1, capacity[name] as number);
+          if (perUnit < (this.#perUnit.get(name) ?? Number.POSITIVE_INFINITY))
+            this.#perUnit.set(name, perUnit);
+        }
+      });
+    });
+  }
+
+  /** By position of the type in the table of the template with this index; infinite: cannot be launched. */
+  pricesOf(template: number): readonly number[] {
+    return this.#prices[template] ?? [];
+  }
+
+  /** No set of new nodes that holds this is cheaper, in micro-dollars an hour. */
+  least(requests: Resources): number {
+    let least = 0;
+    for (const name in requests) {
+      const perUnit = this.#perUnit.get(name);
+      if (perUnit !== undefined) least = Math.max(least, perUnit * (requests[name] as number));
+    }
+    return least;
+  }
+
+  /** The template's types that can be had for less. */
+  below({ index, table }: Template, priceMicroUsd: number): Bits {
+    const bits = noBits(table.size);
+    this.#prices[index]?.forEach((price, type) => {
+      if (price < priceMicroUsd) setBit(bits, type);
+    });
+    return bits;
+  }
+}

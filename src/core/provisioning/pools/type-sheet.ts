@@ -1,0 +1,89 @@
+/**
+ * What a list of instance types is by itself, whoever asks and for which pool: its rows by name, and columns that are made
+ * when wanted. Pools of one class share a list, and passes do until prices or capacity change, so it is worked out once.
+ */
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import { type Resources, subtractResources } from "../../../apis/resources.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import type { Bits } from "../../scheduling/bits.ts";
+import { OfferingTable } from "./offering-table.ts";
+import { typeRows } from "./type-rows.ts";
+
+/** Types by the value a label has on them. */
+export interface LabelColumn {
+  readonly byValue: ReadonlyMap<string, Bits>;
+  /** Types that say nothing about the label. */
+  readonly silent: Bits;
+  /** Types that never have it. */
+  readonly never: Bits;
+}
+
+/**
+ * Types by how much of a resource pods can have: row `i` of `rows`, which lie end to end, are
+ * those with at least `amounts[i]`.
+ */
+export interface ResourceColumn {
+  readonly amounts: readonly number[];
+  readonly rows: Bits;
+}
+
+/** Types in order: by what machines of them have of a resource, most first; by price, least first. */
+export interface OrderedColumn {
+  readonly order: readonly number[];
+  readonly amounts: readonly number[];
+}
+
+/**
+ * What pods and daemons together may request of a type; never negative in a type that is usable.
+ */
+function allocatableOf(type: InstanceType): Resources {
+  const result: Record<string, number> = { ...subtractResources(type.capacity, type.overhead) };
+  for (const name in type.capacity) {
+    if (!name.startsWith("hugepages-")) continue;
+    result["memory"] = Math.max(0, (result["memory"] ?? 0) - (type.capacity[name] as number));
+  }
+  return result;
+}
+
+export interface TypeSheet {
+  readonly types: readonly InstanceType[];
+  readonly offerings: OfferingTable;
+  readonly allocatable: readonly Resources[];
+  readonly labels: Map<string, LabelColumn>;
+  readonly resources: Map<string, ResourceColumn>;
+  readonly capacities: Map<string, OrderedColumn>;
+  readonly offeringKeys: ReadonlySet<string>;
+}
+
+/** Lists are immutable. */
+const sheets = new WeakMap<readonly InstanceType[], TypeSheet>();
+
+export function sheetOf(list: readonly InstanceType[]): TypeSheet {
+  let sheet = sheets.get(list);
+  if (sheet === undefined) {
+    const types = typeRows(list);
+    sheet = {
+      types,
+      offerings: new OfferingTable(types),
+      allocatable: types.map(allocatableOf),
+      labels: new Map(),
+      resources: new Map(),
+      capacities: new Map(),
+      offeringKeys: keysOf(types),
+    };
+    sheets.set(list, sheet);
+  }
+  return sheet;
+}
+
+/** Labels that offerings bring. */
+function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
+  const keys = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
+  for (const { offerings } of types) {
+    for (const { labels } of offerings) for (const key in labels) keys.add(key);
+  }
+  return keys;
+}

@@ -1,0 +1,249 @@
+/**
+ * Changes that would give a pod a place, as data: to be shown, to be tried, and to be made by hand. Each
+ * is one field of one object. Rank: how much an owner is likely to mind, least first.
+ */
+import type { Container, Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
+import type { Pool } from "../../../apis/hub/pool.ts";
+import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import { formatResources } from "../../../apis/resources.ts";
+import { allows, toRequirement } from "../../scheduling/requirement.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { type LoweredRequest, lowerRequests, withLowered } from "./lower-requests.ts";
+
+export type PodEdit =
+  | { readonly on: "pod"; readonly change: "tolerate"; readonly toleration: Toleration }
+  | { readonly on: "pod"; readonly change: "dropKey"; readonly key: string }
+  | ({ readonly on: "pod"; readonly change: "request" } & LoweredRequest)
+  | {
+      readonly on: "pod";
+      readonly change: "dropRule";
+      readonly rule: "spread" | "affinity" | "antiAffinity";
+      readonly topologyKey: string;
+    }
+  | { readonly on: "pod"; readonly change: "dropHostPort"; readonly port: number };
+
+export type PoolEdit = { readonly on: "pool"; readonly poolId: string } & (
+  | {
+      readonly change: "limit";
+      readonly resource: string;
+      readonly from: number;
+      readonly to: number;
+    }
+  | { readonly change: "allow"; readonly key: string; readonly value: string }
+  | { readonly change: "label"; readonly key: string; readonly value: string }
+  | {
+      readonly change: "minValues";
+      readonly key: string;
+      readonly from: number;
+      readonly to: number;
+    }
+);
+
+export type Edit = PodEdit | PoolEdit;
+
+const RANKS: Readonly<Record<Edit["change"], number>> = {
+  limit: 1,
+  allow: 2,
+  minValues: 3,
+  tolerate: 4,
+  label: 5,
+  dropKey: 6,
+  dropHostPort: 7,
+  dropRule: 8,
+  request: 9,
+};
+/** To do without a resource: nothing is minded more. */
+const NOTHING_LEFT = 1;
+
+/** Within a rank the smaller change comes first. */
+export function rankOf(edit: Edit): number {
+  if (!("from" in edit)) return RANKS[edit.change];
+  const { from, to } = edit;
+  if (edit.change === "request" && to === 0) return RANKS.request + NOTHING_LEFT;
+  return RANKS[edit.change] + Math.abs(to - from) / (Math.max(from, to) + 1);
+}
+
+/** So that the pod asks for no more than `most` of the resource; undefined: that low it cannot be. */
+export function requestEdits(pod: Pod, resource: string, most: number): PodEdit[] | undefined {
+  return lowerRequests(pod, resource, most)?.map((one) => ({
+    on: "pod",
+    change: "request",
+    ...one,
+  }));
+}
+
+/** The input with the edits made; those of pods in each pod of `keys`. */
+export function applyEdits(
+  input: SchedulingInput,
+  keys: ReadonlySet<string>,
+  edits: readonly Edit[],
+): SchedulingInput {
+  const ofPod = edits.filter((edit) => edit.on === "pod");
+  const ofPool = edits.filter((edit) => edit.on === "pool");
+  return {
+    ...input,
+    pods: input.pods.map((pod) => (keys.has(keyOf(pod)) ? ofPod.reduce(editedPod, pod) : pod)),
+    pools: input.pools.map((one) => ({
+      ...one,
+      pool: ofPool.filter(({ poolId }) => poolId === one.pool.id).reduce(editedPool, one.pool),
+    })),
+  };
+}
+
+/** The pod with one edit made. */
+export function editedPod(pod: Pod, edit: PodEdit): Pod {
+  return { ...pod, spec: editedSpec(pod.spec, edit) };
+}
+
+function editedSpec(spec: PodSpec, edit: PodEdit): PodSpec {
+  switch (edit.change) {
+    case "tolerate":
+      return { ...spec, tolerations: [...(spec.tolerations ?? []), edit.toleration] };
+    case "dropKey":
+      return withoutKey(spec, edit.key);
+    case "request":
+      return withLowered(spec, edit);
+    case "dropRule":
+      return withoutRule(spec, edit.rule, edit.topologyKey);
+    case "dropHostPort":
+      return {
+        ...spec,
+        containers: withoutPort(spec.containers, edit.port),
+        ...(spec.initContainers === undefined
+          ? {}
+          : { initContainers: withoutPort(spec.initContainers, edit.port) }),
+      };
+  }
+}
+
+function withoutPort(containers: readonly Container[], port: number): readonly Container[] {
+  return containers.map((one) => ({
+    ...one,
+    ports: (one.ports ?? []).filter(({ hostPort }) => hostPort !== port),
+  }));
+}
+
+/** Selector and required node affinity without a key; a term that had nothing else asks for nothing. */
+function withoutKey(spec: PodSpec, key: string): PodSpec {
+  const { [key]: _, ...nodeSelector } = spec.nodeSelector ?? {};
+  const { nodeAffinity } = spec.affinity ?? {};
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (required === undefined) return { ...spec, nodeSelector };
+  const terms = required.nodeSelectorTerms.map((term) => ({
+    ...term,
+    matchExpressions: (term.matchExpressions ?? []).filter((one) => one.key !== key),
+  }));
+  const { requiredDuringSchedulingIgnoredDuringExecution: _old, ...rest } = nodeAffinity ?? {};
+  const left = terms.some(({ matchExpressions }) => matchExpressions.length === 0)
+    ? rest
+    : { ...rest, requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
+  return { ...spec, nodeSelector, affinity: { ...spec.affinity, nodeAffinity: left } };
+}
+
+function withoutRule(
+  spec: PodSpec,
+  rule: "spread" | "affinity" | "antiAffinity",
+  topologyKey: string,
+): PodSpec {
+  if (rule === "spread") {
+    const spreads = spec.topologySpreadConstraints ?? [];
+    return {
+      ...spec,
+      topologySpreadConstraints: spreads.filter((one) => one.topologyKey !== topologyKey),
+    };
+  }
+  const name = rule === "affinity" ? "podAffinity" : "podAntiAffinity";
+  const own = spec.affinity?.[name];
+  const terms = own?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+  const left = {
+    ...own,
+    requiredDuringSchedulingIgnoredDuringExecution: terms.filter(
+      (one) => one.topologyKey !== topologyKey,
+    ),
+  };
+  return { ...spec, affinity: { ...spec.affinity, [name]: left } };
+}
+
+/** The pool with one edit made. */
+export function editedPool(pool: Pool, edit: PoolEdit): Pool {
+  switch (edit.change) {
+    case "limit":
+      return { ...pool, limits: { ...pool.limits, [edit.resource]: edit.to } };
+    case "label":
+      return { ...pool, labels: { ...pool.labels, [edit.key]: edit.value } };
+    case "allow": {
+      const requirements = pool.requirements.flatMap((one) =>
+        one.key === edit.key ? allowing(one, edit.value) : [one],
+      );
+      return { ...pool, requirements };
+    }
+    case "minValues": {
+      const requirements = pool.requirements.map((one) =>
+        one.key === edit.key && one.minValues !== undefined ? { ...one, minValues: edit.to } : one,
+      );
+      return { ...pool, requirements };
+    }
+  }
+}
+
+/** A list takes the value in or leaves it out; a bound that forbids the value goes. */
+function allowing(spec: RequirementSpec, value: string): RequirementSpec[] {
+  const values = spec.values ?? [];
+  switch (spec.operator) {
+    case "In":
+      return [{ ...spec, values: values.includes(value) ? values : [...values, value].sort() }];
+    case "NotIn": {
+      const left = values.filter((one) => one !== value);
+      return left.length === 0 ? [] : [{ ...spec, values: left }];
+    }
+    case "Exists":
+      return [spec];
+    default:
+      return allows(toRequirement(spec), value) ? [spec] : [];
+  }
+}
+
+/** One line that an owner can act on. `pool`: its kind and name. */
+export function editText(edit: Edit, pool: string): string {
+  switch (edit.change) {
+    case "tolerate": {
+      const { key, operator, value, effect } = edit.toleration;
+      const what = operator === "Exists" ? key : `${key}=${value}`;
+      return `add a toleration of taint ${what}:${effect} to the pod`;
+    }
+    case "dropKey":
+      return `drop ${edit.key} from the pod's node selector and required node affinity`;
+    case "request":
+      return requestText(edit);
+    case "dropRule":
+      return `drop the pod's ${RULES[edit.rule]} over ${edit.topologyKey}`;
+    case "dropHostPort":
+      return `drop host port ${edit.port} of the pod`;
+    case "limit":
+      return `raise spec.limits.${edit.resource} of ${pool} from ${shown(edit.resource, edit.from)} to ${shown(edit.resource, edit.to)}`;
+    case "allow":
+      return `let ${pool} use ${edit.key} ${edit.value}`;
+    case "label":
+      return `give nodes of ${pool} the label ${edit.key}=${edit.value}`;
+    case "minValues":
+      return `lower minValues of ${edit.key} in ${pool} from ${edit.from} to ${edit.to}`;
+  }
+}
+
+function requestText({ container, isInit, resource, from, to }: LoweredRequest): string {
+  const whose =
+    container === undefined ? "the pod" : `${isInit ? "init container" : "container"} ${container}`;
+  if (to === 0) return `let ${whose} do without ${resource}`;
+  return `lower the ${resource} request of ${whose} from ${shown(resource, from)} to ${shown(resource, to)}`;
+}
+
+const RULES = {
+  spread: "topology spread",
+  affinity: "required affinity",
+  antiAffinity: "required anti-affinity",
+} as const;
+
+function shown(resource: string, amount: number): string {
+  return formatResources({ [resource]: amount })[resource] ?? String(amount);
+}

@@ -1,0 +1,56 @@
+/**
+ * Which zone a pod is bound to by its own words and its volumes: for people who wonder why pods wait. What
+ * spreads and other pods' affinities leave is known only while planning, and not looked at here.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
+import { allows } from "../../scheduling/requirement.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import { VolumeIndex } from "../../scheduling/volumes.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+
+/** A pod that may run in several zones. */
+const FLEXIBLE = "flexible";
+/** A pod whose own words, its volumes and what pools offer have no zone in common. */
+const NONE = "none";
+
+/** Pod → its zone, `flexible` or `none`. upstream: metric scheduler_pending_pods_by_effective_zone_count */
+export function zonesOfPods(
+  pods: readonly Pod[],
+  { pools, nodes, volumes }: Pick<SchedulingInput, "pools" | "nodes" | "volumes">,
+): ReadonlyMap<Pod, string> {
+  const zones = new Set<string>();
+  for (const { instanceTypes } of pools)
+    for (const { labels } of instanceTypes)
+      for (const zone of labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []) zones.add(zone);
+  for (const { labels } of nodes) {
+    const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
+    if (zone !== undefined) zones.add(zone);
+  }
+  const index = new VolumeIndex(volumes);
+  const all = [...zones];
+  return new Map(pods.map((pod) => [pod, zoneOf(pod, all, index)]));
+}
+
+function zoneOf(pod: Pod, zones: readonly string[], volumes: VolumeIndex): string {
+  const { nodeSelector, affinity, volumes: own } = pod.spec;
+  let left = zones;
+  if (nodeSelector !== undefined || affinity?.nodeAffinity !== undefined)
+    left = within(left, requiredAlternatives(pod.spec));
+  if (own !== undefined && own.length > 0) left = within(left, volumes.alternatives(pod));
+  const [only, ...others] = left;
+  if (only === undefined) return NONE;
+  return others.length === 0 ? only : FLEXIBLE;
+}
+
+function within(
+  zones: readonly string[],
+  alternatives: readonly Requirements[],
+): readonly string[] {
+  // Volumes that ask nothing have no alternatives at all.
+  if (alternatives.length === 0) return zones;
+  return zones.filter((zone) =>
+    alternatives.some((one) => allows(one.get(TOPOLOGY_ZONE_LABEL_KEY), zone)),
+  );
+}

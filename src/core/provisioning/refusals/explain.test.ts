@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import type { Pool } from "../../../apis/hub/pool.ts";
+import { instanceType, pod, pods, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import type { PoolRejection } from "../result.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { solve } from "../solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const TYPE = "node.kubernetes.io/instance-type";
+
+const TYPES = [1, 2, 4, 8].map((cpu) => instanceType({ cpu }));
+
+function refusal(
+  input: Partial<SchedulingInput>,
+  pool: Partial<Pool> = {},
+  types: readonly InstanceType[] = TYPES,
+): PoolRejection | undefined {
+  const pools = [poolInput(pool, types)];
+  return solve(schedulingInput({ ...input, pools })).unschedulable[0]?.pools[0];
+}
+
+describe("each instance type of a pool is counted once, by what it falls by first", () => {
+  it("is too small, or beyond a limit", () => {
+    const found = refusal({ pods: [pod({ cpu: "3" })] }, { limits: { cpu: 3_000 } });
+    expect(found?.rejected).toEqual({ resources: 2, limits: 2 });
+  });
+
+  it("is too small, or a daemon holds the pod's host port there", () => {
+    const containers = [
+      { name: "main", ports: [{ containerPort: 80, hostPort: 80 }], resources: {} },
+    ];
+    const daemon = pod({
+      name: "proxy",
+      owner: { kind: "DaemonSet", name: "proxy" },
+      spec: { containers, nodeSelector: { [TYPE]: "m-8x" } },
+    });
+    const asking = containers.map((one) => ({ ...one, resources: { requests: { cpu: "6" } } }));
+    const found = refusal({ pods: [pod({ spec: { containers: asking } })], daemonPods: [daemon] });
+    expect(found?.rejected).toEqual({ resources: 3, hostPorts: 1 });
+    expect(found?.message).toContain("host ports are held by daemons");
+  });
+
+  it("is too small, or one of fewer than minValues", () => {
+    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 3 }];
+    const found = refusal({ pods: [pod({ cpu: "3" })] }, { requirements });
+    expect(found?.rejected).toEqual({ resources: 2, minValues: 2 });
+  });
+
+  it("is too small, or a neighbour is everywhere it could be", () => {
+    const spec = {
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+          ],
+        },
+      },
+    };
+    const batch = pods(4, { cpu: "3", labels: { app: "web" }, spec });
+    expect(refusal({ pods: batch })?.rejected).toEqual({ resources: 2, topology: 2 });
+  });
+
+  it("is told of the rule that stops it, not of one that a new node would keep", () => {
+    const terms = ["kubernetes.io/hostname", ZONE].map((topologyKey) => ({
+      topologyKey,
+      labelSelector: { matchLabels: { app: "web" } },
+    }));
+    const podAntiAffinity = { requiredDuringSchedulingIgnoredDuringExecution: terms };
+    const batch = pods(2, { labels: { app: "web" }, spec: { affinity: { podAntiAffinity } } });
+    const found = refusal({ pods: batch }, {}, [instanceType({ zones: ["zone-a"] })]);
+    expect(found?.message).toContain(`pod anti-affinity, key=${ZONE}`);
+  });
+
+  it("has no capacity where the pod's volume is", () => {
+    const claim = {
+      metadata: {
+        name: "data",
+        namespace: "default",
+        annotations: { "pv.kubernetes.io/bind-completed": "yes" },
+      },
+      spec: { volumeName: "pv" },
+    };
+    const terms = [
+      { matchExpressions: [{ key: ZONE, operator: "In" as const, values: ["zone-b"] }] },
+    ];
+    const volume = {
+      metadata: { name: "pv" },
+      spec: { nodeAffinity: { required: { nodeSelectorTerms: terms } } },
+    };
+    const volumes = { claims: [claim], volumes: [volume], classes: [], csiNodes: [] };
+    const types = [instanceType({ cpu: 2, zones: ["zone-a"] }), instanceType({ cpu: 4 })];
+    const using = { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] };
+    const batch = [pod({ cpu: "1", spec: using })];
+    const found = refusal({ pods: batch, volumes }, { limits: { cpu: 3_000 } }, types);
+    expect(found?.rejected).toEqual({ limits: 1, volumes: 1 });
+    expect(found?.message).toContain("or had a required offering");
+    expect(found?.why).toContain("no node of the pool can reach its volumes");
+  });
+});

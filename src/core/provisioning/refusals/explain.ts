@@ -1,0 +1,373 @@
+/**
+ * Why a pod found no place: for each pool what fell by what, and upstream's sentence for it. Worked
+ * out only for pods that failed, once per class, on a node of the pool that nobody is on yet; the
+ * last variant is explained, so what is named is what no giving up could cure. upstream:
+ * pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
+ */
+import { firstUntolerated, formatTaint } from "../../../apis/core/tolerations.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
+import {
+  addResources,
+  formatResource,
+  formatResources,
+  type Resources,
+} from "../../../apis/resources.ts";
+import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
+import {
+  type Bits,
+  bitIndices,
+  hasBit,
+  intersectionOf,
+  isEmptyBits,
+  noBits,
+  setBit,
+  uniteBits,
+} from "../../scheduling/bits.ts";
+import { allows } from "../../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
+import type { QueuedPod } from "../batch/queue.ts";
+import { NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
+import { dropPortConflicts, leastDaemonRequests, type Template } from "../pools/pool-template.ts";
+import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
+import type { TopologyGroup } from "../topology/topology-group.ts";
+
+interface Explained {
+  readonly context: PlanningContext;
+  readonly templates: readonly Template[];
+  readonly classes: Pick<PodClasses, "variant">;
+  readonly claims: { readonly size: number };
+}
+
+type Rejected = Partial<Record<RejectionReason, number>>;
+
+interface Refusal {
+  readonly text: string;
+  /** See {@link PoolRejection.why}. */
+  readonly why?: string;
+  readonly rejected: Rejected;
+}
+
+const NO_POOLS = "nodepool requirements filtered out all available instance types";
+/** Someone meant `1000m` and wrote `1000`: more cores than any machine has. */
+const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
+
+/** Each may be the first of a class. */
+const PODS_PER_STEP = 16;
+
+export function explain(failed: readonly QueuedPod[], pass: Explained): UnschedulablePod[] {
+  return atOnce(explainInSteps(failed, pass));
+}
+
+/** As {@link explain}; a class that many types and pools refuse takes a while. */
+export function* explainInSteps(
+  failed: readonly QueuedPod[],
+  pass: Explained,
+): Steps<UnschedulablePod[]> {
+  const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
+  return yield* mapInSteps(failed, PODS_PER_STEP, ({ pod, podClass }) => {
+    let known = byClass.get(podClass);
+    if (known === undefined) {
+      known = explainClass(podClass, pass);
+      byClass.set(podClass, known);
+    }
+    const { message, pools } = known;
+    return { pod, message, pools };
+  });
+}
+
+function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePod, "pod"> {
+  let variant = podClass.variants[0] as Variant;
+  for (let step = 1; ; step++) {
+    const next = pass.classes.variant(podClass, step);
+    if (next === undefined) break;
+    variant = next;
+  }
+  const pools = pass.templates.map((template) => {
+    const { text, ...rest } = refusal(template, podClass, variant, pass);
+    const noun = vocabulary(template.pool.generation).poolNoun;
+    const overhead = JSON.stringify(
+      formatResources(leastDaemonRequests(template, template.usable)),
+    );
+    const owner = `${noun} "${template.pool.name}"`;
+    const head = `incompatible with ${owner}, daemonset overhead=${overhead}`;
+    return { poolId: template.pool.id, message: `${head}, ${text}`, ...rest };
+  });
+  return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
+}
+
+function joined(pools: readonly PoolRejection[]): string {
+  return pools.map((pool) => pool.message).join("; ");
+}
+
+/** In the order in which planning tests. */
+function refusal(
+  template: Template,
+  podClass: PodClass,
+  variant: Variant,
+  pass: Explained,
+): Refusal {
+  const { space } = pass.context;
+  const { generation, name } = template.pool;
+  if (template.table.size === 0 || isEmptyBits(template.usable)) {
+    return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
+  }
+  const all = bitIndices(template.usable).length;
+  if (template.budget.exhausted) {
+    const noun = vocabulary(generation).poolNoun;
+    const text = `node limits have been exhausted for ${noun}: "${name}"`;
+    const why = `its limit is reached: spec.limits.nodes is ${template.pool.limits["nodes"]}`;
+    return { text, why, rejected: { limits: all } };
+  }
+  const taint = firstUntolerated(variant.tolerations, template.taints);
+  if (taint !== undefined) {
+    const text = `did not tolerate taint (taint=${formatTaint(taint)})`;
+    return { text, rejected: { taints: all } };
+  }
+  if (variant.hostname !== undefined && !allows(variant.hostname, "hostname-placeholder-0000")) {
+    const text = "incompatible requirements, a new node cannot have the host name asked for";
+    return { text, rejected: { requirements: all } };
+  }
+  const conflicts = space.conflicts(template.set, variant.set);
+  const set = space.join(template.set, variant.set);
+  if (set === undefined) {
+    const text = `incompatible requirements, ${conflicts.join("; ")}`;
+    return { text, rejected: { requirements: all } };
+  }
+  return byTypes(template, podClass, variant, pass, set);
+}
+
+/** The pool as such would do: what is wrong with its types, or with where they could be? */
+function byTypes(
+  template: Template,
+  podClass: PodClass,
+  variant: Variant,
+  pass: Explained,
+  set: SetId,
+): Refusal {
+  const { space, volumes } = pass.context;
+  const filtered = filterTypes(template, podClass.requests, set, template.usable);
+  if (filtered.text !== undefined) {
+    const text = tupleText(filtered.text, template, podClass, space.get(set));
+    return { text, rejected: filtered.rejected };
+  }
+  const fitting = filtered.left;
+  const within = intersectionOf(fitting, template.budget.within);
+  let rejected = fell(filtered.rejected, "limits", fitting, within);
+  if (isEmptyBits(within)) {
+    const noun = vocabulary(template.pool.generation).poolNoun;
+    const text = `all available instance types exceed limits for ${noun}: "${template.pool.name}"`;
+    return { text, why: limitsText(template, fitting), rejected };
+  }
+  const free = within.slice();
+  dropPortConflicts(template, podClass.ports, free);
+  rejected = fell(rejected, "hostPorts", within, free);
+  if (isEmptyBits(free)) {
+    const text = "host ports are held by daemons of every instance type";
+    const asked = podClass.ports.map(({ port }) => port).join(", ");
+    const why = `daemons hold a host port of it (${asked}) on every instance type`;
+    return { text, why, rejected };
+  }
+  const reached = reachingVolumes(template, podClass, space, set, free);
+  rejected = fell(rejected, "volumes", free, reached.left);
+  if (reached.refused !== undefined) return { ...reached.refused, rejected };
+  const holding = template.slots.holding(volumes.usage(podClass.sample));
+  const attaching = holding === undefined ? reached.left : intersectionOf(reached.left, holding);
+  rejected = fell(rejected, "volumes", reached.left, attaching);
+  if (isEmptyBits(attaching)) {
+    const text = "would exceed volume limit of every instance type";
+    return { text, why: "no instance type that would do attaches as many volumes", rejected };
+  }
+  return byRules(template, variant, pass, set, { types: attaching, rejected });
+}
+
+/** Those of the types that can be where the pod's volumes are; when there are none, why not. */
+function reachingVolumes(
+  template: Template,
+  podClass: PodClass,
+  space: RequirementSpace,
+  set: SetId,
+  types: Bits,
+): { readonly left: Bits; readonly refused?: Omit<Refusal, "rejected"> } {
+  const volumes = podClass.volumeSets;
+  if (volumes.length === 0) return { left: types };
+  const left = noBits(template.table.size);
+  const texts: string[] = [];
+  for (const one of volumes) {
+    const joined = space.join(set, one);
+    if (joined === undefined) {
+      texts.push(`incompatible volume requirements, ${space.conflicts(set, one).join("; ")}`);
+      continue;
+    }
+    const filtered = filterTypes(template, podClass.requests, joined, types);
+    uniteBits(left, filtered.left);
+    if (filtered.text !== undefined)
+      texts.push(tupleText(filtered.text, template, podClass, space.get(joined)));
+  }
+  if (!isEmptyBits(left)) return { left };
+  const places = volumes.map((one) => space.get(one)).join(", or ");
+  const why = `no node of the pool can reach its volumes, which are at ${places}`;
+  return { left, refused: { text: texts.join("; "), why } };
+}
+
+/** These types would do: which rule about other pods, or about the choice of types, falls? */
+function byRules(
+  template: Template,
+  variant: Variant,
+  { context, claims }: Explained,
+  set: SetId,
+  { types, rejected }: { readonly types: Bits; readonly rejected: Rejected },
+): Refusal {
+  const { space, topology } = context;
+  // The next one: those that are planned have their pods, who count on their hosts.
+  const place = new NewNodeClaim(claims.size, template, template.budget.within, context);
+  place.set = set;
+  const none = noBits(template.table.size);
+  for (const { group, self } of variant.rules) {
+    const podDomains = variant.strict.get(group.key);
+    if (topology.options(group, place, self, podDomains).length > 0) continue;
+    const text = topology.explain(group, place, podDomains);
+    return { text, why: topologyText(group), rejected: fell(rejected, "topology", types, none) };
+  }
+  const minimum = [...space.get(set).all()].find((one) => one.minValues !== undefined);
+  if (minimum !== undefined) {
+    const text = `minValues requirement is not met for label(s) (label(s)=[${minimum.key}])`;
+    const why = `fewer than ${minimum.minValues} values of ${minimum.key} are left (minValues)`;
+    return { text, why, rejected: fell(rejected, "minValues", types, none) };
+  }
+  const text = "no combination of topology domains has an instance type left";
+  return { text, why: text, rejected: fell(rejected, "topology", types, none) };
+}
+
+/** Counts the types that are no longer among those left. */
+function fell(rejected: Rejected, reason: RejectionReason, before: Bits, left: Bits): Rejected {
+  const gone = count(before) - count(left);
+  return gone === 0 ? rejected : { ...rejected, [reason]: (rejected[reason] ?? 0) + gone };
+}
+
+/** Upstream's sentence; the older versions named what was asked for first. */
+function tupleText(
+  text: string,
+  template: Template,
+  podClass: PodClass,
+  requirements: Requirements,
+): string {
+  const resources = resourcesText(template, podClass);
+  return template.pool.generation === "v1"
+    ? `${text}, requirements=${requirements}, resources=${resources}`
+    : `no instance type satisfied resources ${resources} and requirements ${requirements} (${text})`;
+}
+
+/** What is left of each limit that no type of these would stay within. */
+function limitsText({ table, budget }: Template, types: Bits): string {
+  const short = Object.keys(budget.remaining)
+    .sort()
+    .flatMap((name) => {
+      const left = Math.max(0, budget.remaining[name] as number);
+      const least = Math.min(
+        ...bitIndices(types).map((index) => table.types[index]?.capacity[name] ?? 0),
+      );
+      if (least <= left) return [];
+      const [has, needs] = [left, least].map((amount) => formatResource(name, amount));
+      return [`${has} of ${name} is left, the smallest type that would do has ${needs}`];
+    });
+  return `its limits leave no room for a node: ${short.join("; ") || "each type is beyond one"}`;
+}
+
+/** Most domains named with their counts. */
+const NAMED_DOMAINS = 10;
+
+function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: TopologyGroup): string {
+  const domains = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, NAMED_DOMAINS);
+  const shown = domains.map(([domain, pods]) => `${domain} ${pods}`).join(", ");
+  const more = counts.size > NAMED_DOMAINS ? ", …" : "";
+  const there = counts.size === 0 ? `no node has this label` : `pods there: ${shown}${more}`;
+  if (type === "spread") {
+    const rule =
+      minDomains > 1 ? `maxSkew ${maxSkew}, minDomains ${minDomains}` : `maxSkew ${maxSkew}`;
+    return `its topology spread over ${key} (${rule}) allows no further pod; ${there}`;
+  }
+  if (type === "affinity" && [...counts.values()].every((pods) => pods === 0))
+    return `no pod that its affinity over ${key} looks for runs or is planned anywhere`;
+  if (type === "affinity")
+    return `its affinity over ${key} looks for pods that are where it cannot go itself; ${there}`;
+  return inverse
+    ? `pods that are there keep it away by their anti-affinity over ${key}; ${there}`
+    : `its anti-affinity over ${key} keeps it from pods that are everywhere it could go; ${there}`;
+}
+
+function count(types: Bits): number {
+  return bitIndices(types).length;
+}
+
+/** Each type's first reason, and the sentence that tells most about all of them together. */
+function filterTypes(
+  template: Template,
+  requests: Resources,
+  set: SetId,
+  among: Bits,
+): { readonly text: string | undefined; readonly rejected: Rejected; readonly left: Bits } {
+  const { table } = template;
+  const [meeting, offered] = [table.meeting(set), table.offered(set)];
+  const rejected: Rejected = {};
+  const met = { one: false, two: false, three: false };
+  const pairs = { meetsAndHolds: false, meetsAndOffers: false, holdsAndOffers: false };
+  const left = noBits(table.size);
+  for (const index of bitIndices(among)) {
+    const meets = hasBit(meeting, index);
+    const holds = table.holds(index, requests);
+    const offers = hasBit(offered, index);
+    met.one ||= meets;
+    met.two ||= holds;
+    met.three ||= offers;
+    pairs.meetsAndHolds ||= meets && holds;
+    pairs.meetsAndOffers ||= meets && offers;
+    pairs.holdsAndOffers ||= holds && offers;
+    if (meets && holds && offers) setBit(left, index);
+    else {
+      const reason = !meets ? "requirements" : !holds ? "resources" : "offerings";
+      rejected[reason] = (rejected[reason] ?? 0) + 1;
+    }
+  }
+  const text = isEmptyBits(left)
+    ? filterText(met.one, met.two, met.three, pairs, requests)
+    : undefined;
+  return { text, rejected, left };
+}
+
+/** Upstream's texts, from "nothing is right" to "each is right, but never on one type". */
+function filterText(
+  meets: boolean,
+  holds: boolean,
+  offers: boolean,
+  pairs: { meetsAndHolds: boolean; meetsAndOffers: boolean; holdsAndOffers: boolean },
+  requests: Resources,
+): string {
+  const requirements = "met the scheduling requirements";
+  const which = "no instance type which";
+  if (!meets && !holds && !offers)
+    return `no instance type ${requirements} or had enough resources or had a required offering`;
+  if (!meets && !holds) return `no instance type ${requirements} or had enough resources`;
+  if (!meets && !offers) return `no instance type ${requirements} or had a required offering`;
+  if (!holds && !offers) return "no instance type had enough resources or had a required offering";
+  if (!meets) return "no instance type met all requirements";
+  if (!holds) {
+    const typo = (requests["cpu"] ?? 0) >= IMPLAUSIBLE_CPU_MILLI;
+    const hint = typo ? " (CPU request >= 1 Million, m vs M typo?)" : "";
+    return `no instance type has enough resources${hint}`;
+  }
+  if (!offers) return "no instance type has the required offering";
+  if (pairs.meetsAndHolds)
+    return `${which} ${requirements} and had enough resources, had a required offering`;
+  if (pairs.holdsAndOffers)
+    return `${which} had enough resources and the required offering ${requirements}`;
+  if (pairs.meetsAndOffers)
+    return `${which} ${requirements} and the required offering had the required resources`;
+  return "no instance type met the requirements/resources/offering tuple";
+}
+
+function resourcesText(template: Template, podClass: PodClass): string {
+  const total = addResources(podClass.requests, leastDaemonRequests(template, template.usable));
+  return JSON.stringify(formatResources(total));
+}

@@ -1,0 +1,69 @@
+/**
+ * Which classes of a batch no plan can place: whatever they give up, no pool's node could be what they ask
+ * for or have as much, and none that is there is or has. It is found out once, before planning: thousands
+ * of such pods then cost those beside them nothing.
+ */
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
+import type { QueuedPod } from "../batch/queue.ts";
+import type { ExistingNode } from "../nodes/existing-node.ts";
+import type { Template } from "../pools/pool-template.ts";
+
+interface Places {
+  readonly context: { readonly space: RequirementSpace };
+  readonly templates: readonly Template[];
+  readonly nodes: readonly ExistingNode[];
+  readonly classes: Pick<PodClasses, "variant">;
+}
+
+/** A class that fits nowhere is held against every node. */
+const CLASSES_PER_STEP = 16;
+
+/** Takes the classes that fit nowhere out of `classes`, and their pods from the others. Nothing may have been placed yet. */
+export function* withoutLost(
+  places: Places,
+  pods: readonly QueuedPod[],
+  classes: Set<PodClass>,
+): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
+  const nowhere = new Set<PodClass>();
+  // Classes that share a variant ask for the same.
+  const hopeful = new Set<Variant | undefined>();
+  yield* eachInSteps([...classes], CLASSES_PER_STEP, (podClass) => {
+    const [asWritten] = podClass.variants;
+    if (hopeful.has(asWritten)) return;
+    if (fitsNowhere(places, podClass)) nowhere.add(podClass);
+    else hopeful.add(asWritten);
+  });
+  if (nowhere.size === 0) return { some: pods, lost: [] };
+  for (const podClass of nowhere) classes.delete(podClass);
+  const isLost = ({ podClass }: QueuedPod) => nowhere.has(podClass);
+  return { some: pods.filter((item) => !isLost(item)), lost: pods.filter(isLost) };
+}
+
+function fitsNowhere(
+  { context: { space }, templates, nodes, classes }: Places,
+  podClass: PodClass,
+): boolean {
+  for (let step = 0; ; step++) {
+    const variant = classes.variant(podClass, step);
+    if (variant === undefined) return true;
+    for (const template of templates)
+      if (mayBecome(template, podClass, variant, space)) return false;
+    for (const node of nodes) if (node.hasWhatItTakes(podClass, variant, space)) return false;
+  }
+}
+
+/** Whether a new node of the pool could be it, by taints, labels and each resource for itself. */
+function mayBecome(
+  { set, table, taints }: Template,
+  { requests }: PodClass,
+  variant: Variant,
+  space: RequirementSpace,
+): boolean {
+  if (space.join(set, variant.set) === undefined) return false;
+  if (taints.length > 0 && firstUntolerated(variant.tolerations, taints) !== undefined)
+    return false;
+  return table.hasEach(requests);
+}

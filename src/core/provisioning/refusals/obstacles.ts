@@ -1,0 +1,339 @@
+/**
+ * What stands between a pod and a new node of one pool, taken from what both ask for, without planning:
+ * taints, labels, instance types. Each obstacle comes with the edits that would take it out of the
+ * way. What only planning can see (limits, neighbours, ports) is in remedy.ts.
+ */
+import type { Taint } from "../../../apis/core/node.ts";
+import type { Pod, Toleration } from "../../../apis/core/pod.ts";
+import { podRequests } from "../../../apis/core/pod-resources.ts";
+import { firstUntolerated, formatTaint } from "../../../apis/core/tolerations.ts";
+import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts";
+import { formatResource, type Resources } from "../../../apis/resources.ts";
+import { compareText } from "../../../base/text-order.ts";
+import { isUsable } from "../../cloudprovider/offerings.ts";
+import {
+  allows,
+  allowsAbsence,
+  anyValue,
+  formatRequirement,
+  type Requirement,
+  toRequirement,
+} from "../../scheduling/requirement.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import type { Template } from "../pools/pool-template.ts";
+import { type Edit, rankOf, requestEdits } from "./edits.ts";
+import { mayNotBeOvercommitted } from "./lower-requests.ts";
+
+/** A way round: all of the edits together. None = there is no way round. */
+export interface Obstacle {
+  readonly texts: readonly string[];
+  readonly ways: readonly (readonly Edit[])[];
+}
+
+/** Instance type that comes closest, and what it lacks. */
+export interface TypeMiss {
+  readonly instanceType: string;
+  readonly texts: readonly string[];
+  readonly ways: readonly (readonly Edit[])[];
+  /** Share of the request that is not there, summed. */
+  readonly shortage: number;
+  /** Of its cheapest offering, whichever that is. */
+  readonly priceMicroUsd: number;
+}
+
+/** Values of a list that are worth trying one by one. */
+const TRIED_VALUES = 3;
+/** Types that are worth making fit. */
+const TRIED_TYPES = 4;
+
+/** Taints that the pod does not tolerate, even with all preferences given up. */
+export function taintObstacles(pod: Pod, taints: readonly Taint[]): Obstacle[] {
+  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+  return taints
+    .filter((taint) => firstUntolerated(tolerations, [taint]) !== undefined)
+    .map((taint) => ({
+      texts: [`taint ${formatTaint(taint)} is not tolerated`],
+      ways: [[{ on: "pod", change: "tolerate", toleration: tolerationOf(taint) }]],
+    }));
+}
+
+export function tolerationOf({ key, value, effect }: Taint): Toleration {
+  return value === undefined || value === ""
+    ? { key, operator: "Exists", effect }
+    : { key, operator: "Equal", value, effect };
+}
+
+/** What a term of the pod asks for and the pool's nodes will not have. */
+export function labelObstacles(
+  wanted: Requirements,
+  template: Template,
+  space: RequirementSpace,
+): Obstacle[] {
+  return conflictsOf(wanted, template, space).map(({ requirement, text, pool }) => {
+    const drop: Edit = { on: "pod", change: "dropKey", key: requirement.key };
+    const own = space.get(template.set).has(requirement.key);
+    return {
+      texts: [own ? `the pod asks for ${asked(requirement)}, ${pool}` : text],
+      ways: [[drop], ...poolWays(requirement, template)],
+    };
+  });
+}
+
+function conflictsOf(wanted: Requirements, template: Template, space: RequirementSpace) {
+  const own = space.get(template.set);
+  return [...wanted.all()].flatMap((requirement) => {
+    const [text] = space.conflicts(template.set, space.intern(Requirements.of([requirement])));
+    const pool = `the pool for ${asked(own.get(requirement.key))}`;
+    return text === undefined ? [] : [{ requirement, text, pool }];
+  });
+}
+
+/** What the pod's volumes ask of a node, in one of the places where they all are, and the pool's will not have. */
+export function volumeObstacles(
+  volumes: Requirements,
+  template: Template,
+  space: RequirementSpace,
+): Obstacle[] {
+  return conflictsOf(volumes, template, space).map(({ requirement, pool }) => ({
+    texts: [`its volumes are at ${asked(requirement)}, ${pool}`],
+    ways: poolWays(requirement, template),
+  }));
+}
+
+/**
+ * Zones and capacity types that the pool leaves out and its types have: pods that keep apart need several. And
+ * types that it leaves out by one key and that are sold where its own are not.
+ */
+export function domainWays({ pool, table }: Template): Edit[][] {
+  const own = pool.requirements.map(toRequirement);
+  const unmet = table.types.map(({ labels }) => new Set(own.flatMap((one) => missOf(one, labels))));
+  const allow = (key: string, value: string): Edit[] => [
+    { on: "pool", poolId: pool.id, change: "allow", key, value },
+  ];
+  return OFFERED.flatMap((key) => {
+    const rules = own.filter((one) => one.key === key);
+    const isAllowed = (value: string) => rules.every((one) => allows(one, value));
+    const all = new Set(table.types.flatMap(({ labels }) => labels[key] ?? []));
+    const known = table.types.filter((_, index) => unmet[index]?.size === 0);
+    const used = new Set(known.flatMap(({ labels }) => labels[key] ?? []));
+    const others = new Map<string, Edit[]>();
+    for (const [index, { labels }] of table.types.entries()) {
+      const [miss, ...more] = unmet[index] ?? [];
+      if (miss === undefined || more.length > 0 || isOffered(miss)) continue;
+      const [value] = labels[miss] ?? [];
+      const isNew = labels[key]?.some((domain) => isAllowed(domain) && !used.has(domain));
+      if (value !== undefined && isNew) others.set(`${miss}=${value}`, allow(miss, value));
+    }
+    const left = [...all].filter((value) => !isAllowed(value)).sort();
+    return [
+      ...left.slice(0, TRIED_VALUES).map((value) => allow(key, value)),
+      ...[...others]
+        .sort(([a], [b]) => compareText(a, b))
+        .slice(0, TRIED_VALUES)
+        .map(([, edits]) => edits),
+    ];
+  });
+}
+
+/** The key, where a type with these labels does not meet the requirement. */
+function missOf(requirement: Requirement, labels: Readonly<Record<string, readonly string[]>>) {
+  const { key } = requirement;
+  return labels[key]?.some((value) => allows(requirement, value)) === false ? [key] : [];
+}
+
+function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {
+  const { key } = wanted;
+  const ways: Edit[][] = [];
+  const inPool = { on: "pool", poolId: pool.id } as const;
+  const known = pool.requirements.some((one) => one.key === key);
+  if (known) {
+    const values = wanted.complement ? [] : wanted.values.slice(0, TRIED_VALUES);
+    ways.push(...values.map((value): Edit[] => [{ ...inPool, change: "allow", key, value }]));
+  } else if (
+    pool.labels[key] === undefined &&
+    // Labels of the class's own domain are the cloud's to give.
+    !isDomainOrBelow(labelDomain(key), pool.classRef.group)
+  ) {
+    const value = anyValue(wanted);
+    if (value !== undefined) ways.push([{ ...inPool, change: "label", key, value }]);
+  }
+  return ways;
+}
+
+/**
+ * Why no type of the pool's class would do, nearest type first; empty = some type does. `volumes`: where the
+ * pod's volumes are, which no edit moves.
+ */
+export function typeMisses(
+  pod: Pod,
+  wanted: Requirements,
+  volumes: Requirements,
+  template: Template,
+  space: RequirementSpace,
+): TypeMiss[] {
+  const { table, pool } = template;
+  const requests = podRequests(pod);
+  const own = space.get(template.set);
+  const joined = own.and(wanted).and(volumes);
+  const lowered = new LoweredTo(pod);
+  const misses: TypeMiss[] = [];
+  for (const [index, type] of table.types.entries()) {
+    const edits: Edit[] = [];
+    const texts: string[] = [];
+    let stuck = false;
+    const blame = (key: string, values: readonly string[]) => {
+      const isFree = (all: Requirements) => (one: string) =>
+        !all.has(key) || allows(all.get(key), one);
+      const there = values.filter(isFree(volumes));
+      const value = there.find(isFree(wanted));
+      const byPod = value === undefined && wanted.has(key);
+      const rule = byPod ? wanted.get(key) : own.get(key);
+      const is = values.length === 0 ? "it has none" : `it is ${values.join(" ")}`;
+      texts.push(`the ${byPod ? "pod" : "pool"} asks for ${asked(rule)}, ${is}`);
+      if (there.length === 0 && volumes.has(key)) stuck = true;
+      else if (byPod) edits.push({ on: "pod", change: "dropKey", key });
+      else if (value === undefined) stuck = true;
+      else edits.push({ on: "pool", poolId: pool.id, change: "allow", key, value });
+    };
+    for (const requirement of joined.all()) {
+      const values = type.labels[requirement.key];
+      if (values === undefined || isOffered(requirement.key)) continue;
+      if (values.length === 0 && allowsAbsence(requirement)) continue;
+      if (values.some((value) => allows(requirement, value))) continue;
+      blame(requirement.key, values);
+    }
+    const sold = type.offerings.filter((one) => isUsable(one) && isWhere(volumes, one));
+    const offering = nearestOffering(sold, joined);
+    if (offering === undefined)
+      texts.push(`nobody has any to sell${volumes.size > 0 ? " where its volumes are" : ""}`);
+    for (const [key, value] of offering ?? []) blame(key, [value]);
+    const { shortage, short } = shortages(requests, table.allocatable(index));
+    for (const [resource, from, to] of short) {
+      const [needs, has] = [from, to].map((amount) => formatResource(resource, amount));
+      texts.push(`${resource}: ${needs} asked for, ${has} there`);
+      const lower = lowered.edits(resource, to);
+      if (lower === undefined) stuck = true;
+      else edits.push(...lower);
+    }
+    if (texts.length === 0) return [];
+    const blocked = stuck || offering === undefined;
+    const ways = blocked ? [] : [edits];
+    const priceMicroUsd = Math.min(...type.offerings.map((one) => one.priceMicroUsd));
+    misses.push({ instanceType: type.name, texts, ways, shortage, priceMicroUsd });
+  }
+  return misses.sort(nearest);
+}
+
+/** The ways to make one of the nearest types do. */
+export function typeObstacle(misses: readonly TypeMiss[]): Obstacle | undefined {
+  const [first] = misses;
+  if (first === undefined) return undefined;
+  const seen = new Set<string>();
+  const ways = misses
+    .flatMap((one) => one.ways)
+    .sort((a, b) => costOf(a) - costOf(b))
+    .filter((way) => {
+      // The first of its kind is the nearest: less to give up, or the same.
+      const kind = JSON.stringify(
+        way.map((one) => [
+          one.change,
+          "key" in one ? one.key : "",
+          "resource" in one ? one.resource : "",
+        ]),
+      );
+      if (seen.has(kind)) return false;
+      seen.add(kind);
+      return true;
+    });
+  return { texts: first.texts, ways: ways.slice(0, TRIED_TYPES) };
+}
+
+/** Fewer edits first, then those that owners mind least. */
+export function costOf(edits: readonly Edit[]): number {
+  return edits.reduce((sum, edit) => sum + 100 + rankOf(edit), 0);
+}
+
+function nearest(a: TypeMiss, b: TypeMiss): number {
+  return (
+    a.texts.length - b.texts.length ||
+    a.shortage - b.shortage ||
+    a.priceMicroUsd - b.priceMicroUsd ||
+    (a.instanceType === b.instanceType ? 0 : a.instanceType < b.instanceType ? -1 : 1)
+  );
+}
+
+const OFFERED = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"];
+
+function isOffered(key: string): boolean {
+  return OFFERED.includes(key);
+}
+
+function isWhere(
+  volumes: Requirements,
+  { zone, capacityType }: { readonly zone: string; readonly capacityType: string },
+): boolean {
+  return [zone, capacityType].every((value, at) => {
+    const key = OFFERED[at] as string;
+    return !volumes.has(key) || allows(volumes.get(key), value);
+  });
+}
+
+/** The offering with the fewest labels that are asked otherwise: those labels. */
+function nearestOffering(
+  offerings: Template["table"]["types"][number]["offerings"],
+  requirements: Requirements,
+): readonly (readonly [string, string])[] | undefined {
+  let best: (readonly [string, string])[] | undefined;
+  for (const { zone, capacityType, labels = {} } of offerings) {
+    const entries: (readonly [string, string])[] = [
+      [OFFERED[0] as string, zone],
+      [OFFERED[1] as string, capacityType],
+      ...Object.entries(labels),
+    ];
+    const wrong = entries.filter(
+      ([key, value]) => requirements.has(key) && !allows(requirements.get(key), value),
+    );
+    if (best === undefined || wrong.length < best.length) best = wrong;
+  }
+  return best;
+}
+
+/** As upstream writes it, but bounds as bounds. */
+function asked(requirement: Requirement): string {
+  return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
+}
+
+/** What a pod's requests would have to be for each amount that there is: many types have the same. */
+class LoweredTo {
+  readonly #pod: Pod;
+  readonly #known = new Map<string, readonly Edit[] | undefined>();
+
+  constructor(pod: Pod) {
+    this.#pod = pod;
+  }
+
+  /** Undefined: so low they cannot be. */
+  edits(resource: string, most: number): readonly Edit[] | undefined {
+    // A pod without any cpu or memory is no pod; one without a device may be.
+    if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;
+    const key = `${resource} ${most}`;
+    if (!this.#known.has(key)) {
+      this.#known.set(key, requestEdits(this.#pod, resource, most));
+    }
+    return this.#known.get(key);
+  }
+}
+
+function shortages(requests: Resources, there: Resources) {
+  const short: [resource: string, from: number, to: number][] = [];
+  let shortage = 0;
+  for (const name of Object.keys(requests).sort()) {
+    const [from, to] = [requests[name] as number, Math.max(0, there[name] ?? 0)];
+    if (from <= to) continue;
+    short.push([name, from, to]);
+    shortage += (from - to) / from;
+  }
+  return { short, shortage };
+}

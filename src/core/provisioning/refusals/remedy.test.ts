@@ -1,0 +1,405 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  pods,
+  poolInput,
+  schedulingInput,
+} from "../../../testing/builders.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { solve } from "../solve.ts";
+import { applyEdits } from "./edits.ts";
+import { type Fix, remedies } from "./remedy.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const CAPACITY = "karpenter.sh/capacity-type";
+
+/** The fix for each pod without a place; each is made, and then all pods it is for have a place. */
+function fixes(options: Partial<SchedulingInput>): Record<string, string | undefined> {
+  const input = schedulingInput(options);
+  const result = solve(input);
+  const found = remedies(input, result);
+  const texts: Record<string, string | undefined> = {};
+  for (const { pod: unplaced } of result.unschedulable) {
+    const fix = found.get(keyOf(unplaced))?.fix;
+    texts[unplaced.metadata.name] = fix?.text;
+    if (fix === undefined) continue;
+    const alike = result.unschedulable.filter((one) => found.get(keyOf(one.pod))?.fix === fix);
+    const keys = new Set(alike.map((one) => keyOf(one.pod)));
+    const after = solve(applyEdits(input, fix.pods, fix.edits)).unschedulable;
+    expect(after.filter((one) => keys.has(keyOf(one.pod)))).toEqual([]);
+    expect(after.length).toBeLessThan(result.unschedulable.length);
+  }
+  return texts;
+}
+
+function fixOf(one: Pod, options: Partial<SchedulingInput> = {}): string | undefined {
+  return fixes({ pods: [one], ...options })[one.metadata.name];
+}
+
+describe("the smallest change that places a pod", () => {
+  it("tolerates the pool's taint", () => {
+    const pools = [poolInput({ taints: [{ key: "gpu", value: "a", effect: "NoSchedule" }] })];
+    expect(fixOf(pod(), { pools })).toBe("add a toleration of taint gpu=a:NoSchedule to the pod");
+  });
+
+  it("lets the pool use a zone, an architecture or a capacity type that the pod names", () => {
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
+    const pools = [poolInput({ requirements })];
+    const inB = pod({ spec: { nodeSelector: { [ZONE]: "zone-b" } } });
+    expect(fixOf(inB, { pools })).toBe(`let NodePool default use ${ZONE} zone-b`);
+    const nowhere = pod({ spec: { nodeSelector: { [ZONE]: "mars" } } });
+    expect(fixOf(nowhere, { pools })).toContain(`drop ${ZONE} from the pod's node selector`);
+    const onDemand = { key: CAPACITY, operator: "In" as const, values: ["on-demand"] };
+    const spot = pod({ spec: { nodeSelector: { [CAPACITY]: "spot" } } });
+    expect(fixOf(spot, { pools: [poolInput({ requirements: [onDemand] })] })).toBe(
+      `let NodePool default use ${CAPACITY} spot`,
+    );
+  });
+
+  it("gives the pool a label that only the pod knows", () => {
+    const one = pod({ spec: { nodeSelector: { team: "web" } } });
+    expect(fixOf(one)).toBe("give nodes of NodePool default the label team=web");
+  });
+
+  it("gives no label of the cloud's own domain, which a pool may not have", () => {
+    const one = pod({ spec: { nodeSelector: { "test.sh/unheard-of": "x" } } });
+    expect(fixOf(one)).toContain("drop test.sh/unheard-of from");
+  });
+
+  it("uses types that the pool leaves out, when one of them would do", () => {
+    const requirements = [
+      {
+        key: "node.kubernetes.io/instance-type",
+        operator: "In" as const,
+        values: ["m-2x", "m-4x"],
+      },
+    ];
+    expect(fixOf(pod({ cpu: "7" }), { pools: [poolInput({ requirements })] })).toBe(
+      "let NodePool default use node.kubernetes.io/instance-type m-8x",
+    );
+  });
+
+  it("lowers a request to what the largest type has, less daemons", () => {
+    const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
+    expect(fixOf(pod({ cpu: "20" }), { daemonPods: [daemon] })).toBe(
+      "lower the cpu request of container main from 20 to 15",
+    );
+  });
+
+  it("takes a request from whoever asks for most: sidecars, init containers, the pod as a whole", () => {
+    const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
+    const spec = (extra: object) => ({ containers: [asks("a", "2"), asks("b", "6")], ...extra });
+    const texts = [
+      { initContainers: [{ ...asks("mesh", "12"), restartPolicy: "Always" as const }] },
+      { initContainers: [asks("load", "20")] },
+      { resources: { requests: { cpu: "30" } } },
+      { overhead: { cpu: "11" } },
+    ].map((extra) => fixOf(pod({ spec: spec(extra) })));
+    expect(texts).toEqual([
+      "lower the cpu request of init container mesh from 12 to 8",
+      "lower the cpu request of init container load from 20 to 16",
+      "lower the cpu request of the pod from 30 to 16",
+      "lower the cpu request of container b from 6 to 3",
+    ]);
+    expect(fixOf(pod({ requests: { "x.com/fpga": "1" } }))).toBe(
+      "let container main do without x.com/fpga",
+    );
+  });
+
+  it("meets the required term that is nearest", () => {
+    const matchExpressions = (...keys: string[]) => ({
+      matchExpressions: keys.map((key) => ({ key, operator: "In" as const, values: ["x"] })),
+    });
+    const nodeSelectorTerms = [matchExpressions("a", "b"), matchExpressions("c")];
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+    expect(fixOf(pod({ spec: { affinity: { nodeAffinity: required } } }))).toBe(
+      "give nodes of NodePool default the label c=x",
+    );
+  });
+
+  it("lets the pool go where the volume is", () => {
+    const claims = [
+      { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+    ];
+    const zonal = {
+      metadata: { name: "zonal" },
+      provisioner: "disk",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-c"] }] }],
+    };
+    const volumes = { claims, volumes: [], csiNodes: [], classes: [zonal] };
+    const one = pod({
+      spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }] },
+    });
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
+    expect(fixOf(one, { pools: [poolInput({ requirements })], volumes })).toBe(
+      `let NodePool default use ${ZONE} zone-c`,
+    );
+  });
+
+  it("lets the pool use what is sold where the volume is", () => {
+    const claims = [
+      { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+    ];
+    const topologies = [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-b"] }] }];
+    const zonal = {
+      metadata: { name: "zonal" },
+      provisioner: "disk",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: topologies,
+    };
+    const offering = (zone: string, capacityType: "spot" | "on-demand") => ({
+      zone,
+      capacityType,
+      priceMicroUsd: 1_000,
+      available: true,
+    });
+    const offerings = [offering("zone-a", "on-demand"), offering("zone-b", "spot")];
+    const requirements = [{ key: CAPACITY, operator: "In" as const, values: ["on-demand"] }];
+    const one = pod({
+      spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }] },
+    });
+    expect(
+      fixOf(one, {
+        pools: [poolInput({ requirements }, [instanceType({ offerings })])],
+        volumes: { claims, volumes: [], csiNodes: [], classes: [zonal] },
+      }),
+    ).toBe(`let NodePool default use ${CAPACITY} spot`);
+  });
+
+  it("opens a zone for pods that keep apart, before they are let together", () => {
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a", "zone-b"] }];
+    const apart = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const three = pods(3, {
+      labels: { app: "web" },
+      spec: { affinity: { podAntiAffinity: apart } },
+    });
+    expect(fixes({ pods: three, pools: [poolInput({ requirements })] })).toEqual({
+      "pod-2": `let NodePool default use ${ZONE} zone-c`,
+    });
+  });
+
+  it("opens a zone by a type that the pool leaves out, where only that is sold there (seed 82000188)", () => {
+    const requirements = [
+      { key: "kubernetes.io/arch", operator: "In" as const, values: ["amd64"] },
+    ];
+    const types = [
+      instanceType({ name: "amd", zones: ["zone-a"] }),
+      instanceType({ name: "arm", arch: "arm64", zones: ["zone-b"] }),
+    ];
+    const apart = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const two = pods(2, { labels: { app: "web" }, spec: { affinity: { podAntiAffinity: apart } } });
+    expect(fixes({ pods: two, pools: [poolInput({ requirements }, types)] })).toEqual({
+      "pod-1": "let NodePool default use kubernetes.io/arch arm64",
+    });
+  });
+
+  it("reaches a node that runs already, where no pool helps", () => {
+    const nodes = [
+      nodeView({
+        node: { labels: { disk: "hdd" }, taints: [{ key: "db", effect: "NoSchedule" }] },
+      }),
+    ];
+    const tolerations = [{ key: "db", operator: "Exists" as const }];
+    const options = { pools: [], nodes };
+    expect(fixOf(pod(), options)).toBe("add a toleration of taint db:NoSchedule to the pod");
+    const picky = pod({ spec: { tolerations, nodeSelector: { disk: "ssd" } } });
+    expect(fixOf(picky, options)).toContain("drop disk from the pod's node selector");
+    expect(fixOf(pod({ cpu: "5", spec: { tolerations } }), options)).toBe(
+      "lower the cpu request of container main from 5 to 4",
+    );
+  });
+
+  it("lowers one container's request where that is enough, before it changes two things (seed 70011)", () => {
+    const asks = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
+    const nodes = [nodeView({ node: { labels: { disk: "ssd" } } })];
+    const pools = [poolInput({ taints: [{ key: "db", effect: "NoSchedule" }] })];
+    const spec = {
+      nodeSelector: { disk: "ssd" },
+      containers: [asks("main", "1")],
+      initContainers: [asks("load", "6")],
+    };
+    expect(fixOf(pod({ spec }), { nodes, pools })).toBe(
+      "lower the cpu request of init container load from 6 to 4",
+    );
+    const overhead = { cpu: "500m" };
+    expect(fixOf(pod({ spec: { ...spec, overhead } }), { nodes, pools })).toBe(
+      "lower the cpu request of init container load from 6 to 3500m",
+    );
+  });
+
+  it("is not missed for the many taints of nodes that would not take the pod anyway", () => {
+    const nodes = Array.from({ length: 30 }, (_, index) =>
+      nodeView({
+        node: { name: `n-${index}`, taints: [{ key: `team-${index}`, effect: "NoSchedule" }] },
+      }),
+    );
+    const picky = pod({ cpu: "5", spec: { nodeSelector: { [ZONE]: "mars" } } });
+    expect(fixOf(picky, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
+    // Of those that would, some are tried.
+    const small = pod({ spec: { nodeSelector: { [ZONE]: "mars" } } });
+    expect(fixOf(small, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
+  });
+
+  it("counts daemons on types that the pool leaves out so far", () => {
+    const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "In" as const, values: ["m-2x"] },
+    ];
+    const pools = [poolInput({ requirements })];
+    expect(fixOf(pod({ cpu: "3500m" }), { pools, daemonPods: [daemon] })).toBe(
+      "let NodePool default use node.kubernetes.io/instance-type m-8x",
+    );
+  });
+
+  it("raises a limit no higher than it must", () => {
+    const pools = [poolInput({ limits: { cpu: 4_000 } })];
+    expect(fixes({ pods: pods(3, { cpu: "3" }), pools })["pod-1"]).toBe(
+      "raise spec.limits.cpu of NodePool default from 4 to 12",
+    );
+  });
+
+  it("raises a limit, for all pods that it keeps out together", () => {
+    const pools = [poolInput({ limits: { cpu: 8_000 } })];
+    const found = fixes({ pods: pods(3, { cpu: "7" }), pools });
+    expect(Object.keys(found)).toEqual(["pod-1", "pod-2"]);
+    expect(found["pod-1"]).toBe("raise spec.limits.cpu of NodePool default from 8 to 24");
+    const nodes = [poolInput({ limits: { nodes: 1 } })];
+    expect(fixes({ pods: pods(2, { cpu: "15" }), pools: nodes })["pod-1"]).toBe(
+      "raise spec.limits.nodes of NodePool default from 1 to 2",
+    );
+  });
+
+  it("names several changes when one is not enough, and takes the pool that needs fewest", () => {
+    const taint = { key: "gpu", effect: "NoSchedule" as const };
+    const far = poolInput({
+      name: "far",
+      taints: [taint],
+      requirements: [{ key: ZONE, operator: "In", values: ["zone-a"] }],
+    });
+    const one = pod({ spec: { nodeSelector: { [ZONE]: "zone-c" } } });
+    expect(fixOf(one, { pools: [far] })).toBe(
+      `add a toleration of taint gpu:NoSchedule to the pod; let NodePool far use ${ZONE} zone-c`,
+    );
+    const near = poolInput({ name: "near", taints: [taint] });
+    expect(fixOf(one, { pools: [far, near] })).toBe(
+      "add a toleration of taint gpu:NoSchedule to the pod",
+    );
+  });
+
+  it("gives up a rule about neighbours when nothing else helps", () => {
+    const antiAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const spec = { affinity: { podAntiAffinity: antiAffinity } };
+    const found = fixes({
+      pods: pods(4, { labels: { app: "web" }, spec, owner: { kind: "ReplicaSet", name: "web" } }),
+    });
+    expect(Object.values(found)).toEqual([`drop the pod's required anti-affinity over ${ZONE}`]);
+  });
+
+  it("lowers minValues by no more than it must", () => {
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },
+    ];
+    expect(fixOf(pod({ cpu: "7" }), { pools: [poolInput({ requirements })] })).toBe(
+      "lower minValues of node.kubernetes.io/instance-type in NodePool default from 3 to 2",
+    );
+  });
+
+  it("is one for many kinds of pods when a change of the pool helps them all", () => {
+    const kinds = Array.from({ length: 230 }, (_, index) =>
+      pod({ name: `pod-${index}`, cpu: `${index + 1}m`, spec: { nodeSelector: { team: "web" } } }),
+    );
+    const input = schedulingInput({ pods: kinds });
+    let plans = 0;
+    const all = [
+      ...remedies(input, solve(input), (edited) => {
+        plans++;
+        return solve(edited);
+      }).values(),
+    ];
+    expect(all.length).toBe(230);
+    expect(all.filter(({ nearest }) => nearest === undefined)).toEqual([]);
+    const texts = new Set(all.map(({ fix }) => fix?.text));
+    const [first] = all;
+    expect([...texts]).toEqual(["give nodes of NodePool default the label team=web"]);
+    const fix = first?.fix as Fix;
+    expect(solve(applyEdits(input, fix.pods, fix.edits)).unschedulable).toEqual([]);
+    // What a change of a pool does for one kind, it has shown for all.
+    expect(plans).toBe(1);
+  });
+
+  it("is not there when there is no pool, or the pod itself is at fault", () => {
+    expect(fixOf(pod(), { pools: [] })).toBe(undefined);
+    const broken = pod({
+      spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "x" } }] },
+    });
+    expect(fixOf(broken, { nodes: [nodeView({ deleting: true })] })).toBe(undefined);
+  });
+});
+
+describe("the nearest miss", () => {
+  it("is the type that lacks least, and says what", () => {
+    const input = schedulingInput({ pods: [pod({ cpu: "20" })] });
+    const { nearest } = remedies(input, solve(input)).get("default/pod") ?? {};
+    expect(nearest).toEqual({
+      poolId: "nodepool/default",
+      instanceType: "m-16x",
+      missing: ["cpu: 20 asked for, 16 there"],
+    });
+  });
+
+  it("is told in words where only planning shows what is missing", () => {
+    const missing = (options: Partial<SchedulingInput>) => {
+      const input = schedulingInput(options);
+      return [...remedies(input, solve(input)).values()][0]?.nearest?.missing;
+    };
+    const apart = {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } },
+        ],
+      },
+    };
+    const web = { labels: { app: "web" }, spec: { affinity: apart } };
+    expect(missing({ pods: pods(4, web) })).toEqual([
+      `its anti-affinity over ${ZONE} keeps it from pods that are everywhere it could go; ` +
+        "pods there: zone-a 1, zone-b 1, zone-c 1",
+    ]);
+    const near = { podAffinity: apart.podAntiAffinity };
+    expect(missing({ pods: [pod({ spec: { affinity: near } })] })).toEqual([
+      `no pod that its affinity over ${ZONE} looks for runs or is planned anywhere`,
+    ]);
+    expect(missing({ pods: pods(2), pools: [poolInput({ limits: { cpu: 1_000 } })] })).toEqual([
+      "its limits leave no room for a node: 1 of cpu is left, the smallest type that would do has 2",
+    ]);
+  });
+
+  it("is the pool with the fewest obstacles", () => {
+    const taint = (key: string) => ({ key, effect: "NoSchedule" as const });
+    const pools = [
+      poolInput({ name: "two", taints: [taint("a"), taint("b")] }),
+      poolInput({ name: "one", taints: [taint("a")] }, [instanceType()]),
+    ];
+    const input = schedulingInput({ pods: [pod()], pools });
+    expect(remedies(input, solve(input)).get("default/pod")?.nearest).toEqual({
+      poolId: "nodepool/one",
+      missing: ["taint a:NoSchedule is not tolerated"],
+    });
+  });
+});

@@ -1,0 +1,377 @@
+/**
+ * For a pod that found no place: how close it came, and the smallest change that would give it one.
+ * The change is found by making candidates and planning the whole batch anew, so that making it does
+ * place the pod, and every pod like it. Small = fewest edits, then the ones that owners mind least.
+ * Too dear for a live pass: `karpenter plan` asks for it.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
+import type { Pool } from "../../../apis/hub/pool.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import type { Resources } from "../../../apis/resources.ts";
+import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { solve } from "../solve.ts";
+import { type Edit, editedPod, editText } from "./edits.ts";
+import { leastFix } from "./least-fix.ts";
+import {
+  costOf,
+  domainWays,
+  labelObstacles,
+  type Obstacle,
+  type TypeMiss,
+  taintObstacles,
+  typeMisses,
+  typeObstacle,
+  volumeObstacles,
+} from "./obstacles.ts";
+import { podWays, portEdits, ruleEdits } from "./pod-ways.ts";
+import { Templates, TrialPlans } from "./trial-plans.ts";
+
+/** The place that comes closest. */
+export interface NearMiss {
+  readonly poolId: string;
+  /** Absent when it is the pool as a whole that will not do. */
+  readonly instanceType?: string;
+  readonly missing: readonly string[];
+}
+
+export interface Fix {
+  readonly edits: readonly Edit[];
+  /** Keys of the pods that are edited: those without a place, and others of the same owner. */
+  readonly pods: ReadonlySet<string>;
+  /** The edits as one sentence. */
+  readonly text: string;
+}
+
+export interface Remedy {
+  readonly nearest?: NearMiss;
+  readonly fix?: Fix;
+}
+
+/** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
+const PLANS_PER_CLASS = 24;
+/** And to make its fix as small as it can be. */
+const PLANS_PER_FIX = 32;
+const PLANS = 200;
+/** Most states looked at for one kind of pod. */
+const LOOKS_PER_CLASS = 300;
+/** Pods planned in all: of a large batch fewer kinds get a fix. */
+const PLANNED_PODS = 200_000;
+/** Most edits of a fix; more are a new design, not a fix. */
+const MOST_EDITS = 4;
+/** What costs more is minded no more. */
+const MOST_DISLIKED = 1_000;
+/** Where a limit binds, pods go together otherwise than without it. */
+const AMPLE = 2;
+const NO_WAY: Obstacle = { texts: [], ways: [] };
+/** Most required terms of a pod that are worth meeting, and places of its volumes. */
+const TRIED_TERMS = 4;
+/** By key of the pod. Pods that were refused before planning have none. */
+export function remedies(
+  input: SchedulingInput,
+  result: SchedulingResult,
+  plan: (input: SchedulingInput) => SchedulingResult = solve,
+): ReadonlyMap<string, Remedy> {
+  const found = new Map<string, Remedy>();
+  const allowed = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
+  const plans = new TrialPlans(input, plan, allowed);
+  const templates = new Templates(input);
+  const classes = classesOf(result.unschedulable);
+  /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
+  const shared = new Map<UnschedulablePod[], Fix>();
+  for (const alike of classes) {
+    plans.begin(PLANS_PER_CLASS);
+    const search = new Search(input, alike, plans, templates);
+    const own = search.run();
+    const fix = own.fix ?? shared.get(alike);
+    const remedy = fix === undefined ? own : { ...own, fix };
+    for (const { pod } of alike) found.set(keyOf(pod), remedy);
+    if (own.fix?.edits.every(({ on }) => on === "pool") !== true) continue;
+    for (const other of classes) {
+      if (!shared.has(other) && search.placesToo(other)) shared.set(other, own.fix);
+    }
+  }
+  return found;
+}
+
+/** Pods with one explanation are alike. Large classes first: equals stay in the order of the pods' names. */
+function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod[][] {
+  const classes = new Map<readonly PoolRejection[], UnschedulablePod[]>();
+  for (const one of unschedulable) {
+    if (one.ignored === true || one.deferred === true) continue;
+    const alike = classes.get(one.pools);
+    if (alike === undefined) classes.set(one.pools, [one]);
+    else alike.push(one);
+  }
+  return [...classes.values()].sort((a, b) => b.length - a.length);
+}
+
+/** Edits under way towards a node of one pool. */
+interface Towards {
+  readonly poolId: string;
+  /** Which of the pod's required terms is to be met, and which of the places where its volumes are. */
+  readonly term: number;
+  readonly place: number;
+  readonly edits: readonly Edit[];
+}
+
+/** An edit that may do of itself, wherever the pod goes then. */
+interface Anywhere {
+  readonly poolId?: undefined;
+  readonly edits: readonly Edit[];
+}
+
+type State = Towards | Anywhere;
+
+class Search {
+  readonly #input: SchedulingInput;
+  /** To be placed. */
+  readonly #keys: ReadonlySet<string>;
+  /** To be edited: who edits one pod of a workload edits them all. */
+  readonly #siblings: ReadonlySet<string>;
+  /** One for all: they are alike. */
+  readonly #one: UnschedulablePod;
+  /** What its volumes ask of a node, as alternatives. */
+  readonly #places: readonly Requirements[];
+  readonly #plans: TrialPlans;
+  readonly #templates: Templates;
+  /** Keys of the pods that the last plan left. */
+  #left: ReadonlySet<string> | undefined;
+  readonly #misses = new WeakMap<Towards, readonly TypeMiss[]>();
+  #nearest: (NearMiss & { readonly cost: number }) | undefined;
+
+  constructor(
+    input: SchedulingInput,
+    alike: readonly UnschedulablePod[],
+    plans: TrialPlans,
+    templates: Templates,
+  ) {
+    this.#templates = templates;
+    this.#input = input;
+    this.#keys = new Set(alike.map(({ pod }) => keyOf(pod)));
+    const owners = new Set(alike.map(({ pod }) => ownerOf(pod)));
+    const siblings = input.pods.filter((pod) => ownerOf(pod) && owners.has(ownerOf(pod)));
+    this.#siblings = new Set([...this.#keys, ...siblings.map(keyOf)]);
+    this.#one = alike[0] as UnschedulablePod;
+    const places = templates.volumes.alternatives(this.#one.pod).slice(0, TRIED_TERMS);
+    this.#places = places.length === 0 ? [Requirements.NONE] : places;
+    this.#plans = plans;
+  }
+
+  /** Whether the plan that showed the fix places these pods as well. */
+  placesToo(others: readonly UnschedulablePod[]): boolean {
+    return others.every(({ pod }) => this.#left?.has(keyOf(pod)) === false);
+  }
+
+  run(): Remedy {
+    const { pod } = this.#one;
+    const terms = requiredAlternatives(pod.spec).slice(0, TRIED_TERMS);
+    const asIs = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
+      terms.flatMap((_, term) =>
+        this.#places.map((_, place): Towards => ({ poolId, term, place, edits: [] })),
+      ),
+    );
+    for (const state of asIs) this.#look(state, this.#standing(state));
+    const anywhere = podWays(pod, this.#input.nodes).map((edits): Anywhere => ({ edits }));
+    const open = [...asIs, ...anywhere].map((state) => ranked(state, idOf(state)));
+    const seen = new Set<string>();
+    let fix: Fix | undefined;
+    for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
+      if (fix !== undefined || open.length === 0 || this.#plans.areUsedUp) break;
+      open.sort(cheapestFirst);
+      const { state } = open.shift() as Ranked;
+      const first = this.#standing(state)[0] ?? this.#planned(state);
+      if (first === undefined) {
+        this.#plans.allow(PLANS_PER_FIX);
+        const edits = leastFix(state.edits, pod, (tried) => this.#isEnough(tried));
+        fix = { edits, pods: this.#siblings, text: this.#text(edits) };
+      }
+      for (const way of first?.ways ?? []) {
+        const edits = [...state.edits, ...way];
+        const next = { ...state, edits };
+        const id = idOf(next);
+        if (edits.length > MOST_EDITS || seen.has(id)) continue;
+        seen.add(id);
+        open.push(ranked(next, id));
+      }
+    }
+    const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
+    return {
+      ...("poolId" in nearest ? { nearest: nearest as NearMiss } : {}),
+      ...(fix === undefined ? {} : { fix }),
+    };
+  }
+
+  /** What stands in the way once the edits are made, as far as it shows without planning. */
+  #standing(state: State): Obstacle[] {
+    if (state.poolId === undefined) return [];
+    const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
+    const whole = [
+      ...taintObstacles(pod, template.taints),
+      ...labelObstacles(wanted, template, space),
+      ...volumeObstacles(volumes, template, space),
+    ];
+    if (whole.length > 0) return whole;
+    const typed = typeObstacle(this.#missesOf(state));
+    return typed === undefined ? [] : [typed];
+  }
+
+  /** Those of the class that have no place once the edits are made. */
+  #out(edits: readonly Edit[]): UnschedulablePod[] {
+    const { unschedulable } = this.#plans.of(this.#siblings, edits);
+    const out = unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
+    if (out.length === 0) this.#left = new Set(unschedulable.map(({ pod }) => keyOf(pod)));
+    return out;
+  }
+
+  #isEnough(edits: readonly Edit[]): boolean {
+    return !this.#plans.areUsedUp && this.#out(edits).length === 0;
+  }
+
+  /** Plans with the edits made. What keeps pods of the class out then; undefined = all are placed. */
+  #planned(state: State): Obstacle | undefined {
+    const [one] = this.#out(state.edits);
+    if (one === undefined) return undefined;
+    if (state.poolId === undefined) return NO_WAY;
+    const { poolId } = state;
+    const rejection = one.pools.find((pool) => pool.poolId === poolId);
+    const rejected = rejection?.rejected ?? {};
+    const texts = [rejection?.why ?? rejection?.message ?? one.message];
+    const ways: (readonly Edit[])[] = [];
+    const { template } = this.#seenFrom(state);
+    const { pool } = template;
+    if (rejected.limits !== undefined) ways.push(...this.#limitWays(poolId, state, pool));
+    if (rejected.topology !== undefined) {
+      ways.push(...ruleEdits(one.pod).map((edit) => [edit]), ...domainWays(template));
+    }
+    if (rejected.hostPorts !== undefined) ways.push(...portEdits(one.pod).map((edit) => [edit]));
+    if (rejected.minValues !== undefined) ways.push(...minValuesWays(pool));
+    return { texts, ways };
+  }
+
+  /** Limits as high as the plan without them would need: with its cheapest types, with any, or amply. */
+  #limitWays(poolId: string, { edits }: State, { limits }: Pool): Edit[][] {
+    const free = this.#plans.of(this.#siblings, edits, poolId);
+    const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
+    const claims = free.newClaims.filter(({ pool }) => pool.id === poolId);
+    const of = (pick: (capacities: readonly Resources[], name: string) => number) =>
+      Object.keys(limits)
+        .sort()
+        .flatMap((resource): Edit[] => {
+          const from = limits[resource] as number;
+          const added = claims.reduce((sum, { instanceTypes }) => {
+            const capacities = instanceTypes.map(({ capacity }) => ({ ...capacity, nodes: 1 }));
+            return sum + pick(capacities, resource);
+          }, 0);
+          const to = (usage[resource] ?? 0) + added;
+          return to > from ? [{ on: "pool", poolId, change: "limit", resource, from, to }] : [];
+        });
+    const amounts = (capacities: readonly Resources[], name: string) =>
+      capacities.map((one) => one[name] ?? 0);
+    const most = (capacities: readonly Resources[], name: string) =>
+      Math.max(0, ...amounts(capacities, name));
+    return [
+      of((capacities, name) => capacities[0]?.[name] ?? 0),
+      of(most),
+      of((capacities, name) => AMPLE * most(capacities, name)),
+    ].filter((way) => way.length > 0);
+  }
+
+  #look(state: Towards, obstacles: readonly Obstacle[]): void {
+    const { poolId } = state;
+    const [miss] = this.#missesOf(state);
+    const pooled = obstacles.flatMap(({ texts }) => texts);
+    const typed = obstacles.length > 0 && miss !== undefined && pooled[0] === miss.texts[0];
+    const own = this.#one.pools.find((pool) => pool.poolId === poolId);
+    const missing = pooled.length > 0 ? pooled : [own?.why ?? own?.message ?? this.#one.message];
+    const cost =
+      obstacles.length === 0 ? 0 : pooled.length + (typed ? miss.shortage : 0) + dislike(obstacles);
+    if (this.#nearest !== undefined && this.#nearest.cost <= cost) return;
+    this.#nearest = {
+      poolId,
+      ...(typed ? { instanceType: miss.instanceType } : {}),
+      missing,
+      cost,
+    };
+  }
+
+  /** Asked about a state several times, and of every type. */
+  #missesOf(state: Towards): readonly TypeMiss[] {
+    let misses = this.#misses.get(state);
+    if (misses === undefined) {
+      const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
+      misses = typeMisses(pod, wanted, volumes, template, space);
+      this.#misses.set(state, misses);
+    }
+    return misses;
+  }
+
+  #seenFrom({ poolId, term, place, edits }: Towards) {
+    const written = this.#one.pod;
+    const pod = edits.filter((edit) => edit.on === "pod").reduce(editedPod, written);
+    const terms = requiredAlternatives(pod.spec);
+    const wanted = (terms[term] ?? terms[0]) as Requirements;
+    const ofPool = edits.filter((edit) => edit.on === "pool");
+    const template = this.#templates.of(poolId, ofPool);
+    const volumes = this.#places[place] as Requirements;
+    return { pod, wanted, volumes, template, space: this.#templates.space };
+  }
+
+  #text(edits: readonly Edit[]): string {
+    return edits
+      .map((edit) => {
+        const pool =
+          edit.on === "pod"
+            ? undefined
+            : this.#input.pools.find(({ pool }) => pool.id === edit.poolId)?.pool;
+        return editText(edit, pool === undefined ? "" : nameOf(pool));
+      })
+      .join("; ");
+  }
+}
+
+/** Of equally near places the one is nearer whose obstacles are taken away more gladly. */
+function dislike(obstacles: readonly Obstacle[]): number {
+  const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
+  return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
+}
+
+function ownerOf({ metadata }: Pod): string | undefined {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner === undefined ? undefined : `${metadata.namespace} ${owner.kind} ${owner.name}`;
+}
+
+function nameOf({ generation, name }: Pool): string {
+  return `${vocabulary(generation).poolKind} ${name}`;
+}
+
+function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
+  return requirements
+    .filter(({ minValues }) => (minValues ?? 0) > 1)
+    .map(({ key, minValues: from = 1 }) => [
+      { on: "pool", poolId, change: "minValues", key, from, to: 1 },
+    ]);
+}
+
+/** A state with what it is sorted by. */
+interface Ranked {
+  readonly state: State;
+  readonly cost: number;
+  readonly id: string;
+}
+
+function ranked(state: State, id: string): Ranked {
+  return { state, cost: costOf(state.edits), id };
+}
+
+function cheapestFirst(a: Ranked, b: Ranked): number {
+  return a.cost - b.cost || (a.id < b.id ? -1 : 1);
+}
+
+function idOf(state: State): string {
+  const towards = state.poolId === undefined ? "" : `${state.poolId} ${state.term}`;
+  return `${towards} ${state.edits.map((edit) => JSON.stringify(edit)).sort()}`;
+}

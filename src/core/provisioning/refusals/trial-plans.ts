@@ -1,0 +1,99 @@
+/**
+ * Plans made for the sake of a fix: the batch with edits made, planned anew, and what new nodes of an edited
+ * pool would be. Many searches ask for the same, so that each is made once.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
+import { assert } from "../../../base/assert.ts";
+import { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import { VolumeIndex } from "../../scheduling/volumes.ts";
+import { hasDynamicResources } from "../batch/eligibility.ts";
+import { createTemplate, type Template } from "../pools/pool-template.ts";
+import type { SchedulingResult } from "../result.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { applyEdits, type Edit, editedPool, type PoolEdit } from "./edits.ts";
+
+/** What a new node of each pool would be, with edits made. */
+export class Templates {
+  readonly space: RequirementSpace;
+  readonly volumes: VolumeIndex;
+  readonly #input: SchedulingInput;
+  readonly #daemonPods: readonly Pod[];
+  readonly #known = new Map<string, Template>();
+
+  constructor(input: SchedulingInput) {
+    const { wellKnownLabels } = input.options;
+    this.space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
+    this.volumes = new VolumeIndex(input.volumes);
+    this.#input = input;
+    this.#daemonPods = input.daemonPods.filter((one) => !hasDynamicResources(one));
+  }
+
+  of(poolId: string, edits: readonly PoolEdit[]): Template {
+    const text = `${poolId} ${JSON.stringify(edits)}`;
+    let template = this.#known.get(text);
+    if (template === undefined) {
+      const own = this.#input.pools.find(({ pool }) => pool.id === poolId);
+      assert(own !== undefined, "fixes are looked for in pools of the batch");
+      const pool = { ...own, pool: edits.reduce(editedPool, own.pool) };
+      template = createTemplate(pool, 0, this.space, this.#daemonPods);
+      this.#known.set(text, template);
+    }
+    return template;
+  }
+}
+
+/** Plans with edits made. Those that change pools only are the same for every kind of pod. */
+export class TrialPlans {
+  #made = 0;
+  #most = 0;
+  readonly #inAll: number;
+  readonly #input: SchedulingInput;
+  readonly #plan: (input: SchedulingInput) => SchedulingResult;
+  readonly #known = new Map<string, SchedulingResult>();
+  /** Of the kind of pod that is looked at. */
+  readonly #own = new Map<string, SchedulingResult>();
+
+  /** `inAll`: most plans that may be made. */
+  constructor(
+    input: SchedulingInput,
+    plan: (input: SchedulingInput) => SchedulingResult,
+    inAll: number,
+  ) {
+    this.#input = input;
+    this.#plan = plan;
+    this.#inAll = inAll;
+  }
+
+  /** From here on another kind of pod is looked at, with so many plans. */
+  begin(count: number): void {
+    this.#own.clear();
+    this.allow(count);
+  }
+
+  /** So many more may be made from here on. */
+  allow(count: number): void {
+    this.#most = Math.min(this.#inAll, this.#made + count);
+  }
+
+  get areUsedUp(): boolean {
+    return this.#made >= this.#most;
+  }
+
+  /** `pods`: keys of those that edits of pods are for; `unlimited`: the pool whose limits are put aside. */
+  of(pods: ReadonlySet<string>, edits: readonly Edit[], unlimited?: string): SchedulingResult {
+    const isShared = edits.every(({ on }) => on === "pool");
+    const all = isShared ? this.#known : this.#own;
+    const text = `${unlimited} ${edits.map((edit) => JSON.stringify(edit)).sort()}`;
+    const known = all.get(text);
+    if (known !== undefined) return known;
+    this.#made++;
+    const edited = applyEdits(this.#input, pods, edits);
+    const pools = edited.pools.map((one) =>
+      one.pool.id === unlimited ? { ...one, pool: { ...one.pool, limits: {} } } : one,
+    );
+    const result = this.#plan({ ...edited, pools });
+    all.set(text, result);
+    return result;
+  }
+}

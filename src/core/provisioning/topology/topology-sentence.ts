@@ -1,0 +1,30 @@
+/** How upstream says that a topology rule cannot be kept. upstream: pkg/controllers/provisioning/scheduling/topology.go */
+import { formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
+import type { TopologyGroup } from "./topology-group.ts";
+
+const NAMES = {
+  spread: "topology spread",
+  affinity: "pod affinity",
+  antiAffinity: "pod anti-affinity",
+};
+const MOST_SHOWN = 10;
+
+/** `counts`: pods by domain; `node`: the domains of the place; undefined: it has none. */
+export function topologySentence(
+  { type, key }: TopologyGroup,
+  counts: readonly (readonly [domain: string, count: number])[],
+  podDomains: Requirement,
+  node: Requirement | undefined,
+): string {
+  const shown = counts
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, MOST_SHOWN)
+    .map(([domain, count]) => `${domain}:${count}`);
+  const more = counts.length > MOST_SHOWN ? ",…" : "";
+  const nodeDomains = node === undefined ? "none" : formatRequirement(node);
+  return (
+    `unsatisfiable topology constraint for ${NAMES[type]}, key=${key} ` +
+    `(counts = ${shown.join(",")}${more}, ` +
+    `podDomains = ${formatRequirement(podDomains)}, nodeDomains = ${nodeDomains})`
+  );
+}

@@ -1,0 +1,45 @@
+/** Which domains a rule has before any node is there: what new nodes could be in. */
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { isEmptyBits } from "../../scheduling/bits.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import type { Template } from "../pools/pool-template.ts";
+import { keepsAway, type NodeFilter, type Shape } from "./topology-group.ts";
+
+/**
+ * Of each pool the values that its eligible types can be launched with, each with no pods. Upstream takes what types
+ * can have anywhere: a spread over capacity types then waits for spot in a zone that has none.
+ */
+export function universeOf(
+  { key, filter }: Shape,
+  templates: readonly Template[],
+  space: RequirementSpace,
+): Map<string, number> {
+  const counts = new Map<string, number>();
+  if (key === HOSTNAME_LABEL_KEY) return counts;
+  for (const template of templates) {
+    const { tolerations } = filter;
+    if (tolerations !== undefined && keepsAway(template.taints, tolerations)) continue;
+    for (const set of eligibleSets(template, filter, space)) {
+      const requirement = space.get(set).get(key);
+      const bits = template.table.compatible(set);
+      const values = template.table.valuesOf(bits, requirement).filter((value) => {
+        const narrowed = space.narrow(set, key, [value]);
+        return narrowed !== undefined && !isEmptyBits(template.table.compatible(narrowed));
+      });
+      const own = requirement.complement ? [] : requirement.values;
+      for (const domain of values.length > 0 ? values : own) counts.set(domain, 0);
+    }
+  }
+  return counts;
+}
+
+function eligibleSets(
+  template: Template,
+  { requirements }: NodeFilter,
+  space: RequirementSpace,
+): readonly SetId[] {
+  if (requirements === undefined) return [template.set];
+  return requirements
+    .map((one) => space.join(template.set, space.intern(one)))
+    .filter((set) => set !== undefined);
+}

@@ -1,0 +1,415 @@
+import { describe, expect, it } from "vitest";
+import type { Pod, TopologySpreadConstraint } from "../../../apis/core/pod.ts";
+import {
+  instanceType,
+  nodeView,
+  type PodOptions,
+  pod,
+  pods,
+  poolInput,
+  SCHEDULING_OPTIONS,
+  schedulingInput,
+} from "../../../testing/builders.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { solve } from "../solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const HOSTNAME = "kubernetes.io/hostname";
+const WEB = { labelSelector: { matchLabels: { app: "web" } } };
+
+/**
+ * Pods by zone of their planned node (or node name), with `?` for an open zone; then the failures.
+ */
+function placed(input: Partial<SchedulingInput>): string[] {
+  const result = solve(schedulingInput(input));
+  const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name).join(" ");
+  const claims = result.newClaims.map((claim) => {
+    const zone = claim.requirements.find((one) => one.key === ZONE)?.values?.join("/");
+    return `${zone ?? "?"}: ${names(claim.pods)}`;
+  });
+  const existing = result.existing.map((one) => `${one.nodeName}: ${names(one.pods)}`);
+  const left = result.unschedulable.map((one) => `left: ${one.pod.metadata.name}`);
+  return [...claims, ...existing, ...left].sort();
+}
+
+function spread(
+  constraint: Partial<TopologySpreadConstraint>,
+  labels = { app: "web" },
+): PodOptions {
+  const rule = { maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: "DoNotSchedule" as const };
+  return { labels, spec: { topologySpreadConstraints: [{ ...rule, ...WEB, ...constraint }] } };
+}
+
+const running = (name: string, on: string, labels = { app: "web" }) =>
+  pod({ name, nodeName: on, labels });
+
+const full = (name: string, zone: string, on: readonly Pod[], labels = {}) =>
+  nodeView({
+    node: { name, labels: { [ZONE]: zone, ...labels }, capacity: { cpu: "100m" } },
+    pods: on,
+  });
+
+describe("topology spread", () => {
+  it("lets minDomains ask for zones that are not used yet", () => {
+    const options = spread({ minDomains: 4 });
+    expect(placed({ pods: pods(4, options) })).toEqual([
+      "left: pod-3",
+      "zone-a: pod-0",
+      "zone-b: pod-1",
+      "zone-c: pod-2",
+    ]);
+  });
+
+  it("counts nobody in the one zone it looks at whose node may come up in another (seed 7610439)", () => {
+    const anywhere = pods(3, { labels: { app: "web" }, cpu: "3" });
+    const rule = spread({ minDomains: 3 });
+    const pinned = pod({
+      ...rule,
+      name: "pinned",
+      spec: { ...rule.spec, nodeSelector: { [ZONE]: "zone-a" } },
+    });
+    const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+    const open = ["?: pod-0", "?: pod-1", "?: pod-2"];
+    expect(placed({ pods: [...anywhere, pinned], pools })).toEqual([...open, "zone-a: pinned"]);
+    const only = [poolInput({}, [instanceType({ cpu: 4, zones: ["zone-a"] })])];
+    expect(placed({ pods: [...anywhere, pinned], pools: only })).toEqual([...open, "left: pinned"]);
+  });
+
+  it("does not wait for a capacity type that the pods' zone does not sell (seed 7500731)", () => {
+    const sold = [
+      ["zone-a", "spot"],
+      ["zone-a", "on-demand"],
+      ["zone-b", "on-demand"],
+    ] as const;
+    const offerings = sold.map(([zone, capacityType]) => ({
+      zone,
+      capacityType,
+      priceMicroUsd: 100_000,
+      available: true,
+    }));
+    const rule = spread({ topologyKey: "karpenter.sh/capacity-type" });
+    const pools = [poolInput({}, [instanceType({ cpu: 4, offerings })])];
+    const inZone = (zone: string) => ({
+      pods: pods(2, { ...rule, spec: { ...rule.spec, nodeSelector: { [ZONE]: zone } } }),
+      pools,
+    });
+    expect(placed(inZone("zone-b"))).toEqual(["zone-b: pod-0 pod-1"]);
+    expect(placed(inZone("zone-a"))).toEqual(["zone-a: pod-0", "zone-a: pod-1"]);
+  });
+
+  it("counts a zone its pods may not use once a node stands there, if it looks at all nodes", () => {
+    const pinned = spread({ nodeAffinityPolicy: "Ignore" });
+    const options = { ...pinned, spec: { ...pinned.spec, nodeSelector: { [ZONE]: "zone-a" } } };
+    expect(placed({ pods: pods(2, options) })).toEqual(["zone-a: pod-0 pod-1"]);
+    const nodes = [full("n", "zone-b", [])];
+    expect(placed({ pods: pods(2, options), nodes })).toEqual(["left: pod-1", "zone-a: pod-0"]);
+    // A node that the same batch puts there counts too.
+    const other = pod({ name: "other", cpu: "2", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
+    expect(placed({ pods: [other, ...pods(2, options)] })).toEqual([
+      "left: pod-1",
+      "zone-a: pod-0",
+      "zone-b: other",
+    ]);
+  });
+
+  it("counts who is on a node whose types are all of one zone, though the plan names none", () => {
+    const types = [
+      instanceType({ cpu: 8, zones: ["zone-a"] }),
+      instanceType({ cpu: 32, zones: ["zone-b"] }),
+    ];
+    const big = pods(2, { name: "big", cpu: "10", labels: { app: "web" } });
+    const input = { pods: [...big, pod(spread({}))], pools: [poolInput({}, types)] };
+    expect(placed(input)).toEqual(["?: big-0 big-1", "zone-a: pod"]);
+  });
+
+  it("does not count who is on a node that none of its types makes one for the pod", () => {
+    const types = [
+      instanceType({ cpu: 16, zones: ["zone-a"] }),
+      instanceType({ name: "arm", arch: "arm64", cpu: 2, zones: ["zone-a", "zone-b"] }),
+    ];
+    const arm = { ...spread({}).spec, nodeSelector: { "kubernetes.io/arch": "arm64" } };
+    const all = [
+      pod({ name: "big", cpu: "10", labels: { app: "web" } }),
+      ...pods(2, { cpu: "1500m", ...spread({}), spec: arm }),
+    ];
+    expect(placed({ pods: all, pools: [poolInput({}, types)] })).toEqual([
+      "?: big",
+      "zone-a: pod-0",
+      "zone-b: pod-1",
+    ]);
+  });
+
+  it("does not count who is on a node that only pods to come would make one for the pod", () => {
+    const team = { key: "team", operator: "In" as const, values: ["blue", "red"] };
+    const pools = [poolInput({ requirements: [team] }, [instanceType({ cpu: 4 })])];
+    const free = {
+      ...spread({}),
+      name: "free",
+      cpu: "3",
+      spec: { nodeSelector: { [ZONE]: "zone-a" } },
+    };
+    const zonesOf = (nodeSelector: Record<string, string>) => {
+      const spec = { ...spread({}).spec, nodeSelector };
+      return placed({
+        pods: [pod(free), ...pods(2, { ...spread({}), cpu: "2500m", spec })],
+        pools,
+      });
+    };
+    // The node gets the lowest value that is left.
+    expect(zonesOf({ team: "blue" })).toEqual(["zone-a: free", "zone-b: pod-0", "zone-c: pod-1"]);
+    expect(zonesOf({ team: "red" })).toEqual(["zone-a: free", "zone-a: pod-0", "zone-b: pod-1"]);
+    // Nor does a term count by which the node could not be one in any case.
+    const terms = [
+      { team: "red", zones: ["zone-a", "zone-b"] },
+      { team: "blue", zones: ["zone-c"] },
+    ].map(({ team: value, zones }) => ({
+      matchExpressions: [
+        { key: "team", operator: "In", values: [value] },
+        { key: ZONE, operator: "In", values: zones },
+      ],
+    }));
+    const nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms as never },
+    };
+    const either = pod({
+      ...spread({}),
+      cpu: "2500m",
+      spec: { ...spread({}).spec, affinity: { nodeAffinity } },
+    });
+    expect(placed({ pods: [pod(free), either], pools })).toEqual(["zone-a: free", "zone-a: pod"]);
+  });
+
+  it("foresees a zone that another pod opens later, unless more would stay pending", () => {
+    const last = pod({ name: "last", cpu: "100m", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
+    const terms = ["zone-a", "zone-b"].map((zone) => ({
+      matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }],
+    }));
+    const nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms as never },
+    };
+    const either = { ...spread({}).spec, affinity: { nodeAffinity } };
+    const alone = pods(4, { ...spread({}), cpu: "900m", spec: either });
+    expect(placed({ pods: alone })).toEqual(["zone-a: pod-0 pod-1 pod-2 pod-3"]);
+    expect(placed({ pods: [...alone, last] })).toEqual([
+      "zone-a: pod-0 pod-2",
+      "zone-b: pod-1 pod-3 last",
+    ]);
+    const pinned = {
+      ...spread({ nodeAffinityPolicy: "Ignore" }).spec,
+      nodeSelector: { [ZONE]: "zone-a" },
+    };
+    const both = pods(2, { ...spread({}), cpu: "900m", spec: pinned });
+    expect(placed({ pods: [...both, last] })).toEqual(["zone-a: pod-0 pod-1", "zone-b: last"]);
+  });
+
+  it("gives a ScheduleAnyway spread up when it cannot be kept", () => {
+    const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", topologyKey: "rack" });
+    expect(placed({ pods: [pod(soft)] })).toEqual(["?: pod"]);
+    const hard = spread({ topologyKey: "rack" });
+    expect(placed({ pods: [pod(hard)] })).toEqual(["left: pod"]);
+  });
+
+  it("does not look at ScheduleAnyway at all under policy Ignore", () => {
+    const soft = spread({ whenUnsatisfiable: "ScheduleAnyway" });
+    const options = { ...SCHEDULING_OPTIONS, preferencePolicy: "Ignore" as const };
+    expect(placed({ pods: pods(2, soft), options })).toEqual(["?: pod-0 pod-1"]);
+  });
+
+  it("counts each revision of a Deployment by itself with matchLabelKeys", () => {
+    const nodes = [
+      full("n", "zone-a", [running("old", "n", { app: "web", hash: "1" } as { app: string })]),
+    ];
+    const options = spread({ matchLabelKeys: ["hash"] }, { app: "web", hash: "2" } as {
+      app: string;
+    });
+    expect(placed({ pods: [pod(options)], nodes })).toEqual(["zone-a: pod"]);
+    expect(placed({ pods: [pod(spread({}))], nodes })).toEqual(["zone-b: pod"]);
+  });
+
+  it("looks only at nodes the pod could be on, unless nodeAffinityPolicy is Ignore", () => {
+    const nodes = [full("n", "zone-a", [running("old", "n")], { "kubernetes.io/arch": "arm64" })];
+    const selector = { nodeSelector: { "kubernetes.io/arch": "amd64" } };
+    const made = (constraint: Partial<TopologySpreadConstraint>) => {
+      const options = spread(constraint);
+      return [pod({ ...options, spec: { ...options.spec, ...selector } })];
+    };
+    expect(placed({ pods: made({}), nodes })).toEqual(["zone-a: pod"]);
+    expect(placed({ pods: made({ nodeAffinityPolicy: "Ignore" }), nodes })).toEqual([
+      "zone-b: pod",
+    ]);
+  });
+
+  it("leaves zones out that only a tainted pool reaches when nodeTaintsPolicy is Honor", () => {
+    const only = (zone: string) => [instanceType({ zones: [zone] })];
+    const taints = [{ key: "gpu", effect: "NoSchedule" as const }];
+    const pools = [
+      poolInput({ name: "a" }, only("zone-a")),
+      poolInput({ name: "b", taints }, only("zone-b")),
+    ];
+    const honor = spread({ nodeTaintsPolicy: "Honor" });
+    expect(placed({ pods: pods(2, honor), pools })).toEqual(["zone-a: pod-0 pod-1"]);
+    expect(placed({ pods: pods(2, spread({})), pools })).toEqual(["left: pod-1", "zone-a: pod-0"]);
+  });
+
+  it("counts a pod that was placed before its node's zone was known", () => {
+    const plain = pod({ name: "plain", cpu: "1", labels: { app: "web" } });
+    const pinned = pod({ name: "pinned", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
+    const spreading = pod({ ...spread({}), name: "spreading", cpu: "10m" });
+    expect(placed({ pods: [plain, pinned, spreading] })).toEqual([
+      "zone-a: plain pinned",
+      "zone-b: spreading",
+    ]);
+  });
+
+  describe("where pods that it counts are already, on a planned node of no zone yet", () => {
+    const alone = spread({ topologyKey: HOSTNAME });
+    const small = pods(1, { ...spread({}), name: "small", cpu: "10m" });
+    const large = (options: PodOptions = {}) => [
+      pod({ name: "large", cpu: "1", labels: { app: "web" }, ...options }),
+    ];
+    const one = { limits: { nodes: 1 } };
+
+    it("opens another node rather than count them together in one zone", () => {
+      const input = { pods: [...large(alone), ...small] };
+      expect(placed(input)).toEqual(["?: large", "zone-a: small-0"]);
+      const two = pods(2, { ...spread({}), name: "small", cpu: "10m" });
+      expect(placed({ pods: [...large(), ...two] })).toEqual([
+        "?: large",
+        "zone-a: small-0",
+        "zone-b: small-1",
+      ]);
+    });
+
+    it("goes there as long as the skew allows it, the others' place included", () => {
+      const wider = pod({ ...spread({ maxSkew: 2 }), cpu: "10m" });
+      expect(placed({ pods: [...large(), wider] })).toEqual(["zone-a: large pod"]);
+    });
+
+    it("goes there before them where there is no other place, unless they could come no more", () => {
+      const pools = [poolInput(one)];
+      expect(placed({ pods: [...large(), ...small], pools })).toEqual(["zone-a: large small-0"]);
+      expect(placed({ pods: [...large(alone), ...small], pools })).toEqual([
+        "?: large",
+        "left: small-0",
+      ]);
+    });
+  });
+});
+
+describe("pod affinity", () => {
+  const near = (topologyKey: string, extra = {}) => ({
+    affinity: {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, ...WEB, ...extra }],
+      },
+    },
+  });
+
+  it("joins the zone where the others run", () => {
+    const nodes = [full("n", "zone-c", [running("old", "n")])];
+    expect(placed({ pods: [pod({ spec: near(ZONE) })], nodes })).toEqual(["zone-c: pod"]);
+  });
+
+  it("joins the host where the others go", () => {
+    const leader = pod({ name: "leader", cpu: "1", labels: { app: "web" } });
+    const follower = pod({ name: "follower", spec: near(HOSTNAME) });
+    expect(placed({ pods: [leader, follower] })).toEqual(["?: leader follower"]);
+  });
+
+  it("joins a node of those it wants to be near, in whichever zone that comes up (seed 7620150)", () => {
+    const leader = pod({ name: "leader", cpu: "3", labels: { app: "web" } });
+    const other = pod({ name: "z-other", cpu: "3" });
+    const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+    const follower = (spec: object) => pod({ name: "follower", spec: { ...near(ZONE), ...spec } });
+    expect(placed({ pods: [leader, other, follower({})], pools })).toEqual([
+      "?: z-other",
+      "zone-a/zone-b/zone-c: leader follower",
+    ]);
+    const pinned = follower({ nodeSelector: { [ZONE]: "zone-b" } });
+    expect(placed({ pods: [leader, other, pinned], pools })).toEqual([
+      "?: z-other",
+      "zone-b: leader follower",
+    ]);
+  });
+
+  it("waits for a pod that is not there", () => {
+    expect(placed({ pods: [pod({ spec: near(ZONE) })] })).toEqual(["left: pod"]);
+  });
+
+  it("looks into other namespaces by name and by label", () => {
+    const nodes = [
+      full("n", "zone-c", [
+        pod({ name: "old", namespace: "shop", nodeName: "n", labels: { app: "web" } }),
+      ]),
+    ];
+    const namespaces = [{ metadata: { name: "shop", labels: { tier: "front" } } }];
+    const by = (extra: object) =>
+      placed({ pods: [pod({ spec: near(ZONE, extra) })], nodes, namespaces });
+    expect(by({})).toEqual(["left: pod"]);
+    expect(by({ namespaces: ["shop"] })).toEqual(["zone-c: pod"]);
+    expect(by({ namespaceSelector: { matchLabels: { tier: "front" } } })).toEqual(["zone-c: pod"]);
+    expect(by({ namespaceSelector: {} })).toEqual(["zone-c: pod"]);
+    expect(by({ namespaceSelector: { matchLabels: { tier: "back" } } })).toEqual(["left: pod"]);
+  });
+
+  it("gives a preferred affinity up when nobody is there", () => {
+    const preferred = {
+      affinity: {
+        podAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, podAffinityTerm: { topologyKey: ZONE, ...WEB } },
+          ],
+        },
+      },
+    };
+    expect(placed({ pods: [pod({ spec: preferred })] })).toEqual(["?: pod"]);
+  });
+});
+
+describe("pod anti-affinity", () => {
+  const apart = (topologyKey: string) => ({
+    affinity: {
+      podAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, ...WEB }],
+      },
+    },
+  });
+
+  it("keeps out of zones where the others run", () => {
+    const nodes = ["zone-a", "zone-b"].map((zone, index) =>
+      full(`n${index}`, zone, [running(`old-${index}`, `n${index}`)]),
+    );
+    expect(placed({ pods: [pod({ spec: apart(ZONE) })], nodes })).toEqual(["zone-c: pod"]);
+  });
+
+  it("does not count pods that are leaving or being moved", () => {
+    const old = running("old", "n");
+    const leaving = {
+      ...old,
+      metadata: { ...old.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" },
+    };
+    const nodes = [nodeView({ node: { name: "n" }, pods: [leaving] })];
+    expect(placed({ pods: [pod({ spec: apart(HOSTNAME) })], nodes })).toEqual(["n: pod"]);
+    const moved = [nodeView({ node: { name: "n" }, pods: [old], deleting: true })];
+    const moving = pod({ name: "old", labels: { app: "web" }, spec: apart(ZONE) });
+    expect(placed({ pods: [moving], nodes: moved })).toEqual(["zone-a: old"]);
+  });
+
+  it("is kept both ways between pods of one batch", () => {
+    const hermit = pod({ name: "hermit", cpu: "1", spec: apart(HOSTNAME) });
+    const web = pod({ name: "web", labels: { app: "web" } });
+    expect(placed({ pods: [hermit, web] })).toEqual(["?: hermit", "?: web"]);
+  });
+});
+
+describe("affinity with one's own kind", () => {
+  it("lets no pod be the first where another is already, though it may not go there", () => {
+    const term = { topologyKey: ZONE, ...WEB };
+    const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+    const labels = { app: "web" };
+    const spec = { affinity, nodeSelector: { [ZONE]: "zone-b" } };
+    expect(placed({ pods: [pod({ labels, spec })] })).toEqual(["zone-b: pod"]);
+    const nodes = [full("n", "zone-a", [running("old", "n")])];
+    expect(placed({ pods: [pod({ labels, spec })], nodes })).toEqual(["left: pod"]);
+  });
+});

@@ -1,0 +1,486 @@
+/**
+ * Spread, affinity and anti-affinity: which domains (zones, hosts, …) a pod may go to, given who is
+ * where. A group is one constraint of one shape with a count per domain; pods that ask for the same
+ * share it. Anti-affinity is counted both ways: an inverse group says where those are who want to
+ * be left alone. upstream: pkg/controllers/provisioning/scheduling/topology.go
+ */
+import type { Namespace } from "../../../apis/core/kinds.ts";
+import type {
+  PodAffinityTerm,
+  Toleration,
+  TopologySpreadConstraint,
+} from "../../../apis/core/pod.ts";
+import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
+import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import { Marks } from "../../scheduling/bits.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import type { Template } from "../pools/pool-template.ts";
+import { HostCounts } from "./host-counts.ts";
+import { HostNumbers } from "./host-numbers.ts";
+import { FORESEEN, type Latecomer, latecomersOf } from "./latecomers.ts";
+import {
+  ANY_NODE,
+  allowedOf,
+  anyCounted,
+  cheapestFirst,
+  closesHosts,
+  eligible,
+  isUndecided,
+  type Labels,
+  looksBeyond,
+  type Narrowing,
+  type NodeFilter,
+  type Place,
+  type Pricing,
+  reachable,
+  type Shape,
+  selects,
+  spreadOptions,
+  type TopologyGroup,
+  textOf,
+  withLabelKeys,
+} from "./topology-group.ts";
+import { topologySentence } from "./topology-sentence.ts";
+import { universeOf } from "./topology-universe.ts";
+
+/** A count as it was before, a planned node that was closed, or a host that came or left. */
+interface Change {
+  readonly group: TopologyGroup;
+  readonly domain?: string;
+  readonly host?: number;
+  readonly before?: number | undefined;
+  readonly closed?: number | undefined;
+  readonly came?: readonly [domain: string, hostname: string];
+  readonly left?: readonly [domain: string, hostname: string];
+}
+
+export class Topology {
+  readonly #groups: TopologyGroup[] = [];
+  /** Those with `hosts`. */
+  readonly #overHosts: TopologyGroup[] = [];
+  readonly #byText = new Map<string, TopologyGroup>();
+  readonly #written = new Map<string, TopologyGroup>();
+  readonly #selected = new Map<string, readonly TopologyGroup[]>();
+  /** The same by the very labels, which pods of one template share. */
+  readonly #selectedBy = new Map<string, WeakMap<Labels, readonly TopologyGroup[]>>();
+  readonly #lists = new Map<string, readonly TopologyGroup[]>();
+  readonly #namespaces: readonly Namespace[];
+  readonly #templates: readonly Template[];
+  readonly #space: RequirementSpace;
+  readonly #hosts = new HostNumbers();
+  #revision = 0;
+  /** What to take back, newest last; undefined: changes are for good. */
+  #journal: Change[] | undefined;
+  /** As {@link begin} was told. */
+  #asUpstream = false;
+
+  constructor(
+    space: RequirementSpace,
+    templates: readonly Template[],
+    namespaces: readonly Namespace[],
+  ) {
+    this.#space = space;
+    this.#templates = templates;
+    this.#namespaces = namespaces;
+  }
+
+  get groups(): readonly TopologyGroup[] {
+    return this.#groups;
+  }
+
+  /** Changes with the counts: equal questions have equal answers until it does. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** The group of a spread constraint. `eligible`: what the pod's node must be, as alternatives. */
+  spread(
+    constraint: TopologySpreadConstraint,
+    owner: { namespace: string; labels: Labels; tolerations: readonly Toleration[] },
+    eligible: readonly Requirements[],
+  ): TopologyGroup {
+    const filter: NodeFilter = {
+      requirements: constraint.nodeAffinityPolicy === "Ignore" ? undefined : eligible,
+      tolerations: constraint.nodeTaintsPolicy === "Honor" ? owner.tolerations : undefined,
+    };
+    const labels = constraint.matchLabelKeys === undefined ? undefined : owner.labels;
+    const nodes = filter.requirements?.map(({ id }) => id);
+    const written = [constraint, owner.namespace, labels, nodes, filter.tolerations];
+    return this.#asWritten(written, () => ({
+      type: "spread",
+      inverse: false,
+      key: normalizedLabel(constraint.topologyKey),
+      namespaces: new Set([owner.namespace]),
+      selector: withLabelKeys(constraint.labelSelector, owner.labels, constraint.matchLabelKeys),
+      maxSkew: constraint.maxSkew,
+      minDomains:
+        constraint.whenUnsatisfiable === "DoNotSchedule" ? (constraint.minDomains ?? 0) : 0,
+      filter,
+    }));
+  }
+
+  /** The group of an affinity or anti-affinity term; `inverse`: of those who hold the term. */
+  affinity(
+    term: PodAffinityTerm,
+    type: "affinity" | "antiAffinity",
+    owner: { namespace: string; labels: Labels },
+    inverse = false,
+  ): TopologyGroup {
+    const { namespace, labels } = owner;
+    const byKeys = term.matchLabelKeys !== undefined || term.mismatchLabelKeys !== undefined;
+    const written = [type, inverse, term, namespace, byKeys ? labels : undefined];
+    return this.#asWritten(written, () => {
+      const selector = withLabelKeys(term.labelSelector, labels, term.matchLabelKeys);
+      return {
+        type,
+        inverse,
+        key: normalizedLabel(term.topologyKey),
+        namespaces: this.#namespacesOf(term, namespace),
+        selector: withLabelKeys(selector, labels, term.mismatchLabelKeys, "NotIn"),
+        maxSkew: 0,
+        minDomains: 0,
+        filter: ANY_NODE,
+      };
+    });
+  }
+
+  /**
+   * Groups whose selector picks a pod with these labels. To be asked once all groups are known.
+   * Equal groups come as one list.
+   */
+  selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
+    if (this.#groups.length === 0) return NO_GROUPS;
+    if (!Object.isFrozen(labels)) return this.#selectingAsWritten(namespace, labels);
+    let known = this.#selectedBy.get(namespace);
+    if (known === undefined) {
+      known = new WeakMap();
+      this.#selectedBy.set(namespace, known);
+    }
+    let groups = known.get(labels);
+    if (groups === undefined) {
+      groups = this.#selectingAsWritten(namespace, labels);
+      known.set(labels, groups);
+    }
+    return groups;
+  }
+
+  #selectingAsWritten(namespace: string, labels: Labels): readonly TopologyGroup[] {
+    const text = `${namespace}\n${textOf(labels)}`;
+    let groups = this.#selected.get(text);
+    if (groups === undefined) {
+      const found = this.#groups.filter((group) => selects(group, namespace, labels));
+      const list = found.map(({ index }) => index).join();
+      groups = this.#lists.get(list) ?? found;
+      this.#lists.set(list, groups);
+      if (this.#selected.size >= MOST_SELECTED) this.#selected.clear();
+      this.#selected.set(text, groups);
+    }
+    return groups;
+  }
+
+  /** A node that is there is a domain, even when nothing runs on it. */
+  addDomains(place: Place): void {
+    for (const group of this.#groups) {
+      if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
+      for (const domain of place.domains(group.key)?.values ?? []) this.addDomain(group, domain);
+    }
+    this.arrive(place);
+  }
+
+  addDomain({ counts }: TopologyGroup, domain: string): void {
+    if (!counts.has(domain)) counts.set(domain, 0);
+  }
+
+  /** The place is a node there, or will be: told again, of a planned one, as it settles. */
+  arrive(place: Place): void {
+    for (const group of this.#overHosts) {
+      const domain = this.#standsIn(group, place);
+      if (domain === undefined || group.hosts?.get(domain)?.has(place.hostname)) continue;
+      this.#come(group, domain, place.hostname);
+      this.#journal?.push({ group, came: [domain, place.hostname] });
+    }
+  }
+
+  /** The node is no more. */
+  leave(place: Place): void {
+    for (const group of this.#overHosts) {
+      const domain = this.#standsIn(group, place);
+      if (domain === undefined || !group.hosts?.get(domain)?.has(place.hostname)) continue;
+      this.#go(group, domain, place.hostname);
+      this.#journal?.push({ group, left: [domain, place.hostname] });
+    }
+  }
+
+  /** Spreads that no longer hold, for a node came to stand in a domain after {@link begin}. */
+  latecomers(): readonly Latecomer[] {
+    if (this.#overHosts.length === 0) return [];
+    const came = new Map(this.#overHosts.map((group) => [group, new Set<string>()]));
+    for (const change of this.#journal ?? [])
+      if (change.came !== undefined) came.get(change.group)?.add(change.came[0]);
+    return latecomersOf(this.#overHosts, (group, domain) => came.get(group)?.has(domain) === true);
+  }
+
+  /** From here on to {@link end} these are looked at as though a node stood there. */
+  foresee(late: readonly Latecomer[]): void {
+    for (const { group, domain } of late) {
+      this.#come(group, domain, FORESEEN);
+      this.#journal?.push({ group, came: [domain, FORESEEN] });
+    }
+  }
+
+  #standsIn(group: TopologyGroup, place: Place): string | undefined {
+    if (!eligible(group.filter, place)) return undefined;
+    const domains = this.#possible(group, place);
+    return domains.length === 1 ? domains[0] : undefined;
+  }
+
+  #come(group: TopologyGroup, domain: string, hostname: string): void {
+    const hosts = group.hosts?.get(domain);
+    if (hosts === undefined) group.hosts?.set(domain, new Set([hostname]));
+    else hosts.add(hostname);
+    this.#changed(group);
+  }
+
+  #go(group: TopologyGroup, domain: string, hostname: string): void {
+    const hosts = group.hosts?.get(domain);
+    hosts?.delete(hostname);
+    if (hosts?.size === 0) group.hosts?.delete(domain);
+    this.#changed(group);
+  }
+
+  #changed(group: TopologyGroup): void {
+    group.revision++;
+    this.#revision++;
+  }
+
+  /**
+   * Counts pods of a group at a place. False when the place has not settled on a domain yet, or on whether
+   * the group looks at it: to be told again once it has. Anti-affinity does not wait: each domain it may become is taken.
+   */
+  count(group: TopologyGroup, place: Place, pods = 1): boolean {
+    if (!eligible(group.filter, place)) return true;
+    if (group.key === HOSTNAME_LABEL_KEY) this.#countOnHost(group, place, pods);
+    else {
+      if (isUndecided(group.filter, place)) return false;
+      const domains = this.#possible(group, place);
+      if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
+      for (const domain of domains)
+        this.#set(group, domain, (group.counts.get(domain) ?? 0) + pods);
+    }
+    return true;
+  }
+
+  /** Takes back what `count` did for a pod on a node that exists. */
+  uncount(group: TopologyGroup, place: Place): void {
+    if (!eligible(group.filter, place)) return;
+    if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
+    else {
+      for (const domain of this.#possible(group, place))
+        this.#set(group, domain, (group.counts.get(domain) ?? 0) - 1);
+    }
+  }
+
+  #countOnHost(group: TopologyGroup, place: Place, pods: number): void {
+    this.#addOnHost(group, this.#hosts.of(place), pods);
+    if (place.id === undefined || !closesHosts(group)) return;
+    group.closed.add(place.id);
+    this.#journal?.push({ group, closed: place.id });
+  }
+
+  #addOnHost(group: TopologyGroup, host: number, change: number): void {
+    const before = group.perHost.get(host);
+    this.#journal?.push({ group, host, before });
+    this.#setOnHost(group, host, before + change);
+  }
+
+  #setOnHost(group: TopologyGroup, host: number, count: number): void {
+    group.perHost.set(host, count);
+    this.#changed(group);
+  }
+
+  /** The last node of that host name has gone, and all who were counted there. */
+  forgetHost(hostname: string): void {
+    this.#hosts.forget(hostname);
+  }
+
+  /** The domain is no more: its last node has gone, and no pool can make another. */
+  forgetDomain(group: TopologyGroup, domain: string): void {
+    this.#set(group, domain, undefined);
+  }
+
+  /**
+   * From here on changes are for a while only: see {@link rollBack}. `asUpstream`: where pods keep apart
+   * a planned node keeps every domain that is empty, and shuts them all; of other rules only the best domain
+   * is tried; and prices decide nothing.
+   */
+  begin(asUpstream = false): void {
+    this.#journal = [];
+    this.#asUpstream = asUpstream;
+    for (const group of this.#groups) group.isWaited = false;
+  }
+
+  /** Pods of the group are on a planned node that may be in one of several domains. */
+  wait(group: TopologyGroup): void {
+    if (group.type !== "affinity" || group.isWaited) return;
+    group.isWaited = true;
+    this.#changed(group);
+  }
+
+  /** How many changes there are to take back. */
+  get changes(): number {
+    return this.#journal?.length ?? 0;
+  }
+
+  /** All but the first `changes` since {@link begin} have not been. */
+  rollBack(changes: number): void {
+    const journal = this.#journal ?? [];
+    this.#journal = undefined;
+    while (journal.length > changes) {
+      const { group, domain, host, before, closed, came, left } = journal.pop() as Change;
+      if (came !== undefined) this.#go(group, ...came);
+      if (left !== undefined) this.#come(group, ...left);
+      if (closed !== undefined) group.closed.delete(closed);
+      if (domain !== undefined) this.#set(group, domain, before);
+      if (host !== undefined) this.#setOnHost(group, host, before ?? 0);
+    }
+    this.#journal = journal;
+  }
+
+  /** Changes are for good again. */
+  end(): void {
+    this.rollBack(0);
+    this.#journal = undefined;
+    this.#asUpstream = false;
+  }
+
+  #set(group: TopologyGroup, domain: string, count: number | undefined): void {
+    this.#journal?.push({ group, domain, before: group.counts.get(domain) });
+    if (count === undefined) group.counts.delete(domain);
+    else group.counts.set(domain, count);
+    this.#changed(group);
+  }
+
+  /**
+   * The ways to satisfy a group at a place, best first; none = it cannot be. `self`: the pod is one
+   * that the group selects. `podDomains`: what the pod itself requires of the label.
+   */
+  options(
+    group: TopologyGroup,
+    place: Place,
+    self: boolean,
+    podDomains: Requirement,
+  ): readonly Narrowing[] {
+    if (group.key === HOSTNAME_LABEL_KEY) {
+      return this.#hostAllows(group, this.#hosts.of(place), self) ? AS_IT_IS : NO_WAY;
+    }
+    const node = place.domains(group.key);
+    if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
+    const pricing = this.#asUpstream ? UNPRICED : place;
+    if (group.type === "spread") {
+      const waiting = place.waiting?.(group) ?? 0;
+      const options = spreadOptions(group, self, podDomains, node, pricing, waiting);
+      return this.#asUpstream ? options.slice(0, 1) : options;
+    }
+    const [taken, empty] = reachable(group, podDomains, node);
+    if (group.type === "affinity") {
+      // Those on the node itself are near wherever it comes up.
+      const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
+      if (taken.length > 0) return [taken, ...beside];
+      if (beside.length > 0 || !self || anyCounted(group)) return beside;
+      const firsts = cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
+      return this.#asUpstream ? firsts.slice(0, 1) : firsts;
+    }
+    if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
+    if (group.inverse || this.#asUpstream) return empty.length > 0 ? [empty] : [];
+    return cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
+  }
+
+  /** Upstream's sentence for a group that cannot be satisfied. */
+  explain(group: TopologyGroup, place: Place, podDomains: Requirement): string {
+    return topologySentence(group, this.#named(group), podDomains, place.domains(group.key));
+  }
+
+  #named({ counts, perHost }: TopologyGroup): [domain: string, count: number][] {
+    const onHosts = [...perHost.entries()].map(([host, count]): [string, number] => [
+      this.#hosts.name(host),
+      count,
+    ]);
+    return [...counts, ...onHosts];
+  }
+
+  #hostAllows(group: TopologyGroup, host: number, self: boolean): boolean {
+    const here = group.perHost.get(host);
+    if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
+    if (group.type === "antiAffinity") return here === 0;
+    return here > 0 || (self && !anyCounted(group));
+  }
+
+  #possible(group: TopologyGroup, place: Place): readonly string[] {
+    const node = place.domains(group.key);
+    if (node === undefined) return [];
+    const { key, counts, filter } = group;
+    let values = node.complement ? allowedOf(counts, node) : node.values;
+    // It may as well come up where the rule does not look.
+    if (node.complement && filter.requirements !== undefined)
+      values = [...new Set([...values, ...(place.openTo?.(key) ?? [])])];
+    return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
+  }
+
+  /** What is written alike is one group, without working out what it means again. */
+  #asWritten(written: unknown, shape: () => Shape): TopologyGroup {
+    const text = JSON.stringify(written);
+    let group = this.#written.get(text);
+    if (group === undefined) {
+      group = this.#group(shape());
+      this.#written.set(text, group);
+    }
+    return group;
+  }
+
+  #group(shape: Shape): TopologyGroup {
+    const { requirements, tolerations } = shape.filter;
+    const text = canonicalJson({
+      ...shape,
+      namespaces: shape.namespaces === undefined ? "*" : [...shape.namespaces].sort(),
+      filter: [requirements?.map((one) => one.id) ?? "*", tolerations ?? "*"],
+    });
+    let group = this.#byText.get(text);
+    if (group === undefined) {
+      group = {
+        ...shape,
+        index: this.#groups.length,
+        counts: universeOf(shape, this.#templates, this.#space),
+        perHost: new HostCounts(),
+        closed: new Marks(),
+        hosts: looksBeyond(shape) ? new Map() : undefined,
+        revision: 0,
+        isWaited: false,
+      };
+      this.#groups.push(group);
+      if (group.hosts !== undefined) this.#overHosts.push(group);
+      this.#byText.set(text, group);
+    }
+    return group;
+  }
+
+  #namespacesOf(term: PodAffinityTerm, own: string): ReadonlySet<string> | undefined {
+    const { namespaces = [], namespaceSelector } = term;
+    if (namespaceSelector === undefined) return new Set(namespaces.length > 0 ? namespaces : [own]);
+    const everything = Object.keys(namespaceSelector).length === 0;
+    if (everything) return undefined;
+    const selected = this.#namespaces
+      .filter((one) => matchesLabelSelector(namespaceSelector, one.metadata.labels))
+      .map((one) => one.metadata.name);
+    return new Set([...namespaces, ...selected]);
+  }
+}
+
+const NO_GROUPS: readonly TopologyGroup[] = [];
+const AS_IT_IS: readonly Narrowing[] = [undefined];
+const NO_WAY: readonly Narrowing[] = [];
+const UNPRICED: Pricing = {};
+/** Pods of Jobs have labels of their own, and a picture that is followed lasts for days. */
+const MOST_SELECTED = 50_000;

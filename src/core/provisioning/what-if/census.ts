@@ -1,0 +1,289 @@
+/**
+ * The nodes of a prepared picture, and who is counted as being there. A node can come and leave again;
+ * what is left is as if it had never been: counts, domains that only nodes make, and hosts that a rule
+ * looks at. So a picture can follow a cluster without being made anew.
+ */
+import { isTerminating, type Pod, type PodAffinityTerm } from "../../../apis/core/pod.ts";
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import { assert } from "../../../base/assert.ts";
+import { deepEqual } from "../../../base/json.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import type { Draft } from "../batch/pod-class.ts";
+import type { QueuedPod } from "../batch/queue.ts";
+import type { ExistingNode } from "../nodes/existing-node.ts";
+import type { UnschedulablePod } from "../result.ts";
+import { heldTerms } from "../solve.ts";
+import type { Topology } from "../topology/topology.ts";
+import { eligible, type TopologyGroup } from "../topology/topology-group.ts";
+import type { Tried } from "./trying.ts";
+
+/** A node, and who is counted as being there. */
+export interface Host {
+  readonly place: ExistingNode;
+  /** It is not leaving: pods may go there, and it stands for its domains. */
+  readonly isTarget: boolean;
+  /** Once for each pod that the group counts. */
+  readonly counted: readonly TopologyGroup[];
+  /** Of those the ones whose counts here matter elsewhere, or may. */
+  readonly felt: readonly TopologyGroup[];
+  /** Of a target: domains that would not be there without nodes like it. */
+  readonly stands: readonly Stand[];
+  /** What it would leave behind; undefined: nobody has asked yet. */
+  left: Left | undefined;
+  /** Of each pod there that may have to leave. */
+  drafts: readonly Draft[];
+}
+
+/** A node's pods that would need another. */
+export interface Left {
+  /** As the node's view has them: the very list. */
+  readonly of: readonly Pod[];
+  /** In the order in which they look for a place. */
+  readonly queued: readonly LeftPod[];
+  /** Those that planning does not look at. */
+  readonly refused: readonly UnschedulablePod[];
+}
+
+/** With its class as questions use it. */
+export interface LeftPod extends QueuedPod {
+  readonly podClass: Tried;
+}
+
+interface Stand {
+  readonly group: TopologyGroup;
+  readonly domain: string;
+}
+
+export class Census {
+  readonly #topology: Topology;
+  readonly #hosts = new Map<string, Host>();
+  /** Nodes by host name: who has one to itself is not concerned by what happens on others. */
+  readonly #perHostname = new Map<string, number>();
+  /** Nodes more than there are host names. */
+  #shared = 0;
+  /** Domains that new nodes could be in. */
+  readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
+  /** Domains that only nodes make: how many do. */
+  readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
+  /** What nodes of one kind stand for: there are many nodes, and few kinds of them. */
+  readonly #stands = new Map<string, readonly Stand[]>();
+  /** By the list of terms, then namespace: none of them asks for a pod's labels. */
+  readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
+  /** A rule looks at host names: each node is of a kind of its own. */
+  #areAllDifferent = false;
+
+  constructor(topology: Topology) {
+    this.#topology = topology;
+  }
+
+  /** Before anybody is counted, of each pod that will be: its terms may make groups of their own. */
+  expect(pods: readonly Pod[]): void {
+    for (const pod of pods) this.#heldBy(pod);
+  }
+
+  /** All groups are known. */
+  open(): void {
+    for (const group of this.#topology.groups) {
+      if (group.filter.requirements?.some((one) => one.has(HOSTNAME_LABEL_KEY)))
+        this.#areAllDifferent = true;
+      if (group.key === HOSTNAME_LABEL_KEY) continue;
+      this.#possible.set(group, new Set(group.counts.keys()));
+      this.#nodesIn.set(group, new Map());
+    }
+  }
+
+  host(name: string): Host | undefined {
+    return this.#hosts.get(name);
+  }
+
+  get names(): Iterable<string> {
+    return this.#hosts.keys();
+  }
+
+  /** Whether the node's host name is another node's too. */
+  sharesItsHost({ hostname }: ExistingNode): boolean {
+    return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
+  }
+
+  /**
+   * `staying`: those of its pods that are counted, see {@link stayingPods}. `former`: the target that
+   * the node was until now.
+   */
+  add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[], former?: Host): Host {
+    const stands = isTarget ? this.#standsOf(place, former) : NOTHING;
+    if (isTarget) {
+      for (const { group, domain } of stands) {
+        this.#topology.addDomain(group, domain);
+        this.#standIn(group, domain, 1);
+      }
+      this.#topology.arrive(place);
+    }
+    const counted: TopologyGroup[] = [];
+    for (const pod of staying) {
+      const { namespace = "default", labels = {} } = pod.metadata;
+      for (const group of this.#heldBy(pod)) counted.push(group);
+      for (const group of this.#topology.selecting(namespace, labels))
+        if (!group.inverse) counted.push(group);
+    }
+    for (const group of counted) this.#topology.count(group, place);
+    const felt = counted.every(isFeltElsewhere) ? counted : counted.filter(isFeltElsewhere);
+    const host = { place, isTarget, counted, felt, stands, left: undefined, drafts: NOTHING };
+    this.#hosts.set(place.view.name, host);
+    const others = this.#perHostname.get(place.hostname) ?? 0;
+    this.#perHostname.set(place.hostname, others + 1);
+    if (others > 0) this.#shared++;
+    return host;
+  }
+
+  /** Says which of the host's pods may have to leave: their wishes are those of a running pod. */
+  settle(host: Host, drafts: readonly Draft[]): void {
+    host.drafts = drafts;
+    for (const draft of drafts) draft.running++;
+  }
+
+  remove(name: string): void {
+    const host = this.#hosts.get(name);
+    assert(host !== undefined, "only a node that is there can leave");
+    const { place, isTarget, counted, stands } = host;
+    this.#hosts.delete(name);
+    for (const draft of host.drafts) draft.running--;
+    const others = (this.#perHostname.get(place.hostname) ?? 0) - 1;
+    if (others > 0) {
+      this.#perHostname.set(place.hostname, others);
+      this.#shared--;
+    }
+    if (isTarget) {
+      this.#topology.leave(place);
+      for (const { group, domain } of stands) this.#standIn(group, domain, -1);
+      for (const { group } of stands) this.#tidy(group, place);
+    }
+    this.uncount(counted, place);
+    if (others > 0) return;
+    this.#perHostname.delete(place.hostname);
+    this.#topology.forgetHost(place.hostname);
+  }
+
+  /** Takes back, for good, that pods were counted there. */
+  uncount(groups: readonly TopologyGroup[], place: ExistingNode): void {
+    for (const group of groups) this.#topology.uncount(group, place);
+    for (const group of new Set(groups)) this.#tidy(group, place);
+  }
+
+  /**
+   * Supposes that the pods there are no more. What only their own host is about is left as it is while
+   * nobody else has that host: it takes nobody. `thoroughly`: that, too, for whoever wants to see counts.
+   */
+  vacate({ place, counted, felt }: Host, thoroughly = false): void {
+    const isLeft = felt.length < counted.length && !this.sharesItsHost(place);
+    if (thoroughly && !isLeft) return;
+    const groups = thoroughly
+      ? counted.filter((one) => !isFeltElsewhere(one))
+      : isLeft
+        ? felt
+        : counted;
+    for (const group of groups) this.#topology.uncount(group, place);
+  }
+
+  /** Takes domains away that are no more without these nodes. */
+  forgetDomains(gone: readonly Host[]): void {
+    if (gone.every(({ stands }) => stands.length === 0)) return;
+    const leaving = new Map<TopologyGroup, Map<string, number>>();
+    for (const { group, domain } of gone.flatMap(({ stands }) => stands)) {
+      const domains = leaving.get(group) ?? new Map<string, number>();
+      leaving.set(group, domains.set(domain, (domains.get(domain) ?? 0) + 1));
+    }
+    for (const [group, domains] of leaving) {
+      for (const [domain, count] of domains) {
+        const isEmpty = (group.counts.get(domain) ?? 0) <= 0;
+        const isLast = this.#nodesIn.get(group)?.get(domain) === count;
+        if (isEmpty && isLast) this.#topology.forgetDomain(group, domain);
+      }
+    }
+  }
+
+  /** Of the pod's own anti-affinity. Pods of one template and namespace share the list. */
+  #heldBy(pod: Pod): readonly TopologyGroup[] {
+    const terms = heldTerms(pod);
+    if (terms.length === 0) return NONE;
+    if (terms.some(dependsOnLabels)) return ownGroups(this.#topology, pod);
+    const { namespace = "default" } = pod.metadata;
+    const known = this.#held.get(terms) ?? new Map<string, readonly TopologyGroup[]>();
+    let groups = known.get(namespace);
+    if (groups === undefined) {
+      groups = ownGroups(this.#topology, pod);
+      this.#held.set(terms, known.set(namespace, groups));
+    }
+    return groups;
+  }
+
+  #standsOf(place: ExistingNode, former: Host | undefined): readonly Stand[] {
+    const { view, taints, hostname } = place;
+    // As long as only its pods change a node's labels are the very same.
+    if (former?.place.view.labels === view.labels && deepEqual(former.place.taints, taints))
+      return former.stands;
+    const { [HOSTNAME_LABEL_KEY]: _, ...labels } = view.labels;
+    const own = this.#areAllDifferent ? hostname : "";
+    return this.#standsOfKind(JSON.stringify([labels, taints, own]), place);
+  }
+
+  #standsOfKind(kind: string, place: ExistingNode): readonly Stand[] {
+    let stands = this.#stands.get(kind);
+    if (stands === undefined) {
+      stands = [...this.#nodesIn.keys()].flatMap((group) => {
+        const domain = this.#standsFor(group, place);
+        return domain === undefined ? [] : [{ group, domain }];
+      });
+      this.#stands.set(kind, stands);
+    }
+    return stands;
+  }
+
+  /** The group's domain that would not be there without nodes like this one. */
+  #standsFor(group: TopologyGroup, place: ExistingNode): string | undefined {
+    const domain = place.domain(group.key);
+    if (domain === undefined || this.#possible.get(group)?.has(domain)) return undefined;
+    return eligible(group.filter, place) ? domain : undefined;
+  }
+
+  #standIn(group: TopologyGroup, domain: string, change: 1 | -1): void {
+    const counts = this.#nodesIn.get(group);
+    assert(counts !== undefined, "nobody stands for a domain before the groups are known");
+    counts.set(domain, (counts.get(domain) ?? 0) + change);
+    if (counts.get(domain) === 0) counts.delete(domain);
+  }
+
+  /** What nobody counts and nothing makes is no domain. */
+  #tidy(group: TopologyGroup, place: ExistingNode): void {
+    const domain = place.domain(group.key);
+    if (domain === undefined || group.counts.get(domain) !== 0) return;
+    const isMade = this.#possible.get(group)?.has(domain) || this.#nodesIn.get(group)?.has(domain);
+    if (isMade !== true) this.#topology.forgetDomain(group, domain);
+  }
+}
+
+/** Who of a node's pods is counted there: those that are neither leaving nor looked at anew. */
+export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonly Pod[] {
+  return view.pods.filter(
+    (pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))),
+  );
+}
+
+function ownGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
+  const { namespace = "default", labels = {} } = pod.metadata;
+  return heldTerms(pod).map((term) =>
+    topology.affinity(term, "antiAffinity", { namespace, labels }, true),
+  );
+}
+
+function dependsOnLabels({ matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm): boolean {
+  return matchLabelKeys !== undefined || mismatchLabelKeys !== undefined;
+}
+
+/** An affinity asks whether there is anybody anywhere; other rules about hosts look at one host only. */
+function isFeltElsewhere({ key, type }: TopologyGroup): boolean {
+  return key !== HOSTNAME_LABEL_KEY || type === "affinity";
+}
+
+const NONE: readonly TopologyGroup[] = [];
+const NOTHING: readonly never[] = [];

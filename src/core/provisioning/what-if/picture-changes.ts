@@ -1,0 +1,135 @@
+/**
+ * What differs between two pictures of one cluster, as far as planning is concerned: which nodes must be
+ * looked at anew, and whether all else is the same.
+ */
+import { hostPorts } from "../../../apis/core/host-ports.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { podRequests } from "../../../apis/core/pod-resources.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import { deepEqual } from "../../../base/json.ts";
+import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import { someAreAvoided } from "../../scheduling/taints.ts";
+import { claimName } from "../../scheduling/volumes.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import { hasDynamicResources } from "../batch/eligibility.ts";
+import type { SchedulingInput, VolumeFacts } from "../scheduling-input.ts";
+
+/** Looked up, no more. */
+const NODES_PER_STEP = 4_096;
+
+/** What a picture has to take back, and what it has to take in. */
+interface NodeChanges {
+  /**
+   * Nodes that are new or others than before, those with pods that no longer or only now wait, and those
+   * whose pods' volumes are others.
+   */
+  readonly changed: readonly NodeView[];
+  /** Those before that are not there any more, or are others now. */
+  readonly gone: readonly NodeView[];
+}
+
+/** `batch`: keys of the pods that wait now. */
+export function* nodeChanges(
+  before: SchedulingInput,
+  now: SchedulingInput,
+  batch: ReadonlySet<string>,
+): Steps<NodeChanges> {
+  const { fresh, gone } = yield* apart(before.nodes, now.nodes);
+  const claims = changedClaims(before.volumes, now.volumes);
+  const batchBefore = new Set(before.pods.map(keyOf));
+  const moved = new Set<string | undefined>();
+  for (const pod of before.pods) if (!batch.has(keyOf(pod))) moved.add(pod.spec.nodeName);
+  for (const pod of now.pods) if (!batchBefore.has(keyOf(pod))) moved.add(pod.spec.nodeName);
+  moved.delete(undefined);
+  if (moved.size === 0 && claims.size === 0) return { changed: [...fresh], gone: [...gone] };
+  yield;
+  const isChanged = (view: NodeView) =>
+    fresh.has(view) || moved.has(view.name) || (claims.size > 0 && mountsOne(view, claims));
+  const changed: NodeView[] = [];
+  yield* eachInSteps(now.nodes, NODES_PER_STEP, (view) => {
+    if (isChanged(view)) changed.push(view);
+  });
+  return { changed, gone: [...gone] };
+}
+
+/** Who is in one of the lists only. Nodes come by name, so that most are found side by side. */
+function* apart(
+  before: readonly NodeView[],
+  now: readonly NodeView[],
+): Steps<{ readonly fresh: ReadonlySet<NodeView>; readonly gone: ReadonlySet<NodeView> }> {
+  const [fresh, gone] = [new Set<NodeView>(), new Set<NodeView>()];
+  let [at, to] = [0, 0];
+  for (let steps = 1; at < before.length || to < now.length; steps++) {
+    if (steps % NODES_PER_STEP === 0) yield;
+    const [old, young] = [before[at], now[to]];
+    if (old === young) {
+      at++;
+      to++;
+      continue;
+    }
+    const isOld = young === undefined || (old !== undefined && old.name <= young.name);
+    const isYoung = old === undefined || (young !== undefined && young.name <= old.name);
+    if (isOld) gone.add(before[at++] as NodeView);
+    if (isYoung) fresh.add(now[to++] as NodeView);
+  }
+  // In lists that are in another order some may be in both.
+  for (const view of gone) if (fresh.delete(view)) gone.delete(view);
+  return { fresh, gone };
+}
+
+/** Keys of claims that are others than before, or whose volumes are. */
+function changedClaims(before: VolumeFacts, now: VolumeFacts): ReadonlySet<string> {
+  const changed = new Set(different(before.claims, now.claims).map(keyOf));
+  const volumes = new Set(different(before.volumes, now.volumes).map(keyOf));
+  if (volumes.size === 0) return changed;
+  for (const claim of now.claims)
+    if (volumes.has(claim.spec.volumeName ?? "")) changed.add(keyOf(claim));
+  return changed;
+}
+
+function mountsOne({ pods }: NodeView, claims: ReadonlySet<string>): boolean {
+  return pods.some((pod) =>
+    pod.spec.volumes?.some((volume) => {
+      const name = claimName(pod, volume);
+      return name !== undefined && claims.has(`${pod.metadata.namespace}/${name}`);
+    }),
+  );
+}
+
+/** Those that are in one of the lists only. Objects never change: equal ones are the very same. */
+function different<T>(a: readonly T[], b: readonly T[]): readonly T[] {
+  if (a === b) return [];
+  const [inA, inB] = [new Set(a), new Set(b)];
+  return [...a.filter((item) => !inB.has(item)), ...b.filter((item) => !inA.has(item))];
+}
+
+/** Whether all that a picture is made of once is the same in both: all but pods, nodes, usage and volumes. */
+export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
+  return (
+    someAreAvoided(a.nodes) === someAreAvoided(b.nodes) &&
+    a.defaultSpread === undefined &&
+    b.defaultSpread === undefined &&
+    deepEqual(a.options, b.options) &&
+    deepEqual(a.daemonPods.map(asOverhead), b.daemonPods.map(asOverhead)) &&
+    sameItems(a.namespaces, b.namespaces) &&
+    sameItems(a.volumes.classes, b.volumes.classes) &&
+    deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
+    a.pools.length === b.pools.length &&
+    a.pools.every(({ pool, instanceTypes }, index) => {
+      const other = b.pools[index];
+      return instanceTypes === other?.instanceTypes && deepEqual(pool, other.pool);
+    })
+  );
+}
+
+/** Objects never change: equal ones are the very same. */
+export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
+}
+
+/** What of a daemon matters for nodes: its live pods differ in names only. */
+function asOverhead(pod: Pod): unknown {
+  const { tolerations, nodeSelector, affinity } = pod.spec;
+  const isLeftOut = hasDynamicResources(pod);
+  return [podRequests(pod), hostPorts(pod), tolerations, nodeSelector, affinity, isLeftOut];
+}

@@ -1,0 +1,278 @@
+/**
+ * A prepared what-if gives the answers of the engine asked afresh, whatever was asked before: for random
+ * clusters with pods in places that rules would never have put them.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
+import { podRequests } from "../../../apis/core/pod-resources.ts";
+import { fits, subtractResources } from "../../../apis/resources.ts";
+import {
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  poolInput,
+  schedulingInput,
+  ZONES,
+} from "../../../testing/builders.ts";
+import { deployment, podsOf } from "../../../testing/deployments.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import type { SchedulingResult } from "../result.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { solve } from "../solve.ts";
+import { WhatIf } from "./what-if.ts";
+
+const TAINT = { key: "dedicated", effect: "NoSchedule" as const };
+const TYPES = [1, 2, 4, 8, 16].flatMap((cpu) =>
+  ["amd64", "arm64"].map((arch) => instanceType({ name: `${arch}-${cpu}`, cpu, arch })),
+);
+
+const cluster = fc
+  .record({
+    deployments: fc.tuple(...["a", "b", "c", "d"].map(deployment)),
+    nodes: fc.array(
+      fc.record({
+        zone: fc.constantFrom(...ZONES, "zone-of-old"),
+        arch: fc.constantFrom("amd64", "arm64"),
+        cpu: fc.constantFrom(2, 4, 16),
+        pool: fc.constantFrom(0, 1),
+        tainted: fc.boolean(),
+      }),
+      { minLength: 2, maxLength: 8 },
+    ),
+    limited: fc.boolean(),
+    /** Where each pod runs: node number modulo count; those that do not fit stay pending. */
+    places: fc.array(fc.nat(1_000), { minLength: 24, maxLength: 24 }),
+    pending: fc.boolean(),
+    daemons: fc.boolean(),
+    questions: fc.array(fc.uniqueArray(fc.nat(7), { minLength: 1, maxLength: 3 }), {
+      minLength: 2,
+      maxLength: 4,
+    }),
+  })
+  .map(({ nodes, places, deployments, limited, daemons, questions }) => {
+    const bare = nodes.map((one, index) => ({ ...one, name: `node-${index}`, pods: [] as Pod[] }));
+    for (const [index, each] of deployments.flatMap(podsOf).entries()) {
+      const host = bare[(places[index] ?? 0) % bare.length];
+      if (host === undefined) continue;
+      const free = viewOf(host).available;
+      if (!fits(podRequests(each), free)) continue;
+      host.pods.push({
+        ...each,
+        spec: Object.freeze({ ...each.spec, nodeName: host.name }),
+        status: { phase: "Running" },
+      });
+    }
+    const views = bare.map(viewOf);
+    const usage = (name: string) =>
+      views
+        .filter(({ poolId }) => poolId === `nodepool/${name}`)
+        .reduce(
+          (sum, { capacity }) => ({ nodes: (sum["nodes"] ?? 0) + (capacity["nodes"] ?? 0) }),
+          {
+            nodes: 0,
+          } as Record<string, number>,
+        );
+    const daemon = pod({ name: "agent", cpu: "250m", owner: { kind: "DaemonSet", name: "agent" } });
+    const input = schedulingInput({
+      nodes: views,
+      daemonPods: daemons ? [daemon] : [],
+      pools: ["pool-0", "pool-1"].map((name, index) => ({
+        ...poolInput(
+          {
+            name,
+            weight: index,
+            taints: index === 1 ? [TAINT] : [],
+            limits: limited ? { nodes: 3 } : {},
+          },
+          TYPES,
+        ),
+        usage: usage(name),
+      })),
+    });
+    const asked = questions.map((one) =>
+      [...new Set(one.map((at) => at % views.length))].map((at) => views[at] as NodeView),
+    );
+    return { input, asked };
+  });
+
+interface Bare {
+  readonly name: string;
+  readonly zone: string;
+  readonly arch: string;
+  readonly cpu: number;
+  readonly pool: number;
+  readonly tainted: boolean;
+  readonly pods: readonly Pod[];
+}
+
+function viewOf({ name, zone, arch, cpu, pool, tainted, pods }: Bare): NodeView {
+  const labels = {
+    "karpenter.sh/nodepool": `pool-${pool}`,
+    "karpenter.sh/registered": "true",
+    "karpenter.sh/initialized": "true",
+    "topology.kubernetes.io/zone": zone,
+    "kubernetes.io/arch": arch,
+    "kubernetes.io/hostname": name,
+    "karpenter.sh/capacity-type": "on-demand",
+  };
+  return nodeView({
+    node: {
+      name,
+      labels,
+      capacity: { cpu: String(cpu), memory: "32Gi" },
+      taints: tainted ? [TAINT] : [],
+    },
+    claim: nodeClaim({
+      name,
+      metadata: { labels },
+      status: { providerID: `test://${name}`, nodeName: name },
+    }),
+    pods,
+  });
+}
+
+type Answer = Pick<SchedulingResult, "newClaims" | "existing" | "unschedulable">;
+
+/** The engine, asked about a cluster that never had the nodes. */
+function afresh(input: SchedulingInput, gone: readonly NodeView[]): Answer {
+  const names = new Set(gone.map(({ name }) => name));
+  return solve({
+    ...input,
+    pods: gone.flatMap(({ pods }) => pods.filter(isReschedulable)),
+    nodes: input.nodes.filter(({ name }) => !names.has(name)),
+    pools: input.pools.map((one) => ({
+      ...one,
+      usage: gone
+        .filter(({ poolId }) => poolId === one.pool.id)
+        .reduce(
+          (left, { capacity }) => subtractResources(left, { nodes: capacity["nodes"] ?? 0 }),
+          one.usage,
+        ),
+    })),
+  });
+}
+
+/** What people would see of it. */
+function shown({ newClaims, existing, unschedulable }: Answer): unknown {
+  const keys = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
+  return {
+    newClaims: newClaims.map(({ pool, pods, cheapest, requirements, instanceTypes, requests }) => [
+      pool.name,
+      keys(pods),
+      cheapest,
+      requirements,
+      instanceTypes.map(({ name }) => name),
+      requests,
+    ]),
+    existing: existing.map(({ nodeName, pods }) => [nodeName, keys(pods)]),
+    unschedulable: unschedulable.map(({ pod: { metadata } }) => metadata.name),
+  };
+}
+
+describe("what if nodes went", () => {
+  it("is answered as the engine would, in any order of questions", () => {
+    fc.assert(
+      fc.property(cluster, ({ input, asked }) => {
+        const whatIf = WhatIf.of(input);
+        for (const gone of [...asked, ...asked.toReversed()]) {
+          const names = gone.map(({ name }) => name);
+          const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
+          expect(shown(whatIf.without(names, moving))).toEqual(shown(afresh(input, gone)));
+          const leaving = gone.map(({ name: nodeName, pods }) => ({
+            nodeName,
+            pods: pods.filter(isReschedulable),
+          }));
+          // Leaves no trace, whatever comes of it.
+          const going = whatIf.together(leaving, () => true);
+          const [first] = going;
+          if (first !== undefined)
+            expect(whatIf.without([first.nodeName], first.pods).newClaims).toEqual([]);
+        }
+      }),
+      { numRuns: 80, seed: 7 },
+    );
+  });
+
+  it("keeps closed nodes as they are: as if there were no room left on them", () => {
+    fc.assert(
+      fc.property(cluster, fc.array(fc.nat(7)), ({ input, asked }, chosen) => {
+        const closed = new Set(chosen.map((at) => `node-${at}`));
+        const full = input.nodes.map((view) =>
+          closed.has(view.name) ? { ...view, available: {} } : view,
+        );
+        const whatIf = WhatIf.of(input);
+        for (const gone of asked) {
+          const names = gone.map(({ name }) => name);
+          const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
+          const open = shown(whatIf.without(names, moving));
+          const answer = shown(whatIf.without(names, moving, { closed }));
+          expect(answer).toEqual(shown(afresh({ ...input, nodes: full }, gone)));
+          expect(shown(whatIf.without(names, moving))).toEqual(open);
+        }
+      }),
+      { numRuns: 30, seed: 7 },
+    );
+  });
+
+  it("forgets a zone with its last node, where no pool could make another", () => {
+    const spread = {
+      maxSkew: 1,
+      topologyKey: "topology.kubernetes.io/zone",
+      whenUnsatisfiable: "DoNotSchedule" as const,
+      labelSelector: { matchLabels: { app: "a" } },
+    };
+    const nodes = [...ZONES, "zone-of-old"].map((zone) => {
+      const name = `in-${zone}`;
+      const spec = { topologySpreadConstraints: [spread] };
+      const runs = pod({ name: `on-${name}`, nodeName: name, labels: { app: "a" }, spec });
+      return viewOf({ name, zone, arch: "amd64", cpu: 4, pool: 0, tainted: false, pods: [runs] });
+    });
+    const old = nodes.at(-1) as NodeView;
+    const answer = WhatIf.of(schedulingInput({ nodes })).without([old.name], old.pods);
+    expect([answer.unschedulable, answer.existing.length]).toEqual([[], 1]);
+  });
+
+  it("leaves waiting pods the room they would find, and those without any out of it", () => {
+    const view = (name: string, cpu: number, pods: readonly Pod[]) =>
+      viewOf({ name, zone: "zone-a", arch: "amd64", cpu, pool: 0, tainted: false, pods });
+    const runs = (name: string, node: string, cpu: string) =>
+      pod({ name, nodeName: node, cpu, status: { phase: "Running" } });
+    const a = view("a", 4, [runs("mover", "a", "1")]);
+    const b = view("b", 4, [runs("stays", "b", "1")]);
+    const ask = (pods: readonly Pod[]) =>
+      WhatIf.of(schedulingInput({ nodes: [a, b], pods })).without(["a"], a.pods);
+    expect(ask([]).existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
+    // It takes b's room: a cannot go there as well.
+    const waiting = ask([pod({ name: "waiting", cpu: "2500m" })]);
+    expect(waiting.newClaims).toHaveLength(1);
+    // It fits nowhere: nothing changes for the others.
+    const hopeless = ask([pod({ name: "hopeless", cpu: "500" })]);
+    expect([hopeless.newClaims, hopeless.unschedulable]).toEqual([[], []]);
+  });
+
+  it("takes back what a node tried in vain beside others that go", () => {
+    const view = (name: string, cpu: number, pods: readonly Pod[]) =>
+      viewOf({ name, zone: "zone-a", arch: "amd64", cpu, pool: 0, tainted: false, pods });
+    const ports = [{ containerPort: 80, hostPort: 80 }];
+    const runs = (name: string, node: string, cpu: string, spec: Partial<Pod["spec"]> = {}) =>
+      pod({ name, nodeName: node, cpu, spec, status: { phase: "Running" } });
+    const listens = (name: string, node: string) => {
+      const one = runs(name, node, "1");
+      const containers = one.spec.containers.map((each) => ({ ...each, ports }));
+      return { ...one, spec: { ...one.spec, containers } };
+    };
+    // The second finds room for its larger pod, and then the port taken by the first one's.
+    const leaving = [
+      view("a", 1, [listens("a-1", "a")]),
+      view("b", 3, [runs("b-1", "b", "2"), listens("b-2", "b")]),
+      view("c", 2, [runs("c-1", "c", "2")]),
+    ];
+    const whatIf = WhatIf.of(schedulingInput({ nodes: [...leaving, view("target", 4, [])] }));
+    const asked = leaving.map((one) => ({ nodeName: one.name, pods: one.pods }));
+    const going = whatIf.together(asked, () => true);
+    expect(going.map(({ nodeName }) => nodeName)).toEqual(["a", "c"]);
+  });
+});
