@@ -1,25 +1,34 @@
-/** `npm run bench -- <what> [options]`: the benches of this folder by name. */
-import { cluster } from "./cluster/cluster.ts";
-import { aws } from "./aws.ts";
-import { consolidation } from "./consolidation.ts";
-import { cost } from "./cost.ts";
-import { model } from "./model.ts";
-import { growth } from "./growth.ts";
-import { played } from "./settled/played.ts";
-import { repack } from "./repack.ts";
-import { settled } from "./settled/settled.ts";
-import { speed } from "./speed.ts";
-import { sweep } from "./sweep.ts";
+/** `npm run bench -- <what> [options]`: the benches of this folder by name. Of the others nothing is loaded. */
+import { isAsUsersRun, runAsUsersDo } from "./image-node.ts";
 
-const BENCHES: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = { aws, cluster, consolidation, cost, growth, model, played, repack, settled, speed, sweep };
+type Bench = (args: readonly string[]) => Promise<void>;
+
+const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
+  aws: async () => (await import("./aws.ts")).aws,
+  cluster: async () => (await import("./cluster/cluster.ts")).cluster,
+  consolidation: async () => (await import("./consolidation.ts")).consolidation,
+  cost: async () => (await import("./cost.ts")).cost,
+  growth: async () => (await import("./growth.ts")).growth,
+  model: async () => (await import("./model.ts")).model,
+  played: async () => (await import("./settled/played.ts")).played,
+  repack: async () => (await import("./repack.ts")).repack,
+  settled: async () => (await import("./settled/settled.ts")).settled,
+  speed: async () => (await import("./speed.ts")).speed,
+  sweep: async () => (await import("./sweep.ts")).sweep,
+};
+/** Those that measure in this very process do so as users run ours: on the image's Node, with its flags. */
+const AS_USERS_RUN: ReadonlySet<string> = new Set(["consolidation", "model"]);
 
 const [name = "", ...args] = process.argv.slice(2);
-const bench = BENCHES[name];
-if (bench === undefined) {
+const load = BENCHES[name];
+if (load === undefined) {
   process.stderr.write(`npm run bench -- <what>: there is ${Object.keys(BENCHES).join(", ")}\n`);
   process.exitCode = 1;
+} else if (AS_USERS_RUN.has(name) && !isAsUsersRun()) {
+  process.exitCode = runAsUsersDo(process.argv[1] as string, [name, ...args]);
 } else {
   try {
+    const bench = await load();
     await bench(args);
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);

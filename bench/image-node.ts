@@ -8,6 +8,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { imageFlags } from "../scripts/image-flags.ts";
 
 /** Of the image's major version, which the test beside this file holds it to. */
 export const IMAGE_NODE_VERSION = "24.21.0";
@@ -26,6 +27,17 @@ export function imageNode(tell: (line: string) => void): NodeProgram {
   const program = join(folder, "node_modules", "node", "bin", "node");
   if (!existsSync(program) && !fetched(folder, tell)) return ownNode();
   return { program, version: `v${IMAGE_NODE_VERSION}` };
+}
+
+/** Whether this process has the flags that users run ours with. */
+export function isAsUsersRun(): boolean {
+  return imageFlags().every((flag) => process.execArgv.includes(flag));
+}
+
+/** Runs a program of the benches as users run ours; its exit code. */
+export function runAsUsersDo(program: string, args: readonly string[]): number {
+  const { status } = spawnSync(imageNode(console.log).program, [...imageFlags(), "--import", "tsx", program, ...args], { stdio: "inherit" });
+  return status ?? 1;
 }
 
 function ownNode(): NodeProgram {
