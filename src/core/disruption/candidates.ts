@@ -357,10 +357,8 @@ export function evictionCost(pod: Pod): number {
 
 /** Most saved per disturbance first; ties by name. */
 export function bySavings(a: Candidate, b: Candidate): number {
-  const [left, right] = [a, b].map((one) => one.priceMicroUsd / one.rescheduleCost) as [
-    number,
-    number,
-  ];
+  const left = a.priceMicroUsd / a.rescheduleCost;
+  const right = b.priceMicroUsd / b.rescheduleCost;
   if (left !== right) return right - left;
   return a.node.name < b.node.name ? -1 : 1;
 }
