@@ -17,7 +17,7 @@ import {
   type Row,
   type Use,
 } from "./packing.ts";
-import { partsOf } from "./parts.ts";
+import { partsOf, sharesOf } from "./parts.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import type { ResourcePrices } from "./resource-prices.ts";
 
@@ -29,8 +29,8 @@ const ABOUT_EQUAL = 0.005;
  */
 const LEAST_WORK = 1_000;
 const MOST_LENT = 10_000_000;
-/** Rows beyond which columns cost more than they give. */
-const MAX_ROWS_FOR_COLUMNS = 400;
+/** Dividing takes away most of the work: so much of what it spares goes into the search. */
+const STEPS_OF_SHARE = 2.5;
 
 /** `bins` of the uses are positions in `packing.bins`; undefined when nothing was found. */
 export function* pack(
@@ -39,16 +39,19 @@ export function* pack(
   budget: Budget,
   { maxBins }: Pick<PlannerOptions, "maxBins">,
 ): Steps<readonly Use[] | undefined> {
-  const parts = partsOf(packing);
+  const apart = partsOf(packing);
+  // Where there are several each has fewer nodes: too many would be half empty in shares of them.
+  const parts = apart.length === 1 ? apart.flatMap(sharesOf) : apart;
+  const steps = parts === apart || parts.length === 1 ? 1 : STEPS_OF_SHARE;
   let rest = parts.reduce((sum, { count }) => sum + count, 0);
   const found: (readonly Use[])[] = [];
   for (const { packing: part, count, inWhole } of parts) {
     // What one part leaves of its work is the others'.
-    const own = { units: (budget.units * count) / rest };
-    budget.units -= own.units;
+    const share = (budget.units * count) / rest;
+    const own = { units: share * steps };
     rest -= count;
     const uses = yield* packPart(part, prices, own, maxBins);
-    budget.units += own.units;
+    budget.units += own.units / steps - share;
     if (uses !== undefined) found.push(inWhole(uses));
   }
   return found.length === 0 ? undefined : found.flat();
@@ -78,7 +81,7 @@ function* packPart(
     found.push(uses);
     seeds.push(...uses.map(({ pattern }) => pattern));
   }
-  if (packing.rows.length <= MAX_ROWS_FOR_COLUMNS && budget.units > 0) {
+  if (budget.units > 0) {
     const columns = yield* packByColumns(packing, prices, budget, kept, seeds);
     if (columns !== undefined) {
       const { left, uses, worth: learned } = columns;

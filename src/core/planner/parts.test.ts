@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { pack } from "./pack.ts";
 import { type Packing, priceOf } from "./packing.ts";
-import { partsOf } from "./parts.ts";
+import { partsOf, sharesOf } from "./parts.ts";
 import { resourcePrices } from "./resource-prices.ts";
 
 const row = (cpu: number, count: number) => ({
@@ -73,5 +73,39 @@ describe("parts of a packing", () => {
     for (const { pattern } of uses) expect(Math.max(...pattern.times)).toBe(1);
     // Six bins for the six of 1, where one had been enough.
     expect(priceOf(whole, uses)).toBe(4 * 50 + 6 * 60);
+  });
+
+  it("are divided where they are hundreds of rows, into shares that are alike, every item in one", () => {
+    const rows = Array.from({ length: 400 }, (_, index) => ({
+      amounts: Float64Array.of(1 + (index % 7), 1 + (index % 5)),
+      count: 1 + (index % 3),
+    }));
+    const bin = (size: number) => ({
+      amounts: Float64Array.of(size, size),
+      price: size * 10,
+      rows: rows.map((_, index) => index),
+    });
+    const whole = { rows, bins: [bin(16), bin(64)], dimensions: 2 };
+    const [part, ...others] = partsOf(whole);
+    expect(others).toEqual([]);
+    const shares = part === undefined ? [] : sharesOf(part);
+    expect(shares.length).toBe(10);
+    expect(shares.flatMap((one) => one.rows).sort((a, b) => a - b)).toEqual([...rows.keys()]);
+    for (const share of shares) expect(share.packing.rows.length).toBe(40);
+    const counts = rows.map(({ count }) => count);
+    const worth = resourcePrices(whole, counts);
+    const uses = atOnce(pack(whole, worth, { units: 500_000 }, { maxBins: 16 })) ?? [];
+    const packed = rows.map(() => 0);
+    for (const { pattern, bins } of uses) {
+      const inBin = Float64Array.of(0, 0);
+      pattern.rows.forEach((index, at) => {
+        const times = pattern.times[at] as number;
+        packed[index] = (packed[index] as number) + bins * times;
+        for (const d of [0, 1])
+          inBin[d] = (inBin[d] as number) + times * (rows[index]?.amounts[d] as number);
+      });
+      expect(Math.max(...inBin)).toBeLessThanOrEqual(whole.bins[pattern.bin]?.amounts[0] as number);
+    }
+    expect(packed).toEqual(counts);
   });
 });
