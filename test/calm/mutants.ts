@@ -144,11 +144,11 @@ export const MUTANTS: readonly Mutant[] = [
     to: "return hash !== undefined;",
   },
   {
-    name: "no-nominations",
-    without: "that a node is kept for the pods that are on their way to it",
-    file: "src/core/disruption/candidates.ts",
-    from: "    nominatedUntilMs > nowMs\n",
-    to: "    nominatedUntilMs > 2 * nowMs\n",
+    name: "planned-twice",
+    without: "that pods wait for the node that is on its way to them",
+    file: "src/controllers/provisioning/gather.ts",
+    from: "nodes: cluster.nodes(),",
+    to: "nodes: cluster.nodes().filter(({ initialized }) => initialized),",
     loop: "scale-up-and-shuffle.yaml",
   },
   {
