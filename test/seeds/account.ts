@@ -8,7 +8,11 @@ import type { BoxOptions } from "../../src/cli/box.ts";
 import type { KubeRequest } from "../../src/kube/transport.ts";
 import type { Tag } from "../../src/providers/aws/api/call.ts";
 import type { DescribeInstancesOutput, Instance } from "../../src/providers/aws/api/instances.ts";
-import type { CreateFleetInput, CreateLaunchTemplateInput, FleetOverride } from "../../src/providers/aws/api/launches.ts";
+import type {
+  CreateFleetInput,
+  CreateLaunchTemplateInput,
+  FleetOverride,
+} from "../../src/providers/aws/api/launches.ts";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import { openWorld, type TestWorld } from "../world.ts";
 
