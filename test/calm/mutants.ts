@@ -102,13 +102,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: "return claimed.has(instance.status?.providerID) && instance.status === undefined;",
   },
   {
-    name: "left-running",
-    without: "waiting until an instance has ended",
-    file: "src/controllers/node/termination.ts",
-    from: "  const gone = await endInstance(world, instance);\n",
-    to: "  const gone = instance !== undefined;\n",
-  },
-  {
     name: "moved-for-ever",
     without: "the bound of moves in an hour",
     file: "src/core/disruption/ledger.ts",

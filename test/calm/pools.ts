@@ -37,6 +37,9 @@ const FAMILIES = ["c5", "m5", "r5", "m6i", "c6i"];
 /** What the region sells beside them is for nobody here: too weak, another architecture, a disk. */
 const SOLD: ReadonlySet<string> = new Set([...FAMILIES, "t3", "m7g", "m5d"]);
 
+/** CPUs, where pools have a limit: the first ones' is soon reached. */
+const LIMITS = [8, 16, 40];
+
 export function isSold(instanceType: string): boolean {
   return SOLD.has(instanceType.slice(0, instanceType.indexOf(".")));
 }
@@ -49,7 +52,7 @@ export function drawPool(random: Random, at: number): PoolFacts {
     name: `pool-${at}`,
     generation,
     budgets: generation === "v1alpha5" ? undefined : drawBudgets(random, generation),
-    cpuLimit: random.int(5) === 0 && replicas === undefined ? 40 : undefined,
+    cpuLimit: random.int(5) === 0 && replicas === undefined ? LIMITS[at] : undefined,
     expires,
     replicas,
     kind:
