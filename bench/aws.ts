@@ -30,7 +30,7 @@ import { imageNode } from "./image-node.ts";
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const none = (): void => undefined;
 const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
-const metrics = { count: none, set: none, forget: none, observe: none };
+const metrics = { count: none, set: none, forget: none, observe: none, read: () => none };
 
 /** Messages in the queue at once, and how many rounds of them. */
 const FLOODS = [[100, 21], [1_000, 11], [5_000, 5], [15_000, 5]] as const;

@@ -189,7 +189,7 @@ function addNode(state: ClusterState, { name, zone, isDedicated, isSpot, size }:
   };
   const providerID = `bench://${name}`;
   const taints = isDedicated ? [DEDICATED] : [];
-  const condition = { type: "Consolidatable", status: "True", reason: "Consolidatable", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
+  const condition = { type: "Consolidatable", status: "True" as const, reason: "Consolidatable", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
   state.updateClaim({
     apiVersion: "karpenter.sh/v1",
     kind: "NodeClaim",
