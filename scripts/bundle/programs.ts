@@ -3,7 +3,7 @@
  * can have all that was compiled of it kept beside it (`code-cache.ts`), which parts of a split one cannot. Packages
  * that few runs need lie in files of their own, read when they are asked for.
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
@@ -90,10 +90,22 @@ async function buildFile(name: string, text: string, out: string, plugins: reado
     metafile: true,
     plugins: [...plugins],
   });
-  const [[path, { bytes, inputs }]] = Object.entries(metafile.outputs) as [
+  const [[path, { inputs }]] = Object.entries(metafile.outputs) as [
     [string, (typeof metafile.outputs)[string]],
   ];
-  return { file: basename(path), bytes, inputs: Object.keys(inputs) };
+  const file = resolve(ROOT, path);
+  const code = inAscii(readFileSync(file, "utf8"));
+  writeFileSync(file, code);
+  return { file: basename(file), bytes: code.length, inputs: Object.keys(inputs) };
+}
+
+/**
+ * A bundle is read as Latin 1 (`src/cli/load-program.ts`). What esbuild leaves as it was are regular expressions, which
+ * know the escapes of strings.
+ */
+function inAscii(code: string): string {
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return code.replace(/[^\0-\x7f]/g, escaped);
 }
 
 function stdin(contents: string) {

@@ -15,6 +15,12 @@ export async function runProgram(program: Command): Promise<void> {
     outputError: (text, write) => write(text.replace(/^error: /, `${name}: `)),
   });
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
+  // Nothing is left that could go on, yet the command has not ended: whoever asked must not take that for success.
+  const stuck = (): void => {
+    process.stderr.write(`${name}: unexpected failure: ended before it was done\n`);
+    process.exitCode = 70;
+  };
+  process.once("beforeExit", stuck);
   try {
     await program.parseAsync(process.argv);
   } catch (error) {
@@ -29,5 +35,7 @@ export async function runProgram(program: Command): Promise<void> {
       process.stderr.write(`${name}: unexpected failure: ${told}\n`);
       process.exitCode = 70;
     }
+  } finally {
+    process.off("beforeExit", stuck);
   }
 }

@@ -161,8 +161,8 @@ describe("a bundle's code cache", () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "karpenter-cache-"));
-    const source =
-      "export const greet = (who) => 'hello ' + who;\nconsole.log(greet(process.argv[2]));";
+    const source = `export const greet = (who) => 'hello ' + who;
+      console.log(greet(process.argv[2]), /^µs$/.test('µs'));`;
     writeFileSync(join(folder, "small.ts"), source);
     built = await buildPrograms({ small: relative(ROOT, join(folder, "small.ts")) }, folder);
   });
@@ -171,7 +171,10 @@ describe("a bundle's code cache", () => {
   it("is taken by the Node that made it, with the same flags, and by no other", async () => {
     await makeCodeCache(built, folder, { node, commandLines: [["small", "you"]] });
     const [same, other] = [run("--stack-size=900"), run()];
-    expect([same.stdout, other.stdout]).toEqual(["hello undefined\n", "hello undefined\n"]);
+    expect([same.stdout, other.stdout]).toEqual([
+      "hello undefined true\n",
+      "hello undefined true\n",
+    ]);
     expect(same.stderr).toContain("taken");
     expect(other.stderr).toContain("refused");
   });

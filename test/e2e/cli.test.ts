@@ -159,6 +159,18 @@ describe("the command line", () => {
     }
   });
 
+  it("does not take it for success when nothing goes on and the command has not ended", async () => {
+    const module = new URL("../../dist/cli/run-program.js", import.meta.url).href;
+    const stuck = `
+      import { Command } from "commander";
+      import { runProgram } from "${module}";
+      void runProgram(new Command("stuck").action(() => new Promise(() => undefined)));
+    `;
+    const running = startNode("--input-type=module", "--eval", stuck);
+    expect(await running.ended).toBe(70);
+    expect(running.err()).toBe("stuck: unexpected failure: ended before it was done\n");
+  });
+
   it("helps on every command", async () => {
     const [all, sandbox, version] = await Promise.all([
       run("--help"),
