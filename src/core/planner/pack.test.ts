@@ -40,6 +40,12 @@ describe("a filling", () => {
 });
 
 describe("pack", () => {
+  it("of no items opens no bins, and leaves its budget as it is", () => {
+    const budget = { units: 100 };
+    expect(atOnce(pack(packingOf(2, 0), prices, budget, { maxBins: 3 }))).toEqual([]);
+    expect(budget.units).toBe(100);
+  });
+
   it("fills once by greed though the budget is too small for as many shapes", () => {
     const found = packed(1);
     const items = (found ?? []).flatMap(({ pattern: { times }, bins }) =>

@@ -47,7 +47,7 @@ export function* pack(
   const found: (readonly Use[])[] = [];
   for (const { packing: part, count, inWhole } of parts) {
     // What one part leaves of its work is the others'.
-    const share = (budget.units * count) / rest;
+    const share = rest === 0 ? 0 : (budget.units * count) / rest;
     const own = { units: share * steps };
     rest -= count;
     const uses = yield* packPart(part, prices, own, maxBins);
