@@ -278,8 +278,9 @@ export class NewNodeClaim implements Place {
     for (const group of podClass.countedBy) {
       if (topology.count(group, this)) continue;
       if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
-      this.#waiting.set(group, this.waiting(group) + 1);
-      topology.wait(group);
+      const others = this.waiting(group);
+      this.#waiting.set(group, others + 1);
+      if (others === 0) topology.wait(group);
       for (const { group: own } of podClass.variants[0]?.rules ?? [])
         if (own.type === "spread" && !this.#kept.has(own))
           this.#kept = new Set(this.#kept).add(own);

@@ -332,6 +332,20 @@ describe("pod affinity", () => {
     ]);
   });
 
+  it("joins those that came to another node after the first had no room for it", () => {
+    const labels = { app: "web" };
+    const batch = [
+      pod({ name: "leader", cpu: "3200m", labels }),
+      pod({ name: "other", cpu: "1200m" }),
+      pod({ name: "follower", cpu: "1100m", spec: near(ZONE) }),
+      pod({ name: "second", cpu: "1", labels }),
+    ];
+    expect(placed({ pods: batch, pools: [poolInput({}, [instanceType({ cpu: 4 })])] })).toEqual([
+      "?: leader",
+      "zone-a/zone-b/zone-c: other second follower",
+    ]);
+  });
+
   it("waits for a pod that is not there", () => {
     expect(placed({ pods: [pod({ spec: near(ZONE) })] })).toEqual(["left: pod"]);
   });

@@ -322,9 +322,9 @@ export class Topology {
     for (const group of this.#groups) group.isWaited = false;
   }
 
-  /** Pods of the group are on a planned node that may be in one of several domains. */
+  /** One more planned node has pods of the group, and may be in one of several domains: who must be near them may come. */
   wait(group: TopologyGroup): void {
-    if (group.type !== "affinity" || group.isWaited) return;
+    if (group.type !== "affinity") return;
     group.isWaited = true;
     this.#changed(group);
   }
