@@ -19,6 +19,8 @@ import type { ResourcePrices } from "./resource-prices.ts";
 
 /** What is saved by less than this share of the price is not worth another zone. */
 const LEAST_GAIN = 0.001;
+/** Most of them cost what they did when they were last weighed. */
+const MOVES_PER_STEP = 64;
 
 export interface Divided {
   readonly demand: Demand;
@@ -35,12 +37,14 @@ export function* betterDivided({ demand, uses }: Divided, options: PlannerOption
   const amounts = demand.rows.map(({ count }) => count);
   let price = priceOf(demand, uses);
   let better = uses;
+  let weighed = 0;
   for (;;) {
     let best: { readonly move: Move; readonly uses: readonly Use[] } | undefined;
     let least = price * (1 - LEAST_GAIN);
     for (const move of kinds.flatMap(movesOf)) {
       if (budget.units <= 0) break;
       if (move.from.waiting.items.length === 0 || !counts.allow(move)) continue;
+      if (++weighed % MOVES_PER_STEP === 0) yield;
       const found = yield* packings.of(afterMove(amounts, move));
       if (found === undefined || found.price >= least) continue;
       best = { move, uses: found.uses };
@@ -145,7 +149,7 @@ interface Priced {
 
 /** What packing so many of each row costs, each part as it is first asked for: most are not about what has changed. */
 class Packings {
-  readonly #parts: readonly (Part & { readonly text: string })[];
+  readonly #parts: readonly (Part & { readonly shape: number })[];
   readonly #known = new Map<string, Priced | undefined>();
   readonly #worth: ResourcePrices;
   readonly #budget: Budget;
@@ -153,7 +157,13 @@ class Packings {
 
   constructor(demand: Demand, budget: Budget, options: PlannerOptions) {
     // Zones that sell the same at the same prices are packed alike.
-    this.#parts = partsOf(demand).map((part) => ({ ...part, text: textOf(part.packing) }));
+    const shapes = new Map<string, number>();
+    this.#parts = partsOf(demand).map((part) => {
+      const text = textOf(part.packing);
+      const shape = shapes.get(text) ?? shapes.size;
+      shapes.set(text, shape);
+      return { ...part, shape };
+    });
     this.#worth = demand.worth;
     this.#budget = budget;
     this.#options = options;
@@ -162,9 +172,9 @@ class Packings {
   *of(amounts: readonly number[]): Steps<Priced | undefined> {
     const all: Use[] = [];
     let price = 0;
-    for (const { packing, rows, inWhole, text } of this.#parts) {
+    for (const { packing, rows, inWhole, shape } of this.#parts) {
       const counts = rows.map((row) => amounts[row] as number);
-      const key = `${text} ${counts.join()}`;
+      const key = `${shape} ${counts.join()}`;
       let found = this.#known.get(key);
       if (found === undefined && !this.#known.has(key)) {
         const part = {
