@@ -30,6 +30,16 @@ describe("pods with a place by a command", () => {
     });
   });
 
+  it("are seen on a node that one command knows by its claim, and another by its Node", () => {
+    const old = nodeView({ node: { name: "old" }, pods: [big, small], deleting: true });
+    const target = nodeView({ node: { name: "target" }, claim: nodeClaim({ name: "claim" }) });
+    const input = schedulingInput({ pods: [big, small, waiting], nodes: [old, target] });
+    const seen = atTheirPlaces(input, (one) =>
+      one === waiting ? undefined : one === big ? "claim" : "target",
+    );
+    expect(seen.pods).toEqual([waiting]);
+  });
+
   it("are planned for when somebody else has taken their room", () => {
     const other = pod({ name: "other", cpu: "2", nodeName: "target" });
     expect(placed(nodeView({ node: { name: "target" }, pods: [other] }))).toEqual({

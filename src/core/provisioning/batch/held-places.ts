@@ -29,8 +29,12 @@ export function atTheirPlaces(
   const moved = new Set<string>();
   const arrived = new Map<NodeView, readonly Pod[]>();
   for (const view of input.nodes) {
-    const pods = wanted.get(view.name) ?? wanted.get(view.claim?.metadata.name ?? "");
-    if (pods === undefined || view.deleting) continue;
+    if (view.deleting) continue;
+    const claimName = view.claim?.metadata.name ?? view.name;
+    // The command that it came for knows it by its claim, others by its Node.
+    const byClaim = claimName === view.name ? [] : (wanted.get(claimName) ?? []);
+    const pods = [...byClaim, ...(wanted.get(view.name) ?? [])];
+    if (pods.length === 0) continue;
     const taken = whatFits(view, pods);
     arrived.set(view, taken);
     for (const pod of taken) moved.add(keyOf(pod));
