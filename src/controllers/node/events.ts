@@ -87,6 +87,8 @@ export function repairPending(
     reason: "NodeRepairPending",
     message,
     dedupeValues: [object.metadata.name, message],
+    // Whatever else happens to the Node meanwhile.
+    dedupeMs: dueMs - sinceMs,
   }));
 }
 

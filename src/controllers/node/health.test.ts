@@ -55,6 +55,8 @@ describe("node repair", () => {
     const told = world.published.filter(({ reason }) => reason === "NodeRepairPending");
     expect(new Set(told.map(({ object }) => object.kind))).toEqual(new Set(["Node", "NodeClaim"]));
     expect(told[0]?.message).toContain(`node repair ends the node at ${dueAt} unless it recovers`);
+    // Nodes change all the time: it is told once.
+    expect(told.map(({ dedupeMs }) => dedupeMs)).toEqual(told.map(() => 10 * MINUTE_MS));
     await world.clock.advance(2 * MINUTE_MS);
     expect(deleted(world)).toEqual(["a"]);
     const { annotations } = (world.api.find(NODE_CLAIM, "a") as NodeClaim).metadata;
