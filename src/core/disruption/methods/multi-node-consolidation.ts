@@ -32,9 +32,10 @@ export const multiNodeConsolidation: Method = {
 
 /** What is saved where repack would save more by far is left to it; the other pools go on. */
 function* propose(input: MethodInput): Steps<Proposal> {
-  const refused: Verdict[] = [];
   const left = new Set<string>();
   for (;;) {
+    // Of the pools that go on: the same moves were refused the last time.
+    const refused: Verdict[] = [];
     const candidates = input.candidates.filter(({ pool }) => !left.has(pool.id));
     const command = yield* bestOf(candidates, input, refused);
     const others = command === undefined ? [] : yield* leftToRepack(command, input);
