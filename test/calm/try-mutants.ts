@@ -120,8 +120,9 @@ function ask(worker: ChildProcess, seed: number): Promise<Pick<Played, "seed" | 
   });
 }
 
+/** Throws when the loop could not be played. */
 function playLoop(root: string, loop: string): Seen {
-  const { status } = spawnSync(
+  const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [
       "node_modules/vitest/vitest.mjs",
@@ -130,11 +131,12 @@ function playLoop(root: string, loop: string): Seen {
       "-t",
       `stay calm: '${loop}'`,
     ],
-    { cwd: root, env: { ...process.env, CALM: "short" }, stdio: "ignore" },
+    { cwd: root, env: { ...process.env, CALM: "short" }, encoding: "utf8" },
   );
-  return status === 0
-    ? { isCaught: false, told: `NOT SEEN, ${loop} stays calm` }
-    : { isCaught: true, told: `${loop} is not calm` };
+  if (status === 0) return { isCaught: false, told: `NOT SEEN, ${loop} stays calm` };
+  const told = `${stdout}${stderr}`;
+  if (!told.includes("AssertionError")) throw new Error(`${loop} could not be played: ${told}`);
+  return { isCaught: true, told: `${loop} is not calm` };
 }
 
 function described({ name, without }: Mutant): string {

@@ -30,11 +30,11 @@ npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]  Karpenter with a rule
 `;
 
 const args = process.argv.slice(2);
-const strange = args.find(
-  (arg) =>
-    args[0] !== "mutants" &&
-    !/^(?:calm|repack|fixes|\d+|--(?:count|seed|upstream|from|seeds|workers|verbose))$/.test(arg),
-);
+const known =
+  args[0] === "mutants"
+    ? /^(?:[a-z][a-z-]*|\d+|--(?:from|seeds))$/
+    : /^(?:calm|repack|fixes|\d+|--(?:count|seed|upstream|from|seeds|workers|verbose))$/;
+const strange = args.find((arg) => !known.test(arg));
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
 if (strange !== undefined) {
