@@ -6,6 +6,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
+import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
 import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
@@ -467,6 +468,26 @@ describe("karpenter explain nodepool while nodes leave", () => {
     const setting = ['disruption-budgets=[{"nodes":"3"}]'];
     const text = await ask("nodepool default", [...pools, ...movable(), ...leaving], { setting });
     expect(text).toContain(`Empty: ${says}`);
+  });
+});
+
+describe("karpenter explain nodepool", () => {
+  it.each([
+    ["WhenEmpty", "0s", ["of 2", "of 2", "only empty nodes go (policy WhenEmpty)"]],
+    ["WhenEmpty", "Never", ["is disabled", "of 2", "is disabled"]],
+    ["WhenEmptyOrUnderutilized", "0s", ["of 2", "of 2", "of 2"]],
+  ])("allows nothing that its policy does not do: %s after %s", async (policy, after, says) => {
+    const disruption = { consolidationPolicy: policy, consolidateAfter: after };
+    const pool = snapshotPool({ disruption });
+    const text = await ask("nodepool default", [pool, ...movable()], { output: "json" });
+    const { disruptions } = JSON.parse(text) as PoolAnswer;
+    expect(disruptions.map(({ reason }) => reason)).toEqual(["Empty", "Drifted", "Underutilized"]);
+    for (const [at, part] of says.entries()) {
+      const isOpen = part === "of 2";
+      expect(disruptions[at]?.says).toContain(part);
+      expect(disruptions[at]?.allowed).toBe(isOpen ? 2 : 0);
+      expect(disruptions[at]?.nextAllowedDisruption !== undefined).toBe(isOpen);
+    }
   });
 });
 

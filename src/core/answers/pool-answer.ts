@@ -71,7 +71,7 @@ export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined
   const reasons = isReplacedFirst(pool, picture.expiry)
     ? [...REASONS, "Expired" as const]
     : REASONS;
-  const disruptions = reasons.map((reason) => allowedNow(picture, pool, reason));
+  const disruptions = reasons.map((reason) => allowedFor(picture, pool, reason));
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
   const usage = usageOf(picture.nodes, pool.id);
   const { policy, consolidateAfter, expireAfter } = pool.disruption;
@@ -113,6 +113,30 @@ export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined
     ...repackSays(picture, pool),
     next: nextOf(picture, pool, next),
   };
+}
+
+/** What budgets allow means nothing for what the pool's policy does not do. */
+function allowedFor(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
+  const { nextAllowedDisruption, ...byBudgets } = allowedNow(picture, pool, reason);
+  const says = picture.paused(pool) === undefined ? neverFor(pool, reason) : undefined;
+  if (says !== undefined) return { ...byBudgets, allowed: 0, says };
+  return {
+    ...byBudgets,
+    ...(nextAllowedDisruption === undefined ? {} : { nextAllowedDisruption }),
+  };
+}
+
+/** Why no node of the pool goes for that reason, whenever; undefined: some may. */
+function neverFor(
+  { replicas, disruption: { policy, consolidateAfter } }: Pool,
+  reason: CommandReason,
+): string | undefined {
+  if (reason !== "Empty" && reason !== "Underutilized") return undefined;
+  if (replicas !== undefined) return "a pool with replicas is not consolidated";
+  if (policy === "none" || consolidateAfter === "Never") return "consolidation is disabled";
+  return reason === "Underutilized" && policy === "WhenEmpty"
+    ? "only empty nodes go (policy WhenEmpty)"
+    : undefined;
 }
 
 function repackSays({ ledger, nowMs }: Picture, { id }: Pool): Pick<PoolAnswer, "repack"> {
@@ -176,7 +200,8 @@ function sentence(
   const { kind, name } = poolObject(pool);
   const head = `${kind} ${name} has ${nodes} node(s) for ${usd(price)} an hour`;
   if (pause !== undefined) return `${head}; ${pause}`;
-  if (soonest === undefined) return `${head}; ${disruptions[0]?.says ?? "nothing is allowed"}`;
+  const first = disruptions.find(({ reason }) => neverFor(pool, reason) === undefined);
+  if (soonest === undefined) return `${head}; ${first?.says ?? "nothing is allowed"}`;
   return soonest === toRfc3339(nowMs)
     ? `${head}; a disruption is allowed now`
     : `${head}; next allowed disruption: ${soonest}`;
