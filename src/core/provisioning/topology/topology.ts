@@ -61,6 +61,8 @@ export class Topology {
   readonly #groups: TopologyGroup[] = [];
   /** Those with `hosts`. */
   readonly #overHosts: TopologyGroup[] = [];
+  /** Those with `isWaited`: questions begin one after the other, and there may be thousands of groups. */
+  readonly #waited: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
   readonly #selected = new Map<string, readonly TopologyGroup[]>();
@@ -319,12 +321,14 @@ export class Topology {
   begin(asUpstream = false): void {
     this.#journal = [];
     this.#asUpstream = asUpstream;
-    for (const group of this.#groups) group.isWaited = false;
+    for (const group of this.#waited) group.isWaited = false;
+    this.#waited.length = 0;
   }
 
   /** One more planned node has pods of the group, and may be in one of several domains: who must be near them may come. */
   wait(group: TopologyGroup): void {
     if (group.type !== "affinity") return;
+    if (!group.isWaited) this.#waited.push(group);
     group.isWaited = true;
     this.#changed(group);
   }
