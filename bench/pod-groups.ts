@@ -27,21 +27,49 @@ export function group(name: string, count: number, cpuMilli: number, memoryMi: n
 
 /** The pods of a trace: Alibaba cluster-trace-gpu-v2023, openb_pod_list. */
 export function openbPods(path: string): PodGroup[] {
+  return [...alike(readOpenb(path))].map(([{ cpuMilli, memoryMi, gpus }, { length }], index) =>
+    group(`openb-${index}`, length, cpuMilli, memoryMi, gpus),
+  );
+}
+
+/** A pod of the trace; when it came and went, in seconds from the trace's start. */
+export interface TracedPod {
+  readonly cpuMilli: number;
+  readonly memoryMi: number;
+  readonly gpus: number;
+  readonly fromS: number;
+  readonly untilS: number;
+}
+
+/** In the order of the file. Throws where a column is missing. */
+export function readOpenb(path: string): TracedPod[] {
   const [head = "", ...lines] = readFileSync(path, "utf8").trim().split("\n");
   const columns = head.split(",");
-  const [cpu, memory, gpu] = ["cpu_milli", "memory_mib", "num_gpu"].map((name) => {
-    const at = columns.indexOf(name);
-    if (at < 0) throw new Error(`${path}: no column ${name}`);
+  const column = (...names: readonly string[]) => {
+    const at = names.map((name) => columns.indexOf(name)).find((one) => one >= 0);
+    if (at === undefined) throw new Error(`${path}: no column ${names[0]}`);
     return at;
-  }) as [number, number, number];
-  const counts = new Map<string, number>();
-  for (const line of lines) {
-    const cells = line.split(",");
-    const key = [cells[cpu], cells[memory], cells[gpu]].join();
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-  }
-  return [...counts].map(([key, count], index) => {
-    const [cpuMilli = 0, memoryMi = 0, gpus = 0] = key.split(",").map(Number);
-    return group(`openb-${index}`, count, cpuMilli, memoryMi, gpus);
+  };
+  const [cpu, memory, gpu] = [column("cpu_milli"), column("memory_mib"), column("num_gpu")];
+  const [from, until] = [column("creation_time", "creation_s"), column("deletion_time", "deletion_s")];
+  return lines.map((line) => {
+    const cells = line.split(",").map(Number);
+    const at = (index: number) => cells[index] ?? 0;
+    return { cpuMilli: at(cpu), memoryMi: at(memory), gpus: at(gpu), fromS: at(from), untilS: at(until) };
   });
+}
+
+/** By the first pod of its amounts, all that are like it. */
+export function alike(pods: readonly TracedPod[]): ReadonlyMap<TracedPod, readonly TracedPod[]> {
+  const firsts = new Map<string, TracedPod>();
+  const lists = new Map<TracedPod, TracedPod[]>();
+  for (const pod of pods) {
+    const key = [pod.cpuMilli, pod.memoryMi, pod.gpus].join();
+    const first = firsts.get(key) ?? pod;
+    firsts.set(key, first);
+    const list = lists.get(first);
+    if (list === undefined) lists.set(first, [pod]);
+    else list.push(pod);
+  }
+  return lists;
 }

@@ -20,7 +20,7 @@ import { nodeView, type NodeView } from "../src/core/state/node-view.ts";
 import { parseOptions } from "../src/operator/settings/parse-options.ts";
 import { settingsOf } from "../src/operator/create-operator.ts";
 import { lowerBound } from "./bound.ts";
-import { scenariosC, type ScenarioC, survivors, workloadOf } from "./scenarios-c.ts";
+import { chosenC, type ScenarioC, survivors, workloadOf } from "./scenarios-c.ts";
 import { cells, dollars, percent } from "./table.ts";
 import { inputOf } from "./workload.ts";
 
@@ -29,12 +29,11 @@ const HEAD = ["scenario", "nodes", "pods", "bound $/h", "before", "settled witho
 
 export async function repack(args: readonly string[]): Promise<void> {
   const nodes = Number(args.find((arg) => /^\d+$/.test(arg)) ?? 100);
-  const names = args.filter((arg) => arg.startsWith("C-"));
+  const names = args.filter((arg) => /^[CT]-/.test(arg));
   print(HEAD);
   print(HEAD.map(() => "---"));
-  for (const scenario of scenariosC(nodes)) {
-    if (names.length > 0 && !names.includes(scenario.name)) continue;
-    const bound = await lowerBound(workloadOf(scenario, "down"), args.includes("--quick"));
+  for (const scenario of chosenC(names, nodes)) {
+    const bound = await lowerBound(workloadOf(scenario, "down"), args.includes("--quick") || scenario.bound === "quick");
     const start = startOf(scenario);
     const plain = settle(start, "false");
     const packed = settle(start, "true");

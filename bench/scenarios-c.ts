@@ -3,7 +3,8 @@
  * then go down to `down`, after which nothing happens any more and the cluster settles. What it costs then,
  * over what such pods cost at least, is the score. The same definition serves a control plane, where the
  * Deployments are scaled, and the bench in memory, which leaves the first `down` of `up` pods in the order
- * of `survivors`. `npm run bench -- repack`, bench/settled.
+ * of `survivors`. `npm run bench -- repack`, bench/settled. Where OPENB_CSV names the file of a public trace (workloads.ts),
+ * `T-openb` is one more.
  *
  * `nodes` is a size, not a promise: about ten pods for each, sizes of machines capped at 32 cores.
  */
@@ -13,6 +14,7 @@ import type { KubeObject } from "../src/apis/meta.ts";
 import { Random } from "../src/base/random.ts";
 import { kwokInstanceTypes } from "../src/providers/kwok/instance-types.ts";
 import { apart, type Deployment, deployment, pool, spread } from "./cluster/shapes.ts";
+import { alike, readOpenb, type TracedPod } from "./pod-groups.ts";
 import { describeType, type Workload } from "./workload.ts";
 
 export interface ScenarioC {
@@ -21,6 +23,8 @@ export interface ScenarioC {
   readonly about: string;
   readonly pools: readonly KubeObject[];
   readonly deployments: readonly Deployment[];
+  /** How much work goes into proving what it costs at least: a machine of 256 cores can be filled in too many ways. */
+  readonly bound?: "quick";
 }
 
 const PODS_PER_NODE = 10;
@@ -35,12 +39,13 @@ export function scenariosC(nodes: number): readonly ScenarioC[] {
   return Object.entries(MAKERS).map(([name, { about, make }]) => ({ name: `C-${name}`, about, ...make(nodes, new Random(`C-${name}`)) }));
 }
 
-/** Those of these names, or all. Throws for a name that there is not. */
+/** Those of these names, or all, the trace's too where its file is at hand. Throws for a name that there is not. */
 export function chosenC(names: readonly string[], nodes: number): readonly ScenarioC[] {
-  const all = scenariosC(nodes);
+  const trace = process.env["OPENB_CSV"];
+  const all = [...scenariosC(nodes), ...(trace === undefined ? [] : [openbDayAfter(trace, nodes * PODS_PER_NODE)])];
   for (const name of names)
     if (!all.some((one) => one.name === name))
-      throw new Error(`no scenario ${name}; there are ${all.map((one) => one.name).join(", ")}`);
+      throw new Error(`no scenario ${name}; there are ${all.map((one) => one.name).join(", ")}${trace === undefined ? "; T-openb where OPENB_CSV names its file" : ""}`);
   return all.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
@@ -68,6 +73,39 @@ export function survivors({ name, up, down }: Deployment): readonly number[] {
     .slice(0, down)
     .map(({ index }) => index)
     .sort((a, b) => a - b);
+}
+
+/**
+ * The busiest moment of a public trace, and which of those pods are still there a day later; times a whole number,
+ * so that there are about `pods`. The catalogue has no GPUs, so that what pods ask of those is left out.
+ */
+function openbDayAfter(path: string, pods: number): ScenarioC {
+  const traced = readOpenb(path);
+  const atS = busiest(traced);
+  const up = traced.filter(({ fromS, untilS }) => fromS <= atS && untilS > atS);
+  const copies = Math.max(1, Math.round(pods / up.length));
+  const deployments = [...alike(up.map((one) => ({ ...one, gpus: 0 })))].map(([{ cpuMilli, memoryMi }, list], index) => {
+    const stay = list.filter(({ untilS }) => untilS > atS + DAY_S).length;
+    const requests = { cpu: `${cpuMilli}m`, memory: `${memoryMi}Mi` };
+    return deployment(`openb-${index}`, list.length * copies, stay * copies, requests);
+  });
+  return { name: "T-openb", about: "a trace's busiest moment, and a day later", pools: [pool(AFTER, [ON_DEMAND])], deployments, bound: "quick" };
+}
+
+const DAY_S = 24 * 60 * 60;
+
+/** When most pods were there: the first such moment. */
+function busiest(pods: readonly TracedPod[]): number {
+  const changes = pods.flatMap(({ fromS, untilS }) => [
+    { atS: fromS, by: 1 },
+    { atS: untilS, by: -1 },
+  ]);
+  let [there, most, atMostS] = [0, 0, 0];
+  for (const { atS, by } of changes.sort((a, b) => a.atS - b.atS || a.by - b.by)) {
+    there += by;
+    if (there > most) [most, atMostS] = [there, atS];
+  }
+  return atMostS;
 }
 
 type Made = Pick<ScenarioC, "pools" | "deployments">;

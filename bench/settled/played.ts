@@ -49,7 +49,7 @@ export async function played(args: readonly string[]): Promise<void> {
   print(HEAD);
   print(HEAD.map(() => "---"));
   for (const scenario of chosenC(positionals, Number(values.nodes))) {
-    const bound = (await lowerBound(workloadOf(scenario, "down"), false)) / 1e6;
+    const bound = (await lowerBound(workloadOf(scenario, "down"), scenario.bound === "quick")) / 1e6;
     for (const start of values.starts.split(",").map(Number))
       print(rowOf(scenario.name, start, bound, await playOne(scenario, start, values.daemons)));
   }

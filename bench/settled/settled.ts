@@ -64,7 +64,7 @@ async function compare(
   results: Results<Outcome>,
   tell: (line: string) => void,
 ): Promise<void> {
-  const boundDollarsPerHour = (await lowerBound(workloadOf(scenario, "down"), false)) / 1e6;
+  const boundDollarsPerHour = (await lowerBound(workloadOf(scenario, "down"), scenario.bound === "quick")) / 1e6;
   for (const contestant of contestants) {
     if (results.of(scenario.name, contestant.name).length > 0) continue;
     try {
