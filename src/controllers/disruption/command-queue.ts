@@ -14,6 +14,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
+import { inTurns, TURN_MS } from "../../base/steps.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import {
   type Command,
@@ -146,7 +147,8 @@ export function createCommandQueue(
       );
       ledger.note(move, world.clock.now());
       const claimNames = replacements.map(({ metadata }) => metadata.name);
-      const stops = stopsOf(started, claimNames, world.cluster.nodes());
+      const steps = stopsOf(started, claimNames, world.cluster.nodes());
+      const stops = await inTurns(world.clock, steps, TURN_MS);
       steering.plan(record.id, stops);
       takeIn({ record, candidates, replacements, move });
       for (const { name, pods } of stops)

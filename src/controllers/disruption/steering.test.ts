@@ -4,6 +4,7 @@ import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { OTHERS_FIRST_TAINT_KEY } from "../../apis/karpenter/labels.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { atOnce } from "../../base/steps.ts";
 import { stopsOf } from "../../core/disruption/itinerary.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
@@ -163,7 +164,7 @@ async function leaving() {
     { nodeName: "b", pods: [second] },
   ];
   const candidates = [{ zone: "zone-a", reschedulablePods: [first, second] }];
-  steering.plan("c", stopsOf({ candidates, replacements: [], placements }, []));
+  steering.plan("c", atOnce(stopsOf({ candidates, replacements: [], placements }, [], [])));
   return { world, steering, first, second };
 }
 

@@ -1,6 +1,7 @@
 // Which pods of a command go to which node, and which nodes they are kept from meanwhile.
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
+import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, pod, pool } from "../../testing/builders.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { nodeView } from "../state/node-view.ts";
@@ -29,7 +30,7 @@ describe("the nodes that pods of a command go to", () => {
       { nodeName: "with-room-for-it", pods: [waiting] },
     ];
     const candidates = [{ zone: "zone-a", reschedulablePods: [first, second] }];
-    const stops = stopsOf({ candidates, replacements: [plan], placements }, ["claim"]);
+    const stops = atOnce(stopsOf({ candidates, replacements: [plan], placements }, ["claim"], []));
     expect(stops.map(({ name, pods, owners }) => [name, pods, [...owners]])).toEqual([
       ["stays", [first], [first.metadata.ownerReferences?.[0]?.uid]],
       ["claim", [second], [second.metadata.ownerReferences?.[0]?.uid]],
@@ -49,7 +50,9 @@ describe("pods that are alike", () => {
     ];
     const fresh = { ...planned, pods: [inB] };
     const placements = [{ nodeName: "stays", zone: "zone-b", pods: [inA, other] }];
-    const stops = stopsOf({ candidates, replacements: [fresh], placements }, ["claim-in-a"]);
+    const stops = atOnce(
+      stopsOf({ candidates, replacements: [fresh], placements }, ["claim-in-a"], []),
+    );
     expect(stops.map(({ name, pods }) => [name, pods])).toEqual([
       ["stays", [inB, other]],
       ["claim-in-a", [inA]],
@@ -73,7 +76,7 @@ describe("pods that are alike", () => {
       { nodeName: "y", zone: "zone-c", pods: [c] },
       { nodeName: "z", zone: "zone-a", pods: [d] },
     ];
-    const stops = stopsOf({ candidates, replacements: [], placements }, []);
+    const stops = atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
     expect(stops.map(({ name, pods }) => [name, pods])).toEqual([
       ["x", [c, d]],
       ["y", [b]],

@@ -7,6 +7,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { fits, type Resources } from "../../apis/resources.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
@@ -35,11 +36,11 @@ interface Plan extends Pick<Command, "replacements" | "placements"> {
  * Nodes that take nothing are no stops. Pods that wait anyway may be planned along: nobody has them leave, they
  * are not steered.
  */
-export function stopsOf(
+export function* stopsOf(
   { candidates, replacements, placements = [] }: Plan,
   claimNames: readonly string[],
-  nodes: readonly NodeView[] = [],
-): readonly Stop[] {
+  nodes: readonly NodeView[],
+): Steps<readonly Stop[]> {
   const zones = new Map(
     candidates.flatMap(({ reschedulablePods, zone }) =>
       reschedulablePods.map((pod) => [uidOf(pod), zone] as const),
@@ -57,7 +58,8 @@ export function stopsOf(
     pods: leaving(pods),
   }));
   const zoneOf = (pod: Pod) => zones.get(uidOf(pod));
-  return inTurnsByZone(stayingInZones([...known, ...fresh], zoneOf), zoneOf, nodes)
+  const places = stayingInZones([...known, ...fresh], zoneOf);
+  return (yield* inTurnsByZone(places, zoneOf, nodes))
     .filter(({ pods }) => pods.length > 0)
     .map(({ name, pods }) => stopFor(name, pods));
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
+import { atOnce } from "../../base/steps.ts";
 import { node, pod } from "../../testing/builders.ts";
 import { nodeView } from "../state/node-view.ts";
 import { inTurnsByZone, type Place } from "./zone-turns.ts";
@@ -36,7 +37,7 @@ const nodes = ["a", "b", "c", "d"].map((zone) =>
   }),
 );
 const turns = (places: readonly Place[]) =>
-  inTurnsByZone(places, (one) => homes.get(one), nodes).map(({ name, pods }) => [
+  atOnce(inTurnsByZone(places, (one) => homes.get(one), nodes)).map(({ name, pods }) => [
     name,
     pods.map(({ metadata }) => metadata.name),
   ]);

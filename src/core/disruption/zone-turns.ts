@@ -5,6 +5,7 @@
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { NodeLabels } from "../scheduling/node-labels.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -12,6 +13,8 @@ import { ownerOf, podsByOwner } from "./moves.ts";
 
 /** More turns than these are never waited for (controllers/disruption/steering.ts). */
 const MOST_LOOKS = 50;
+/** Each with its pods. */
+const NODES_PER_STEP = 512;
 
 /** A node and the pods it is to take. */
 export interface Place {
@@ -25,13 +28,14 @@ export interface Place {
  * whose pods may by now, and where there are none, one without those that may not. `zoneOf`: where a pod is now.
  * What never comes out right stays in one turn: the scheduler has the last word.
  */
-export function inTurnsByZone(
+export function* inTurnsByZone(
   places: readonly Place[],
   zoneOf: (pod: Pod) => string | undefined,
   nodes: readonly NodeView[],
-): readonly Place[] {
+): Steps<readonly Place[]> {
   if (!places.some(({ pods }) => pods.some(isSpread))) return places;
-  const counts = new ZoneCounts(places, zoneOf, nodes);
+  const counts = new ZoneCounts(zoneOf);
+  yield* counts.read(places, nodes);
   const turns: Place[] = [];
   let left = places;
   for (let looks = 0; looks < MOST_LOOKS && left.length > 0; looks++) {
@@ -91,23 +95,24 @@ class ZoneCounts {
   readonly #byOwner = new Map<string, Counts>();
   readonly #zoneOf: (pod: Pod) => string | undefined;
 
-  constructor(
-    places: readonly Place[],
-    zoneOf: (pod: Pod) => string | undefined,
-    nodes: readonly NodeView[],
-  ) {
+  constructor(zoneOf: (pod: Pod) => string | undefined) {
     this.#zoneOf = zoneOf;
-    const zones = labelsByZone(nodes);
+  }
+
+  /** Owners of the places' pods, and where all pods of theirs run. */
+  *read(places: readonly Place[], nodes: readonly NodeView[]): Steps<void> {
+    const zones = yield* labelsByZone(nodes);
     for (const { zone, pods } of places)
       for (const pod of pods.filter(isSpread)) {
         const own = this.#byOwner.get(ownerKey(pod)) ?? new Map(zonesFor(pod, zones));
         this.#byOwner.set(ownerKey(pod), own);
         add(own, zone, 0);
       }
-    for (const { pods, labels } of nodes)
+    yield* eachInSteps(nodes, NODES_PER_STEP, ({ pods, labels }) => {
       for (const pod of pods)
         if (!isTerminating(pod))
           add(this.#byOwner.get(ownerKey(pod)), labels[TOPOLOGY_ZONE_LABEL_KEY], 1);
+    });
   }
 
   /** Those of its pods that may go there by now, when they all leave at once. */
@@ -149,16 +154,18 @@ class ZoneCounts {
 }
 
 /** Of the nodes that stay. */
-function labelsByZone(nodes: readonly NodeView[]): ReadonlyMap<string, readonly NodeLabels[]> {
+function* labelsByZone(
+  nodes: readonly NodeView[],
+): Steps<ReadonlyMap<string, readonly NodeLabels[]>> {
   const byZone = new Map<string, NodeLabels[]>();
-  for (const { labels, deleting, name } of nodes) {
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ labels, deleting, name }) => {
     const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
-    if (zone === undefined || deleting) continue;
+    if (zone === undefined || deleting) return;
     const own = new NodeLabels(labels, name);
     const known = byZone.get(zone);
     if (known === undefined) byZone.set(zone, [own]);
     else known.push(own);
-  }
+  });
   return byZone;
 }
 
