@@ -9,7 +9,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../../apis/resources.ts";
-import type { Steps } from "../../../base/steps.ts";
+import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { ViewNotes } from "../../state/view-notes.ts";
@@ -22,6 +22,8 @@ import { Machines } from "./machines.ts";
 /** Most nodes and pods that one command is about: what fails is taken back as a whole. */
 const MAX_NODES = 50;
 const MAX_PODS = 1_000;
+/** Of a large pool all are added up once a choice. */
+const NODES_PER_STEP = 1_024;
 
 export interface Choice {
   /** In the order in which they were chosen: the first of them are a choice too. */
@@ -32,15 +34,20 @@ export interface Choice {
 
 /** Nodes of the group that budgets, and guards of their pods, let go together. */
 export function* chooseFrom({ candidates, poolIds }: Group, input: MethodInput): Steps<Choice> {
-  const open = candidates.map((candidate) => ({ candidate, used: usedBy(candidate.node) }));
-  const total = open.reduce<Resources>((sum, { used }) => addResources(sum, used), NO_RESOURCES);
+  let total: Resources = NO_RESOURCES;
+  const open = yield* mapInSteps(candidates, NODES_PER_STEP, (candidate) => {
+    const used = usedBy(candidate.node);
+    total = addResources(total, used);
+    return { candidate, used };
+  });
   const names = Object.keys(total).filter((name) => (total[name] as number) > 0);
   const machines = machinesOf(input.simulator.input, poolIds, names.sort());
   const budgets = budgetCounter(input.allowances);
   const guards = guardCounter(input.pdbs);
-  const left = new Map(
-    open.map(({ candidate, used }) => [candidate, machines.amounts(used)] as const),
-  );
+  const left = new Map<Candidate, Float64Array>();
+  yield* eachInSteps(open, NODES_PER_STEP, ({ candidate, used }) => {
+    left.set(candidate, machines.amounts(used));
+  });
   const chosen: Candidate[] = [];
   const gains: number[] = [];
   let sum: Float64Array | undefined;
