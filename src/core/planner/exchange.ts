@@ -39,24 +39,25 @@ export function* betterDivided({ demand, uses }: Divided, options: PlannerOption
   let better = uses;
   let weighed = 0;
   for (;;) {
-    let best: { readonly move: Move; readonly uses: readonly Use[] } | undefined;
+    let best: { readonly move: Move; readonly packed: Packed } | undefined;
     let least = price * (1 - LEAST_GAIN);
     for (const move of kinds.flatMap(movesOf)) {
       if (budget.units <= 0) break;
       if (move.from.waiting.items.length === 0 || !counts.allow(move)) continue;
       if (++weighed % MOVES_PER_STEP === 0) yield;
-      const found = yield* packings.of(afterMove(amounts, move));
-      if (found === undefined || found.price >= least) continue;
-      best = { move, uses: found.uses };
-      least = found.price;
+      const packed = yield* packings.after(move, amounts);
+      if (packed === undefined || packed.price >= least) continue;
+      best = { move, packed };
+      least = packed.price;
     }
     if (best === undefined) break;
     const { from, to } = best.move;
     amounts[from.row] = (amounts[from.row] as number) - 1;
     amounts[to.row] = (amounts[to.row] as number) + 1;
     counts.note(best.move);
+    packings.note(best.move);
     carry(best.move, options.domainNow);
-    [better, price] = [best.uses, least];
+    [better, price] = [best.packed.uses(), least];
   }
   const rows = demand.rows.map((row, index) => ({ ...row, count: amounts[index] as number }));
   return { demand: { ...demand, rows }, uses: better };
@@ -142,14 +143,30 @@ class Counts {
   }
 }
 
+/** How a part can be packed. */
 interface Priced {
   readonly uses: readonly Use[];
   readonly price: number;
 }
 
+/** All parts together. */
+interface Packed {
+  readonly price: number;
+  readonly uses: () => readonly Use[];
+}
+
+interface KnownPart extends Part {
+  /** The same number: the same rows and bins, however many of each row there are. */
+  readonly shape: number;
+  readonly has: ReadonlySet<number>;
+  /** As it is now, by what a move changes of it. Undefined: there is no packing. */
+  readonly afterMoves: Map<string, Priced | undefined>;
+}
+
 /** What packing so many of each row costs, each part as it is first asked for: most are not about what has changed. */
 class Packings {
-  readonly #parts: readonly (Part & { readonly shape: number })[];
+  readonly #parts: readonly KnownPart[];
+  /** By shape, and how many of each row. */
   readonly #known = new Map<string, Priced | undefined>();
   readonly #worth: ResourcePrices;
   readonly #budget: Budget;
@@ -162,34 +179,54 @@ class Packings {
       const text = textOf(part.packing);
       const shape = shapes.get(text) ?? shapes.size;
       shapes.set(text, shape);
-      return { ...part, shape };
+      return { ...part, shape, has: new Set(part.rows), afterMoves: new Map() };
     });
     this.#worth = demand.worth;
     this.#budget = budget;
     this.#options = options;
   }
 
-  *of(amounts: readonly number[]): Steps<Priced | undefined> {
-    const all: Use[] = [];
+  /** `amounts`: of each row, before the move. */
+  *after(move: Move, amounts: readonly number[]): Steps<Packed | undefined> {
+    const found: Priced[] = [];
     let price = 0;
-    for (const { packing, rows, inWhole, shape } of this.#parts) {
-      const counts = rows.map((row) => amounts[row] as number);
-      const key = `${shape} ${counts.join()}`;
-      let found = this.#known.get(key);
-      if (found === undefined && !this.#known.has(key)) {
-        const part = {
-          ...packing,
-          rows: packing.rows.map((row, at) => ({ ...row, count: counts[at] as number })),
-        };
-        const uses = yield* pack(part, this.#worth, this.#budget, this.#options);
-        found = uses === undefined ? undefined : { uses, price: priceOf(part, uses) };
-        this.#known.set(key, found);
+    for (const part of this.#parts) {
+      const change = [move.from, move.to].map(({ row }) => (part.has.has(row) ? row : "")).join();
+      let one = part.afterMoves.get(change);
+      if (one === undefined && !part.afterMoves.has(change)) {
+        one = yield* this.#packed(part, afterMove(amounts, move));
+        part.afterMoves.set(change, one);
       }
-      if (found === undefined) return undefined;
-      price += found.price;
-      all.push(...inWhole(found.uses));
+      if (one === undefined) return undefined;
+      price += one.price;
+      found.push(one);
     }
-    return { uses: all, price };
+    const uses = () =>
+      found.flatMap((one, index) => (this.#parts[index] as KnownPart).inWhole(one.uses));
+    return { price, uses };
+  }
+
+  /** The move is made: what it changes is another now. */
+  note({ from, to }: Move): void {
+    for (const { has, afterMoves } of this.#parts)
+      if (has.has(from.row) || has.has(to.row)) afterMoves.clear();
+  }
+
+  *#packed(
+    { packing, rows, shape }: KnownPart,
+    amounts: readonly number[],
+  ): Steps<Priced | undefined> {
+    const counts = rows.map((row) => amounts[row] as number);
+    const key = `${shape} ${counts.join()}`;
+    if (this.#known.has(key)) return this.#known.get(key);
+    const part = {
+      ...packing,
+      rows: packing.rows.map((row, at) => ({ ...row, count: counts[at] as number })),
+    };
+    const uses = yield* pack(part, this.#worth, this.#budget, this.#options);
+    const found = uses === undefined ? undefined : { uses, price: priceOf(part, uses) };
+    this.#known.set(key, found);
+    return found;
   }
 }
 
