@@ -77,7 +77,13 @@ export async function tryLoop(
     logLevel: "error",
     flags: { ...loop.settings, ...without?.settings },
   });
-  const witness = new Witness({ world, pools: [], troubled: () => false });
+  const rests = loop.settings?.["consolidation-replacement-rest"] !== "0";
+  const witness = new Witness({
+    world,
+    pools: [],
+    troubled: () => false,
+    ...(rests ? {} : { restMs: 0 }),
+  });
   try {
     await witness.synced();
     const broken: unknown[] = [...(await play(world, loop, loop.setup, 0))];

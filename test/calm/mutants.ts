@@ -4,17 +4,28 @@
  * changes a line that is named here changes it here as well: loops.test.ts says where.
  */
 
-export interface Mutant {
-  readonly name: string;
-  /** The rule that is gone. */
-  readonly without: string;
+export interface Change {
   readonly file: string;
   /** Stands in the file once. */
   readonly from: string;
   readonly to: string;
+}
+
+export interface Mutant extends Change {
+  readonly name: string;
+  /** The rule that is gone. */
+  readonly without: string;
+  /** A rule that would make up for it, gone as well. */
+  readonly also?: Change;
   /** The loop that it brings about; absent: random days show it. */
   readonly loop?: string;
 }
+
+const NO_MEMORY: Change = {
+  file: "src/core/disruption/unfinished.ts",
+  from: "if (claim === undefined || node === undefined || deleting) return false;",
+  to: "if (claim !== undefined || node === undefined || deleting) return false;",
+};
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -107,13 +118,16 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/core/disruption/ledger.ts",
     from: "if (recent.length === 0) return undefined;",
     to: "if (recent.length >= 0) return undefined;",
+    // On other days rest keeps it from coming to that.
+    loop: "prices-swing.yaml",
   },
   {
     name: "no-rest",
     without: "the rest of nodes that came in place of others",
     file: "src/core/disruption/ledger.ts",
-    from: "if (leftMs <= 0) continue;",
-    to: "if (leftMs <= Number.MAX_SAFE_INTEGER) continue;",
+    from: "if (madeFor(claim) === undefined || bornMs === undefined) return undefined;",
+    to: "if (madeFor(claim) !== undefined || bornMs === undefined) return undefined;",
+    loop: "two-into-one-and-back.yaml",
   },
   {
     name: "left-closed",
@@ -121,13 +135,13 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/controllers/disruption/command-queue.ts",
     from: "  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));\n",
     to: "",
+    // Else its own marks are found soon, as those of a process that is gone.
+    also: NO_MEMORY,
   },
   {
     name: "no-memory",
     without: "that what a process began is picked up by the next",
-    file: "src/core/disruption/unfinished.ts",
-    from: "if (claim === undefined || node === undefined || deleting) return false;",
-    to: "if (claim !== undefined || node === undefined || deleting) return false;",
+    ...NO_MEMORY,
   },
   {
     name: "always-drifts",

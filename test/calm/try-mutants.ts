@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { MUTANTS, type Mutant } from "./mutants.ts";
+import { type Change, MUTANTS, type Mutant } from "./mutants.ts";
 import type { Played } from "./worker.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -58,10 +58,9 @@ export async function tryMutants({
 }
 
 /** The file's text with the rule taken out. Throws when the line is not there as it was. */
-export function mutated({ name, file, from, to }: Mutant, text: string): string {
+export function mutated({ file, from, to }: Change, text: string): string {
   const parts = text.split(from);
-  if (parts.length !== 2)
-    throw new Error(`mutant ${name}: ${file} has ${parts.length - 1} times ${from}`);
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times ${from}`);
   return parts.join(to);
 }
 
@@ -78,16 +77,23 @@ interface Seen {
 }
 
 async function tryMutant(mutant: Mutant, root: string, from: number, seeds: number): Promise<Seen> {
-  const file = join(root, mutant.file);
-  const text = readFileSync(file, "utf8");
-  writeFileSync(file, mutated(mutant, text));
+  const before = changesOf(mutant).map((change) => {
+    const file = join(root, change.file);
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, mutated(change, text));
+    return { file, text };
+  });
   try {
     return mutant.loop === undefined
       ? await playDays(root, from, seeds)
       : playLoop(root, mutant.loop);
   } finally {
-    writeFileSync(file, text);
+    for (const { file, text } of before) writeFileSync(file, text);
   }
+}
+
+export function changesOf(mutant: Mutant): readonly Change[] {
+  return [mutant, ...(mutant.also === undefined ? [] : [mutant.also])];
 }
 
 async function playDays(root: string, from: number, seeds: number): Promise<Seen> {

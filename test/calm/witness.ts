@@ -68,6 +68,8 @@ export interface WitnessOptions {
   readonly expirySpreadPercent?: number;
   /** Workloads of one replica that are to be moved without downtime. */
   readonly surging?: readonly string[];
+  /** How long what came in place of another stays, where that is not the default. */
+  readonly restMs?: number;
   /** Requests of Karpenter fail, or are slow, or were a moment ago. */
   readonly troubled: () => boolean;
 }
@@ -323,8 +325,9 @@ export class Witness {
   #checkRest({ metadata }: NodeClaim, reason: string): void {
     const made = metadata.annotations?.[REPLACES] !== undefined;
     const { replacements = 0 } = commandOf(metadata.annotations?.[COMMAND]);
-    const ageMs = this.#options.world.clock.now() - Date.parse(metadata.creationTimestamp ?? "");
-    if (made && reason === "Underutilized" && replacements > 0 && ageMs < REST_MS)
+    const { world, restMs = REST_MS } = this.#options;
+    const ageMs = world.clock.now() - Date.parse(metadata.creationTimestamp ?? "");
+    if (made && reason === "Underutilized" && replacements > 0 && ageMs < restMs)
       this.accuse(
         `${metadata.name} came in place of another ${ageMs} ms ago and is replaced again`,
       );
