@@ -3,6 +3,7 @@
  * the cluster settles, does nothing for a while, and is taken down. A witness looks on. Ends with what was
  * found to be wrong, in sentences; none is what is wanted. One file, for it is one day told in order.
  */
+import { fromClaim } from "../../src/apis/hub/claim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import type { KubeRequest, KubeResponse } from "../../src/kube/transport.ts";
@@ -203,6 +204,10 @@ class Day {
         if (pod !== undefined) await world.remove("Pod", pod.metadata.name);
         return;
       }
+      case "force claim away":
+        return this.#forceClaim(act.pick);
+      case "force node away":
+        return this.#forceNode(act.pick);
       case "reclaim spot":
         return this.#wound("spot", act.pick, (id) => controls.reclaimSpot(id));
       case "lose instance":
@@ -222,6 +227,12 @@ class Day {
         return;
       case "kill":
         this.#leader?.killAtWrite(act.write, act.arrives);
+        return;
+      case "kill amid a move":
+        this.witness.onMarked = () => {
+          this.witness.onMarked = () => undefined;
+          this.#leader?.killAtWrite(act.write, act.arrives);
+        };
         return;
       case "cut":
         for (const replica of this.#replicas) replica.cut();
@@ -272,6 +283,30 @@ class Day {
     hurt(instance.id);
   }
 
+  async #forceClaim(at: number): Promise<void> {
+    const claims = this.witness.claims().filter(({ metadata }) => !metadata.deletionTimestamp);
+    const claim = pick(claims, at);
+    if (claim === undefined) return;
+    const { apiVersion, kind } = fromClaim(claim);
+    this.witness.wounds(claim.status?.providerID?.split("/").at(-1) ?? "");
+    await this.#force(apiVersion ?? "", kind ?? "", claim.metadata.name);
+  }
+
+  async #forceNode(at: number): Promise<void> {
+    const node = pick(this.witness.nodes.list().filter(isOurs), at);
+    const id = node?.spec?.providerID?.split("/").at(-1);
+    if (node === undefined || !this.#instances().some((one) => one.id === id)) return;
+    this.witness.wounds(id as string);
+    this.world.box.sandbox.aws.controls.failInstance(id as string);
+    await this.#force("v1", "Node", node.metadata.name);
+  }
+
+  async #force(apiVersion: string, kind: string, name: string): Promise<void> {
+    // In one go: who has the time to see it leave would do the rest.
+    await this.#send(apiVersion, kind, name, { metadata: { finalizers: null } });
+    await this.world.remove(kind, name, apiVersion);
+  }
+
   #labels(pool: string): object {
     const rev = String(++this.#revision);
     const facts = this.#story.pools.find(({ name }) => name === pool);
@@ -301,17 +336,22 @@ class Day {
   }
 
   async #patch(apiVersion: string, kind: string, name: string, body: object): Promise<void> {
-    const plural = `${kind.toLowerCase()}s`;
-    const place = apiVersion === "apps/v1" ? "namespaces/default/" : "";
-    const answer = await this.world.box.sandbox.transport.send({
-      method: "PATCH",
-      path: `/apis/${apiVersion}/${place}${plural}/${name}`,
-      headers: { "content-type": "application/merge-patch+json" },
-      body,
-    });
+    const answer = await this.#send(apiVersion, kind, name, body);
     if (answer.status >= 300)
       throw new Error(`patching ${kind} ${name}: ${JSON.stringify(answer.body)}`);
     await this.world.clock.settle();
+  }
+
+  #send(apiVersion: string, kind: string, name: string, body: object): Promise<KubeResponse> {
+    const plural = `${kind.toLowerCase()}s`;
+    const root = apiVersion.includes("/") ? "apis" : "api";
+    const place = apiVersion === "apps/v1" ? "namespaces/default/" : "";
+    return this.world.box.sandbox.transport.send({
+      method: "PATCH",
+      path: `/${root}/${apiVersion}/${place}${plural}/${name}`,
+      headers: { "content-type": "application/merge-patch+json" },
+      body,
+    });
   }
 
   /** What would keep nodes from leaving for good is taken off. */

@@ -6,6 +6,7 @@ import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import { type AppFacts, drawApp } from "./apps.ts";
 import { type BudgetFacts, drawClusterBudgets, drawPool, type PoolFacts } from "./pools.ts";
+import { wallClock } from "./windows.ts";
 
 const MINUTE = 60_000;
 
@@ -17,6 +18,10 @@ export type Act =
   | { readonly do: "pause"; readonly pool: string; readonly paused: boolean }
   | { readonly do: "delete node"; readonly pick: number }
   | { readonly do: "delete pod"; readonly pick: number }
+  /** With a hand on its finalizer: the instance is nobody's then. */
+  | { readonly do: "force claim away"; readonly pick: number }
+  /** Its instance ends in the same moment, and nothing but the cloud's answers tells. */
+  | { readonly do: "force node away"; readonly pick: number }
   | { readonly do: "reclaim spot"; readonly pick: number }
   | { readonly do: "lose instance"; readonly pick: number }
   | { readonly do: "stop instance"; readonly pick: number }
@@ -24,6 +29,8 @@ export type Act =
   | { readonly do: "never join"; readonly times: number }
   | { readonly do: "refuse calls"; readonly action: string; readonly times: number }
   | { readonly do: "kill"; readonly write: number; readonly arrives: boolean }
+  /** Once the next node is marked to be disrupted, at a write from then on. */
+  | { readonly do: "kill amid a move"; readonly write: number; readonly arrives: boolean }
   | { readonly do: "cut" }
   | { readonly do: "silence"; readonly plural: string }
   /** Requests of Karpenter meet this, each with its chance in percent. */
@@ -54,28 +61,41 @@ export interface Story {
   readonly healMs: number;
 }
 
-/** A plain morning; clocks on Lord Howe, in Auckland, Zurich and New York go forward, or back, a quarter of an hour later. */
-const STARTS = [
-  Date.UTC(2026, 0, 5, 8, 0),
-  Date.UTC(2026, 3, 4, 14, 45),
-  Date.UTC(2026, 9, 3, 15, 15),
-  Date.UTC(2026, 3, 4, 13, 45),
-  Date.UTC(2026, 2, 29, 0, 45),
-  Date.UTC(2026, 2, 8, 6, 45),
-  Date.UTC(2026, 9, 25, 0, 45),
-  Date.UTC(2026, 10, 1, 5, 45),
+const MORNING = Date.UTC(2026, 0, 5, 8, 0);
+/** A quarter of an hour before clocks go forward there, or back. */
+const NIGHTS = [
+  { startMs: Date.UTC(2026, 3, 4, 14, 45), place: "Australia/Lord_Howe" },
+  { startMs: Date.UTC(2026, 9, 3, 15, 15), place: "Australia/Lord_Howe" },
+  { startMs: Date.UTC(2026, 3, 4, 13, 45), place: "Pacific/Auckland" },
+  { startMs: Date.UTC(2026, 2, 29, 0, 45), place: "Europe/Zurich" },
+  { startMs: Date.UTC(2026, 2, 8, 6, 45), place: "America/New_York" },
+  { startMs: Date.UTC(2026, 9, 25, 0, 45), place: "Europe/Zurich" },
+  { startMs: Date.UTC(2026, 10, 1, 5, 45), place: "America/New_York" },
 ];
+const STARTS = [{ startMs: MORNING, place: undefined }, ...NIGHTS];
 
 export function drawStory(seed: number): Story {
   const random = new Random(`calm/${seed}`);
-  const startMs = random.int(2) === 0 ? (STARTS[0] as number) : random.pick(STARTS);
+  const { startMs, place } =
+    random.int(2) === 0 ? { startMs: MORNING, place: undefined } : random.pick(STARTS);
   const pools = Array.from({ length: 1 + random.int(3) }, (_, at) => drawPool(random, at));
   const homes = pools.filter(({ replicas }) => replicas === undefined);
   const apps = Array.from({ length: 1 + random.int(3) }, (_, at) => drawApp(random, at, homes));
-  const clusterBudgets = random.int(4) === 0 ? drawClusterBudgets(random) : [];
+  const clusterBudgets = [
+    ...(random.int(4) === 0 ? drawClusterBudgets(random) : []),
+    ...drawNight(new Random(`night/${seed}`), startMs, place),
+  ];
   const healMs = (20 + random.int(30)) * MINUTE;
   const pauses = drawPause(new Random(`pause/${seed}`), pools, healMs);
-  const scenes = [...growth(random, apps, healMs), ...ills(random, pools, healMs), ...pauses];
+  const forced = drawForced(new Random(`forced/${seed}`), healMs);
+  const hasQueue = !forced.some(({ act }) => act.do === "force node away");
+  const scenes = [
+    ...growth(random, apps, healMs),
+    ...ills(random, pools, healMs),
+    ...pauses,
+    ...forced,
+    ...drawKill(new Random(`kill/${seed}`), healMs),
+  ];
   return {
     seed,
     startMs,
@@ -85,6 +105,7 @@ export function drawStory(seed: number): Story {
       ...(clusterBudgets.length > 0
         ? { "disruption-budgets": JSON.stringify(clusterBudgets) }
         : {}),
+      ...(hasQueue ? {} : { "interruption-queue": "" }),
       ...(random.int(4) === 0 ? { "expiration-spread": "20" } : {}),
       ...(random.int(3) === 0 ? { "expiration-respects-budgets": "true" } : {}),
     },
@@ -125,6 +146,30 @@ function drawPause(random: Random, pools: readonly PoolFacts[], untilMs: number)
   if (random.int(3) > 0) return [];
   const atMs = random.int(untilMs - 10 * MINUTE);
   return [{ atMs, act: { do: "pause", pool: random.pick(pools).name, paused: true } }];
+}
+
+/** Nothing goes for a while, soon after the start or soon after clocks have changed: who has the wrong time is early or late. */
+function drawNight(random: Random, startMs: number, place: string | undefined): BudgetFacts[] {
+  if (place === undefined || random.int(3) === 0) return [];
+  const [hour, minute] = wallClock(place, startMs + random.pick([5, 20, 35]) * MINUTE);
+  const duration = random.pick(["30m0s", "1h0m"]);
+  return [{ nodes: "0", schedule: `CRON_TZ=${place} ${minute} ${hour} * * *`, duration }];
+}
+
+/** Somebody takes a finalizer off, for it takes too long. */
+function drawForced(random: Random, untilMs: number): Scene[] {
+  if (random.int(3) > 0) return [];
+  const atMs = 5 * MINUTE + random.int(untilMs - 10 * MINUTE);
+  const act = random.pick(["force claim away", "force node away"] as const);
+  return [{ atMs, act: { do: act, pick: random.int(100) } }];
+}
+
+/** What a process had begun is the next one's to end, or to take back. */
+function drawKill(random: Random, untilMs: number): Scene[] {
+  if (random.int(3) > 0) return [];
+  const atMs = 4 * MINUTE + random.int(untilMs - 10 * MINUTE);
+  const write = 1 + random.int(6);
+  return [{ atMs, act: { do: "kill amid a move", write, arrives: random.int(2) === 0 } }];
 }
 
 /** What the world does, and what fails. */

@@ -50,7 +50,8 @@ function strikes(schedule: string, atMs: number): boolean {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-function wallClock(timeZone: string, atMs: number): readonly [number, number] {
+/** Hour and minute that a clock on a wall there shows. */
+export function wallClock(timeZone: string, atMs: number): readonly [number, number] {
   let format = formats.get(timeZone);
   if (format === undefined) {
     format = new Intl.DateTimeFormat("en-GB", { timeZone, hour: "2-digit", minute: "2-digit" });
