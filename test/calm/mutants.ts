@@ -24,7 +24,7 @@ export interface Mutant extends Change {
 const NO_MEMORY: Change = {
   file: "src/core/disruption/unfinished.ts",
   from: "if (claim === undefined || node === undefined || deleting) return false;",
-  to: "if (claim !== undefined || node === undefined || deleting) return false;",
+  to: "return false;",
 };
 
 export const MUTANTS: readonly Mutant[] = [
@@ -126,7 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
     without: "the rest of nodes that came in place of others",
     file: "src/core/disruption/ledger.ts",
     from: "if (madeFor(claim) === undefined || bornMs === undefined) return undefined;",
-    to: "if (madeFor(claim) !== undefined || bornMs === undefined) return undefined;",
+    to: "return undefined;",
     loop: "two-into-one-and-back.yaml",
   },
   {
@@ -137,6 +137,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: "",
     // Else its own marks are found soon, as those of a process that is gone.
     also: NO_MEMORY,
+    loop: "out-of-stock.yaml",
   },
   {
     name: "no-memory",
