@@ -55,6 +55,8 @@ class Day {
   readonly #unmatchedMs = new Map<string, number>();
   readonly #notes: string[];
   #replicas: Replica[] = [];
+  /** The pool that is to have no more moves, once Karpenter is dead. */
+  #lastMoved: string | undefined;
   #started = 0;
   #kills = 0;
   #revision = 0;
@@ -142,12 +144,20 @@ class Day {
     await this.world.advance(RESTART_MS);
     const gone = this.#replicas.filter((one) => one.dead || hasLostLead(one));
     this.#replicas = this.#replicas.filter((one) => !gone.includes(one));
+    await this.#leaveAlone();
     for (const one of gone) {
       one.kill();
       this.#kills++;
       this.#startReplica();
     }
     this.#troubleMs = this.world.clock.now();
+  }
+
+  async #leaveAlone(): Promise<void> {
+    const pool = this.#story.pools.find(({ name }) => name === this.#lastMoved);
+    this.#lastMoved = undefined;
+    if (pool?.generation === "v1")
+      await this.#patchPool(pool.name, { spec: { disruption: { consolidateAfter: "Never" } } });
   }
 
   #startReplica(): void {
@@ -229,9 +239,10 @@ class Day {
         this.#leader?.killAtWrite(act.write, act.arrives);
         return;
       case "kill amid a move":
-        this.witness.onMarked = () => {
+        this.witness.onMarked = ({ metadata }) => {
           this.witness.onMarked = () => undefined;
           this.#leader?.killAtWrite(act.write, act.arrives);
+          if (act.isLast) this.#lastMoved = metadata.labels?.["karpenter.sh/nodepool"];
         };
         return;
       case "cut":
@@ -289,7 +300,10 @@ class Day {
     if (claim === undefined) return;
     const { apiVersion, kind } = fromClaim(claim);
     this.witness.wounds(claim.status?.providerID?.split("/").at(-1) ?? "");
-    await this.#force(apiVersion ?? "", kind ?? "", claim.metadata.name);
+    const { name } = claim.metadata;
+    await this.world.remove(kind ?? "", name, apiVersion);
+    await this.#send(apiVersion ?? "", kind ?? "", name, WITHOUT_FINALIZERS);
+    if (claim.status?.nodeName !== undefined) await this.#forceOff(claim.status.nodeName);
   }
 
   async #forceNode(at: number): Promise<void> {
@@ -298,13 +312,15 @@ class Day {
     if (node === undefined || !this.#instances().some((one) => one.id === id)) return;
     this.witness.wounds(id as string);
     this.world.box.sandbox.aws.controls.failInstance(id as string);
-    await this.#force("v1", "Node", node.metadata.name);
+    await this.#forceOff(node.metadata.name);
   }
 
-  async #force(apiVersion: string, kind: string, name: string): Promise<void> {
-    // In one go: who has the time to see it leave would do the rest.
-    await this.#send(apiVersion, kind, name, { metadata: { finalizers: null } });
-    await this.world.remove(kind, name, apiVersion);
+  /** In one go: who has the time to see it leave would do the rest. */
+  async #forceOff(node: string): Promise<void> {
+    const { transport } = this.world.box.sandbox;
+    await this.#send("v1", "Node", node, WITHOUT_FINALIZERS);
+    await transport.send({ method: "DELETE", path: `/api/v1/nodes/${node}` });
+    await this.world.clock.settle();
   }
 
   #labels(pool: string): object {
@@ -527,6 +543,8 @@ class Day {
     ]);
   }
 }
+
+const WITHOUT_FINALIZERS = { metadata: { finalizers: null } };
 
 const REFUSALS = [
   refusal(429, "TooManyRequests"),

@@ -29,8 +29,13 @@ export type Act =
   | { readonly do: "never join"; readonly times: number }
   | { readonly do: "refuse calls"; readonly action: string; readonly times: number }
   | { readonly do: "kill"; readonly write: number; readonly arrives: boolean }
-  /** Once the next node is marked to be disrupted, at a write from then on. */
-  | { readonly do: "kill amid a move"; readonly write: number; readonly arrives: boolean }
+  /** Once the next node is marked, at a write from then on. `isLast`: its pool shall have no more, else it is tried again. */
+  | {
+      readonly do: "kill amid a move";
+      readonly write: number;
+      readonly arrives: boolean;
+      readonly isLast: boolean;
+    }
   | { readonly do: "cut" }
   | { readonly do: "silence"; readonly plural: string }
   /** Requests of Karpenter meet this, each with its chance in percent. */
@@ -169,7 +174,9 @@ function drawKill(random: Random, untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 4 * MINUTE + random.int(untilMs - 10 * MINUTE);
   const write = 1 + random.int(6);
-  return [{ atMs, act: { do: "kill amid a move", write, arrives: random.int(2) === 0 } }];
+  const arrives = random.int(2) === 0;
+  const isLast = random.int(2) === 0;
+  return [{ atMs, act: { do: "kill amid a move", write, arrives, isLast } }];
 }
 
 /** What the world does, and what fails. */

@@ -195,7 +195,7 @@ export class Witness {
     this.steps++;
     const reason = reasonOf(claim);
     if (reason === undefined || reasonOf(before) !== undefined) return;
-    this.onMarked();
+    this.onMarked(claim);
     // Taken over with the mark by a new leader, or marked now: all marks are decisions of this moment.
     this.#checkBudget(claim, reason);
     this.#checkPause(claim, reason);
@@ -465,7 +465,7 @@ export class Witness {
   }
 
   /** A node is marked to be disrupted; set by whoever plays it. */
-  onMarked: () => void = () => undefined;
+  onMarked: (claim: NodeClaim) => void = () => undefined;
 
   /** Replicas that the story asked for last, by app; set by whoever plays it. */
   expectedPods: (app: string) => number = () => 0;
