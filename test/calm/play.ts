@@ -239,12 +239,7 @@ class Day {
         this.#leader?.killAtWrite(act.write, act.arrives);
         return;
       case "kill amid a move":
-        this.witness.onMarked = ({ metadata }) => {
-          this.witness.onMarked = () => undefined;
-          this.#leader?.killAtWrite(act.write, act.arrives);
-          if (act.isLast) this.#lastMoved = metadata.labels?.["karpenter.sh/nodepool"];
-        };
-        return;
+        return this.#killAmidMove(act);
       case "cut":
         for (const replica of this.#replicas) replica.cut();
         return;
@@ -269,11 +264,23 @@ class Day {
         for (const replica of this.#replicas) replica.lag(act.ms);
         return;
       case "heal":
-        this.#troubleMs = world.clock.now();
-        this.#chances = { errors: 0, lost: 0, conflicts: 0, slowMs: 0, lagMs: 0 };
-        for (const replica of this.#replicas) replica.lag(0);
-        for (const undo of this.#undo.splice(0)) undo();
+        return this.#heal();
     }
+  }
+
+  #heal(): void {
+    this.#troubleMs = this.world.clock.now();
+    this.#chances = { errors: 0, lost: 0, conflicts: 0, slowMs: 0, lagMs: 0 };
+    for (const replica of this.#replicas) replica.lag(0);
+    for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  #killAmidMove({ write, arrives, isLast }: Extract<Act, { do: "kill amid a move" }>): void {
+    this.witness.onMarked = ({ metadata }) => {
+      this.witness.onMarked = () => undefined;
+      this.#leader?.killAtWrite(write, arrives);
+      if (isLast) this.#lastMoved = metadata.labels?.["karpenter.sh/nodepool"];
+    };
   }
 
   get #leader(): Replica | undefined {
