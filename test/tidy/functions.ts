@@ -16,7 +16,7 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/testing/aws-world.ts awsWorld": 100,
   "src/testing/snapshots.ts snapshotNode": 90,
   "test/answers/draw.ts drawCluster": 80,
-  "test/calm/play.ts Day.#act": 78,
+  "test/calm/play.ts Day.#act": 80,
   "test/cluster/control-plane.ts startControlPlane": 90,
   "test/cluster/live-cluster.ts openLiveCluster": 80,
   "test/fuzz/scheduler.ts refusals": 90,
