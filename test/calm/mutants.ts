@@ -9,6 +9,7 @@
  * never settles), leaks 316 (an instance without a claim for 30 minutes), no-limits 327 (more CPUs than the limit). On
  * days as they were drawn before people forced claims away: held-pods-go 2, no-eviction 2 (an eviction, a deletion too
  * early), homeless 2 (no room elsewhere), no-waiting 10 (no replacement ready). Those with a loop are seen in it.
+ * Not seen yet: always-drifts (313), for the bound of moves brings rest in spite of it.
  */
 
 export interface Change {
