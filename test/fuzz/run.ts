@@ -30,10 +30,12 @@ npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]  Karpenter with a rule
 `;
 
 const args = process.argv.slice(2);
-const known =
-  args[0] === "mutants"
-    ? /^(?:[a-z][a-z-]*|\d+|--(?:from|seeds))$/
-    : /^(?:calm|repack|fixes|\d+|--(?:count|seed|upstream|from|seeds|workers|verbose))$/;
+/** By the first word: what may stand in the line. A flag that is not its own would be passed over in silence. */
+const KNOWN: Readonly<Record<string, RegExp>> = {
+  mutants: /^(?:[a-z][a-z-]*|\d+|--(?:from|seeds))$/,
+  calm: /^(?:calm|\d+|--(?:count|seed|from|seeds|workers|verbose))$/,
+};
+const known = KNOWN[args[0] ?? ""] ?? /^(?:repack|fixes|\d+|--(?:count|seed|upstream))$/;
 const strange = args.find((arg) => !known.test(arg));
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
