@@ -5,8 +5,8 @@
  *
  * Seen on random days from seed 300 on, after how many, by what: one-too-many 1, utc 1, winter-time 13 (budgets of the
  * cluster, a node too many), no-pause 6 (a paused pool), whoever-stays 4 (a node with a held pod). Seen on the day that
- * brings it: orphans 301 (a claim without its instance for 35 minutes), no-memory 305 (a node stays closed, the cluster
- * never settles), leaks 316 (an instance without a claim for 35 minutes), no-limits 327 (more CPUs than the limit). On
+ * brings it: orphans 301 (a claim without its instance for 30 minutes), no-memory 305 (a node stays closed, the cluster
+ * never settles), leaks 316 (an instance without a claim for 30 minutes), no-limits 327 (more CPUs than the limit). On
  * days as they were drawn before people forced claims away: held-pods-go 2, no-eviction 2 (an eviction, a deletion too
  * early), homeless 2 (no room elsewhere), no-waiting 10 (no replacement ready). Those with a loop are seen in it.
  * Not seen yet: always-drifts (313), for the bound of moves brings rest in spite of it.

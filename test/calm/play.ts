@@ -21,11 +21,8 @@ const RESTART_MS = 5 * SECOND;
 const SETTLE_MS = 60 * MINUTE;
 const QUIET_MS = 10 * MINUTE;
 const TEARDOWN_MS = 40 * MINUTE;
-/**
- * An instance without a claim, or a claim without its instance, while things fail. Where no queue tells of an instance
- * that was stopped, its Node is not ready and node repair ends it: for that it waits 30 minutes itself.
- */
-const GRACE_MS = 35 * MINUTE;
+/** An instance without a claim, or a claim without its instance, while things fail. */
+const GRACE_MS = 30 * MINUTE;
 
 export interface Outcome {
   readonly faults: readonly string[];

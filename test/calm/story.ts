@@ -117,7 +117,10 @@ export function drawStory(seed: number): Story {
     pools,
     clusterBudgets,
     apps,
-    scenes: scenes.toSorted((a, b) => a.atMs - b.atMs),
+    // Where no queue tells of an instance that was stopped, it is there, and only node repair would end it, if it is on.
+    scenes: scenes
+      .filter(({ act }) => hasQueue || act.do !== "stop instance")
+      .toSorted((a, b) => a.atMs - b.atMs),
     healMs,
   };
 }
