@@ -1,7 +1,7 @@
 /**
  * Choosing among an instance type's offerings: which could be launched under some requirements, and
  * at what price. Reserved offerings are paid for already and are there a counted number of times:
- * who plans with them counts (provisioning/reservations.ts). upstream: pkg/cloudprovider/types.go
+ * who plans with them counts (provisioning/nodes/reservations.ts). upstream: pkg/cloudprovider/types.go
  */
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows, allowsAbsence } from "../scheduling/requirement.ts";
