@@ -12,10 +12,10 @@ import { DEPLOYMENT } from "../src/apis/apps/kinds.ts";
 import { NODE } from "../src/apis/core/node.ts";
 import { SystemClock } from "../src/base/system-clock.ts";
 import { readManifests } from "../src/cli/box.ts";
-import type { KubeClient } from "../src/kube/client.ts";
-import { createHttpTransport } from "../src/kube/http-transport.ts";
-import { createKubeClient } from "../src/kube/kube-client.ts";
-import { clusterAccess } from "../src/kube/kubeconfig.ts";
+import type { KubeClient } from "../src/kube/client/client.ts";
+import { createHttpTransport } from "../src/kube/transport/http-transport.ts";
+import { createKubeClient } from "../src/kube/client/kube-client.ts";
+import { clusterAccess } from "../src/kube/kubeconfig/kubeconfig.ts";
 import { discoverResources } from "../src/sandbox/scenario/resources.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));

@@ -6,7 +6,12 @@
 import type { Clock } from "../src/base/clock.ts";
 import { Random } from "../src/base/random.ts";
 import { awsProviderOf } from "../src/cli/providers.ts";
-import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../src/kube/transport.ts";
+import type {
+  KubeRequest,
+  KubeResponse,
+  KubeStream,
+  Transport,
+} from "../src/kube/transport/transport.ts";
 import { createOperator, type Operator } from "../src/operator/create-operator.ts";
 import { createLogger } from "../src/operator/logging/logger.ts";
 import { parseOptions } from "../src/operator/settings/parse-options.ts";

@@ -6,7 +6,7 @@ import { customResourceDefinitions } from "../src/apis/crds/all.ts";
 import { answerWebhook, webhookConfigurations } from "../src/apis/hub/admission.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { Random } from "../src/base/random.ts";
-import type { KubeResponse } from "../src/kube/transport.ts";
+import type { KubeResponse } from "../src/kube/transport/transport.ts";
 import { bareApiServer } from "../src/sandbox/testing/bare-api-server.ts";
 import { seedObjects } from "../src/testing/seed-manifests.ts";
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { VirtualClock } from "../src/base/virtual-clock.ts";
 import { type Box, type BoxOptions, openBox, readManifests } from "../src/cli/box.ts";
-import type { KubeClient } from "../src/kube/client.ts";
+import type { KubeClient } from "../src/kube/client/client.ts";
 import { valueAt } from "../src/sandbox/scenario/promise-check.ts";
 import { discoverResources } from "../src/sandbox/scenario/resources.ts";
 import { formatTrace } from "../src/sandbox/trace.ts";

@@ -4,8 +4,8 @@ import { isTerminating, POD, type Pod } from "../../src/apis/core/pod.ts";
 import { keyOf } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
-import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
 import { createLogger } from "../../src/operator/logging/logger.ts";
 import { kwokInstanceTypes } from "../../src/providers/kwok/instance-types.ts";
 

@@ -7,11 +7,11 @@ import type { Pod } from "../../src/apis/core/pod.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import { pods as podsOf } from "../../src/controllers/mirrors.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
-import { createHttpTransport } from "../../src/kube/http-transport.ts";
-import { createKubeClient } from "../../src/kube/kube-client.ts";
-import { clusterAccess } from "../../src/kube/kubeconfig.ts";
-import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { createHttpTransport } from "../../src/kube/transport/http-transport.ts";
+import { createKubeClient } from "../../src/kube/client/kube-client.ts";
+import { clusterAccess } from "../../src/kube/kubeconfig/kubeconfig.ts";
+import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
 import { createLogger } from "../../src/operator/logging/logger.ts";
 import { MARK, type Sample, WRITTEN } from "./sample.ts";
 

@@ -9,7 +9,7 @@ import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import { deepFreeze } from "../base/json.ts";
 import { Random } from "../base/random.ts";
-import type { Transport } from "../kube/transport.ts";
+import type { Transport } from "../kube/transport/transport.ts";
 import {
   createOperator,
   type Operator,

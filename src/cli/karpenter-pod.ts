@@ -4,7 +4,7 @@
  * Deployment would see to.
  */
 import { POD, type Pod } from "../apis/core/pod.ts";
-import type { Watch } from "../kube/client.ts";
+import type { Watch } from "../kube/client/client.ts";
 import { controllerPod, KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
 import type { Box } from "./box.ts";
 

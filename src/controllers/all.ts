@@ -2,7 +2,7 @@
  * Every controller, in the order of the walk of one pod (ARCHITECTURE.md). The first four feed our
  * picture and must stay first: others read it in the same turn. What two of them share is made here.
  */
-import type { Controller } from "../kube/controller.ts";
+import type { Controller } from "../kube/manager/controller.ts";
 import { type CreateReplacements, createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
 import { createSteering } from "./disruption/steering.ts";

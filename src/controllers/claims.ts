@@ -18,10 +18,10 @@ import { POOL_KINDS } from "../apis/hub/to-pool.ts";
 import { PROVISIONER_NAME_LABEL_KEY } from "../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
-import type { Request, Source } from "../kube/controller.ts";
-import { source } from "../kube/controller.ts";
+import { patchObject } from "../kube/client/patch-object.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";
-import { patchObject } from "../kube/patch-object.ts";
+import type { Request, Source } from "../kube/manager/controller.ts";
+import { source } from "../kube/manager/controller.ts";
 import { nativeClaims } from "./mirrors.ts";
 import type { World } from "./world.ts";
 

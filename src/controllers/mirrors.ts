@@ -37,7 +37,7 @@ import {
   VOLUME_ATTACHMENT,
   type VolumeAttachment,
 } from "../apis/storage/kinds.ts";
-import type { Mirror, MirrorOptions, Mirrors } from "../kube/mirror.ts";
+import type { Mirror, MirrorOptions, Mirrors } from "../kube/mirror/mirror.ts";
 import { createPodFrameReader } from "../kube/protobuf/pod-frames.ts";
 import { createPodProjection } from "./pod-projection.ts";
 import type { World } from "./world.ts";

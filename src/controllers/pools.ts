@@ -4,9 +4,9 @@ import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";
 import type { NodePool } from "../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
-import { type Request, type Source, source } from "../kube/controller.ts";
+import { patchObject } from "../kube/client/patch-object.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";
-import { patchObject } from "../kube/patch-object.ts";
+import { type Request, type Source, source } from "../kube/manager/controller.ts";
 import { nativePools } from "./mirrors.ts";
 import type { World } from "./world.ts";
 

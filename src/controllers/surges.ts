@@ -13,7 +13,7 @@ import { formatDuration } from "../base/duration.ts";
 import { mustDelete } from "../core/termination/drain.ts";
 import { type Surge, surgeOf, type Workloads } from "../core/termination/surge.ts";
 import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
-import type { EventToPublish } from "../kube/events.ts";
+import type { EventToPublish } from "../kube/events/events.ts";
 import { deployments, volumeClaims } from "./mirrors.ts";
 import type { World } from "./world.ts";
 

@@ -16,9 +16,9 @@ import type { Repack } from "../core/disruption/methods/method.ts";
 import type { ExpiryRules } from "../core/nodeclaim/expired.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import type { ClusterState } from "../core/state/cluster.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { EventRecorder } from "../kube/events.ts";
-import type { Mirrors } from "../kube/mirror.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { EventRecorder } from "../kube/events/events.ts";
+import type { Mirrors } from "../kube/mirror/mirror.ts";
 
 /** The settings that reach controllers, parsed and frozen. The table of all flags is operator/settings/options.ts. */
 export interface Settings {

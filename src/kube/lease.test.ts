@@ -3,7 +3,7 @@ import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { SILENT } from "../base/log.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import { fakeKube } from "../testing/fake-kube.ts";
-import type { KubeClient } from "./client.ts";
+import type { KubeClient } from "./client/client.ts";
 import { KubeError } from "./errors.ts";
 import { electLeader } from "./lease.ts";
 

@@ -7,7 +7,7 @@
 import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { type Clock, fromRfc3339, toRfc3339Micro } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
-import type { KubeClient } from "./client.ts";
+import type { KubeClient } from "./client/client.ts";
 import { ConnectionError, isAlreadyExists, isConflict, isForbidden, isNotFound } from "./errors.ts";
 
 const LEASE_DURATION_MS = 15_000;

@@ -4,11 +4,11 @@ import type { Sample } from "../base/metrics.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import { fakeKube } from "../testing/fake-kube.ts";
-import { AWAIT_CHANGE } from "./controller.ts";
 import { TerminalError } from "./errors.ts";
-import { createManager } from "./manager.ts";
-import { meteredTransport, targetOf } from "./metered-transport.ts";
-import { LiveMirrors } from "./mirrors.ts";
+import { AWAIT_CHANGE } from "./manager/controller.ts";
+import { createManager } from "./manager/manager.ts";
+import { LiveMirrors } from "./mirror/mirrors.ts";
+import { meteredTransport, targetOf } from "./transport/metered-transport.ts";
 
 /** `name{values}` → sum; `now` reads off what is shown. */
 function recorder() {

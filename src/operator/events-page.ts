@@ -14,7 +14,7 @@ import * as claims from "../controllers/nodeclaim/events.ts";
 import * as planning from "../controllers/provisioning/events.ts";
 import * as surges from "../controllers/surges.ts";
 import type { Command } from "../core/disruption/command.ts";
-import type { EventToPublish } from "../kube/events.ts";
+import type { EventToPublish } from "../kube/events/events.ts";
 import * as aws from "../providers/aws/events.ts";
 import * as interruption from "../providers/aws/interruption/reactions.ts";
 

@@ -6,8 +6,8 @@
  * upstream: charts/karpenter/templates/clusterrole*.yaml
  */
 import { webhookConfigurations } from "../apis/hub/admission.ts";
-import { type RequestVerb, requestVerb } from "../kube/request-verb.ts";
-import type { KubeRequest, KubeResponse, Transport } from "../kube/transport.ts";
+import { type RequestVerb, requestVerb } from "../kube/client/request-verb.ts";
+import type { KubeRequest, KubeResponse, Transport } from "../kube/transport/transport.ts";
 import { LOGGING_CONFIG } from "./logging/logging-config.ts";
 import { GLOBAL_SETTINGS } from "./settings/global-settings.ts";
 import { ADMITTED, CONVERTED } from "./webhooks/registration.ts";

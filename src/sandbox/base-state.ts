@@ -9,7 +9,7 @@ import { NAMESPACE, SERVICE_ACCOUNT } from "../apis/core/kinds.ts";
 import { POD } from "../apis/core/pod.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import { STORAGE_CLASS } from "../apis/storage/kinds.ts";
-import type { KubeClient } from "../kube/client.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 
 export const KARPENTER_NAMESPACE = "karpenter";
 export const KARPENTER_POD = "karpenter-0";

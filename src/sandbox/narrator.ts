@@ -20,7 +20,7 @@ import { MACHINE } from "../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
-import type { Mirrors } from "../kube/mirror.ts";
+import type { Mirrors } from "../kube/mirror/mirror.ts";
 import { PODS_BY_NODE, podMirror } from "./parts.ts";
 import type { Trace } from "./trace.ts";
 

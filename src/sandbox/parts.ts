@@ -8,10 +8,10 @@ import { apiVersionOf, controllerOf, type Kind, type KubeObject, keyOf } from ".
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { EventRecorder, EventToPublish } from "../kube/events.ts";
-import type { Mirror, Mirrors } from "../kube/mirror.ts";
-import { createRecorder } from "../kube/recorder.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { EventRecorder, EventToPublish } from "../kube/events/events.ts";
+import { createRecorder } from "../kube/events/recorder.ts";
+import type { Mirror, Mirrors } from "../kube/mirror/mirror.ts";
 import type { Trace } from "./trace.ts";
 
 export interface PartDeps {

@@ -7,7 +7,7 @@ import { POD } from "../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import { applyMergePatch } from "../base/json.ts";
-import type { KubeClient, Watch, WatchEvent } from "../kube/client.ts";
+import type { KubeClient, Watch, WatchEvent } from "../kube/client/client.ts";
 import { FakeStore, refKey, refuse, type Stored } from "./fake-store.ts";
 
 const BOOKMARK_MS = 60_000;

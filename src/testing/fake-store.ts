@@ -5,7 +5,7 @@
 import { apiVersionOf, type Kind, type KubeObject, keyOf } from "../apis/meta.ts";
 import { type Clock, toRfc3339 } from "../base/clock.ts";
 import { applyMergePatch, clone, deepEqual, deepFreeze } from "../base/json.ts";
-import type { ObjectRef, WatchEvent } from "../kube/client.ts";
+import type { ObjectRef, WatchEvent } from "../kube/client/client.ts";
 import { KubeError } from "../kube/errors.ts";
 
 export type Stored = KubeObject & { spec?: unknown; status?: unknown };

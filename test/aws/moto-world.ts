@@ -7,9 +7,9 @@ import { EC2_NODE_CLASS, type EC2NodeClass } from "../../src/apis/aws/ec2nodecla
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import type { CloudProvider } from "../../src/core/cloudprovider/cloud-provider.ts";
-import type { EventToPublish } from "../../src/kube/events.ts";
-import { createManager } from "../../src/kube/manager.ts";
-import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import type { EventToPublish } from "../../src/kube/events/events.ts";
+import { createManager } from "../../src/kube/manager/manager.ts";
+import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
 import type { AwsApi } from "../../src/providers/aws/api/aws-api.ts";
 import type { AwsSettings } from "../../src/providers/aws/parts.ts";
 import { createAwsProvider } from "../../src/providers/aws/provider.ts";

@@ -6,7 +6,7 @@
 import { fromClaim } from "../../src/apis/hub/claim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
-import type { KubeRequest, KubeResponse } from "../../src/kube/transport.ts";
+import type { KubeRequest, KubeResponse } from "../../src/kube/transport/transport.ts";
 import { type Replica, refusal, startReplica } from "../replicas.ts";
 import { openWorld, type TestWorld } from "../world.ts";
 import { isSold } from "./pools.ts";

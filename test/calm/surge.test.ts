@@ -8,7 +8,7 @@ import type { Node } from "../../src/apis/core/node.ts";
 import { POD, type Pod } from "../../src/apis/core/pod.ts";
 import { SILENT } from "../../src/base/log.ts";
 import { Random } from "../../src/base/random.ts";
-import { LiveMirrors } from "../../src/kube/mirrors.ts";
+import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
 import { isUsual, openWorld, type TestWorld } from "../world.ts";
 
 const MINUTE = 60_000;

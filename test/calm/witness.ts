@@ -12,9 +12,9 @@ import type { KubeObject } from "../../src/apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
 import { SILENT } from "../../src/base/log.ts";
 import { Random } from "../../src/base/random.ts";
-import type { Mirror } from "../../src/kube/mirror.ts";
-import { LiveMirrors } from "../../src/kube/mirrors.ts";
-import type { KubeRequest } from "../../src/kube/transport.ts";
+import type { Mirror } from "../../src/kube/mirror/mirror.ts";
+import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
+import type { KubeRequest } from "../../src/kube/transport/transport.ts";
 import type { TestWorld } from "../world.ts";
 import {
   commandOf,

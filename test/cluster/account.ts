@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse, stringify } from "yaml";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
 import { type Right, rightsOf, webhookRights } from "../../src/operator/rights.ts";
 
 const RBAC = "rbac.authorization.k8s.io";

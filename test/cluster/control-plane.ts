@@ -18,8 +18,8 @@ import {
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createHttpTransport } from "../../src/kube/http-transport.ts";
-import type { Transport } from "../../src/kube/transport.ts";
+import { createHttpTransport } from "../../src/kube/transport/http-transport.ts";
+import type { Transport } from "../../src/kube/transport/transport.ts";
 import { type Identity, identityIn } from "../../src/sandbox/apiserver/https/certificates.ts";
 import { binaries, PROGRAMS, type Program } from "./binaries.ts";
 

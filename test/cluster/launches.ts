@@ -8,8 +8,8 @@ import type { Kind, KubeObject } from "../../src/apis/meta.ts";
 import { SILENT } from "../../src/base/log.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
-import { reflect } from "../../src/kube/watch.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { reflect } from "../../src/kube/mirror/watch.ts";
 
 export interface Launches {
   /** How many claims were made since the last `forget`. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
-import { createHttpTransport } from "../../src/kube/http-transport.ts";
+import { createHttpTransport } from "../../src/kube/transport/http-transport.ts";
 import { webhookCaller } from "../../src/sandbox/apiserver/admission/webhook-http.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
 import { startHttps } from "../../src/sandbox/apiserver/https/https-server.ts";

@@ -12,20 +12,20 @@ import { SILENT } from "../../src/base/log.ts";
 import { PacedClock } from "../../src/base/paced-clock.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
-import type { KubeClient } from "../../src/kube/client.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { addFinalizer, removeFinalizer } from "../../src/kube/client/finalizer.ts";
+import { createKubeClient } from "../../src/kube/client/kube-client.ts";
+import { patchObject } from "../../src/kube/client/patch-object.ts";
 import {
   isAlreadyExists,
   isConflict,
   isNotFound,
   isTooOldResourceVersion,
 } from "../../src/kube/errors.ts";
-import { addFinalizer, removeFinalizer } from "../../src/kube/finalizer.ts";
-import { createHttpTransport } from "../../src/kube/http-transport.ts";
-import { createKubeClient } from "../../src/kube/kube-client.ts";
 import { electLeader } from "../../src/kube/lease.ts";
-import { LiveMirrors } from "../../src/kube/mirrors.ts";
-import { patchObject } from "../../src/kube/patch-object.ts";
-import type { Transport } from "../../src/kube/transport.ts";
+import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
+import { createHttpTransport } from "../../src/kube/transport/http-transport.ts";
+import type { Transport } from "../../src/kube/transport/transport.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
 import { startHttps } from "../../src/sandbox/apiserver/https/https-server.ts";
 import { bareApiServer } from "../../src/sandbox/testing/bare-api-server.ts";

@@ -5,7 +5,7 @@
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { BoxOptions } from "../../src/cli/box.ts";
-import type { KubeRequest } from "../../src/kube/transport.ts";
+import type { KubeRequest } from "../../src/kube/transport/transport.ts";
 import type { Tag } from "../../src/providers/aws/api/call.ts";
 import type { DescribeInstancesOutput, Instance } from "../../src/providers/aws/api/instances.ts";
 import type {

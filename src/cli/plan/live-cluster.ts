@@ -25,7 +25,7 @@ import { NODE_OVERLAY } from "../../apis/karpenter/nodeoverlay.ts";
 import { apiVersionOf, type Kind } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotFound, KubeError } from "../../kube/errors.ts";
 import { CliError } from "../cli-error.ts";
 import type { Found } from "./documents.ts";

@@ -2,9 +2,9 @@
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
-import { createHttpTransport } from "../../kube/http-transport.ts";
-import { createKubeClient } from "../../kube/kube-client.ts";
-import { clusterAccess, KubeconfigError } from "../../kube/kubeconfig.ts";
+import { createKubeClient } from "../../kube/client/kube-client.ts";
+import { clusterAccess, KubeconfigError } from "../../kube/kubeconfig/kubeconfig.ts";
+import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../../providers/kwok/instance-types.ts";
 import { BUILD } from "../build.ts";
 import { CliError } from "../cli-error.ts";

@@ -27,6 +27,7 @@ import { Ledger } from "../../core/disruption/ledger.ts";
 import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
 import { cordoned, uncordoned } from "../../core/state/cordon.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -34,8 +35,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { changeClaim, claimRequest, deleteClaim, isDeleting, readClaim } from "../claims.ts";
 import { nodes } from "../mirrors.ts";
 import { nominated } from "../provisioning/events.ts";

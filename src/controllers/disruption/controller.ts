@@ -31,7 +31,7 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { deleteClaim } from "../claims.ts";
 import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";

@@ -9,7 +9,7 @@ import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { NextAllowed } from "../../core/disruption/calendar.ts";
 import { type Command, decisionOf, formatSavings } from "../../core/disruption/command.ts";
-import type { EventToPublish } from "../../kube/events.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;

@@ -15,6 +15,7 @@ import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
 import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -22,8 +23,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 

@@ -14,7 +14,7 @@ import {
 } from "../../apis/resources.ts";
 import type { MetricSpec, Sample } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { observer, type Reader } from "./observer.ts";
 

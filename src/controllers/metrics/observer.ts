@@ -3,7 +3,7 @@
  * run until they stop. It has nothing to reconcile.
  */
 import type { Metrics, Sample } from "../../base/metrics.ts";
-import { AWAIT_CHANGE, type Controller, type Source } from "../../kube/controller.ts";
+import { AWAIT_CHANGE, type Controller, type Source } from "../../kube/manager/controller.ts";
 
 /** A metric's name, and what it is now. */
 export type Reader = readonly [string, () => Iterable<Sample>];

@@ -16,8 +16,8 @@ import {
 import { createdAtMs, keyOf } from "../../apis/meta.ts";
 import { DURATION_BUCKETS, type MetricSpec, type Sample } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
-import { type Controller, source } from "../../kube/controller.ts";
-import type { MirrorEvent } from "../../kube/mirror.ts";
+import { type Controller, source } from "../../kube/manager/controller.ts";
+import type { MirrorEvent } from "../../kube/mirror/mirror.ts";
 import { pods } from "../mirrors.ts";
 import type { PodTimes } from "../provisioning/pod-times.ts";
 import type { World } from "../world.ts";

@@ -6,7 +6,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { MetricSpec, Sample } from "../../base/metrics.ts";
 import { priceOf } from "../../core/disruption/candidates.ts";
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import type { LastTypes } from "../metered-cloud.ts";
 import { listPools } from "../pools.ts";
 import type { World } from "../world.ts";

@@ -4,7 +4,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Ailment } from "../../core/nodeclaim/unhealthy.ts";
-import type { EventToPublish } from "../../kube/events.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
 
 const REPAIR_BLOCKED_MS = 15 * 60_000;
 

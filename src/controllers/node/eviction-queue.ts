@@ -10,6 +10,7 @@ import { hasDoNotDisrupt } from "../../apis/core/pod-predicates.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { mustDelete } from "../../core/termination/drain.ts";
+import { isConflict, isNotFound, isTooManyRequests, KubeError } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -17,8 +18,7 @@ import {
   type Request,
   requestFor,
   requeueAfter,
-} from "../../kube/controller.ts";
-import { isConflict, isNotFound, isTooManyRequests, KubeError } from "../../kube/errors.ts";
+} from "../../kube/manager/controller.ts";
 import { concurrency } from "../concurrency.ts";
 import { pods } from "../mirrors.ts";
 import type { World } from "../world.ts";

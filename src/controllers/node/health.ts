@@ -21,7 +21,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { changeClaim, claimOfNode, deleteClaim, isDeleting, isManagedClaim } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
 import { nodes } from "../mirrors.ts";

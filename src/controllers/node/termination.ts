@@ -27,6 +27,8 @@ import type { Logger } from "../../base/log.ts";
 import { cordonedForTermination, cordonTaint } from "../../core/state/cordon.ts";
 import { drain, mustDelete } from "../../core/termination/drain.ts";
 import { blockingAttachments } from "../../core/termination/volumes.ts";
+import { hasFinalizer, removeFinalizer } from "../../kube/client/finalizer.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -34,9 +36,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { hasFinalizer, removeFinalizer } from "../../kube/finalizer.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import {
   changeClaim,
   claimOfNode,

@@ -15,7 +15,7 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { changeClaim, claimSources, isDeleting, isManagedClaim, readClaim } from "../claims.ts";
 import { disruptionBudgets, nodes, pods } from "../mirrors.ts";
 import { claimLog } from "../words.ts";

@@ -13,6 +13,7 @@ import { EMPTINESS_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { consolidatable, empty, type Verdict } from "../../core/nodeclaim/empty.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -20,8 +21,7 @@ import {
   type Request,
   soonest,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import {
   changeClaim,
   claimOfNode,

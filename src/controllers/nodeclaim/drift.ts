@@ -15,7 +15,12 @@ import {
 } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { isTypeGone, mayCheckType, poolDrift } from "../../core/nodeclaim/drifted.ts";
-import { AWAIT_CHANGE, type Outcome, type Request, requeueAfter } from "../../kube/controller.ts";
+import {
+  AWAIT_CHANGE,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/manager/controller.ts";
 import { changeClaim, claimRequest } from "../claims.ts";
 import { nodeClasses } from "../mirrors.ts";
 import { claimLog } from "../words.ts";

@@ -3,7 +3,7 @@ import type { Node } from "../../apis/core/node.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
-import type { EventToPublish } from "../../kube/events.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
 
 export function insufficientCapacity(claim: NodeClaim, why: string): EventToPublish {
   return {

@@ -15,7 +15,7 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import {
   changeClaim,
   claimSources,

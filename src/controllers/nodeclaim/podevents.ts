@@ -20,8 +20,8 @@ import {
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
-import type { MirrorEvent } from "../../kube/mirror.ts";
+} from "../../kube/manager/controller.ts";
+import type { MirrorEvent } from "../../kube/mirror/mirror.ts";
 import { changeClaim, claimOfNode, isDeleting, isManagedClaim } from "../claims.ts";
 import { nodes } from "../mirrors.ts";
 import type { World } from "../world.ts";

@@ -10,9 +10,14 @@ import type { Kind } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { judgeOverlays, type OverlaidPool } from "../../core/cloudprovider/overlays.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
-import { type Controller, type Outcome, requeueAfter, source } from "../../kube/controller.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import { isConflict, isNotFound } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+import {
+  type Controller,
+  type Outcome,
+  requeueAfter,
+  source,
+} from "../../kube/manager/controller.ts";
 import { nodeOverlays } from "../mirrors.ts";
 import { listPools, poolSources } from "../pools.ts";
 import { poolFields } from "../words.ts";

@@ -17,7 +17,7 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { changePool, isManagedPool, poolSources, readPool, type StoredPool } from "../pools.ts";
 import type { World } from "../world.ts";
 

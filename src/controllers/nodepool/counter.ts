@@ -5,14 +5,14 @@
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { formatResources, type Resources } from "../../apis/resources.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { isManagedPool, poolSources, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
 

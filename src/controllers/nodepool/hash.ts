@@ -9,13 +9,13 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODEPOOL_HASH_VERSION_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { changeClaim, listClaims } from "../claims.ts";
 import { isManagedPool, poolSources, readPool } from "../pools.ts";
 import type { World } from "../world.ts";

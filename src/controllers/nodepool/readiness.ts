@@ -20,7 +20,7 @@ import {
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { nodeClasses } from "../mirrors.ts";
 import {
   changePool,

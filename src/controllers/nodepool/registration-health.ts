@@ -11,7 +11,7 @@ import {
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { changePool, isManagedPool, readPool, type StoredPool } from "../pools.ts";
 import type { RegistrationTracker } from "../registration-tracker.ts";
 import type { World } from "../world.ts";

@@ -6,7 +6,12 @@ import { fieldsNotActedOn } from "../../apis/hub/not-acted-on.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
-import { AWAIT_CHANGE, type Controller, type Request, source } from "../../kube/controller.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Request,
+  source,
+} from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 
 export function unusedFields(world: World): Controller {

@@ -14,7 +14,7 @@ import {
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { changePool, isManagedPool, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
 

@@ -1,6 +1,6 @@
 /** Events of planning, on the pods it is about. upstream: pkg/controllers/provisioning/scheduling/events.go */
 import type { Pod } from "../../apis/core/pod.ts";
-import type { EventToPublish } from "../../kube/events.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
 
 const FAILED_DEDUPE_MS = 5 * 60_000;
 /** A plan for ten thousand pods is not ten thousand writes: who looks wants to see that it happens. */

@@ -22,7 +22,7 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import type { Steering } from "../disruption/steering.ts";
 import { showAll } from "../metrics/observer.ts";
 import { mayDecide } from "../patience.ts";

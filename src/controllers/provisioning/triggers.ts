@@ -14,7 +14,7 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { claimOfNode, isDeleting, nodeGeneration } from "../claims.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";

@@ -2,7 +2,7 @@
 import { DAEMON_SET } from "../../apis/apps/kinds.ts";
 import { LIMIT_RANGE } from "../../apis/core/limit-range.ts";
 import { keyOf } from "../../apis/meta.ts";
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 

@@ -4,7 +4,12 @@
  * controllers come first in all.ts. upstream: pkg/controllers/state/informer
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
-import { AWAIT_CHANGE, type Controller, type Source, source } from "../../kube/controller.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Source,
+  source,
+} from "../../kube/manager/controller.ts";
 
 /** Takes in what is there and what is gone, of one kind. */
 export interface Feed<T extends KubeObject> {

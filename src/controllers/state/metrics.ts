@@ -4,7 +4,7 @@
  */
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import type { MetricSpec, Sample } from "../../base/metrics.ts";
-import { type Controller, source } from "../../kube/controller.ts";
+import { type Controller, source } from "../../kube/manager/controller.ts";
 import { observer } from "../metrics/observer.ts";
 import type { World } from "../world.ts";
 

@@ -4,7 +4,7 @@
  */
 import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
 import type { Kind } from "../../apis/meta.ts";
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import { isManagedClaim } from "../claims.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";

@@ -1,6 +1,6 @@
 /** `state.node`: every Node into our picture, also those that are not ours: pods may be placed there. */
 import { NODE } from "../../apis/core/node.ts";
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 

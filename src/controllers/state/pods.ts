@@ -1,7 +1,7 @@
 /** `state.pod`: pods bound and unbound into our picture, as the mirror projects them. */
 import { POD } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 

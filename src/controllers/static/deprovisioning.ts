@@ -10,7 +10,7 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { deleteClaim } from "../claims.ts";
 import { isManagedPool, readPool } from "../pools.ts";
 import { claimFields, poolFields } from "../words.ts";

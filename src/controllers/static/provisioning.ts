@@ -11,7 +11,7 @@ import {
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
+} from "../../kube/manager/controller.ts";
 import { isManagedPool, readPool } from "../pools.ts";
 import { createClaims } from "../provisioning/create-claims.ts";
 import { poolInput, schedulingInput } from "../provisioning/gather.ts";

@@ -1,7 +1,7 @@
 /** What wakes the controllers of static pools: the pools, and claims of theirs that come and go. */
 import { CLAIM_KINDS, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
-import { type Source, source } from "../../kube/controller.ts";
+import { type Source, source } from "../../kube/manager/controller.ts";
 
 const PREFIX = "nodepool/";
 

@@ -7,7 +7,7 @@
  */
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
 import { deepFreeze } from "../../base/json.ts";
-import type { ReadFrame, WatchEventType } from "../client.ts";
+import type { ReadFrame, WatchEventType } from "../client/client.ts";
 import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";

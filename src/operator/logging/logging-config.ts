@@ -6,8 +6,8 @@
  */
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
 import type { LogLevel } from "../../base/log.ts";
-import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
-import type { Mirrors } from "../../kube/mirror.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../kube/manager/controller.ts";
+import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { isStricter, type RootLogger } from "./logger.ts";
 
 export const LOGGING_CONFIG = "config-logging";

@@ -3,7 +3,7 @@
  * has left one. Without it lines are JSON as v1 writes them. Levels are followed by logging-config.ts.
  */
 import { CONFIG_MAP } from "../../apis/core/kinds.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, KubeError } from "../../kube/errors.ts";
 import type { RootLogger } from "./logger.ts";
 import { LOGGING_CONFIG } from "./logging-config.ts";

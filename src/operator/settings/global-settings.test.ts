@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
 import { SILENT } from "../../base/log.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, KubeError } from "../../kube/errors.ts";
 import { fakeKube } from "../../testing/fake-kube.ts";
 import { seedObjects } from "../../testing/seed-manifests.ts";

@@ -7,9 +7,9 @@
 import { CONFIG_MAP } from "../../apis/core/kinds.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isNotFound, KubeError } from "../../kube/errors.ts";
-import { describe } from "../../kube/manager.ts";
+import { describe } from "../../kube/manager/manager.ts";
 import { OPTIONS } from "./options.ts";
 import type { OptionName } from "./parse-options.ts";
 

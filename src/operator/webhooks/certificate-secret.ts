@@ -5,7 +5,7 @@
 import { SECRET, type Secret } from "../../apis/core/kinds.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
 import { makeCertificate, type ServingCertificate, whyRenew } from "./certificate.ts";
 

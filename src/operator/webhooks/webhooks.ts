@@ -11,9 +11,9 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound, KubeError } from "../../kube/errors.ts";
-import { reflect } from "../../kube/watch.ts";
+import { reflect } from "../../kube/mirror/watch.ts";
 import { type ServingCertificate, validUntilMs } from "./certificate.ts";
 import { keepCertificate } from "./certificate-secret.ts";
 import {

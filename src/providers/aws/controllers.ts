@@ -2,7 +2,7 @@
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import { ANNOTATION_INSTANCE_PROFILE } from "../../apis/aws/labels.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
-import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../kube/controller.ts";
+import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../kube/manager/controller.ts";
 import { taggingController } from "./instance/tagging.ts";
 import { capacityController } from "./instancetype/capacity-controller.ts";
 import { interruptionController } from "./interruption/controller.ts";

@@ -1,7 +1,7 @@
 /** Events of node classes. upstream: pkg/cloudprovider/events, pkg/controllers/nodeclass */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
-import type { EventToPublish } from "../../kube/events.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
 
 /** On a claim that names a class that is gone or going. */
 export function nodeClassNotFound(claim: NodeClaim): EventToPublish {

@@ -5,9 +5,9 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Metrics } from "../../base/metrics.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { EventRecorder } from "../../kube/events.ts";
-import type { Mirrors } from "../../kube/mirror.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { EventRecorder } from "../../kube/events/events.ts";
+import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { Amis } from "./ami/amis.ts";
 import type { AwsApi } from "./api/aws-api.ts";
 import { catalogue } from "./catalogue/catalogue.ts";

@@ -25,7 +25,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import type { Instance } from "./api/instances.ts";
 import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";

@@ -1,8 +1,8 @@
 /** Keeps KWOKNodeClasses Ready: there is nothing to discover, so a class that exists can be used. */
 import { withCondition } from "../../apis/karpenter/conditions.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
-import { AWAIT_CHANGE, type Controller, source } from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../kube/manager/controller.ts";
 import type { KwokDeps } from "./provider.ts";
 
 export function kwokNodeClass(deps: KwokDeps): Controller {

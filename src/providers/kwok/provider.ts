@@ -29,10 +29,10 @@ import {
 import type { InstanceType, Offering } from "../../core/cloudprovider/instance-type.ts";
 import { allows } from "../../core/scheduling/requirement.ts";
 import { Requirements } from "../../core/scheduling/requirements.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { deleteIfThere } from "../../kube/delete-if-there.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { deleteIfThere } from "../../kube/client/delete-if-there.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
-import type { Mirrors } from "../../kube/mirror.ts";
+import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 import { KWOK_REPAIR_POLICIES } from "./repair-policies.ts";
 

@@ -2,7 +2,7 @@
  * The door of the embedded API server. `handle` is the whole server as a function; the in-process
  * transport is that function, and the HTTPS listener is an adapter before it.
  */
-import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport.ts";
+import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
 
 /** Who asks. Callers with the admin token are `system:masters`; all others may what roles say. */
 export interface User {

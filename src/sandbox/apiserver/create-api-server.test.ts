@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../apis/meta.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
-import type { KubeRequest, KubeResponse } from "../../kube/transport.ts";
+import type { KubeRequest, KubeResponse } from "../../kube/transport/transport.ts";
 import { bareApiServer } from "../testing/bare-api-server.ts";
 import { Store } from "./store/store.ts";
 

@@ -11,7 +11,7 @@ import { clone } from "../../base/json.ts";
 import type { Logger } from "../../base/log.ts";
 import { SILENT } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
-import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport.ts";
+import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
 import { attributesOf, refused } from "./access/attributes.ts";
 import { accountOf, impersonated } from "./access/identity.ts";
 import { authorize, isMaster } from "./access/rbac.ts";

@@ -3,7 +3,7 @@
  * paths. There is one process without parts that could fail on their own, so each check that is listed passes.
  * upstream: kubernetes apiserver pkg/server/healthz/healthz.go
  */
-import type { KubeResponse } from "../../kube/transport.ts";
+import type { KubeResponse } from "../../kube/transport/transport.ts";
 import { discoveryResponse } from "./discovery/discovery.ts";
 import type { Registry } from "./resource-definition.ts";
 

@@ -17,7 +17,7 @@ import { controllerOf, type KubeObject, keyOf, type LabelSelector } from "../../
 import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { deepEqual } from "../../base/json.ts";
-import type { Mirrors } from "../../kube/mirror.ts";
+import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { type PartDeps, podMirror } from "../parts.ts";
 import { mayFit } from "./feasible.ts";
 import type { FilterName } from "./filters/filter.ts";

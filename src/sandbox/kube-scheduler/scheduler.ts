@@ -7,16 +7,16 @@ import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/events/events.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
-import type { EventRecorder } from "../../kube/events.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import { type ClusterView, watchCluster } from "./cluster-view.ts";
 import { type Feasible, feasibleBeside } from "./feasible.ts";

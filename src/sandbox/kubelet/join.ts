@@ -10,8 +10,8 @@ import { CSI_NODE } from "../../apis/storage/kinds.ts";
 import { toRfc3339, toRfc3339Micro } from "../../base/clock.ts";
 import { fnv64Text } from "../../base/fnv.ts";
 import { deepEqual } from "../../base/json.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
-import { patchObject } from "../../kube/patch-object.ts";
 import type { PartDeps } from "../parts.ts";
 
 /** From launch until the kubelet registers the Node. */

@@ -1,5 +1,5 @@
 /** The controllers of simulated kubelets, in the order a reader meets them. */
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import { leaseController } from "./lease.ts";
 import type { Kubelets } from "./machines.ts";
 import { nodeLifecycleController } from "./node-lifecycle.ts";

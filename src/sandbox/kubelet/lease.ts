@@ -6,13 +6,13 @@
 import { NODE } from "../../apis/core/node.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
 import { toRfc3339Micro } from "../../base/clock.ts";
+import { isNotFound } from "../../kube/errors.ts";
 import {
   type Controller,
   type Outcome,
   type Request,
   requeueAfter,
-} from "../../kube/controller.ts";
-import { isNotFound } from "../../kube/errors.ts";
+} from "../../kube/manager/controller.ts";
 import { LEASE_NAMESPACE } from "./join.ts";
 import type { Kubelets } from "./machines.ts";
 

@@ -8,6 +8,7 @@ import { POD, type TaintEffect } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -15,8 +16,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
 import { LEASE_NAMESPACE, NOT_READY_TAINT_KEY, readiness, UNREACHABLE_TAINT_KEY } from "./join.ts";
 import { nodeMonitorGraceMs } from "./lease.ts";

@@ -5,6 +5,7 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { createdAtMs } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -12,8 +13,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { createPartRecorder, subject } from "../parts.ts";
 import { createLease, isNodeReady, LEASE_NAMESPACE, nodeConditions } from "./join.ts";
 import type { Kubelets } from "./machines.ts";

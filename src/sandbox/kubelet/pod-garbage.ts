@@ -4,6 +4,7 @@
  */
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
+import { deleteIfThere } from "../../kube/client/delete-if-there.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -11,8 +12,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { deleteIfThere } from "../../kube/delete-if-there.ts";
+} from "../../kube/manager/controller.ts";
 import { type PartDeps, PODS_BY_NODE, podMirror } from "../parts.ts";
 
 /** upstream of behaviour: kube-controller-manager's podgc. */

@@ -8,6 +8,9 @@ import { POD, type Pod, type PodStatus } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/events/events.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -15,10 +18,7 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { isConflict, isNotFound } from "../../kube/errors.ts";
-import type { EventRecorder } from "../../kube/events.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
 import { isNodeReady } from "./join.ts";
 import type { Kubelets } from "./machines.ts";

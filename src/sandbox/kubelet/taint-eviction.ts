@@ -8,6 +8,7 @@ import { POD, type Pod, type Toleration } from "../../apis/core/pod.ts";
 import { tolerates } from "../../apis/core/tolerations.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { deleteIfThere } from "../../kube/client/delete-if-there.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,8 +17,7 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../kube/controller.ts";
-import { deleteIfThere } from "../../kube/delete-if-there.ts";
+} from "../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, PODS_BY_NODE, podMirror, subject } from "../parts.ts";
 import { NOT_READY_TAINT_KEY, UNREACHABLE_TAINT_KEY } from "./join.ts";
 

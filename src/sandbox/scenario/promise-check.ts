@@ -2,7 +2,7 @@
 
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import type { Resources } from "./resources.ts";
 import type { Promised } from "./scenario.ts";
 

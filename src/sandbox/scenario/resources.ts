@@ -1,6 +1,6 @@
 /** Finds out, as any client does, by which path a kind is served: from the API server's discovery. */
 import type { Kind } from "../../apis/meta.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 
 interface ResourceList {
   readonly resources: readonly {

@@ -6,7 +6,7 @@
 import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { VirtualClock } from "../../base/virtual-clock.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import type { Trace } from "../trace.ts";
 import { broken, describePromise } from "./promise-check.ts";
 import { discoverResources, type Resources } from "./resources.ts";

@@ -18,11 +18,16 @@ import {
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Random } from "../../base/random.ts";
-import { AWAIT_CHANGE, type Outcome, type Request, requeueAfter } from "../../kube/controller.ts";
-import { deleteIfThere } from "../../kube/delete-if-there.ts";
+import { deleteIfThere } from "../../kube/client/delete-if-there.ts";
 import { KubeError } from "../../kube/errors.ts";
-import type { EventRecorder } from "../../kube/events.ts";
-import type { Mirror } from "../../kube/mirror.ts";
+import type { EventRecorder } from "../../kube/events/events.ts";
+import {
+  AWAIT_CHANGE,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/manager/controller.ts";
+import type { Mirror } from "../../kube/mirror/mirror.ts";
 import { type PartDeps, PODS_BY_OWNER, podMirror, subject } from "../parts.ts";
 
 /** Creations in flight at once, in growing batches: a template that is refused is met early. */

@@ -1,13 +1,13 @@
 /** What every namespace gets: the default ServiceAccount and the cluster's CA as a ConfigMap. */
 import { CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT } from "../../apis/core/kinds.ts";
+import { isAlreadyExists } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
-import { isAlreadyExists } from "../../kube/errors.ts";
+} from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
 
 export function namespaceDefaultsController(deps: PartDeps, caBundle: () => string): Controller {

@@ -4,14 +4,14 @@
  * upstream: kubernetes pkg/controller/ttl/ttl_controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
-import { patchObject } from "../../kube/patch-object.ts";
+} from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
 
 const ANNOTATION = "node.alpha.kubernetes.io/ttl";

@@ -6,14 +6,14 @@
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import { CLUSTER_ROLE, type ClusterRole, type PolicyRule } from "../../apis/rbac/kinds.ts";
 import { deepEqual } from "../../base/json.ts";
+import { isConflict } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   source,
-} from "../../kube/controller.ts";
-import { isConflict } from "../../kube/errors.ts";
+} from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
 
 const MANAGER = "clusterrole-aggregation-controller";

@@ -1,5 +1,5 @@
 /** All workload controllers of the sandbox, in the order a reader meets them. */
-import type { Controller } from "../../kube/controller.ts";
+import type { Controller } from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
 import { pdbStatusController } from "./budgets/pdb-status.ts";
 import { deploymentController } from "./deployment/deployment.ts";

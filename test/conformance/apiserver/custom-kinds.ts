@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import type { Clock } from "../../../src/base/clock.ts";
-import type { Transport } from "../../../src/kube/transport.ts";
+import type { Transport } from "../../../src/kube/transport/transport.ts";
 
 const FOLDER = fileURLToPath(new URL("../../../deploy/crds/", import.meta.url));
 const PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -5,7 +5,7 @@
  */
 import type { KubeObject } from "../../../src/apis/meta.ts";
 import type { Clock } from "../../../src/base/clock.ts";
-import type { KubeResponse, KubeStream, Transport } from "../../../src/kube/transport.ts";
+import type { KubeResponse, KubeStream, Transport } from "../../../src/kube/transport/transport.ts";
 import type { Check, Step } from "./check.ts";
 import { Normaliser } from "./normalise.ts";
 import type { WebhookServer } from "./webhook-server.ts";

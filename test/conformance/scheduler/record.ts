@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../../src/apis/meta.ts";
-import type { Transport } from "../../../src/kube/transport.ts";
+import type { Transport } from "../../../src/kube/transport/transport.ts";
 import { kubernetesVersion } from "../../cluster/binaries.ts";
 import { startControlPlane } from "../../cluster/control-plane.ts";
 import { type SchedulingCase, SHARED, schedulingCase } from "./cases.ts";

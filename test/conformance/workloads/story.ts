@@ -6,7 +6,7 @@
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { Condition, KubeObject } from "../../../src/apis/meta.ts";
 import { canonicalJson } from "../../../src/base/json.ts";
-import type { Transport } from "../../../src/kube/transport.ts";
+import type { Transport } from "../../../src/kube/transport/transport.ts";
 
 export type Step =
   /** Creates an object in the story's namespace, or a Node. */

@@ -9,6 +9,7 @@ import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
 import { initializeConditions } from "../../../apis/karpenter/conditions.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { addFinalizer } from "../../../kube/client/finalizer.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,8 +17,7 @@ import {
   type Request,
   soonest,
   source,
-} from "../../../kube/controller.ts";
-import { addFinalizer } from "../../../kube/finalizer.ts";
+} from "../../../kube/manager/controller.ts";
 import {
   claimRequestsOfNode,
   claimSources,

@@ -16,9 +16,9 @@ import {
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
-import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/controller.ts";
+import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { isConflict, isNotFound } from "../../../kube/errors.ts";
-import { hasFinalizer, removeFinalizer } from "../../../kube/finalizer.ts";
+import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { changeClaim } from "../../claims.ts";
 import { endInstance } from "../../instance.ts";
 import { nodes } from "../../mirrors.ts";

@@ -13,7 +13,7 @@ import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { shapeIssues, withConsistency } from "../../../core/nodeclaim/consistent.ts";
 import { initialization } from "../../../core/nodeclaim/initialized.ts";
 import { registration } from "../../../core/nodeclaim/registered.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import { nodes } from "../../mirrors.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";

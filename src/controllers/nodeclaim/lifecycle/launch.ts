@@ -20,7 +20,7 @@ import {
   InsufficientCapacityError,
   NodeClassNotReadyError,
 } from "../../../core/cloudprovider/errors.ts";
-import { AWAIT_CHANGE } from "../../../kube/controller.ts";
+import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
 import { deleteClaim } from "../../claims.ts";
 import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";

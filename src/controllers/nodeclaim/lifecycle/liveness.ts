@@ -11,7 +11,7 @@ import {
   liveness,
   REGISTRATION_TIMEOUT_MS,
 } from "../../../core/nodeclaim/liveness.ts";
-import { AWAIT_CHANGE } from "../../../kube/controller.ts";
+import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
 import { deleteClaim } from "../../claims.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";

@@ -10,8 +10,8 @@ import { condition, withCondition } from "../../../apis/karpenter/conditions.ts"
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { joinedNode, registration } from "../../../core/nodeclaim/registered.ts";
-import { requeueAfter } from "../../../kube/controller.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
+import { requeueAfter } from "../../../kube/manager/controller.ts";
 import { nodes } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";

@@ -1,6 +1,6 @@
 /** What the steps of the claim's life hand to each other: the claim so far, and what went wrong. */
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
-import { AWAIT_CHANGE, type Outcome } from "../../../kube/controller.ts";
+import { AWAIT_CHANGE, type Outcome } from "../../../kube/manager/controller.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 
 /** What the steps remember between reconciles, in this process only. */

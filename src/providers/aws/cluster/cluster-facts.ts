@@ -7,7 +7,7 @@
 import { SERVICE } from "../../../apis/core/kinds.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
-import type { KubeClient } from "../../../kube/client.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
 import { isNotFound } from "../../../kube/errors.ts";
 import type { AwsApi } from "../api/aws-api.ts";
 import type { EksCluster } from "../api/eks.ts";

@@ -23,7 +23,7 @@ import type {
   Offering,
 } from "../../../core/cloudprovider/instance-type.ts";
 import { allows } from "../../../core/scheduling/requirement.ts";
-import type { EventRecorder } from "../../../kube/events.ts";
+import type { EventRecorder } from "../../../kube/events/events.ts";
 import { type Ami, amiFor, imageVersion } from "../ami/choose.ts";
 import { AwsError } from "../api/call.ts";
 import type { CreateLaunchTemplateInput, FleetError } from "../api/launches.ts";

@@ -6,8 +6,8 @@
 import { ANNOTATION_INSTANCE_TAGGED } from "../../../apis/aws/labels.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
-import { AWAIT_CHANGE, type Controller, source } from "../../../kube/controller.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../../kube/manager/controller.ts";
 import { Pace } from "../batch/pace.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { fromTagList, registrationTags, type Tags, toTagList } from "../tags/tags.ts";

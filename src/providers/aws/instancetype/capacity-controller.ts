@@ -9,7 +9,7 @@ import { condition } from "../../../apis/karpenter/conditions.ts";
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { parseResources } from "../../../apis/resources.ts";
-import { AWAIT_CHANGE, type Controller, source } from "../../../kube/controller.ts";
+import { AWAIT_CHANGE, type Controller, source } from "../../../kube/manager/controller.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 
 export function capacityController(deps: AwsDeps, { instanceTypes }: AwsParts): Controller {

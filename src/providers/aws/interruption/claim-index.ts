@@ -4,7 +4,7 @@
  */
 import { CLAIM_KINDS } from "../../../apis/hub/claim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { Mirrors } from "../../../kube/mirror.ts";
+import type { Mirrors } from "../../../kube/mirror/mirror.ts";
 import { instanceIdOf } from "../instance/to-claim.ts";
 
 export class ClaimIndex {

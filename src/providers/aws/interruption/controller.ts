@@ -6,7 +6,7 @@
  * the log, tried again with growing delay, and nothing else stops for it.
  * upstream: pkg/controllers/interruption/controller.go
  */
-import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/controller.ts";
+import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import type { QueueMessage } from "../api/sqs.ts";
 import { describeError } from "../errors.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";

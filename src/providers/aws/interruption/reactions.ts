@@ -4,7 +4,7 @@
  * upstream: pkg/controllers/interruption/controller.go, events
  */
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { EventToPublish } from "../../../kube/events.ts";
+import type { EventToPublish } from "../../../kube/events/events.ts";
 import type { MessageKind } from "./messages.ts";
 
 export type ActingKind = Exclude<MessageKind, "no_op">;

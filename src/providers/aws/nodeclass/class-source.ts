@@ -12,7 +12,7 @@ import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { NodeClassReference } from "../../../apis/karpenter/nodepool.ts";
 import { PROVISIONER, type Provisioner } from "../../../apis/karpenter/provisioner.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { Mirrors } from "../../../kube/mirror.ts";
+import type { Mirrors } from "../../../kube/mirror/mirror.ts";
 
 /** A class with what its status knows. */
 export interface FoundClass {

@@ -20,15 +20,15 @@ import {
 import { NODE_CLAIM } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
+import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   requeueAfter,
   source,
-} from "../../../kube/controller.ts";
-import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/finalizer.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
 import { unsupportedFamily } from "../ami/families.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError, isNotFound, ResolutionError } from "../errors.ts";

@@ -6,8 +6,13 @@
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../../apis/aws/awsnodetemplate.ts";
 import { toAwsClass } from "../../../apis/hub/aws-class.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
-import { AWAIT_CHANGE, type Controller, requeueAfter, source } from "../../../kube/controller.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  requeueAfter,
+  source,
+} from "../../../kube/manager/controller.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError } from "../errors.ts";
 import { nodeClassNotReady } from "../events.ts";

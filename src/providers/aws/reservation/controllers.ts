@@ -14,9 +14,9 @@ import { NODE } from "../../../apis/core/node.ts";
 import { toAwsClass } from "../../../apis/hub/aws-class.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
-import { type Controller, requeueAfter } from "../../../kube/controller.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import { isNotFound } from "../../../kube/errors.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+import { type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { instanceIdOf } from "../instance/to-claim.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 

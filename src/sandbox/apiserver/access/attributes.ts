@@ -3,8 +3,8 @@
  * none. Also how a refusal says it.
  * upstream: apiserver pkg/endpoints/request/requestinfo.go, pkg/endpoints/handlers/responsewriters/errors.go
  */
-import { requestVerb } from "../../../kube/request-verb.ts";
-import type { KubeRequest } from "../../../kube/transport.ts";
+import { requestVerb } from "../../../kube/client/request-verb.ts";
+import type { KubeRequest } from "../../../kube/transport/transport.ts";
 import type { Target } from "../request/routing.ts";
 import { asBoolean } from "../request/selectors.ts";
 import { ApiError } from "../request/status.ts";

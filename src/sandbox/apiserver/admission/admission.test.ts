@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { KubeResponse } from "../../../kube/transport.ts";
+import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { bareApiServer } from "../../testing/bare-api-server.ts";
 import type { WebhookCaller } from "../resource-definition.ts";
 

@@ -13,7 +13,7 @@ import { gzip } from "node:zlib";
 import { parse as parseYaml, stringify as writeYaml } from "yaml";
 import type { Clock } from "../../../base/clock.ts";
 import { errorText } from "../../../base/error-text.ts";
-import type { KubeRequest, KubeStream } from "../../../kube/transport.ts";
+import type { KubeRequest, KubeStream } from "../../../kube/transport/transport.ts";
 import type { ApiServer, User } from "../api-server.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
 import { encodeProtobuf, encodeWatchFrame, isEncodable } from "../protobuf/encode.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
-import type { KubeRequest, KubeResponse } from "../../../kube/transport.ts";
+import type { KubeRequest, KubeResponse } from "../../../kube/transport/transport.ts";
 import { bareApiServer } from "../../testing/bare-api-server.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes

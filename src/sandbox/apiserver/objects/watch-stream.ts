@@ -6,7 +6,7 @@
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { deepFreeze } from "../../../base/json.ts";
-import type { KubeStream } from "../../../kube/transport.ts";
+import type { KubeStream } from "../../../kube/transport/transport.ts";
 import { type Call, groupVersionOf } from "../engine.ts";
 import { showObject, type View } from "../request/representation.ts";
 import { selectionOf } from "../request/selectors.ts";

@@ -6,7 +6,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
-import type { KubeRequest, KubeResponse } from "../../../kube/transport.ts";
+import type { KubeRequest, KubeResponse } from "../../../kube/transport/transport.ts";
 import { mutate, review } from "../admission/admission.ts";
 import { type Call, isDryRun } from "../engine.ts";
 import { withCondition, writeDirectly } from "../objects/direct-write.ts";

@@ -9,7 +9,7 @@ import type { Condition, KubeObject } from "../../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
-import type { KubeResponse } from "../../../kube/transport.ts";
+import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { mutate, review } from "../admission/admission.ts";
 import type { Call } from "../engine.ts";
 import { type DeleteOptions, deleteObject, deleteOptionsOf } from "../objects/delete.ts";

@@ -1,7 +1,7 @@
 /** namespaces/finalize: replaces the finalizers of a namespace's spec, the last door before it goes. */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
-import type { KubeResponse } from "../../../kube/transport.ts";
+import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { type Call, isDryRun } from "../engine.ts";
 import { writeDirectly } from "../objects/direct-write.ts";
 import { badRequest, conflict, notFound, STALE_WRITE } from "../request/status.ts";

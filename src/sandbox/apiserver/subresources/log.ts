@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { keyOf } from "../../../apis/meta.ts";
-import type { KubeResponse, KubeStream } from "../../../kube/transport.ts";
+import type { KubeResponse, KubeStream } from "../../../kube/transport/transport.ts";
 import type { LogSource } from "../api-server.ts";
 import type { Call } from "../engine.ts";
 import { getObject } from "../objects/read.ts";

@@ -6,7 +6,7 @@
 import type { PolicyRule } from "../../../apis/rbac/kinds.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
-import type { KubeRequest, KubeResponse } from "../../../kube/transport.ts";
+import type { KubeRequest, KubeResponse } from "../../../kube/transport/transport.ts";
 import type { Attributes } from "../access/attributes.ts";
 import { accountOf } from "../access/identity.ts";
 import { authorize, rulesFor } from "../access/rbac.ts";

@@ -5,7 +5,7 @@
 import { formatLabelSelector } from "../../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
 import { applyMergePatch, clone, isObject } from "../../../base/json.ts";
-import type { KubeResponse } from "../../../kube/transport.ts";
+import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
 import { getObject } from "../objects/read.ts";
 import { update } from "../objects/write.ts";

@@ -3,7 +3,7 @@
  * What the sandbox cannot do (there are no containers to enter) is refused with the reason.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
-import type { KubeResponse } from "../../../kube/transport.ts";
+import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
 import { getObject } from "../objects/read.ts";
 import { ApiError, badRequest, methodNotAllowed, notFound } from "../request/status.ts";

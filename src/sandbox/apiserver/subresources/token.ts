@@ -5,7 +5,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
-import type { KubeResponse } from "../../../kube/transport.ts";
+import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { issueToken } from "../access/identity.ts";
 import { mutate, review } from "../admission/admission.ts";
 import { type Call, managerOf } from "../engine.ts";

@@ -14,6 +14,7 @@ import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { controllerOf } from "../../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -21,9 +22,8 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../../kube/controller.ts";
-import type { Mirror, Mirrors } from "../../../kube/mirror.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
+import type { Mirror, Mirrors } from "../../../kube/mirror/mirror.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
 import { pacerOf } from "../controls.ts";
 import { budgetStatus, DISRUPTED_TIMEOUT_MS, type OwnerLookup } from "./pdb-allowance.ts";

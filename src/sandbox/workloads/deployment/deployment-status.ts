@@ -5,7 +5,7 @@
 import type { Deployment, ReplicaSet } from "../../../apis/apps/kinds.ts";
 import type { Condition } from "../../../apis/meta.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
-import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/controller.ts";
+import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { REPLICA_FAILURE, withWorkloadCondition } from "../controls.ts";
 import { isOfTemplate } from "./deployment-sets.ts";
 import { deploymentCounts } from "./rollout.ts";

@@ -11,14 +11,14 @@ import {
 } from "../../../apis/apps/kinds.ts";
 import { isTerminal, POD, type Pod } from "../../../apis/core/pod.ts";
 import { controllerOf } from "../../../apis/meta.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   source,
-} from "../../../kube/controller.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, podMirror } from "../../parts.ts";
 import { podsOwnedBy, requestsToOwner } from "../controls.ts";
 import { byAge, isOfTemplate, olderThan, surplusOf } from "./deployment-sets.ts";

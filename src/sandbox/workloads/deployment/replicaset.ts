@@ -6,6 +6,7 @@
 import { REPLICA_SET, type ReplicaSet } from "../../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -14,8 +15,7 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../../kube/controller.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, PODS_BY_OWNER, podMirror } from "../../parts.ts";
 import {
   activePods,

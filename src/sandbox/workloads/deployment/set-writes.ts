@@ -10,10 +10,10 @@ import {
 } from "../../../apis/apps/kinds.ts";
 import { controllerOf, keyOf } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
-import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import { deleteIfThere } from "../../../kube/client/delete-if-there.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../../kube/errors.ts";
-import type { EventRecorder } from "../../../kube/events.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+import type { EventRecorder } from "../../../kube/events/events.ts";
 import { type PartDeps, subject } from "../../parts.ts";
 import {
   annotationsAt,

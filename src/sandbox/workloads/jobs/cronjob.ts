@@ -6,6 +6,9 @@
 import { CRON_JOB, type CronJob, JOB, type Job } from "../../../apis/apps/kinds.ts";
 import { controllerOf } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
+import { deleteIfThere } from "../../../kube/client/delete-if-there.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
+import { isAlreadyExists } from "../../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -14,10 +17,7 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../../kube/controller.ts";
-import { deleteIfThere } from "../../../kube/delete-if-there.ts";
-import { isAlreadyExists } from "../../../kube/errors.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, subject } from "../../parts.ts";
 import { answerOf, ownerReference, requestsToOwner } from "../controls.ts";
 import { type ActiveJob, dueOf, endOf, type News, stillActive } from "./cronjob-schedule.ts";

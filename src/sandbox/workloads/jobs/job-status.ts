@@ -5,7 +5,7 @@
 import type { Job } from "../../../apis/apps/kinds.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import type { Condition } from "../../../apis/meta.ts";
-import type { EventToPublish } from "../../../kube/events.ts";
+import type { EventToPublish } from "../../../kube/events/events.ts";
 import { type Counts, formatIndexes, isIndexed, type Verdict } from "./job-counts.ts";
 
 type News = Pick<EventToPublish, "type" | "reason" | "message">;

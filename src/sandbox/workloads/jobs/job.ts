@@ -8,6 +8,9 @@ import { POD, type Pod } from "../../../apis/core/pod.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import { type Condition, controllerOf, keyOf } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { deleteIfThere } from "../../../kube/client/delete-if-there.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
+import type { EventRecorder } from "../../../kube/events/events.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -15,10 +18,7 @@ import {
   type Request,
   requeueAfter,
   source,
-} from "../../../kube/controller.ts";
-import { deleteIfThere } from "../../../kube/delete-if-there.ts";
-import type { EventRecorder } from "../../../kube/events.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
 import { createPod, podsOwnedBy, removePod, requestsToOwner, slowStart } from "../controls.ts";
 import {

@@ -9,6 +9,7 @@ import { POD, type Pod } from "../../../apis/core/pod.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import { matchesLabels } from "../../../apis/core/selectors.ts";
 import { controllerOf } from "../../../apis/meta.ts";
+import { deleteIfThere } from "../../../kube/client/delete-if-there.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -17,8 +18,7 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../../kube/controller.ts";
-import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+} from "../../../kube/manager/controller.ts";
 import { type PartDeps, podMirror } from "../../parts.ts";
 import { pacerOf } from "../controls.ts";
 import {

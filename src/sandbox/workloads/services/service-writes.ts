@@ -6,10 +6,10 @@ import { ENDPOINT_SLICE, ENDPOINTS, SERVICE, type Service } from "../../../apis/
 import type { KubeObject } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
 import type { Random } from "../../../base/random.ts";
-import type { KubeClient } from "../../../kube/client.ts";
-import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { deleteIfThere } from "../../../kube/client/delete-if-there.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import { isAlreadyExists, isNotFound } from "../../../kube/errors.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
 import { generatedName, ownerReference } from "../controls.ts";
 import {
   type Backend,

@@ -8,6 +8,7 @@ import { isTerminal, isTerminating, POD, type Pod } from "../../../apis/core/pod
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import { type KubeObject, keyOf } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,8 +17,7 @@ import {
   requestFor,
   requeueAfter,
   source,
-} from "../../../kube/controller.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
 import {
   createPod,

@@ -11,9 +11,9 @@ import {
 import type { Kind, KubeObject } from "../../../apis/meta.ts";
 import { controllerOf } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
-import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import { deleteIfThere } from "../../../kube/client/delete-if-there.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../../kube/errors.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
 import type { PartDeps } from "../../parts.ts";
 import { ownerReference } from "../controls.ts";
 import { templateHash } from "../deployment/rollout.ts";

@@ -7,15 +7,15 @@ import { STATEFUL_SET, type StatefulSet } from "../../../apis/apps/kinds.ts";
 import { PERSISTENT_VOLUME_CLAIM } from "../../../apis/core/kinds.ts";
 import { POD } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
+import { isAlreadyExists } from "../../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
   source,
-} from "../../../kube/controller.ts";
-import { isAlreadyExists } from "../../../kube/errors.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+} from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, podMirror } from "../../parts.ts";
 import { createPod, podsOwnedBy, removePod, requestsToOwner, untilAvailable } from "../controls.ts";
 import { revisionsOf } from "./revisions.ts";

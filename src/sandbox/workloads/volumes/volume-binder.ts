@@ -17,7 +17,7 @@ import {
   type Request,
   requestFor,
   source,
-} from "../../../kube/controller.ts";
+} from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps } from "../../parts.ts";
 import {
   defaultClassFor,

@@ -9,6 +9,7 @@ import {
   type PersistentVolumeClaim,
 } from "../../../apis/core/kinds.ts";
 import { POD, type Pod } from "../../../apis/core/pod.ts";
+import { removeFinalizer } from "../../../kube/client/finalizer.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,8 +17,7 @@ import {
   type Request,
   requestFor,
   source,
-} from "../../../kube/controller.ts";
-import { removeFinalizer } from "../../../kube/finalizer.ts";
+} from "../../../kube/manager/controller.ts";
 import { type PartDeps, podMirror } from "../../parts.ts";
 
 const CLAIM_PROTECTION = "kubernetes.io/pvc-protection";

@@ -9,10 +9,10 @@ import {
   type PersistentVolumeClaim,
 } from "../../../apis/core/kinds.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
-import { deleteIfThere } from "../../../kube/delete-if-there.ts";
+import { deleteIfThere } from "../../../kube/client/delete-if-there.ts";
+import { patchObject } from "../../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../../kube/errors.ts";
-import type { EventRecorder } from "../../../kube/events.ts";
-import { patchObject } from "../../../kube/patch-object.ts";
+import type { EventRecorder } from "../../../kube/events/events.ts";
 import { type PartDeps, subject } from "../../parts.ts";
 import { boundTo, isFor, withClaim } from "./volume-shapes.ts";
 

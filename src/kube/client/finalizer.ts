@@ -1,0 +1,36 @@
+/** Adding and removing a finalizer, each as one patch that fails if the list changed meanwhile. */
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import type { KubeClient } from "./client.ts";
+import { patchObject } from "./patch-object.ts";
+
+export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
+  return object.metadata.finalizers?.includes(finalizer) ?? false;
+}
+
+/** Resolves the object with the finalizer; `undefined` when it is gone. Rejects on a lost race. */
+export function addFinalizer<T extends KubeObject>(
+  client: KubeClient,
+  kind: Kind<T>,
+  object: T,
+  finalizer: string,
+): Promise<T | undefined> {
+  if (hasFinalizer(object, finalizer)) return Promise.resolve(object);
+  const finalizers = [...(object.metadata.finalizers ?? []), finalizer];
+  return patchObject(client, kind, object, withFinalizers(object, finalizers));
+}
+
+/** Resolves when the finalizer is off, also when the object is gone. Rejects on a lost race. */
+export async function removeFinalizer<T extends KubeObject>(
+  client: KubeClient,
+  kind: Kind<T>,
+  object: T,
+  finalizer: string,
+): Promise<void> {
+  if (!hasFinalizer(object, finalizer)) return;
+  const finalizers = (object.metadata.finalizers ?? []).filter((name) => name !== finalizer);
+  await patchObject(client, kind, object, withFinalizers(object, finalizers));
+}
+
+function withFinalizers<T extends KubeObject>(object: T, finalizers: readonly string[]): T {
+  return { ...object, metadata: { ...object.metadata, finalizers } };
+}

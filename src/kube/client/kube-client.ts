@@ -1,0 +1,117 @@
+/**
+ * The client: typed verbs over a transport. It turns refusals into `KubeError`, joins the pages of
+ * lists, stamps list items with their kind (the API leaves that out) and freezes what it hands out, but
+ * for watch events.
+ */
+
+import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
+import { deepFreeze } from "../../base/json.ts";
+import { KubeError, type StatusBody, UnreadableFrame } from "../errors.ts";
+import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../transport/transport.ts";
+import type { KubeClient, KubeList, ReadFrame, Watch, WatchEvent } from "./client.ts";
+import {
+  bindRequest,
+  createRequest,
+  deleteRequest,
+  evictRequest,
+  listRequest,
+  objectPath,
+  patchRequest,
+  updateRequest,
+  watchRequest,
+} from "./request.ts";
+
+interface ListBody {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly KubeObject[];
+}
+
+export function createKubeClient(transport: Transport): KubeClient {
+  async function raw(request: KubeRequest): Promise<KubeResponse> {
+    const response = await transport.send(request);
+    if (response.status < 400) return response;
+    const body = response.body;
+    const status = typeof body === "object" && body !== null ? (body as StatusBody) : undefined;
+    throw new KubeError(
+      response.status,
+      status ?? (typeof body === "string" ? { message: body } : undefined),
+      `${request.method.toLowerCase()} ${request.path.split("?")[0]}`,
+    );
+  }
+
+  async function object<T extends KubeObject>(request: KubeRequest): Promise<T> {
+    return deepFreeze((await raw(request)).body as T);
+  }
+
+  async function list<T extends KubeObject>(
+    kind: Kind<T>,
+    options: Parameters<KubeClient["list"]>[1] = {},
+  ): Promise<KubeList<T>> {
+    const items: T[] = [];
+    let resourceVersion = "";
+    let token: string | undefined;
+    do {
+      const body = (await raw(listRequest(kind, options, token))).body as ListBody;
+      for (const item of body.items ?? []) items.push(stamp(kind, item as T));
+      // Later pages carry the version of the first: the whole list is one moment.
+      resourceVersion = body.metadata?.resourceVersion ?? resourceVersion;
+      token = body.metadata?.continue || undefined;
+    } while (token !== undefined);
+    return { items, resourceVersion };
+  }
+
+  return {
+    raw,
+    list,
+    get: (kind, ref) => object({ method: "GET", path: objectPath(kind, ref) }),
+    create: (kind, value) => object(createRequest(kind, value)),
+    update: (kind, value) => object(updateRequest(kind, value)),
+    updateStatus: (kind, value) => object(updateRequest(kind, value, "status")),
+    patch: (kind, ref, patch, subresource) => object(patchRequest(kind, ref, patch, subresource)),
+    delete: async (kind, ref, options = {}) => {
+      await raw(deleteRequest(kind, ref, options));
+    },
+    watch: async (kind, options) => {
+      const { readFrame } = options;
+      const request = watchRequest(kind, options);
+      const { stream } = await raw(readFrame ? { ...request, takesBytes: true } : request);
+      if (stream === undefined) throw new KubeError(500, undefined, "watch answered no stream");
+      return watchOf(stream, readFrame);
+    },
+    evict: async (pod, options = {}) => {
+      await raw(evictRequest(pod, options));
+    },
+    bind: async (pod, nodeName) => {
+      await raw(bindRequest(pod, nodeName));
+    },
+  };
+}
+
+function stamp<T extends KubeObject>(kind: Kind<T>, item: T): T {
+  if (item.kind !== undefined) return deepFreeze(item);
+  return deepFreeze({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...item });
+}
+
+function watchOf<T extends KubeObject>(
+  stream: KubeStream,
+  readFrame: ReadFrame<T> | undefined,
+): Watch<T> {
+  return {
+    close: () => stream.close(),
+    async *[Symbol.asyncIterator]() {
+      // Not frozen yet: who keeps an object (the informer) first drops what nobody reads.
+      for await (const frame of stream) {
+        if (readFrame !== undefined && frame instanceof Uint8Array) yield read(frame, readFrame);
+        else yield frame as WatchEvent<T>;
+      }
+    },
+  };
+}
+
+function read<T extends KubeObject>(frame: Uint8Array, readFrame: ReadFrame<T>): WatchEvent<T> {
+  try {
+    return readFrame(frame);
+  } catch (error) {
+    throw new UnreadableFrame(`a frame of ${frame.length} bytes`, { cause: error });
+  }
+}

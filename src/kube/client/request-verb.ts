@@ -1,0 +1,32 @@
+/** The word that rights are granted in for what a request does to resources. */
+import type { KubeRequest } from "../transport/transport.ts";
+
+export type RequestVerb =
+  | "get"
+  | "list"
+  | "watch"
+  | "create"
+  | "update"
+  | "patch"
+  | "delete"
+  | "deletecollection";
+
+/** `named`: of one object, not of a collection. upstream: apiserver pkg/endpoints/request/requestinfo.go */
+export function requestVerb(
+  method: KubeRequest["method"],
+  named: boolean,
+  watching: boolean,
+): RequestVerb {
+  switch (method) {
+    case "GET":
+      return named ? "get" : watching ? "watch" : "list";
+    case "POST":
+      return "create";
+    case "PUT":
+      return "update";
+    case "PATCH":
+      return "patch";
+    case "DELETE":
+      return named ? "delete" : "deletecollection";
+  }
+}

@@ -1,0 +1,111 @@
+import { describe, expect, it } from "vitest";
+import { EVENT } from "../../apis/core/kinds.ts";
+import { SILENT } from "../../base/log.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
+import type { EventToPublish } from "./events.ts";
+import { createRecorder } from "./recorder.ts";
+
+const MINUTE = 60_000;
+
+function open() {
+  const clock = new VirtualClock();
+  const client = fakeKube(clock);
+  const random = new Random(1);
+  const recorder = createRecorder({ client, clock, random, log: SILENT, component: "karpenter" });
+  return { clock, recorder, stored: () => client.all(EVENT) };
+}
+
+function event(name: string, patch: Partial<EventToPublish> = {}): EventToPublish {
+  return {
+    object: { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default", uid: name } },
+    type: "Warning",
+    reason: "FailedScheduling",
+    message: "no room",
+    ...patch,
+  };
+}
+
+describe("recorder", () => {
+  it("says an event once a window, and counts up on it after that", async () => {
+    const { clock, recorder, stored } = open();
+    recorder.publish(event("a"), event("a"), event("b"));
+    await clock.advance(MINUTE);
+    recorder.publish(event("a"));
+    await clock.settle();
+    expect(stored().map(({ count }) => count)).toEqual([1, 1]);
+    await clock.advance(MINUTE);
+    recorder.publish(event("a"));
+    await clock.settle();
+    const [first] = stored().filter(({ involvedObject }) => involvedObject.name === "a");
+    expect(first).toMatchObject({ count: 2, source: { component: "karpenter" } });
+    expect(first?.lastTimestamp).not.toBe(first?.firstTimestamp);
+  });
+
+  it("takes another text, reason or object for another event, unless told what counts", async () => {
+    const { clock, recorder, stored } = open();
+    recorder.publish(event("a"), event("a", { message: "no zone" }), event("a", { reason: "R" }));
+    const always = { dedupeValues: ["same"] };
+    recorder.publish(event("c", always), event("c", { ...always, message: "worded otherwise" }));
+    await clock.settle();
+    expect(stored()).toHaveLength(4);
+  });
+
+  it("says each of six thousand events once, however often all of them are said again", async () => {
+    const { clock, recorder, stored } = open();
+    const flood = Array.from({ length: 6_000 }, (_, n) => event(`p-${n}`));
+    for (let round = 0; round < 3; round++) {
+      recorder.publish(...flood);
+      await clock.advance(10_000);
+    }
+    expect(stored()).toHaveLength(6_000);
+  });
+
+  it("forgets, when much goes on, what is out of its window", async () => {
+    const { clock, recorder, stored } = open();
+    recorder.publish(event("old"));
+    await clock.advance(5 * MINUTE);
+    recorder.publish(...Array.from({ length: 4_100 }, (_, n) => event(`p-${n}`)));
+    recorder.publish(event("old"));
+    await clock.settle();
+    const old = stored().filter(({ involvedObject }) => involvedObject.name === "old");
+    expect(old.map(({ count }) => count)).toEqual([1, 1]);
+  });
+
+  it("publishes events of a reason with a rate in bursts and then at that rate", async () => {
+    const { clock, recorder, stored } = open();
+    const rate = { perSecond: 5, burst: 10 };
+    recorder.publish(...Array.from({ length: 50 }, (_, n) => event(`p-${n}`, { rate })));
+    await clock.settle();
+    expect(stored()).toHaveLength(10);
+    await clock.advance(1_000);
+    recorder.publish(...Array.from({ length: 50 }, (_, n) => event(`q-${n}`, { rate })));
+    recorder.publish(event("other", { reason: "Other" }));
+    await clock.settle();
+    expect(stored()).toHaveLength(10 + 5 + 1);
+  });
+
+  it("writes eight at a time, and drops what does not fit while the server hangs", async () => {
+    const clock = new VirtualClock();
+    const kube = fakeKube(clock);
+    const held: (() => void)[] = [];
+    const client: typeof kube = {
+      ...kube,
+      create: async (kind, object) => {
+        await new Promise<void>((resolve) => held.push(resolve));
+        return kube.create(kind, object);
+      },
+    };
+    const deps = { client, clock, random: new Random(1), log: SILENT, component: "karpenter" };
+    const recorder = createRecorder(deps);
+    recorder.publish(...Array.from({ length: 9_000 }, (_, n) => event(`p-${n}`)));
+    await clock.settle();
+    expect(held).toHaveLength(8);
+    while (held.length > 0) {
+      for (const answer of held.splice(0)) answer();
+      await clock.settle();
+    }
+    expect(kube.all(EVENT)).toHaveLength(8 + 8_192);
+  });
+});

@@ -1,0 +1,196 @@
+/**
+ * Publishes Kubernetes Events, each once per window: a repeated one after the window counts up on the
+ * same Event, as `kubectl describe` shows it (`x3 over 5m`). Best effort: never waits, never throws.
+ */
+
+import { EVENT, type Event } from "../../apis/core/kinds.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { type Clock, toRfc3339 } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { KubeClient } from "../client/client.ts";
+import type { EventRecorder, EventToPublish } from "./events.ts";
+
+/** upstream: pkg/events/recorder.go */
+const DEFAULT_DEDUPE_MS = 120_000;
+/** Up to so many events are remembered beyond their window, to count up on them. */
+const MEMORY = 4_096;
+/** Never more than that, whatever goes on in the cluster. */
+const MEMORY_LIMIT = 65_536;
+/** Writes at once. Others wait: thousands of events must not stand before a claim's write. */
+const WRITES_AT_ONCE = 8;
+/** So many wait at most while the server is slow or away; then the newest are dropped. */
+const WAITING_LIMIT = 8_192;
+
+export interface RecorderDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** `karpenter`, `kubelet`, `default-scheduler`. */
+  readonly component: string;
+  /** Told of each event that is published, once: the sandbox's trace. */
+  readonly onPublish?: (event: EventToPublish) => void;
+}
+
+interface Remembered {
+  untilMs: number;
+  count: number;
+  /** Namespace and name of the Event once it is known to exist. */
+  stored: Promise<{ namespace: string; name: string } | undefined>;
+}
+
+export function createRecorder(deps: RecorderDeps): EventRecorder {
+  const memory = new Map<string, Remembered>();
+  const rates = new Map<string, RateLimit>();
+  const writer: Writer = { ...deps, inTurn: createTurns(deps.log) };
+  let published = 0;
+  let sweepAt = MEMORY;
+
+  /** Forgets what is out of its window; one still in it would be said again at once. */
+  function forget(nowMs: number): void {
+    if (memory.size <= sweepAt) return;
+    for (const [key, { untilMs }] of memory) if (untilMs <= nowMs) memory.delete(key);
+    const full = memory.size > MEMORY_LIMIT;
+    while (full && memory.size > (MEMORY_LIMIT * 3) / 4)
+      memory.delete(memory.keys().next().value as string);
+    // Seldom enough that a flood costs each event the same.
+    sweepAt = Math.min(Math.max(MEMORY, 2 * memory.size), MEMORY_LIMIT);
+  }
+
+  function publishOne(event: EventToPublish): void {
+    const nowMs = deps.clock.now();
+    const values = event.dedupeValues ?? [event.message];
+    const identity = `${event.object.kind}/${keyOf(event.object)}/${event.object.metadata.uid}`;
+    const key = JSON.stringify([event.reason, identity, ...values]);
+    const known = memory.get(key);
+    if (known !== undefined && nowMs < known.untilMs) return;
+    const untilMs = nowMs + (event.dedupeMs ?? DEFAULT_DEDUPE_MS);
+    if (!mayPass(event, nowMs)) return;
+    deps.onPublish?.(event);
+    if (known !== undefined) {
+      known.untilMs = untilMs;
+      known.count++;
+      known.stored = countUp(writer, known, event);
+      return;
+    }
+    memory.set(key, { untilMs, count: 1, stored: create(writer, event, published++) });
+    forget(nowMs);
+  }
+
+  function mayPass({ reason, rate }: EventToPublish, nowMs: number): boolean {
+    if (rate === undefined) return true;
+    let limit = rates.get(reason);
+    if (limit === undefined) {
+      limit = { tokens: rate.burst, atMs: nowMs };
+      rates.set(reason, limit);
+    }
+    const gained = ((nowMs - limit.atMs) * rate.perSecond) / 1_000;
+    limit.tokens = Math.min(rate.burst, limit.tokens + gained);
+    limit.atMs = nowMs;
+    if (limit.tokens < 1) return false;
+    limit.tokens--;
+    return true;
+  }
+
+  return {
+    publish: (...events) => {
+      for (const event of events) publishOne(event);
+    },
+  };
+}
+
+/** A token bucket. */
+interface RateLimit {
+  tokens: number;
+  atMs: number;
+}
+
+/** Runs a write when its turn comes; rejects when too many wait. */
+type Turns = <T>(write: () => Promise<T>) => Promise<T>;
+type Writer = RecorderDeps & { readonly inTurn: Turns };
+
+function createTurns(log: Logger): Turns {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  let dropped = 0;
+  return async (write) => {
+    if (running >= WRITES_AT_ONCE) {
+      if (waiting.length >= WAITING_LIMIT) {
+        if (dropped++ === 0) log.warn("too many events wait to be written, dropping some");
+        throw new Error("too many events wait to be written");
+      }
+      // Whoever ends hands its place on.
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else running++;
+    try {
+      return await write();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) {
+        running--;
+        dropped = 0;
+      } else next();
+    }
+  };
+}
+
+type Stored = { namespace: string; name: string } | undefined;
+
+async function create(deps: Writer, event: EventToPublish, sequence: number): Promise<Stored> {
+  const { object } = event;
+  const namespace = object.metadata.namespace ?? "default";
+  const name = `${object.metadata.name}.${nameTail(deps, sequence)}`;
+  const at = toRfc3339(deps.clock.now());
+  const body: Event = {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: { name, namespace },
+    involvedObject: {
+      ...(object.apiVersion === undefined ? {} : { apiVersion: object.apiVersion }),
+      kind: object.kind ?? "",
+      name: object.metadata.name,
+      ...(object.metadata.namespace === undefined ? {} : { namespace: object.metadata.namespace }),
+      ...(object.metadata.uid === undefined ? {} : { uid: object.metadata.uid }),
+    },
+    reason: event.reason,
+    message: event.message,
+    type: event.type,
+    count: 1,
+    firstTimestamp: at,
+    lastTimestamp: at,
+    source: { component: deps.component },
+    reportingComponent: deps.component,
+    reportingInstance: "",
+  };
+  try {
+    await deps.inTurn(() => deps.client.create(EVENT, body));
+    return { namespace, name };
+  } catch (error) {
+    deps.log.debug("publishing event", { reason: event.reason, error: String(error) });
+    return undefined;
+  }
+}
+
+async function countUp(deps: Writer, known: Remembered, event: EventToPublish): Promise<Stored> {
+  const stored = await known.stored;
+  if (stored === undefined) return create(deps, event, 0);
+  try {
+    const body = { count: known.count, lastTimestamp: toRfc3339(deps.clock.now()) };
+    await deps.inTurn(() => deps.client.patch(EVENT, stored, { type: "merge", body }));
+    return stored;
+  } catch {
+    // Events expire after an hour on a real server: begin a new one.
+    return create(deps, event, 0);
+  }
+}
+
+/**
+ * Nanoseconds in hexadecimal, as client-go names Events: a list by name is then a list by time, which
+ * is the order `kubectl describe` shows. Our clock counts milliseconds; what is below them keeps
+ * the order of publishing and apart from other components.
+ */
+function nameTail({ clock, random }: Writer, sequence: number): string {
+  const belowMs = (sequence % 1_000) * 1_000 + random.int(1_000);
+  return (BigInt(clock.now()) * 1_000_000n + BigInt(belowMs)).toString(16).padStart(16, "0");
+}

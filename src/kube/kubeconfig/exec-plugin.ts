@@ -1,0 +1,138 @@
+/**
+ * Credential plugins of a kubeconfig: a program that prints an ExecCredential (`aws eks get-token` and its
+ * like). It is run when a credential is needed, its answer kept until it expires or is refused.
+ * upstream: client-go plugin/pkg/client/auth/exec
+ */
+import { spawn } from "node:child_process";
+import { isAbsolute, resolve } from "node:path";
+import { fromRfc3339 } from "../../base/clock.ts";
+import {
+  type Credential,
+  CredentialsError,
+  type TimedCredential,
+} from "../transport/credentials.ts";
+
+/** `users[].user.exec`. */
+export interface ExecConfig {
+  readonly command?: string;
+  readonly args?: readonly string[] | null;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly apiVersion?: string;
+  readonly installHint?: string;
+  readonly provideClusterInfo?: boolean;
+  readonly interactiveMode?: "Never" | "IfAvailable" | "Always";
+}
+
+/** What a plugin is told of the cluster when it asks for that. */
+export interface ExecCluster {
+  readonly server: string;
+  readonly caPem?: string | undefined;
+  readonly tlsServerName?: string | undefined;
+  readonly config?: unknown;
+}
+
+const VERSIONS = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
+const TIMEOUT_MS = 60_000;
+
+/** What is wrong with the entry before anything is run; undefined when it can be used. */
+export function execProblem({
+  command,
+  apiVersion,
+  interactiveMode,
+}: ExecConfig): string | undefined {
+  if (!command) return "its exec plugin has no command";
+  if (!VERSIONS.includes(apiVersion ?? ""))
+    return `its exec plugin speaks ${JSON.stringify(apiVersion ?? "")}; use ${VERSIONS.join(" or ")}`;
+  if (interactiveMode === "Always")
+    return "its exec plugin wants a terminal (interactiveMode: Always), which a controller has not";
+  return undefined;
+}
+
+/** Runs the plugin once. `folder` is the kubeconfig's: relative commands are meant from there. */
+export async function runExecPlugin(
+  config: ExecConfig,
+  cluster: ExecCluster,
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<TimedCredential> {
+  const { command = "", apiVersion = "" } = config;
+  const path = command.includes("/") && !isAbsolute(command) ? resolve(folder, command) : command;
+  const info = {
+    apiVersion,
+    kind: "ExecCredential",
+    spec: {
+      interactive: false,
+      ...(config.provideClusterInfo === true ? { cluster: clusterInfo(cluster) } : {}),
+    },
+  };
+  const given = Object.fromEntries((config.env ?? []).map(({ name, value }) => [name, value]));
+  const output = await outputOf(path, config.args ?? [], {
+    ...env,
+    ...given,
+    KUBERNETES_EXEC_INFO: JSON.stringify(info),
+  }).catch((error: NodeJS.ErrnoException) => {
+    const hint = config.installHint === undefined ? "" : `; ${config.installHint.trim()}`;
+    const why = error.code === "ENOENT" ? `there is no such program${hint}` : error.message;
+    throw new CredentialsError(`credential plugin ${command}: ${why}`);
+  });
+  return leaseOf(output, apiVersion, command);
+}
+
+function clusterInfo({ server, caPem, tlsServerName, config }: ExecCluster): object {
+  return {
+    server,
+    ...(tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName }),
+    ...(caPem === undefined
+      ? {}
+      : { "certificate-authority-data": Buffer.from(caPem).toString("base64") }),
+    ...(config === undefined ? {} : { config }),
+  };
+}
+
+function outputOf(path: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+  return new Promise((done, fail) => {
+    // What it says on standard error is for people: it goes where ours goes.
+    const child = spawn(path, args, {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+      timeout: TIMEOUT_MS,
+    });
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+    child.once("error", fail);
+    child.once("close", (code, signal) => {
+      if (code === 0) done(text);
+      else fail(new Error(signal === null ? `it ended with ${code}` : `it ended by ${signal}`));
+    });
+  });
+}
+
+function leaseOf(output: string, apiVersion: string, command: string): TimedCredential {
+  const refuse = (why: string): never => {
+    throw new CredentialsError(`credential plugin ${command}: ${why}`);
+  };
+  let answer: { apiVersion?: string; kind?: string; status?: Readonly<Record<string, string>> };
+  try {
+    answer = JSON.parse(output);
+  } catch {
+    return refuse("what it printed is no JSON");
+  }
+  if (answer.kind !== "ExecCredential" || answer.apiVersion !== apiVersion)
+    return refuse(
+      `it printed a ${answer.apiVersion} ${answer.kind}, not an ExecCredential of ${apiVersion}`,
+    );
+  const { token, clientCertificateData, clientKeyData, expirationTimestamp } = answer.status ?? {};
+  if ((clientCertificateData === undefined) !== (clientKeyData === undefined))
+    return refuse("it gave a certificate without a key, or a key without a certificate");
+  if (!token && clientCertificateData === undefined)
+    return refuse("it gave neither a token nor a certificate");
+  const credential: Credential = {
+    ...(token ? { token } : {}),
+    ...(clientCertificateData === undefined || clientKeyData === undefined
+      ? {}
+      : { clientCertificate: { certPem: clientCertificateData, keyPem: clientKeyData } }),
+  };
+  return { credential, untilMs: fromRfc3339(expirationTimestamp) };
+}

@@ -1,0 +1,223 @@
+/**
+ * Runs controllers: one work queue each, fed by mirrors. Nothing is worked on before every mirror has
+ * taken in its first list, so that no decision is made on half a picture; and nothing while a vital one is
+ * behind the server, so that none is made on an old one.
+ */
+import { AssertionError } from "../../base/assert.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Metrics, Sample } from "../../base/metrics.ts";
+import type { Random } from "../../base/random.ts";
+import { isConflict, TerminalError } from "../errors.ts";
+import type { LiveMirrors } from "../mirror/mirrors.ts";
+import {
+  type Controller,
+  type Manager,
+  type Outcome,
+  type Request,
+  requestFor,
+} from "./controller.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+/** How soon to look again whether the picture is current. */
+const STALE_RETRY_MS = 250;
+/** A watch that is opened anew is behind for a moment; longer than this is said. */
+const STALE_TOLD_MS = 5_000;
+const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
+
+export interface ManagerDeps {
+  readonly mirrors: LiveMirrors;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  /** Moves `KUBE_METRICS`' part about controllers and queues. */
+  readonly metrics?: Metrics;
+}
+
+export function createManager(deps: ManagerDeps): Manager {
+  const controllers: Controller[] = [];
+  const queues: WorkQueue<Request>[] = [];
+  const stops: (() => void)[] = [];
+  const byName = new Map<string, WorkQueue<Request>>();
+  const mayWork = createGate(deps);
+
+  function run(controller: Controller): void {
+    const queue = queueOf(controller, deps, mayWork);
+    queues.push(queue);
+    byName.set(controller.name, queue);
+    for (const { kind, toRequests } of controller.watches) {
+      const stop = deps.mirrors.of(kind).on((event, object, before) => {
+        const requests = toRequests?.(object, event, before) ?? [requestFor(kind.kind, object)];
+        for (const request of requests) queue.add(request);
+      });
+      stops.push(stop);
+    }
+    if (controller.listen !== undefined) {
+      stops.push(controller.listen((request) => queue.add(request)));
+    }
+    for (const request of controller.initialRequests ?? []) queue.add(request);
+  }
+
+  return {
+    add: (controller) => {
+      controllers.push(controller);
+      // Asked for now, so that `start` waits for them all.
+      for (const { kind } of controller.watches) deps.mirrors.of(kind);
+    },
+    start: async () => {
+      await deps.mirrors.synced();
+      for (const controller of controllers) run(controller);
+      if (deps.metrics !== undefined)
+        stops.push(...showQueues(deps.metrics, deps.clock, controllers, byName));
+    },
+    stop: async () => {
+      for (const stop of stops.splice(0)) stop();
+      await Promise.all(queues.map((queue) => queue.stop()));
+    },
+  };
+}
+
+/** Whether the picture is current; says when it has not been for long, and when it is again. */
+function createGate({ mirrors, clock, log }: ManagerDeps): () => boolean {
+  let sinceMs: number | undefined;
+  let told = false;
+  return () => {
+    if (mirrors.current) {
+      if (told) {
+        const staleMs = clock.now() - (sinceMs ?? 0);
+        log.info("view of the cluster is current again, going on", { staleMs });
+      }
+      told = false;
+      sinceMs = undefined;
+      return true;
+    }
+    sinceMs ??= clock.now();
+    if (!told && clock.now() - sinceMs >= STALE_TOLD_MS) {
+      told = true;
+      const kinds = mirrors.behind().join(", ");
+      log.warn("view of the cluster is stale, deciding nothing until it is current", { kinds });
+    }
+    return false;
+  };
+}
+
+function queueOf(
+  controller: Controller,
+  deps: ManagerDeps,
+  mayWork: () => boolean,
+): WorkQueue<Request> {
+  const log = deps.log.with({ controller: controller.name });
+  const { clock, metrics } = deps;
+  const own = { controller: controller.name };
+  const queue = { controller: controller.name, name: controller.name };
+  return new WorkQueue<Request>({
+    clock,
+    concurrency: controller.concurrency,
+    backoffMs: controller.backoffMs ?? DEFAULT_BACKOFF_MS,
+    keyOf: ({ kind, namespace, name }) => `${kind}/${namespace ?? ""}/${name}`,
+    work: async (request) => {
+      if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
+      const startMs = clock.now();
+      const outcome: Outcome = await controller.reconcile(request);
+      const result = outcome.requeueAfterMs === undefined ? "success" : "requeue_after";
+      metrics?.count("controller_runtime_reconcile_total", { ...own, result });
+      const seconds = (clock.now() - startMs) / 1_000;
+      metrics?.observe("controller_runtime_reconcile_time_seconds", own, seconds);
+      return outcome;
+    },
+    onError: (request, error) => {
+      const terminal = error instanceof TerminalError;
+      metrics?.count("controller_runtime_reconcile_total", { ...own, result: "error" });
+      metrics?.count("controller_runtime_reconcile_errors_total", own);
+      if (terminal) metrics?.count("controller_runtime_terminal_reconcile_errors_total", own);
+      if (error instanceof AssertionError)
+        metrics?.count("controller_runtime_reconcile_panics_total", own);
+      const fields = { ...request, error: describe(error) };
+      // Losing a race is the normal way to learn of a change: look again, say little.
+      if (isConflict(error)) log.debug("reconcile lost a race, trying again", fields);
+      else log.error("Reconciler error", fields);
+      return !terminal;
+    },
+    onDone: (waitedMs, workedMs) => {
+      metrics?.observe("workqueue_queue_duration_seconds", queue, waitedMs / 1_000);
+      metrics?.observe("workqueue_work_duration_seconds", queue, workedMs / 1_000);
+    },
+  });
+}
+
+/** What each queue holds, read off when somebody looks. Returns the "stop"s. */
+function showQueues(
+  metrics: Metrics,
+  clock: Clock,
+  controllers: readonly Controller[],
+  queues: ReadonlyMap<string, WorkQueue<Request>>,
+): readonly (() => void)[] {
+  type Value = (queue: WorkQueue<Request>) => number;
+  const perQueue = (value: Value, more: Readonly<Record<string, string>> = {}) =>
+    function* (): Iterable<Sample> {
+      for (const [name, queue] of queues)
+        yield { labels: { controller: name, name, ...more }, value: value(queue) };
+    };
+  const seconds = (queue: WorkQueue<Request>) =>
+    queue.runningSinceMs().map((sinceMs) => (clock.now() - sinceMs) / 1_000);
+  const perController = (value: (controller: Controller) => number) =>
+    function* (): Iterable<Sample> {
+      for (const one of controllers) yield { labels: { controller: one.name }, value: value(one) };
+    };
+  const active = ({ name }: Controller) => queues.get(name)?.runningSinceMs().length ?? 0;
+  return [
+    metrics.read(
+      "workqueue_depth",
+      perQueue(({ depth }) => depth, { priority: "0" }),
+    ),
+    metrics.read(
+      "workqueue_adds_total",
+      perQueue(({ adds }) => adds),
+    ),
+    metrics.read(
+      "workqueue_retries_total",
+      perQueue(({ retries }) => retries),
+    ),
+    metrics.read(
+      "workqueue_unfinished_work_seconds",
+      perQueue((queue) => seconds(queue).reduce((sum, one) => sum + one, 0)),
+    ),
+    metrics.read(
+      "workqueue_longest_running_processor_seconds",
+      perQueue((queue) => Math.max(0, ...seconds(queue))),
+    ),
+    metrics.read(
+      "controller_runtime_max_concurrent_reconciles",
+      perController(({ concurrency }) => concurrency),
+    ),
+    metrics.read("controller_runtime_active_workers", perController(active)),
+  ];
+}
+
+/** Of a class of its own: its message says all. Others are bugs or foreign. */
+function isKnown(error: Error): boolean {
+  return error.name !== "Error" && error.name !== "TypeError" && error.name !== "AssertionError";
+}
+
+/**
+ * The message chain of an error with its causes; bugs also show where they happened. What a message
+ * has said of its cause is not repeated.
+ */
+export function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const told =
+    error.cause instanceof Error &&
+    isKnown(error.cause) &&
+    error.message.includes(error.cause.message);
+  const cause = error.cause === undefined || told ? "" : `: ${describe(error.cause)}`;
+  return isKnown(error) ? `${textOf(error)}${cause}` : `${error.stack ?? error.message}${cause}`;
+}
+
+/** With the call it answers and the service's code, where the error has them. */
+function textOf(error: Error): string {
+  const { action, code } = error as { action?: unknown; code?: unknown };
+  const known = [action, code].filter(
+    (one) => typeof one === "string" && !error.message.includes(one),
+  );
+  return [...known, error.message].join(": ");
+}

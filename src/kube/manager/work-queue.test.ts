@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { AWAIT_CHANGE, type Outcome, requeueAfter } from "./controller.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+function queue(work: (item: string) => Promise<Outcome>, options: { concurrency?: number } = {}) {
+  const clock = new VirtualClock(0);
+  const log: string[] = [];
+  const queued = new WorkQueue<string>({
+    clock,
+    concurrency: options.concurrency ?? 1,
+    keyOf: (item) => item,
+    work: (item) => {
+      log.push(`${clock.now()} ${item}`);
+      return work(item);
+    },
+    onError: (_, error) => (error as Error).message !== "give up",
+    backoffMs: { base: 1_000, max: 4_000 },
+  });
+  return { clock, log, queue: queued };
+}
+
+describe("work queue", () => {
+  it("works on an item once however often it was asked for while waiting", async () => {
+    const { clock, log, queue: q } = queue(async () => AWAIT_CHANGE);
+    q.add("a");
+    q.add("b");
+    q.add("a");
+    await clock.settle();
+    expect(log).toEqual(["0 a", "0 b"]);
+  });
+
+  it("looks again at an item that was asked for while it was worked on, never twice at once", async () => {
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const {
+      clock,
+      log,
+      queue: q,
+    } = queue(
+      async () => {
+        await gate;
+        return AWAIT_CHANGE;
+      },
+      { concurrency: 5 },
+    );
+    q.add("a");
+    await clock.settle();
+    q.add("a");
+    q.add("a");
+    await clock.settle();
+    expect(log).toEqual(["0 a"]);
+    release();
+    await clock.settle();
+    expect(log).toEqual(["0 a", "0 a"]);
+  });
+
+  it("comes back after the delay asked for, or at once when something changes first", async () => {
+    const {
+      clock,
+      log,
+      queue: q,
+    } = queue(async (item) =>
+      item === "a" && log.length < 3 ? requeueAfter(5_000) : AWAIT_CHANGE,
+    );
+    q.add("a");
+    await clock.advance(4_000);
+    q.add("a");
+    await clock.advance(4_999);
+    expect(log).toEqual(["0 a", "4000 a"]);
+    await clock.advance(1);
+    expect(log).toEqual(["0 a", "4000 a", "9000 a"]);
+  });
+
+  it("tries a failing item again with doubling delay up to the limit, and gives up when told", async () => {
+    const {
+      clock,
+      log,
+      queue: q,
+    } = queue(async () => {
+      throw new Error(log.length < 5 ? "again" : "give up");
+    });
+    q.add("a");
+    await clock.advance(60_000);
+    expect(log).toEqual(["0 a", "1000 a", "3000 a", "7000 a", "11000 a"]);
+    expect(log).toHaveLength(5);
+  });
+
+  it("keeps the sooner of two delays", async () => {
+    const { clock, log, queue: q } = queue(async () => AWAIT_CHANGE);
+    q.addAfter("a", 3_000);
+    q.addAfter("a", 1_000);
+    q.addAfter("a", 2_000);
+    await clock.advance(10_000);
+    expect(log).toEqual(["1000 a"]);
+  });
+});

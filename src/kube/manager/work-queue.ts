@@ -1,0 +1,199 @@
+/**
+ * A queue of things to look at: each waits at most once, is worked on by one worker at a time, and is
+ * looked at again if it was asked for meanwhile. Failing items come back with growing delay.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { Heap } from "../../base/heap.ts";
+import type { Outcome } from "./controller.ts";
+
+export interface WorkQueueOptions<T> {
+  readonly clock: Clock;
+  readonly concurrency: number;
+  readonly keyOf: (item: T) => string;
+  /** Resolves with when to look again; rejects to be tried again with backoff. */
+  readonly work: (item: T) => Promise<Outcome>;
+  /** What to do about a failure; answers false to give the item up until it is asked for again. */
+  readonly onError: (item: T, error: unknown) => boolean;
+  readonly backoffMs: { readonly base: number; readonly max: number };
+  /** Told how long an item has waited and how long the work on it took. */
+  readonly onDone?: (waitedMs: number, workedMs: number) => void;
+}
+
+interface Entry<T> {
+  readonly item: T;
+  state: "idle" | "ready" | "running" | "again";
+  failures: number;
+  /** The one delayed call that counts; later ones replace it, sooner ones win. */
+  dueMs: number | undefined;
+  /** Since when it waits, then since when it is worked on. */
+  sinceMs: number;
+}
+
+export class WorkQueue<T> {
+  readonly #options: WorkQueueOptions<T>;
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #delayed = new Heap<{ key: string; dueMs: number; sequence: number }>(
+    (a, b) => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.sequence < b.sequence),
+  );
+  #ready: string[] = [];
+  #readyAt = 0;
+  readonly #working = new Set<Entry<T>>();
+  #running = 0;
+  #adds = 0;
+  #retries = 0;
+  #sequence = 0;
+  #armedForMs: number | undefined;
+  #stopped = false;
+  #idle: (() => void)[] = [];
+
+  constructor(options: WorkQueueOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Items waiting now (not the delayed ones). */
+  get depth(): number {
+    return this.#ready.length - this.#readyAt;
+  }
+
+  /** Items taken in so far; one that waits already is not taken in again. */
+  get adds(): number {
+    return this.#adds;
+  }
+
+  /** Items that failed and are to be tried again, so far. */
+  get retries(): number {
+    return this.#retries;
+  }
+
+  /** Since when each item under way is worked on. */
+  runningSinceMs(): readonly number[] {
+    return [...this.#working].map(({ sinceMs }) => sinceMs);
+  }
+
+  add(item: T): void {
+    if (this.#stopped) return;
+    const key = this.#options.keyOf(item);
+    const entry = this.#entry(key, item);
+    entry.dueMs = undefined;
+    if (entry.state === "running") entry.state = "again";
+    if (entry.state !== "idle") return;
+    entry.state = "ready";
+    this.#adds++;
+    entry.sinceMs = this.#options.clock.now();
+    this.#ready.push(key);
+    this.#pump();
+  }
+
+  /** Adds the item `delayMs` from now, unless something adds it sooner. */
+  addAfter(item: T, delayMs: number): void {
+    if (this.#stopped) return;
+    if (delayMs <= 0) {
+      this.add(item);
+      return;
+    }
+    const key = this.#options.keyOf(item);
+    const entry = this.#entry(key, item);
+    const dueMs = this.#options.clock.now() + delayMs;
+    if (entry.dueMs !== undefined && entry.dueMs <= dueMs) return;
+    if (entry.state === "ready" || entry.state === "again") return;
+    entry.dueMs = dueMs;
+    this.#delayed.push({ key, dueMs, sequence: this.#sequence++ });
+    this.#arm();
+  }
+
+  /** Takes no more items; resolves when the running ones have ended. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#running === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+    });
+  }
+
+  #entry(key: string, item: T): Entry<T> {
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = { item, state: "idle", failures: 0, dueMs: undefined, sinceMs: 0 };
+      this.#entries.set(key, entry);
+    }
+    return entry;
+  }
+
+  #pump(): void {
+    while (!this.#stopped && this.#running < this.#options.concurrency && this.depth > 0) {
+      const key = this.#ready[this.#readyAt++] as string;
+      if (this.#readyAt > 1_024 && this.#readyAt * 2 > this.#ready.length) {
+        this.#ready = this.#ready.slice(this.#readyAt);
+        this.#readyAt = 0;
+      }
+      const entry = this.#entries.get(key);
+      if (entry === undefined) continue;
+      this.#running++;
+      void this.#run(key, entry);
+    }
+  }
+
+  async #run(key: string, entry: Entry<T>): Promise<void> {
+    // A turn of its own: whoever added the item finishes what it was doing first.
+    await Promise.resolve();
+    const { clock, onDone } = this.#options;
+    const startMs = clock.now();
+    const waitedMs = startMs - entry.sinceMs;
+    entry.state = "running";
+    entry.sinceMs = startMs;
+    this.#working.add(entry);
+    let retryMs: number | undefined;
+    try {
+      retryMs = (await this.#options.work(entry.item)).requeueAfterMs;
+      entry.failures = 0;
+    } catch (error) {
+      if (this.#options.onError(entry.item, error)) retryMs = this.#backoff(entry);
+    }
+    this.#working.delete(entry);
+    onDone?.(waitedMs, clock.now() - startMs);
+    this.#running--;
+    this.#finish(key, entry, retryMs);
+    this.#pump();
+    if (this.#stopped && this.#running === 0) for (const resolve of this.#idle) resolve();
+  }
+
+  #finish(key: string, entry: Entry<T>, retryMs: number | undefined): void {
+    const again = entry.state === "again";
+    entry.state = "idle";
+    if (again) this.add(entry.item);
+    else if (retryMs !== undefined) this.addAfter(entry.item, retryMs);
+    if (entry.state === "idle" && entry.dueMs === undefined && entry.failures === 0) {
+      this.#entries.delete(key);
+    }
+  }
+
+  #backoff(entry: Entry<T>): number {
+    const { base, max } = this.#options.backoffMs;
+    const delayMs = Math.min(max, base * 2 ** Math.min(entry.failures, 30));
+    entry.failures++;
+    this.#retries++;
+    return delayMs;
+  }
+
+  #arm(): void {
+    const next = this.#delayed.peek();
+    if (next === undefined) return;
+    if (this.#armedForMs !== undefined && this.#armedForMs <= next.dueMs) return;
+    this.#armedForMs = next.dueMs;
+    this.#options.clock.after(next.dueMs - this.#options.clock.now(), () => this.#ring(next.dueMs));
+  }
+
+  #ring(forMs: number): void {
+    if (this.#armedForMs === forMs) this.#armedForMs = undefined;
+    const nowMs = this.#options.clock.now();
+    for (;;) {
+      const next = this.#delayed.peek();
+      if (next === undefined || next.dueMs > nowMs) break;
+      this.#delayed.pop();
+      const entry = this.#entries.get(next.key);
+      // An entry that was added or re-timed meanwhile has another due time.
+      if (entry !== undefined && entry.dueMs === next.dueMs) this.add(entry.item);
+    }
+    if (!this.#stopped) this.#arm();
+  }
+}

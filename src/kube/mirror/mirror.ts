@@ -1,0 +1,62 @@
+/**
+ * A mirror is our local picture of one kind, kept by list and watch. Reads are synchronous and in a
+ * fixed order (by key). Writes of this process are seen at once: the client that the manager hands
+ * out folds each answer into the mirrors, newer resourceVersion wins.
+ */
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import type { ReadFrame } from "../client/client.ts";
+
+export type MirrorEvent = "added" | "updated" | "removed";
+
+/** `before` is absent for `added`. Objects are frozen. Handlers run synchronously, in order. */
+export type MirrorHandler<T extends KubeObject> = (
+  event: MirrorEvent,
+  object: T,
+  before: T | undefined,
+) => void;
+
+export interface Mirror<T extends KubeObject> {
+  readonly kind: Kind<T>;
+  /** The first list has been taken in. */
+  readonly synced: boolean;
+  /** By key: `namespace/name`, or `name`. */
+  get(key: string): T | undefined;
+  /** All objects by ascending key. The same array until something changes; it never changes itself. */
+  list(): readonly T[];
+  readonly size: number;
+  /** Objects whose index function yields `value`, by ascending key. Index must be declared. */
+  byIndex(index: string, value: string): readonly T[];
+  /** Calls the handler for what is there now (`added`) and for each later change. Returns "stop". */
+  on(handler: MirrorHandler<T>): () => void;
+}
+
+export interface MirrorOptions<T extends KubeObject> {
+  /** Index name → values of one object. */
+  readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;
+  /** Drops what nobody reads (managedFields always go) so that a million pods fit in memory. */
+  readonly project?: (object: T) => T;
+  /** Reads a watch's frames in protobuf, straight into what `project` would make of them. */
+  readonly readFrame?: ReadFrame<T>;
+  readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+  /** Only this namespace's objects: the right to read it there is enough. */
+  readonly namespace?: string;
+  /** While this picture may be behind the server's, nothing is decided: see `Mirrors.current`. */
+  readonly vital?: boolean;
+  /** Work goes on without it: when reading is forbidden it counts as empty, and is asked for again later. */
+  readonly optional?: boolean;
+}
+
+/** Hands out one mirror a kind; all are synced before controllers start. */
+export interface Mirrors {
+  /** The mirror of `kind`, started on first use. Options count only then. */
+  of<T extends KubeObject>(kind: Kind<T>, options?: MirrorOptions<T>): Mirror<T>;
+}
+
+/** Whether the picture can be trusted. */
+export interface Freshness {
+  /** Every vital mirror hears from the server: its watch is open and not silent. */
+  readonly current: boolean;
+  /** Kinds of the vital mirrors that are behind, by name. */
+  behind(): readonly string[];
+}

@@ -1,0 +1,141 @@
+/**
+ * All mirrors of one process, and the client that shows them our own writes at once: what a
+ * reconcile wrote, the next one reads, without waiting for the watch to bring it.
+ */
+
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { KubeClient } from "../client/client.ts";
+import { Informer } from "./informer.ts";
+import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
+import { type Reflection, reflect } from "./watch.ts";
+
+export interface MirrorsDeps {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+export class LiveMirrors implements Mirrors, Freshness {
+  readonly #deps: MirrorsDeps;
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #loops: Reflection[] = [];
+  #waiting: (() => void)[] = [];
+  /** Vital mirrors that are behind: id → kind. */
+  readonly #behind = new Map<string, string>();
+  /** Kinds that the server serves, and those that it does not: id → group. */
+  readonly #served = new Map<string, string>();
+  readonly #unserved = new Set<string>();
+  /** Talks to the server and folds each answer into the mirrors. */
+  readonly client: KubeClient;
+
+  constructor(deps: MirrorsDeps) {
+    this.#deps = deps;
+    this.client = observing(deps.client, (kind, object) => this.#observe(kind, object));
+  }
+
+  of<T extends KubeObject>(kind: Kind<T>, options: MirrorOptions<T> = {}): Mirror<T> {
+    const id = `${kind.group}/${kind.version}/${kind.plural}`;
+    const known = this.#informers.get(id);
+    if (known !== undefined) return known as unknown as Informer<T>;
+    const informer = new Informer(kind, options);
+    this.#informers.set(id, informer as unknown as Informer<KubeObject>);
+    if (options.vital === true) this.#behind.set(id, kind.kind);
+    const loop = reflect({
+      ...this.#deps,
+      log: this.#deps.log.named("watch"),
+      kind,
+      fieldSelector: options.fieldSelector,
+      labelSelector: options.labelSelector,
+      namespace: options.namespace,
+      optional: options.optional,
+      relaxed: options.vital !== true,
+      readFrame: options.readFrame,
+      groupIsServed: () => [...this.#served.values()].includes(kind.group),
+      onList: (list) => {
+        this.#notice(id, kind, list.resourceVersion !== "");
+        informer.replace(list);
+        this.#wake();
+      },
+      onEvent: (event) => informer.take(event),
+      onState: (state) => {
+        if (state === "current")
+          for (const other of this.#loops) if (other !== loop) other.retryNow();
+        if (options.vital !== true) return;
+        if (state === "behind") this.#behind.set(id, kind.kind);
+        else this.#behind.delete(id);
+      },
+    });
+    this.#loops.push(loop);
+    return informer;
+  }
+
+  /** Resolves when every mirror asked for so far has taken in its first list. */
+  synced(): Promise<void> {
+    if (this.#allSynced()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+
+  get current(): boolean {
+    return this.#behind.size === 0;
+  }
+
+  behind(): readonly string[] {
+    return [...this.#behind.values()].sort();
+  }
+
+  close(): void {
+    for (const loop of this.#loops.splice(0)) loop.close();
+  }
+
+  /** Kinds are installed together: when one comes, the others that are not there may be, too. */
+  #notice(id: string, { group }: Kind, isServed: boolean): void {
+    if (!isServed) {
+      this.#served.delete(id);
+      this.#unserved.add(id);
+      return;
+    }
+    this.#served.set(id, group);
+    if (this.#unserved.delete(id)) for (const loop of this.#loops) loop.lookAgain();
+  }
+
+  #allSynced(): boolean {
+    return [...this.#informers.values()].every((informer) => informer.synced);
+  }
+
+  #wake(): void {
+    if (!this.#allSynced()) return;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #observe(kind: Kind, object: KubeObject): void {
+    this.#informers.get(`${kind.group}/${kind.version}/${kind.plural}`)?.observe(object);
+  }
+}
+
+function observing(
+  client: KubeClient,
+  observe: (kind: Kind, object: KubeObject) => void,
+): KubeClient {
+  async function seen<T extends KubeObject>(kind: Kind<T>, answer: Promise<T>): Promise<T> {
+    const object = await answer;
+    observe(kind as Kind, object);
+    return object;
+  }
+  return {
+    ...client,
+    create: (kind, object) => seen(kind, client.create(kind, object)),
+    update: (kind, object) => seen(kind, client.update(kind, object)),
+    updateStatus: (kind, object) => seen(kind, client.updateStatus(kind, object)),
+    patch: (kind, ref, patch, subresource) =>
+      // The scale subresource answers a Scale, which is not the object.
+      subresource === "scale"
+        ? client.patch(kind, ref, patch, subresource)
+        : seen(kind, client.patch(kind, ref, patch, subresource)),
+  };
+}

@@ -1,0 +1,342 @@
+import { describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { SILENT } from "../../base/log.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { KubeClient, Watch, WatchEvent } from "../client/client.ts";
+import { ConnectionError, KubeError } from "../errors.ts";
+import { AWAIT_CHANGE, type Request, source } from "../manager/controller.ts";
+import { createManager } from "../manager/manager.ts";
+import { LiveMirrors } from "./mirrors.ts";
+import { type ReflectOptions, reflect, type WatchState } from "./watch.ts";
+
+type Script = readonly (WatchEvent<Node> | Error)[];
+
+function node(name: string, version: number): Node {
+  return { metadata: { name, uid: name, resourceVersion: String(version) } };
+}
+
+/** A server that follows a script: what each list answers, and what each watch brings before it ends. */
+function scripted(lists: readonly (readonly Node[] | Error)[], watches: readonly Script[]) {
+  const calls: string[] = [];
+  let listed = 0;
+  let watched = 0;
+  const client = {
+    list: async () => {
+      calls.push("list");
+      const answer = lists[Math.min(listed++, lists.length - 1)] as readonly Node[] | Error;
+      if (answer instanceof Error) throw answer;
+      const newest = Math.max(0, ...answer.map((item) => Number(item.metadata.resourceVersion)));
+      return { items: answer, resourceVersion: String(newest) };
+    },
+    watch: async (_kind: unknown, { resourceVersion }: { resourceVersion: string }) => {
+      calls.push(`watch ${resourceVersion}`);
+      return play(watches[watched++]);
+    },
+  } as unknown as KubeClient;
+  return { client, calls };
+}
+
+function play(script: Script | undefined): Watch<Node> {
+  let close: () => void = () => undefined;
+  const closed = new Promise<void>((resolve) => {
+    close = resolve;
+  });
+  return {
+    close,
+    async *[Symbol.asyncIterator]() {
+      for (const step of script ?? []) {
+        if (step instanceof Error) throw step;
+        yield step;
+      }
+      // A watch beyond the script stays open and silent.
+      if (script === undefined) await closed;
+    },
+  };
+}
+
+function follow(server: ReturnType<typeof scripted>, more: Partial<ReflectOptions<Node>> = {}) {
+  const clock = new VirtualClock();
+  const told: string[] = [];
+  const tell = (message: string, fields?: object): void => {
+    told.push(`${message}: ${(fields as { remedy?: string } | undefined)?.remedy}`);
+  };
+  const seen: string[] = [];
+  const states: WatchState[] = [];
+  const loop = reflect<Node>({
+    client: server.client,
+    clock,
+    random: new Random(1),
+    log: { ...SILENT, warn: tell, error: tell },
+    kind: NODE,
+    ...more,
+    onList: ({ items }) => seen.push(`list of ${items.length}`),
+    onEvent: ({ type, object }) => seen.push(`${type} ${object.metadata.name}`),
+    onState: (state) => states.push(state),
+  });
+  return { clock, loop, seen, states, told, stop: () => loop.close() };
+}
+
+const added = (name: string, version: number): WatchEvent<Node> => ({
+  type: "ADDED",
+  object: node(name, version),
+});
+const bookmark = (version: number): WatchEvent<Node> => ({
+  type: "BOOKMARK",
+  object: node("", version),
+});
+
+describe("list and watch", () => {
+  it("resumes where a watch ended, without listing again; bookmarks move that place", async () => {
+    const server = scripted([[node("a", 5)]], [[added("b", 7), bookmark(20)], []]);
+    const { clock, seen, stop } = follow(server);
+    await clock.settle();
+    expect(seen).toEqual(["list of 1", "ADDED b"]);
+    expect(server.calls).toEqual(["list", "watch 5", "watch 20"]);
+    // The second ended at once and brought nothing: the third waits a little.
+    await clock.advance(1_600);
+    expect(server.calls).toEqual(["list", "watch 5", "watch 20", "watch 20"]);
+    stop();
+  });
+
+  it("resumes after a broken connection with a backoff that grows", async () => {
+    const cut = [new ConnectionError("reset")];
+    const server = scripted([[node("a", 5)]], [cut, cut, cut]);
+    const { clock, stop } = follow(server);
+    await clock.settle();
+    expect(server.calls).toEqual(["list", "watch 5"]);
+    await clock.advance(1_600);
+    expect(server.calls).toHaveLength(3);
+    await clock.advance(1_600);
+    // The second wait is at least 1.6 s, the third at least 3.2 s.
+    await clock.advance(1_600);
+    expect(server.calls).toHaveLength(4);
+    await clock.advance(6_400);
+    expect(server.calls.filter((call) => call === "list")).toHaveLength(1);
+    expect(server.calls).toHaveLength(5);
+    stop();
+  });
+
+  it("lists again when the version is gone, whether the answer or the stream says so", async () => {
+    const gone = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
+    const told = {
+      type: "ERROR",
+      object: { code: 410, reason: "Expired" },
+    } as unknown as WatchEvent<Node>;
+    const server = scripted(
+      [[node("a", 5)], [node("a", 9)], [node("a", 12)]],
+      [[gone], [added("b", 10), told]],
+    );
+    const { clock, seen, stop } = follow(server);
+    await clock.advance(60_000);
+    expect(seen).toEqual(["list of 1", "list of 1", "ADDED b", "list of 1"]);
+    expect(server.calls.at(-1)).toBe("watch 12");
+    stop();
+  });
+
+  it("lists at once when the version is gone after other failures, and waits when it is gone again and again", async () => {
+    const away = new ConnectionError("refused");
+    const gone = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
+    const watches = [[away], [away], [away], [gone], [gone], [gone]];
+    const server = scripted([[node("a", 1)]], watches);
+    const { clock, stop } = follow(server);
+    await clock.advance(20_000);
+    const lists = () => server.calls.filter((call) => call === "list").length;
+    // Three failures cost 12 s at most; the first 410 no more, the next ones a second or two each.
+    expect(lists()).toBe(4);
+    expect(server.calls.at(-1)).toBe("watch 1");
+    stop();
+  });
+
+  it("takes a kind that is not served for empty and looks again later", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    const server = scripted([unserved, [node("a", 5)]], []);
+    const { clock, seen, stop } = follow(server);
+    await clock.advance(29_000);
+    expect(seen).toEqual(["list of 0"]);
+    await clock.advance(2_000);
+    expect(seen).toEqual(["list of 0", "list of 1"]);
+    stop();
+  });
+
+  it("looks seldom for a kind whose group is there without it, and at once when another is installed", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    const server = scripted([unserved], []);
+    const { clock, loop, stop } = follow(server, { groupIsServed: () => true });
+    await clock.advance(1_000_000);
+    // At 0, 30, 90, 210, 450, 750 s.
+    expect(server.calls).toHaveLength(6);
+    loop.lookAgain();
+    await clock.advance(70_000);
+    expect(server.calls).toHaveLength(8);
+    stop();
+  });
+
+  it("does not believe a server on its way up that a kind is gone, until it keeps saying so", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    const cut = [new ConnectionError("reset")];
+    const server = scripted([[node("a", 5)]], [[unserved], cut]);
+    const { clock, seen, stop } = follow(server);
+    await clock.advance(20_000);
+    expect(seen).toEqual(["list of 1", "list of 1"]);
+    stop();
+    const gone = scripted([[node("a", 5)], unserved], [[unserved]]);
+    const second = follow(gone);
+    await second.clock.advance(9_000);
+    expect(second.seen).toEqual(["list of 1"]);
+    await second.clock.advance(16_000);
+    expect(second.seen).toEqual(["list of 1", "list of 0"]);
+    second.stop();
+  });
+
+  it("waits for the right to read a kind, says how to give it, and keeps what it knows", async () => {
+    const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
+    const server = scripted([forbidden, [node("a", 5)]], [[forbidden]]);
+    const { clock, seen, states, told, stop } = follow(server);
+    await clock.settle();
+    const remedy = "grant list and watch on nodes to the controller's service account";
+    expect(told).toEqual([`not allowed to watch, waiting for the right: ${remedy}`]);
+    expect(seen).toEqual([]);
+    await clock.advance(10_000);
+    expect(seen).toEqual(["list of 1"]);
+    expect(states).toEqual(["current", "behind", "current"]);
+    expect(server.calls.slice(0, 4)).toEqual(["list", "list", "watch 5", "watch 5"]);
+    stop();
+  });
+
+  it("goes on without a kind that it need not read, and asks again later", async () => {
+    const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
+    const server = scripted([forbidden, forbidden, [node("a", 5)]], []);
+    const { clock, seen, told, stop } = follow(server, { optional: true });
+    await clock.advance(290_000);
+    expect(seen).toEqual(["list of 0"]);
+    await clock.advance(320_000);
+    expect(seen).toEqual(["list of 0", "list of 0", "list of 1"]);
+    expect(told).toHaveLength(1);
+    stop();
+  });
+
+  it("takes a stream without even a bookmark for dead, and resumes where it was", async () => {
+    const server = scripted([[node("a", 5)]], []);
+    const { clock, states, stop } = follow(server);
+    await clock.advance(74_000);
+    expect(server.calls).toEqual(["list", "watch 5"]);
+    await clock.advance(2_000);
+    expect(server.calls).toEqual(["list", "watch 5", "watch 5"]);
+    expect(states).toEqual(["current", "behind", "current"]);
+    stop();
+  });
+
+  it("ends when told to, also in the middle of a wait", async () => {
+    const server = scripted([new ConnectionError("refused")], []);
+    const { clock, stop } = follow(server);
+    await clock.settle();
+    stop();
+    await clock.advance(120_000);
+    expect(server.calls).toEqual(["list"]);
+  });
+});
+
+describe("mirrors", () => {
+  it("try at once, when one of them gets through to a server that was away", async () => {
+    const cut = new ConnectionError("refused");
+    const server = scripted([cut, cut, cut, cut, cut, cut, cut, cut, []], []);
+    const clock = new VirtualClock();
+    const deps = { clock, random: new Random(1), log: SILENT, client: server.client };
+    const mirrors = new LiveMirrors(deps);
+    const [nodes, pods] = [mirrors.of(NODE, { vital: true }), mirrors.of(POD, { vital: true })];
+    expect(mirrors.behind()).toEqual(["Node", "Pod"]);
+    while (!nodes.synced && !pods.synced) await clock.advance(100);
+    await clock.settle();
+    expect([nodes.synced, pods.synced, mirrors.current]).toEqual([true, true, true]);
+    mirrors.close();
+  });
+
+  it("ask a server again soon that is back, but not ready for their kind yet", async () => {
+    const clock = new VirtualClock();
+    let nodesAnswer: Error | undefined = new ConnectionError("refused");
+    let podsAnswer: Error | undefined = nodesAnswer;
+    const client = {
+      list: async ({ kind }: { kind: string }) => {
+        const answer = kind === "Pod" ? podsAnswer : nodesAnswer;
+        if (answer !== undefined) throw answer;
+        return { items: [], resourceVersion: "1" };
+      },
+      watch: async () => play(undefined),
+    } as unknown as KubeClient;
+    const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
+    const [nodes, pods] = [mirrors.of(NODE), mirrors.of(POD)];
+    // By now either waits for half a minute and more.
+    await clock.advance(300_000);
+    nodesAnswer = undefined;
+    podsAnswer = new KubeError(429, { message: "storage is (re)initializing" }, "list pods");
+    while (!nodes.synced) await clock.advance(100);
+    podsAnswer = undefined;
+    await clock.advance(1_600);
+    expect(pods.synced).toBe(true);
+    mirrors.close();
+  });
+});
+
+describe("manager", () => {
+  it("decides nothing while a vital watch is broken, and goes on by itself", async () => {
+    const cut = [new ConnectionError("reset")];
+    const server = scripted([[node("a", 5)]], [cut, cut, cut]);
+    const clock = new VirtualClock();
+    const deps = { clock, random: new Random(1), log: SILENT };
+    const mirrors = new LiveMirrors({ ...deps, client: server.client });
+    mirrors.of(NODE, { vital: true });
+    const manager = createManager({ ...deps, mirrors });
+    const worked: string[] = [];
+    let ask: (request: Request) => void = () => undefined;
+    manager.add({
+      name: "test",
+      watches: [],
+      concurrency: 1,
+      listen: (add) => {
+        ask = add;
+        return () => undefined;
+      },
+      reconcile: async ({ name }) => {
+        worked.push(`${name} ${mirrors.current}`);
+        return AWAIT_CHANGE;
+      },
+    });
+    await manager.start();
+    await clock.settle();
+    ask({ kind: "", name: "early" });
+    await clock.settle();
+    expect([worked, mirrors.behind()]).toEqual([[], ["Node"]]);
+    await clock.advance(10_000);
+    expect([worked, mirrors.current]).toEqual([["early true"], true]);
+    await manager.stop();
+    mirrors.close();
+  });
+
+  it("lets no controller work before every mirror has its first list", async () => {
+    const server = scripted([new ConnectionError("not yet"), [node("a", 5)]], []);
+    const clock = new VirtualClock();
+    const deps = { clock, random: new Random(1), log: SILENT };
+    const mirrors = new LiveMirrors({ ...deps, client: server.client });
+    const manager = createManager({ ...deps, mirrors });
+    const worked: string[] = [];
+    manager.add({
+      name: "test",
+      watches: [source(NODE)],
+      concurrency: 1,
+      initialRequests: [{ kind: "", name: "itself" }],
+      reconcile: async ({ name }) => {
+        worked.push(`${name}, ${mirrors.of(NODE).size} nodes known`);
+        return AWAIT_CHANGE;
+      },
+    });
+    void manager.start();
+    await clock.settle();
+    expect(worked).toEqual([]);
+    await clock.advance(5_000);
+    expect(worked).toEqual(["a, 1 nodes known", "itself, 1 nodes known"]);
+    await manager.stop();
+    mirrors.close();
+  });
+});

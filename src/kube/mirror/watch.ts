@@ -1,0 +1,336 @@
+/**
+ * List and watch as one endless loop: list in pages, watch from there, begin again where it broke.
+ * A broken watch resumes from the last version seen (bookmarks keep that fresh) after a backoff; 410
+ * means that version is gone, so list again. Never gives up until closed.
+ */
+
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type {
+  KubeClient,
+  KubeList,
+  ListOptions,
+  ReadFrame,
+  Watch,
+  WatchEvent,
+} from "../client/client.ts";
+import {
+  isForbidden,
+  isNotFound,
+  isTooOldResourceVersion,
+  KubeError,
+  type StatusBody,
+  UnreadableFrame,
+} from "../errors.ts";
+
+/** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
+const BACKOFF_BASE_MS = 800;
+const BACKOFF_MAX_MS = 30_000;
+/** How often a kind that the server does not serve is looked for again, */
+const UNSERVED_RETRY_MS = 30_000;
+/** and how seldom in the end where it serves others of the group: an older generation that is not installed. */
+const UNSERVED_RETRY_MAX_MS = 300_000;
+/** So many answers in a row, over half a minute, make a kind that was served unserved. */
+const MISSING_LIMIT = 5;
+/** How often a kind that we work without is tried again when reading it was forbidden. */
+const FORBIDDEN_RETRY_MS = 300_000;
+/** A watch that ends sooner than this without an event was no watch. upstream: client-go reflector */
+const SHORT_WATCH_MS = 1_000;
+/** Watches end by themselves after 5 to 10 minutes, as client-go asks for. */
+const WATCH_TIMEOUT_SECONDS = 300;
+/** A server sends a bookmark each minute: a stream that is quiet for longer may be dead, whatever TCP says. */
+const QUIET_LIMIT_MS = 75_000;
+/** Where decisions do not hang on it: kube-apiserver sends no bookmarks of kinds that nobody writes. */
+const RELAXED_QUIET_LIMIT_MS = 300_000;
+
+/**
+ * `current`: the watch is open, or there is nothing to watch; `behind`: it broke, and what the server knows
+ * may have gone on without us.
+ */
+export type WatchState = "current" | "behind";
+
+export interface ReflectOptions<T extends KubeObject> {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly kind: Kind<T>;
+  readonly fieldSelector?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly namespace?: string | undefined;
+  /** A kind that may not be read lists as empty, too. Default: it is waited for. */
+  readonly optional?: boolean | undefined;
+  /** A stream may be silent for some minutes before it counts as dead. Default: little more than one. */
+  readonly relaxed?: boolean | undefined;
+  readonly readFrame?: ReadFrame<T> | undefined;
+  /** Whether other kinds of its group are served: one that is not is asked for less and less often then. */
+  readonly groupIsServed?: () => boolean;
+  /** The whole truth, after a list. An unserved kind lists as empty, at no version. */
+  readonly onList: (list: KubeList<T>) => void;
+  readonly onEvent: (event: WatchEvent<T>) => void;
+  /** Told of each change; a loop begins behind. */
+  readonly onState?: (state: WatchState) => void;
+}
+
+export interface Reflection {
+  close(): void;
+  /** Somebody else has just got through to the server: whoever waits after a broken connection need not. */
+  retryNow(): void;
+  /** A kind has been installed: this one, if it was not served, may be as well. */
+  lookAgain(): void;
+}
+
+/** Starts the loop. */
+export function reflect<T extends KubeObject>(options: ReflectOptions<T>): Reflection {
+  const loop = new ReflectLoop(options);
+  void loop.run();
+  return loop;
+}
+
+class ReflectLoop<T extends KubeObject> implements Reflection {
+  readonly #options: ReflectOptions<T>;
+  #closed = false;
+  #watch: Watch<T> | undefined;
+  #pause: { timer: Timer; wake: () => void } | undefined;
+  /** Where to resume; undefined = list first. */
+  #resourceVersion: string | undefined;
+  #failures = 0;
+  /** How often in a row the version to resume from was gone. */
+  #expired = 0;
+  #state: WatchState = "behind";
+  /** The wait is for a server that was away. */
+  #away = false;
+  /** The last failure was the server's: away, on its way up, or overloaded. */
+  #troubled = false;
+  #heardMs = 0;
+  /** It has been listed before, so that "not found" may be a server that is only starting. */
+  #served = false;
+  #missing = 0;
+  /** How often in a row it was found not to be served. */
+  #absent = 0;
+  /** Given up for JSON when it cannot read what comes. */
+  #readFrame: ReadFrame<T> | undefined;
+
+  constructor(options: ReflectOptions<T>) {
+    this.#options = options;
+    this.#readFrame = options.readFrame;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watch?.close();
+    this.#wake();
+  }
+
+  retryNow(): void {
+    // It is back, and may need another moment for this kind: waits begin anew, short.
+    if (this.#troubled) this.#failures = 0;
+    if (this.#away) this.#wake();
+  }
+
+  lookAgain(): void {
+    if (this.#absent === 0) return;
+    this.#absent = 1;
+    this.#wake();
+  }
+
+  #wake(): void {
+    this.#pause?.timer.cancel();
+    this.#pause?.wake();
+  }
+
+  async run(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        if (this.#resourceVersion === undefined) await this.#list();
+        if (!this.#closed && !(await this.#follow())) await this.#pauseAfterNothing();
+      } catch (error) {
+        await this.#recover(error);
+      }
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { client, kind, onList } = this.#options;
+    const list = await client.list(kind, this.#selection());
+    if (this.#closed) return;
+    this.#resourceVersion = list.resourceVersion;
+    this.#failures = 0;
+    this.#troubled = false;
+    this.#missing = 0;
+    this.#absent = 0;
+    this.#served = true;
+    onList(list);
+    this.#tell("current");
+  }
+
+  /** Resolves when the server ended the watch: whether it brought anything or at least lasted. */
+  async #follow(): Promise<boolean> {
+    const { client, clock, kind, random } = this.#options;
+    const startMs = clock.now();
+    let brought = false;
+    const watch = await client.watch(kind, {
+      resourceVersion: this.#resourceVersion ?? "",
+      timeoutSeconds: WATCH_TIMEOUT_SECONDS + random.int(WATCH_TIMEOUT_SECONDS),
+      readFrame: this.#readFrame,
+      ...this.#selection(),
+    });
+    if (this.#closed) {
+      watch.close();
+      return true;
+    }
+    this.#watch = watch;
+    this.#tell("current");
+    const guard = this.#endWhenQuiet(watch);
+    try {
+      for await (const event of watch) {
+        if (this.#closed) return true;
+        brought = true;
+        this.#heardMs = clock.now();
+        this.#take(event);
+      }
+    } finally {
+      guard.cancel();
+      this.#tell("behind");
+    }
+    return brought || clock.now() - startMs >= SHORT_WATCH_MS;
+  }
+
+  /** One timer a watch, set anew when it rings too early: events come by the thousand. */
+  #endWhenQuiet(watch: Watch<T>): { cancel(): void } {
+    const { clock, kind, log, relaxed } = this.#options;
+    const limitMs = relaxed === true ? RELAXED_QUIET_LIMIT_MS : QUIET_LIMIT_MS;
+    this.#heardMs = clock.now();
+    let timer: Timer;
+    const ring = (): void => {
+      const quietMs = clock.now() - this.#heardMs;
+      if (quietMs < limitMs) {
+        timer = clock.after(limitMs - quietMs, ring);
+        return;
+      }
+      // Nothing to worry about where nobody writes that kind: kube-apiserver sends no bookmarks then.
+      log.debug("watch went silent, resuming", { kind: kind.kind, quietMs });
+      this.#tell("behind");
+      watch.close();
+    };
+    timer = clock.after(limitMs, ring);
+    return { cancel: () => timer.cancel() };
+  }
+
+  #tell(state: WatchState): void {
+    if (state === this.#state || this.#closed) return;
+    this.#state = state;
+    this.#options.onState?.(state);
+  }
+
+  /** A server that ends watches at once is not asked again at once. */
+  async #pauseAfterNothing(): Promise<void> {
+    if (!this.#closed) await this.#sleep(this.#backoffMs());
+  }
+
+  #take(event: WatchEvent<T>): void {
+    if (event.type === "ERROR") {
+      const status = event.object as unknown as StatusBody;
+      throw new KubeError(status.code ?? 500, status, `watching ${this.#options.kind.plural}`);
+    }
+    this.#failures = 0;
+    this.#troubled = false;
+    this.#expired = 0;
+    this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+    if (event.type !== "BOOKMARK") this.#options.onEvent(event);
+  }
+
+  async #recover(error: unknown): Promise<void> {
+    if (this.#closed) return;
+    const { kind, log, onList } = this.#options;
+    if (isTooOldResourceVersion(error)) {
+      this.#resourceVersion = undefined;
+      // The first relist is free, whatever failed before: the server is there, and any other wait would only
+      // prolong being stale. One that keeps saying 410 is not hammered.
+      if (this.#expired++ === 0) return;
+      this.#failures = Math.max(this.#failures, this.#expired - 2);
+    }
+    if (isNotFound(error)) {
+      this.#resourceVersion = undefined;
+      // A server on its way up may not know our kinds yet: what was there is gone only when that stays so.
+      if (this.#served && ++this.#missing < MISSING_LIMIT) return this.#sleep(this.#backoffMs());
+      // The kind is not installed here: an empty truth, looked for again later.
+      this.#served = false;
+      onList({ items: [], resourceVersion: "" });
+      this.#tell("current");
+      return this.#sleep(this.#absenceMs());
+    }
+    if (isForbidden(error)) return this.#recoverForbidden(error);
+    if (error instanceof UnreadableFrame) {
+      log.warn("watch cannot be read as protobuf, going on with JSON", {
+        kind: kind.kind,
+        error: `${error.message}: ${String(error.cause)}`,
+      });
+      this.#readFrame = undefined;
+    }
+    const waitMs = this.#backoffMs();
+    log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
+    this.#tell("behind");
+    this.#away = !(error instanceof KubeError) || error.status >= 500;
+    // 429 is also what a server says that has not filled its caches yet.
+    this.#troubled = this.#away || (error instanceof KubeError && error.status === 429);
+    await this.#sleep(waitMs);
+    this.#away = false;
+  }
+
+  /**
+   * Nothing mends this but an administrator, so it is said where it is seen. What has been listed before stays
+   * true meanwhile: a server on its way up may not know the roles yet.
+   */
+  #recoverForbidden(error: unknown): Promise<void> {
+    const { kind, log, onList, optional } = this.#options;
+    const group = kind.group === "" ? "" : `.${kind.group}`;
+    const fields = {
+      kind: kind.kind,
+      error: String(error),
+      remedy: `grant list and watch on ${kind.plural}${group} to the controller's service account`,
+    };
+    if (optional !== true) {
+      log.error("not allowed to watch, waiting for the right", fields);
+      this.#tell("behind");
+      return this.#sleep(this.#backoffMs());
+    }
+    if (this.#failures === 0) log.warn("not allowed to watch, going on without", fields);
+    if (this.#served) return this.#sleep(this.#backoffMs());
+    this.#failures++;
+    onList({ items: [], resourceVersion: "" });
+    this.#tell("current");
+    return this.#sleep(FORBIDDEN_RETRY_MS);
+  }
+
+  #selection(): Pick<ListOptions, "fieldSelector" | "labelSelector" | "namespace"> {
+    const { fieldSelector, labelSelector, namespace } = this.#options;
+    return {
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(namespace === undefined ? {} : { namespace }),
+    };
+  }
+
+  #absenceMs(): number {
+    const waitMs = UNSERVED_RETRY_MS * 2 ** Math.min(this.#absent, 6);
+    this.#absent++;
+    const mayGrow = this.#options.groupIsServed?.() === true;
+    return mayGrow ? Math.min(waitMs, UNSERVED_RETRY_MAX_MS) : UNSERVED_RETRY_MS;
+  }
+
+  /** Longer with each failure in a row, and never in step with other replicas. */
+  #backoffMs(): number {
+    const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures, 6));
+    this.#failures++;
+    return Math.round(backoffMs * (1 + this.#options.random.fraction()));
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((wake) => {
+      this.#pause = { timer: this.#options.clock.after(ms, wake), wake };
+    });
+  }
+}

@@ -1,0 +1,62 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { encodeProtobuf, encodeWatchFrame } from "../../sandbox/apiserver/protobuf/encode.ts";
+import { createHttpTransport } from "./http-transport.ts";
+import type { Transport } from "./transport.ts";
+
+const PROTOBUF = "application/vnd.kubernetes.protobuf";
+const WATCH = { method: "GET", path: "/api/v1/pods?watch=true" } as const;
+
+/** Answers everything alike, in pieces of so many bytes. */
+async function serve(status: number, type: string, body: Uint8Array, piece: number) {
+  const accepted: (string | undefined)[] = [];
+  const server: Server = createServer((request, response) => {
+    accepted.push(request.headers.accept);
+    response.writeHead(status, { "content-type": type });
+    for (let at = 0; at < body.length; at += piece) response.write(body.subarray(at, at + piece));
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const transport = createHttpTransport({ server: `http://127.0.0.1:${port}`, userAgent: "test" });
+  return { accepted, server, transport };
+}
+
+describe("a watch over HTTP", () => {
+  let open: { readonly server: Server; readonly transport: Transport } | undefined;
+  afterEach(async () => {
+    open?.transport.close();
+    await new Promise((resolve) => open?.server.close(resolve));
+  });
+
+  it("hands out protobuf frame by frame, however the bytes arrive", async () => {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" } };
+    const frames = [1, 2, 3].map(() => encodeWatchFrame("ADDED", encodeProtobuf(pod)));
+    const body = Buffer.concat(frames);
+    open = await serve(200, `${PROTOBUF};stream=watch`, body, 7);
+    const { stream } = await open.transport.send({ ...WATCH, takesBytes: true });
+    const found: unknown[] = [];
+    for await (const frame of stream ?? []) found.push(frame);
+    expect(found).toEqual(frames.map((frame) => Buffer.from(frame.subarray(4))));
+  });
+
+  it("asks for protobuf only where it can be read, and takes JSON all the same", async () => {
+    const served = await serve(200, "application/json", Buffer.from('{"a":1}\n{"a":2}\n'), 5);
+    open = served;
+    for (const takesBytes of [true, false]) {
+      const { stream } = await served.transport.send({ ...WATCH, takesBytes });
+      const found: unknown[] = [];
+      for await (const frame of stream ?? []) found.push(frame);
+      expect(found).toEqual([{ a: 1 }, { a: 2 }]);
+    }
+    expect(served.accepted).toEqual([`${PROTOBUF},application/json`, "application/json"]);
+  });
+
+  it("is refused with a Status, in protobuf too", async () => {
+    const status = { apiVersion: "v1", kind: "Status", code: 410, reason: "Expired" };
+    open = await serve(410, PROTOBUF, encodeProtobuf(status), 9);
+    const answer = await open.transport.send({ ...WATCH, takesBytes: true });
+    expect(answer).toMatchObject({ status: 410, body: { code: 410, reason: "Expired" } });
+  });
+});

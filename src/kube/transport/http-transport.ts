@@ -1,0 +1,239 @@
+/**
+ * Requests over HTTPS with undici: keep-alive for short calls, a connection of its own for each
+ * watch, frames split as they arrive: JSON line by line, protobuf by the length before each.
+ */
+import { createSecureContext } from "node:tls";
+import { Agent, type Dispatcher } from "undici";
+import { ConnectionError } from "../errors.ts";
+import { PROTOBUF, readStatusBody } from "../protobuf/envelope.ts";
+import { type Credential, type Credentials, fixedCredentials } from "./credentials.ts";
+import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
+
+/** Watches hold some twenty of them; what more calls there are at a time wait. A new one costs both sides milliseconds. */
+const MOST_CONNECTIONS = 64;
+/** kube-apiserver ends connections that are idle for 90 s: we are first, so that no call meets a closed one. */
+const KEEP_ALIVE_MS = 45_000;
+/** Before each frame of a watch in protobuf. */
+const LENGTH_BYTES = 4;
+
+export interface HttpTransportOptions {
+  /** `https://127.0.0.1:6443`. */
+  readonly server: string;
+  /** PEM of the authority that signed the server's certificate; absent = the system's. */
+  readonly caPem?: string;
+  readonly tlsServerName?: string;
+  readonly token?: string;
+  /** Who we are, where that changes. Default: `token`. */
+  readonly credentials?: Credentials;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `karpenter/1.2.3`. */
+  readonly userAgent: string;
+  /** Longest wait for the head of an answer. Default 60 s. */
+  readonly timeoutMs?: number;
+}
+
+export function createHttpTransport(options: HttpTransportOptions): Transport {
+  const agents = new AgentByCertificate(options);
+  const credentials =
+    options.credentials ??
+    fixedCredentials(options.token === undefined ? {} : { token: options.token });
+
+  async function send(request: KubeRequest): Promise<KubeResponse> {
+    const used = await credentialFor(request);
+    const answer = await sendAs(request, used);
+    if (answer.status !== 401) return answer;
+    credentials.refused(used);
+    const next = await credentialFor(request);
+    return next === used ? answer : sendAs(request, next);
+  }
+
+  async function credentialFor(request: KubeRequest): Promise<Credential> {
+    try {
+      return await credentials.current();
+    } catch (error) {
+      throw new ConnectionError(`${request.method} ${request.path}`, { cause: error });
+    }
+  }
+
+  async function sendAs(request: KubeRequest, credential: Credential): Promise<KubeResponse> {
+    const abort = new AbortController();
+    let answer: Dispatcher.ResponseData;
+    try {
+      answer = await agents.of(credential).request({
+        origin: options.server,
+        path: request.path,
+        method: request.method,
+        headers: headersOf(request, options, credential),
+        body: request.body === undefined ? null : JSON.stringify(request.body),
+        signal: abort.signal,
+        // A quiet watch is healthy, and whoever watches judges how long; the rest of a short answer must come.
+        bodyTimeout: isStream(request) ? 0 : (options.timeoutMs ?? 60_000),
+      });
+    } catch (error) {
+      throw new ConnectionError(`${request.method} ${request.path}`, { cause: error });
+    }
+    const headers = flatten(answer.headers);
+    if (isStream(request) && answer.statusCode < 400) {
+      const frames = framesOf(answer.body, request, headers["content-type"] ?? "");
+      const stream = streamOf(frames, request, abort);
+      return { status: answer.statusCode, headers, stream };
+    }
+    return { status: answer.statusCode, headers, body: await read(answer, headers, request) };
+  }
+
+  return { send, close: () => agents.close() };
+}
+
+/** Connections that have shown one certificate are of no use for the next. */
+class AgentByCertificate {
+  readonly #options: HttpTransportOptions;
+  #agent: Agent | undefined;
+  #certPem: string | undefined;
+
+  constructor(options: HttpTransportOptions) {
+    this.#options = options;
+  }
+
+  of({ clientCertificate }: Credential): Agent {
+    if (this.#agent !== undefined && this.#certPem === clientCertificate?.certPem)
+      return this.#agent;
+    // What runs on the old connections may end there.
+    void this.#agent?.close();
+    const { caPem, timeoutMs, tlsServerName } = this.#options;
+    this.#certPem = clientCertificate?.certPem;
+    this.#agent = new Agent({
+      connections: MOST_CONNECTIONS,
+      pipelining: 1,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: timeoutMs ?? 60_000,
+      // A quiet watch is healthy; the server's timeoutSeconds ends it.
+      bodyTimeout: 0,
+      connect: {
+        ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+        // Once for all connections: reading certificates is half of what a new one costs us.
+        secureContext: createSecureContext({
+          ...(caPem === undefined ? {} : { ca: caPem }),
+          ...(clientCertificate === undefined
+            ? {}
+            : { cert: clientCertificate.certPem, key: clientCertificate.keyPem }),
+        }),
+      },
+    });
+    return this.#agent;
+  }
+
+  close(): void {
+    void this.#agent?.destroy();
+  }
+}
+
+function headersOf(
+  request: KubeRequest,
+  options: HttpTransportOptions,
+  { token }: Credential,
+): Record<string, string> {
+  return {
+    accept: request.takesBytes === true ? `${PROTOBUF},application/json` : "application/json",
+    "user-agent": options.userAgent,
+    ...options.headers,
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(request.body === undefined ? {} : { "content-type": "application/json" }),
+    ...request.headers,
+  };
+}
+
+function isStream(request: KubeRequest): boolean {
+  return /[?&](watch|follow)=(true|1)(&|$)/.test(request.path);
+}
+
+function flatten(headers: Dispatcher.ResponseData["headers"]): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined)
+      result[name.toLowerCase()] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return result;
+}
+
+async function read(
+  answer: Dispatcher.ResponseData,
+  headers: Readonly<Record<string, string>>,
+  request: KubeRequest,
+): Promise<unknown> {
+  try {
+    // Only watches ask for it, so this is a refusal.
+    if (headers["content-type"]?.startsWith(PROTOBUF) === true)
+      return readStatusBody(await answer.body.bytes());
+    const text = await answer.body.text();
+    return headers["content-type"]?.includes("json") === true && text !== ""
+      ? JSON.parse(text)
+      : text;
+  } catch (error) {
+    throw new ConnectionError(`${request.method} ${request.path}: reading answer`, {
+      cause: error,
+    });
+  }
+}
+
+function streamOf(
+  frames: AsyncIterable<unknown>,
+  request: KubeRequest,
+  abort: AbortController,
+): KubeStream {
+  let closed = false;
+  return {
+    close: () => {
+      closed = true;
+      abort.abort();
+    },
+    async *[Symbol.asyncIterator]() {
+      try {
+        yield* frames;
+      } catch (error) {
+        // Closing it ourselves is no failure.
+        if (!closed) throw new ConnectionError(`watching ${request.path}`, { cause: error });
+      }
+    },
+  };
+}
+
+function framesOf(
+  body: AsyncIterable<Uint8Array>,
+  request: KubeRequest,
+  contentType: string,
+): AsyncIterable<unknown> {
+  if (contentType.startsWith(PROTOBUF)) return lengthDelimited(body);
+  return request.path.includes("watch=") ? jsonLines(body) : linesOf(body);
+}
+
+async function* jsonLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+  for await (const line of linesOf(body)) yield JSON.parse(line);
+}
+
+/** Each frame stands behind its length in four bytes. */
+async function* lengthDelimited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of body) {
+    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+    let at = 0;
+    while (rest.length - at >= LENGTH_BYTES) {
+      const end = at + LENGTH_BYTES + rest.readUInt32BE(at);
+      if (end > rest.length) break;
+      yield rest.subarray(at + LENGTH_BYTES, end);
+      at = end;
+    }
+    rest = rest.subarray(at);
+  }
+}
+
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of body) {
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = parts.pop() ?? "";
+    for (const line of parts) if (line !== "") yield line;
+  }
+  if (rest !== "") yield rest;
+}

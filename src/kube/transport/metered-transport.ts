@@ -1,0 +1,54 @@
+/**
+ * A transport that counts requests and times their answers. No answer at all counts as code `<error>`, as
+ * client-go has it. upstream: operatorpkg, metrics of client-go
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Metrics } from "../../base/metrics.ts";
+import type { KubeRequest, KubeResponse, Transport } from "./transport.ts";
+
+/** What a request is about; empty where the path does not say. */
+export interface RequestTarget {
+  readonly group: string;
+  readonly version: string;
+  /** The resource as in the path: `pods`. */
+  readonly kind: string;
+  readonly subresource: string;
+}
+
+export function meteredTransport(
+  transport: Transport,
+  clock: Clock,
+  metrics: Pick<Metrics, "count" | "observe">,
+): Transport {
+  async function send(request: KubeRequest): Promise<KubeResponse> {
+    const startMs = clock.now();
+    let code = "<error>";
+    try {
+      const response = await transport.send(request);
+      code = String(response.status);
+      return response;
+    } finally {
+      const labels = { verb: request.method, ...targetOf(request.path) };
+      const seconds = (clock.now() - startMs) / 1_000;
+      metrics.count("client_go_request_total", { code, method: request.method });
+      metrics.observe("client_go_request_duration_seconds", labels, seconds);
+    }
+  }
+  return { send, close: () => transport.close() };
+}
+
+/** Of `/api/v1/namespaces/a/pods/b/eviction`, `/apis/apps/v1/deployments?limit=1`, `/version`. Exported for tests. */
+export function targetOf(path: string): RequestTarget {
+  const [root, ...rest] = (path.split("?")[0] ?? "").split("/").filter((step) => step !== "");
+  const isCore = root === "api";
+  if (!isCore && root !== "apis") return { group: "", version: "", kind: "", subresource: "" };
+  const [group = "", version = "", ...steps] = isCore ? ["", ...rest] : rest;
+  // A namespace itself is named by the same word.
+  const inNamespace = steps[0] === "namespaces" && steps.length > 2 && !ofNamespace(steps[2]);
+  const [kind = "", , subresource = ""] = inNamespace ? steps.slice(2) : steps;
+  return { group, version, kind, subresource };
+}
+
+function ofNamespace(step: string | undefined): boolean {
+  return step === "status" || step === "finalize";
+}

@@ -1,0 +1,27 @@
+/**
+ * A transport that asks no faster than it may: a bucket of `burst` tokens that fills at `perSecond`, each
+ * request takes one and waits its turn. upstream: client-go util/flowcontrol, set by kube-client-qps and -burst
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Transport } from "./transport.ts";
+
+export interface RateLimit {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+export function rateLimited(transport: Transport, clock: Clock, limit: RateLimit): Transport {
+  const tokenMs = 1_000 / limit.perSecond;
+  /** When the bucket would be full again if nobody asked any more. */
+  let fullAtMs = clock.now();
+  return {
+    send: async (request) => {
+      const nowMs = clock.now();
+      fullAtMs = Math.max(fullAtMs, nowMs) + tokenMs;
+      const waitMs = fullAtMs - nowMs - limit.burst * tokenMs;
+      if (waitMs > 0) await clock.sleep(Math.ceil(waitMs));
+      return transport.send(request);
+    },
+    close: () => transport.close(),
+  };
+}
