@@ -3,7 +3,7 @@
  * and whether a list of statements allows that. Denied unless allowed; every condition must hold.
  */
 import type { TagSpecification } from "../src/providers/aws/api/launches.ts";
-import type { JournalEntry } from "../src/sandbox/ec2/journal.ts";
+import type { JournalEntry } from "../src/sandbox/ec2/account/journal.ts";
 import type { SimulatedAws } from "../src/sandbox/ec2/simulated-aws.ts";
 
 type Table = Readonly<Record<string, string>>;

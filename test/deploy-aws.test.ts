@@ -15,7 +15,7 @@ import { AWS_NODE_TEMPLATE } from "../src/apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS } from "../src/apis/aws/ec2nodeclass.ts";
 import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import { createSdkApi } from "../src/providers/aws/sdk.ts";
-import type { JournalEntry } from "../src/sandbox/ec2/journal.ts";
+import type { JournalEntry } from "../src/sandbox/ec2/account/journal.ts";
 import {
   type AwsWorld,
   awsClaim,

@@ -10,17 +10,17 @@ import type { Tag } from "../../providers/aws/api/call.ts";
 import type { EksCluster } from "../../providers/aws/api/eks.ts";
 import type { AvailabilityZone } from "../../providers/aws/api/network.ts";
 import type { Trace } from "../trace.ts";
-import { catalogueOf, embeddedCatalogue } from "./catalogue.ts";
-import { installRules } from "./event-bus.ts";
-import { Faults } from "./faults.ts";
-import { publishStockImages } from "./images.ts";
-import { launch } from "./instances.ts";
-import type { KubeletFacts } from "./kubelet-facts.ts";
-import { unmanagedKubelet } from "./kubelet-facts.ts";
-import { parseCidr } from "./network.ts";
-import { createQueue } from "./sqs.ts";
-import type { AwsState, InstanceTimings, SubnetRecord } from "./state.ts";
-import { newId, setTags } from "./state.ts";
+import { Faults } from "./account/faults.ts";
+import type { AwsState, InstanceTimings, SubnetRecord } from "./account/state.ts";
+import { newId, setTags } from "./account/state.ts";
+import type { KubeletFacts } from "./boot/kubelet-facts.ts";
+import { unmanagedKubelet } from "./boot/kubelet-facts.ts";
+import { publishStockImages } from "./instances/images.ts";
+import { launch } from "./instances/instances.ts";
+import { parseCidr } from "./instances/network.ts";
+import { catalogueOf, embeddedCatalogue } from "./market/catalogue.ts";
+import { installRules } from "./queues/event-bus.ts";
+import { createQueue } from "./queues/sqs.ts";
 
 export interface BaseOptions {
   readonly clock: Clock;

@@ -8,7 +8,7 @@ import type {
   FleetOverride,
   LaunchTemplateData,
 } from "../../providers/aws/api/launches.ts";
-import { spotPool } from "./prices.ts";
+import { spotPool } from "./market/prices.ts";
 import type { InstanceEvent, SimulatedAws } from "./simulated-aws.ts";
 import { createSimulatedAws } from "./simulated-aws.ts";
 

@@ -14,42 +14,42 @@ import type {
   InstanceStatus,
   RunInstancesInput,
 } from "../../providers/aws/api/instances.ts";
+import { ClientTokens } from "./account/client-tokens.ts";
+import type { Faults } from "./account/faults.ts";
+import { eksCalls, iamCalls, stsCalls, webIdentityCalls } from "./account/identity.ts";
+import { Journal } from "./account/journal.ts";
+import type { PolicyDocument } from "./account/policy.ts";
+import { checkPolicy } from "./account/policy.ts";
+import type { AwsState, ImageVariant, InstanceChange, InstanceRecord } from "./account/state.ts";
+import { awsTime, newId, setTags } from "./account/state.ts";
+import { tagCalls } from "./account/tags.ts";
 import type { BaseOptions, SubnetSeed } from "./base-state.ts";
 import { addSubnet, createBaseState, startNodeGroup } from "./base-state.ts";
-import { ClientTokens } from "./client-tokens.ts";
-import { eventsCalls, publish, type ServiceEvent } from "./event-bus.ts";
-import { fisCalls } from "./experiments.ts";
-import { extraCalls } from "./extra-calls.ts";
-import type { Faults } from "./faults.ts";
-import { fleetCalls } from "./fleet.ts";
-import { eksCalls, iamCalls, stsCalls, webIdentityCalls } from "./identity.ts";
-import { imageCalls, imageDevices, ssmCalls } from "./images.ts";
-import { tellChange, tellRebalance, tellRetirement } from "./instance-events.ts";
-import { instanceTypeCalls } from "./instance-types.ts";
-import { toInstance } from "./instance-view.ts";
-import { instanceCalls, reclaim, stop, terminate } from "./instances.ts";
-import { Journal } from "./journal.ts";
-import type { KubeletFacts } from "./kubelet-facts.ts";
-import { kubeletOf } from "./kubelet-facts.ts";
-import { launchTemplateCalls } from "./launch-templates.ts";
-import { networkCalls } from "./network.ts";
-import { peoplesCalls } from "./people.ts";
-import type { PolicyDocument } from "./policy.ts";
-import { checkPolicy } from "./policy.ts";
-import { pricingCalls, spotPriceCalls } from "./prices.ts";
+import type { KubeletFacts } from "./boot/kubelet-facts.ts";
+import { kubeletOf } from "./boot/kubelet-facts.ts";
+import type { ImageFamily } from "./boot/user-data.ts";
+import { fleetCalls } from "./instances/fleet.ts";
+import { imageCalls, imageDevices, ssmCalls } from "./instances/images.ts";
+import { toInstance } from "./instances/instance-view.ts";
+import { instanceCalls, reclaim, stop, terminate } from "./instances/instances.ts";
+import { launchTemplateCalls } from "./instances/launch-templates.ts";
+import { networkCalls } from "./instances/network.ts";
+import { instanceTypeCalls } from "./market/instance-types.ts";
+import { pricingCalls, spotPriceCalls } from "./market/prices.ts";
 import {
   addPlacementGroup,
   addReservation,
   type PlacementGroupSeed,
   type ReservationSeed,
   setAsideCalls,
-} from "./reservations.ts";
-import { sqsCalls } from "./sqs.ts";
-import type { AwsState, ImageVariant, InstanceChange, InstanceRecord } from "./state.ts";
-import { awsTime, newId, setTags } from "./state.ts";
-import { tagCalls } from "./tags.ts";
-import type { ImageFamily } from "./user-data.ts";
-import { zonalShiftCalls } from "./zonal-shift.ts";
+} from "./market/reservations.ts";
+import { fisCalls } from "./people/experiments.ts";
+import { extraCalls } from "./people/extra-calls.ts";
+import { peoplesCalls } from "./people/people.ts";
+import { zonalShiftCalls } from "./people/zonal-shift.ts";
+import { eventsCalls, publish, type ServiceEvent } from "./queues/event-bus.ts";
+import { tellChange, tellRebalance, tellRetirement } from "./queues/instance-events.ts";
+import { sqsCalls } from "./queues/sqs.ts";
 
 /** What became of an instance. `kubelet` comes with `running` when a kubelet would join. */
 export interface InstanceEvent {

@@ -1,5 +1,5 @@
 /** What a story does to the cloud, done to the simulated account. */
-import type { PoolMatch } from "../ec2/faults.ts";
+import type { PoolMatch } from "../ec2/account/faults.ts";
 import type { SimulatedAws } from "../ec2/simulated-aws.ts";
 import type { CloudFault } from "./scenario.ts";
 

@@ -1,0 +1,126 @@
+/**
+ * EC2's filters and pages. Values of one filter are ORed, filters are ANDed, `*` and `?` are
+ * wildcards and a backslash takes their meaning away. A filter that a call does not know is
+ * refused, as EC2 does.
+ */
+import type { Filter } from "../../../providers/aws/api/call.ts";
+import { AwsError } from "../../../providers/aws/api/call.ts";
+
+/** The values an item has for each filter name; a filter matches when one of them does. */
+export type FilterFields = Readonly<Record<string, readonly string[] | string | undefined>>;
+
+/**
+ * What filtering needs to know about one item. Tags serve `tag:<key>`, `tag-key` and `tag-value`.
+ */
+export interface Filterable {
+  readonly fields: FilterFields;
+  readonly tags: ReadonlyMap<string, string> | undefined;
+}
+
+type Test = (item: Filterable) => boolean;
+
+/**
+ * The items that all filters match. `known` lists the filter names of this call beside the tag
+ * ones; any other name rejects with `InvalidParameterValue`.
+ */
+export function applyFilters<T>(
+  items: Iterable<T>,
+  filters: readonly Filter[] | undefined,
+  known: ReadonlySet<string>,
+  describe: (item: T) => Filterable,
+): T[] {
+  if (filters === undefined || filters.length === 0) return [...items];
+  const tests = filters.map((filter) => compile(filter, known));
+  const kept: T[] = [];
+  for (const item of items) {
+    const subject = describe(item);
+    if (tests.every((test) => test(subject))) kept.push(item);
+  }
+  return kept;
+}
+
+function compile(filter: Filter, known: ReadonlySet<string>): Test {
+  const name = filter.Name;
+  const patterns = (filter.Values ?? []).map(toPattern);
+  const hit = (value: string): boolean => patterns.some((pattern) => pattern(value));
+  if (name?.startsWith("tag:")) {
+    const key = name.slice(4);
+    return ({ tags }) => {
+      const value = tags?.get(key);
+      return value !== undefined && hit(value);
+    };
+  }
+  if (name === "tag-key") return ({ tags }) => tags !== undefined && [...tags.keys()].some(hit);
+  if (name === "tag-value") return ({ tags }) => tags !== undefined && [...tags.values()].some(hit);
+  if (!known.has(name)) {
+    throw new AwsError("InvalidParameterValue", `The filter '${name}' is invalid`);
+  }
+  return ({ fields }) => {
+    const value = fields[name];
+    if (value === undefined) return false;
+    return typeof value === "string" ? hit(value) : value.some(hit);
+  };
+}
+
+function toPattern(text: string): (value: string) => boolean {
+  if (!/[*?\\]/.test(text)) return (value) => value === text;
+  let source = "";
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i] as string;
+    if (char === "\\" && i + 1 < text.length) source += quoted(text[++i] as string);
+    else if (char === "*") source += "[\\s\\S]*";
+    else if (char === "?") source += "[\\s\\S]";
+    else source += quoted(char);
+  }
+  const regex = new RegExp(`^${source}$`);
+  return (value) => regex.test(value);
+}
+
+function quoted(char: string): string {
+  return /[.*+?^${}()|[\]\\/]/.test(char) ? `\\${char}` : char;
+}
+
+export interface PageRequest {
+  readonly MaxResults?: number;
+  readonly NextToken?: string;
+}
+
+/**
+ * One page of `items`, which must come in the same order at each call. Without `MaxResults` the
+ * page holds `defaultSize` items (everything, where EC2 gives everything); a larger wish is cut
+ * to `limit`.
+ */
+export function pageOf<T>(
+  items: readonly T[],
+  request: PageRequest,
+  limits: { readonly limit: number; readonly defaultSize?: number },
+): { readonly items: readonly T[]; readonly next: { NextToken?: string } } {
+  const start = readToken(request.NextToken);
+  const wish = request.MaxResults;
+  if (wish !== undefined && (!Number.isInteger(wish) || wish < 1)) {
+    throw new AwsError(
+      "InvalidParameterValue",
+      `Value ( ${wish} ) for parameter maxResults is invalid. Expecting a value greater than 0.`,
+    );
+  }
+  const size = Math.min(wish ?? limits.defaultSize ?? Number.POSITIVE_INFINITY, limits.limit);
+  const end = wish === undefined && limits.defaultSize === undefined ? items.length : start + size;
+  return {
+    items: items.slice(start, end),
+    next: end < items.length ? { NextToken: writeToken(end) } : {},
+  };
+}
+
+function writeToken(offset: number): string {
+  return Buffer.from(`offset:${offset}`).toString("base64url");
+}
+
+function readToken(token: string | undefined): number {
+  if (token === undefined || token === "") return 0;
+  const text = Buffer.from(token, "base64url").toString("utf8");
+  const offset = /^offset:(\d+)$/.exec(text)?.[1];
+  if (offset === undefined) {
+    throw new AwsError("InvalidNextToken", "The specified token is not valid.");
+  }
+  return Number(offset);
+}

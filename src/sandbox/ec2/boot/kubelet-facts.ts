@@ -1,0 +1,276 @@
+/**
+ * What the kubelet of a running instance would report: labels, taints, capacity and allocatable,
+ * computed here from the machine and the way its operating system sets the kubelet up. This is the
+ * judge's own arithmetic: it shares nothing with the provider's prediction of the same numbers.
+ */
+import { assert } from "../../../base/assert.ts";
+import { formatMilli, parseMilli, parseUnits } from "../../../base/quantity.ts";
+import type { AwsState, ImageRecord, InstanceRecord } from "../account/state.ts";
+import { mappedDevices } from "../instances/instances.ts";
+import type { TypeFacts } from "../market/catalogue.ts";
+import type { BootSettings, BootTaint } from "./user-data.ts";
+import { decodeUserData } from "./user-data.ts";
+
+/** A Node in the making. Quantities are Kubernetes' text. */
+export interface KubeletFacts {
+  readonly nodeName: string;
+  /** `aws:///<zone>/<instance id>`. */
+  readonly providerId: string;
+  /** The user data's labels and those of the cloud provider. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly BootTaint[];
+  readonly capacity: Readonly<Record<string, string>>;
+  readonly allocatable: Readonly<Record<string, string>>;
+  readonly maxPods: number;
+  readonly internalIp: string;
+  readonly osImage: string;
+  readonly operatingSystem: "linux" | "windows";
+  readonly architecture: "amd64" | "arm64";
+  /** `v1.34.2`. */
+  readonly kubeletVersion: string;
+}
+
+export type KubeletResult =
+  | { readonly ok: true; readonly kubelet: KubeletFacts }
+  | { readonly ok: false; readonly problem: string };
+
+/** The kubelet of an instance, or why none ever reports to this cluster. */
+export function kubeletOf(state: AwsState, record: InstanceRecord): KubeletResult {
+  const image = state.images.get(record.imageId);
+  const facts = state.catalogue.facts.get(record.type);
+  if (image === undefined || facts === undefined) {
+    return { ok: false, problem: `image ${record.imageId} or type ${record.type} is gone` };
+  }
+  const boot = decodeUserData(image.family, record.data.UserData);
+  if (!boot.ok) return boot;
+  const { settings } = boot;
+  if (settings.clusterName !== state.clusterName) {
+    return {
+      ok: false,
+      problem: `user data names cluster ${JSON.stringify(settings.clusterName)}, not ${JSON.stringify(state.clusterName)}`,
+    };
+  }
+  return { ok: true, kubelet: describe(state, record, image, facts, settings) };
+}
+
+/** The kubelet of a machine that somebody else set up, with plain defaults and these labels. */
+export function unmanagedKubelet(
+  state: AwsState,
+  record: InstanceRecord,
+  labels: Readonly<Record<string, string>>,
+): KubeletFacts {
+  const image = state.images.get(record.imageId);
+  const facts = state.catalogue.facts.get(record.type);
+  assert(image !== undefined && facts !== undefined, `unmanaged instance ${record.id} is whole`);
+  const nothing = { kubeReserved: {}, systemReserved: {}, evictionHard: {} };
+  return describe(state, record, image, facts, { labels, taints: [], ...nothing });
+}
+
+function describe(
+  state: AwsState,
+  record: InstanceRecord,
+  image: ImageRecord,
+  facts: TypeFacts,
+  settings: BootSettings,
+): KubeletFacts {
+  const isWindows = image.family.startsWith("Windows");
+  const maxPods = podLimit(image, facts, settings);
+  const isStriped = settings.raid0 === true && facts.localStorageGb > 0;
+  const storageBytes = isStriped ? facts.localStorageGb * 1e9 : rootBytes(record, image);
+  const resources = resourcesOf(image, facts, settings, maxPods, storageBytes);
+  return {
+    nodeName: record.privateDnsName,
+    providerId: `aws:///${record.zone}/${record.id}`,
+    labels: { ...settings.labels, ...cloudLabels(state, record, image, facts) },
+    taints: settings.taints,
+    ...resources,
+    maxPods,
+    internalIp: record.privateIp,
+    osImage: image.osImage,
+    operatingSystem: isWindows ? "windows" : "linux",
+    architecture: facts.arch,
+    kubeletVersion: `v${state.cluster.version}.0-eks-simulated`,
+  };
+}
+
+const WINDOWS_BUILDS: Readonly<Record<string, string>> = {
+  Windows2019: "10.0.17763",
+  Windows2022: "10.0.20348",
+  Windows2025: "10.0.26100",
+};
+
+function cloudLabels(
+  state: AwsState,
+  record: InstanceRecord,
+  image: ImageRecord,
+  facts: TypeFacts,
+): Record<string, string> {
+  const build = WINDOWS_BUILDS[image.family];
+  const os = build === undefined ? "linux" : "windows";
+  const zoneId = state.zones.find((zone) => zone.ZoneName === record.zone)?.ZoneId;
+  return {
+    "kubernetes.io/hostname": record.privateDnsName,
+    "kubernetes.io/os": os,
+    "kubernetes.io/arch": facts.arch,
+    "beta.kubernetes.io/os": os,
+    "beta.kubernetes.io/arch": facts.arch,
+    "node.kubernetes.io/instance-type": record.type,
+    "beta.kubernetes.io/instance-type": record.type,
+    "topology.kubernetes.io/zone": record.zone,
+    "topology.kubernetes.io/region": state.region,
+    "failure-domain.beta.kubernetes.io/zone": record.zone,
+    "failure-domain.beta.kubernetes.io/region": state.region,
+    ...(zoneId === undefined ? {} : { "topology.k8s.aws/zone-id": zoneId }),
+    ...(build === undefined ? {} : { "node.kubernetes.io/windows-build": build }),
+  };
+}
+
+/** A kubelet without any setting takes 110 pods. */
+const KUBELET_DEFAULT_PODS = 110;
+
+/**
+ * Pods that the VPC network plugin can give an address without prefixes: the operating systems'
+ * table.
+ */
+function networkPods(facts: TypeFacts): number {
+  const perInterface = facts.ipv4PerInterface - 1;
+  if (facts.defaultCardInterfaces === 0 || perInterface <= 0) return KUBELET_DEFAULT_PODS;
+  return facts.defaultCardInterfaces * perInterface + 2;
+}
+
+function podLimit(image: ImageRecord, facts: TypeFacts, settings: BootSettings): number {
+  const isWindows = image.family.startsWith("Windows");
+  const limit = settings.maxPods ?? (isWindows ? KUBELET_DEFAULT_PODS : networkPods(facts));
+  const perCore = settings.podsPerCore ?? 0;
+  return perCore > 0 ? Math.min(limit, perCore * facts.vcpus) : limit;
+}
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+
+/** The volume that holds pods: Bottlerocket's second, the root of all others. */
+function rootBytes(record: InstanceRecord, image: ImageRecord): number {
+  const devices = mappedDevices(image.blockDevices, record.data.BlockDeviceMappings);
+  const name = image.family === "Bottlerocket" ? "/dev/xvdb" : image.image.RootDeviceName;
+  const device = devices.find((candidate) => candidate.DeviceName === name) ?? devices.at(-1);
+  return (device?.Ebs?.VolumeSize ?? 20) * GIB;
+}
+
+/**
+ * Memory that the kernel sees of what the type promises. Firmware, page tables and the hypervisor
+ * keep roughly 2.85 % and 240 MiB (read off m5 and c5 nodes), at most 7 % so that small types
+ * stay usable.
+ */
+function memoryBytes(facts: TypeFacts): number {
+  const lostMib = Math.min(0.0285 * facts.memoryMib + 240, 0.07 * facts.memoryMib);
+  return Math.floor(facts.memoryMib - lostMib) * MIB;
+}
+
+/**
+ * CPU kept for the system, in milli-CPU: falling shares of the first, second, third and fourth,
+ * further cores.
+ */
+function reservedMilliCpu(vcpus: number): number {
+  const bands = [
+    [1, 60],
+    [1, 10],
+    [2, 5],
+    [Number.POSITIVE_INFINITY, 2.5],
+  ] as const;
+  let left = vcpus;
+  let milli = 0;
+  for (const [cores, perCore] of bands) {
+    const taken = Math.min(left, cores);
+    milli += taken * perCore;
+    left -= taken;
+  }
+  return Math.floor(milli);
+}
+
+function resourcesOf(
+  image: ImageRecord,
+  facts: TypeFacts,
+  settings: BootSettings,
+  maxPods: number,
+  diskBytes: number,
+): Pick<KubeletFacts, "capacity" | "allocatable"> {
+  const memory = memoryBytes(facts);
+  // Amazon Linux and Ubuntu reserve for the table's pods, Bottlerocket and Windows for the configured.
+  const isByTable = ["AL2", "AL2023", "Ubuntu", "Custom"].includes(image.family);
+  const reservedPods = isByTable ? networkPods(facts) : maxPods;
+  const kube = settings.kubeReserved;
+  const system = settings.systemReserved;
+  const evict = settings.evictionHard;
+  const kept = {
+    milliCpu: milliOf(kube["cpu"], reservedMilliCpu(facts.vcpus)) + milliOf(system["cpu"], 0),
+    memory:
+      bytesOf(kube["memory"], (255 + 11 * reservedPods) * MIB) +
+      bytesOf(system["memory"], 0) +
+      thresholdOf(evict["memory.available"], memory, 100 * MIB),
+    disk:
+      bytesOf(kube["ephemeral-storage"], GIB) +
+      bytesOf(system["ephemeral-storage"], 0) +
+      thresholdOf(evict["nodefs.available"], diskBytes, Math.ceil(diskBytes / 10)),
+  };
+  const devices = deviceResources(image, facts);
+  const capacity = {
+    cpu: String(facts.vcpus),
+    memory: kibi(memory),
+    "ephemeral-storage": kibi(diskBytes),
+    pods: String(maxPods),
+    ...devices,
+  };
+  const allocatable = {
+    cpu: formatMilli(Math.max(0, facts.vcpus * 1000 - kept.milliCpu)),
+    memory: kibi(Math.max(0, memory - kept.memory)),
+    "ephemeral-storage": kibi(Math.max(0, diskBytes - kept.disk)),
+    pods: String(maxPods),
+    ...devices,
+  };
+  return { capacity, allocatable };
+}
+
+function kibi(bytes: number): string {
+  return `${Math.floor(bytes / 1024)}Ki`;
+}
+
+function bytesOf(text: string | undefined, fallback: number): number {
+  return text === undefined ? fallback : (parseUnits(text) ?? fallback);
+}
+
+function milliOf(text: string | undefined, fallback: number): number {
+  return text === undefined ? fallback : (parseMilli(text) ?? fallback);
+}
+
+/** An eviction threshold: a quantity, or a share of the whole. */
+function thresholdOf(text: string | undefined, whole: number, fallback: number): number {
+  if (text === undefined) return fallback;
+  if (!text.endsWith("%")) return bytesOf(text, fallback);
+  const percent = Number(text.slice(0, -1));
+  // 100 % switches the threshold off.
+  return percent >= 100 ? 0 : Math.ceil((whole * percent) / 100);
+}
+
+/** Devices whose plugins are taken to be installed, where the image has the drivers. */
+function deviceResources(image: ImageRecord, facts: TypeFacts): Record<string, string> {
+  const { variant } = image;
+  const hasGpuDrivers = variant === "nvidia" || variant === "gpu" || variant === "any";
+  const hasNeuronDrivers = variant === "neuron" || variant === "gpu" || variant === "any";
+  const resources: Record<string, string> = {};
+  const gpu = facts.gpu;
+  if (gpu !== undefined && gpu.count > 0 && hasGpuDrivers) {
+    const name = gpu.manufacturer === "habana" ? "habana.ai/gaudi" : `${gpu.manufacturer}.com/gpu`;
+    resources[name] = String(gpu.count);
+  }
+  if (facts.neuron !== undefined && hasNeuronDrivers) {
+    resources["aws.amazon.com/neuron"] = String(facts.neuron.devices);
+    resources["aws.amazon.com/neuroncore"] = String(facts.neuron.cores);
+  }
+  if (facts.efaInterfaces > 0) resources["vpc.amazonaws.com/efa"] = String(facts.efaInterfaces);
+  // The VPC resource controller tells these: Windows pods have addresses of the node's own interface.
+  if (image.family.startsWith("Windows"))
+    resources["vpc.amazonaws.com/PrivateIPv4Address"] = String(facts.ipv4PerInterface - 1);
+  else if (facts.branchInterfaces > 0)
+    resources["vpc.amazonaws.com/pod-eni"] = String(facts.branchInterfaces);
+  return resources;
+}

@@ -1,0 +1,436 @@
+/**
+ * What a booting machine makes of its user data: the part of each operating system's bootstrap
+ * that reaches the kubelet. Amazon Linux 2 and Ubuntu run `bootstrap.sh`, Amazon Linux 2023
+ * merges NodeConfig documents, Bottlerocket reads TOML settings, Windows runs a PowerShell
+ * script. Written from the operating systems' side, so that a wrong script of the product fails
+ * here as it would there.
+ */
+
+import { parse as parseToml } from "smol-toml";
+import { parseAllDocuments } from "yaml";
+import { errorText } from "../../../base/error-text.ts";
+import { isObject } from "../../../base/json.ts";
+
+export type ImageFamily =
+  | "AL2"
+  | "AL2023"
+  | "Bottlerocket"
+  | "Ubuntu"
+  | "Windows2019"
+  | "Windows2022"
+  | "Windows2025"
+  | "Custom";
+
+export interface BootTaint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+/** The kubelet's settings as the machine understood them. Quantities stay Kubernetes' text. */
+export interface BootSettings {
+  readonly clusterName?: string;
+  readonly apiServer?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly BootTaint[];
+  readonly maxPods?: number;
+  readonly podsPerCore?: number;
+  readonly kubeReserved: Readonly<Record<string, string>>;
+  readonly systemReserved: Readonly<Record<string, string>>;
+  readonly evictionHard: Readonly<Record<string, string>>;
+  /** Pods' storage is on the machine's own disks, striped. */
+  readonly raid0?: boolean;
+}
+
+/** A machine that cannot start its kubelet; `problem` says why in a few words. */
+export type BootResult =
+  | { readonly ok: true; readonly settings: BootSettings }
+  | { readonly ok: false; readonly problem: string };
+
+interface Draft {
+  clusterName?: string;
+  apiServer?: string;
+  labels: Record<string, string>;
+  taints: BootTaint[];
+  maxPods?: number;
+  podsPerCore?: number;
+  kubeReserved: Record<string, string>;
+  systemReserved: Record<string, string>;
+  evictionHard: Record<string, string>;
+  raid0?: boolean;
+  booted: boolean;
+}
+
+class BootError extends Error {}
+
+/**
+ * Decodes user data (base64 as in a launch template, or absent) for an image family. A `Custom`
+ * image is taken for whatever system its user data is written for.
+ */
+export function decodeUserData(family: ImageFamily, base64: string | undefined): BootResult {
+  const text = base64 === undefined ? "" : Buffer.from(base64, "base64").toString("utf8");
+  const draft: Draft = {
+    labels: {},
+    taints: [],
+    kubeReserved: {},
+    systemReserved: {},
+    evictionHard: {},
+    booted: false,
+  };
+  try {
+    readInto(draft, family === "Custom" ? familyOfText(text) : family, text);
+  } catch (error) {
+    return { ok: false, problem: errorText(error) };
+  }
+  const { booted, ...settings } = draft;
+  if (!booted) return { ok: false, problem: "user data starts no kubelet" };
+  return { ok: true, settings };
+}
+
+function familyOfText(text: string): ImageFamily {
+  if (/<powershell>/i.test(text)) return "Windows2022";
+  if (/^\s*\[+settings/m.test(text)) return "Bottlerocket";
+  if (/application\/node\.eks\.aws|kind:\s*"?NodeConfig/.test(text)) return "AL2023";
+  return "AL2";
+}
+
+function readInto(draft: Draft, family: ImageFamily, text: string): void {
+  switch (family) {
+    case "Bottlerocket":
+      readBottlerocket(draft, text);
+      return;
+    case "AL2023":
+      readNodeadm(draft, text);
+      return;
+    case "AL2":
+    case "Ubuntu":
+    case "Custom":
+      readBootstrapScript(draft, text);
+      return;
+    case "Windows2019":
+    case "Windows2022":
+    case "Windows2025":
+      readPowerShell(draft, text);
+  }
+}
+
+// --- MIME --------------------------------------------------------------------------------------
+
+interface Part {
+  readonly type: string;
+  readonly body: string;
+}
+
+/** The parts of a MIME multipart document, or the whole text as one part of unknown type. */
+function mimeParts(text: string): Part[] {
+  const trimmed = text.replaceAll("\r", "").trimStart();
+  if (!/^(MIME-Version|Content-Type):/i.test(trimmed)) return [{ type: "", body: text }];
+  const { headers, body } = splitHeaders(trimmed);
+  const type = headers.get("content-type") ?? "text/plain";
+  const boundary = /boundary="?([^";\n]+)"?/i.exec(type)?.[1];
+  if (boundary === undefined) return [{ type: baseType(type), body: decodeBody(headers, body) }];
+  const parts: Part[] = [];
+  for (const piece of `\n${body}`.split(`\n--${boundary}`).slice(1)) {
+    if (piece.startsWith("--")) break;
+    const inner = splitHeaders(piece.replace(/^[^\n]*\n/, ""));
+    const innerType = inner.headers.get("content-type") ?? "text/plain";
+    parts.push({ type: baseType(innerType), body: decodeBody(inner.headers, inner.body) });
+  }
+  return parts;
+}
+
+function splitHeaders(text: string): { headers: Map<string, string>; body: string } {
+  const headers = new Map<string, string>();
+  const end = text.startsWith("\n") ? 0 : text.indexOf("\n\n");
+  const head = end < 0 ? text : text.slice(0, end);
+  for (const line of head.replaceAll(/\n[ \t]+/g, " ").split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon > 0)
+      headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
+  }
+  return { headers, body: end < 0 ? "" : text.slice(end === 0 ? 1 : end + 2) };
+}
+
+function decodeBody(headers: ReadonlyMap<string, string>, body: string): string {
+  const encoding = headers.get("content-transfer-encoding")?.toLowerCase();
+  return encoding === "base64" ? Buffer.from(body, "base64").toString("utf8") : body;
+}
+
+function baseType(contentType: string): string {
+  return (contentType.split(";")[0] ?? "").trim().toLowerCase();
+}
+
+// --- Amazon Linux 2 and Ubuntu -----------------------------------------------------------------
+
+function readBootstrapScript(draft: Draft, text: string): void {
+  for (const part of mimeParts(text)) {
+    if (part.type !== "" && part.type !== "text/x-shellscript") continue;
+    // cloud-init runs a plain text only when it is a script.
+    if (part.type === "" && !part.body.trimStart().startsWith("#!")) continue;
+    for (const line of part.body.replaceAll("\\\n", " ").split("\n")) {
+      const words = shellWords(line);
+      const at = words.findIndex((word) => word.endsWith("/bootstrap.sh"));
+      if (at >= 0) readBootstrapArguments(draft, words.slice(at + 1));
+    }
+  }
+}
+
+function readBootstrapArguments(draft: Draft, words: readonly string[]): void {
+  draft.booted = true;
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] as string;
+    if (!word.startsWith("--")) {
+      draft.clusterName ??= word;
+      continue;
+    }
+    const value = words[++i] ?? "";
+    if (word === "--kubelet-extra-args") readKubeletFlags(draft, shellWords(value));
+    else if (word === "--apiserver-endpoint") draft.apiServer = value;
+    else if (word === "--local-disks") draft.raid0 = value === "raid0";
+  }
+}
+
+/** Splits like a shell: quotes, backslashes and comments; no expansion. */
+function shellWords(line: string): string[] {
+  const words: string[] = [];
+  let word: string | undefined;
+  let quote = "";
+  for (let i = 0; i < line.length; i++) {
+    const char = line[i] as string;
+    if (quote !== "") {
+      if (char === quote) quote = "";
+      else if (char === "\\" && quote === '"' && i + 1 < line.length) word += line[++i] as string;
+      else word += char;
+    } else if (char === "'" || char === '"') {
+      quote = char;
+      word ??= "";
+    } else if (char === "\\" && i + 1 < line.length) {
+      word = (word ?? "") + (line[++i] as string);
+    } else if (/\s/.test(char)) {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    } else if (char === "#" && word === undefined) {
+      return words;
+    } else {
+      word = (word ?? "") + char;
+    }
+  }
+  if (word !== undefined) words.push(word);
+  return words;
+}
+
+// --- kubelet flags and configuration -----------------------------------------------------------
+
+function readKubeletFlags(draft: Draft, words: readonly string[]): void {
+  for (const word of words) {
+    const equals = word.indexOf("=");
+    if (!word.startsWith("--") || equals < 0) continue;
+    const flag = word.slice(2, equals);
+    const value = word.slice(equals + 1);
+    if (flag === "node-labels") addLabels(draft, value);
+    else if (flag === "register-with-taints") draft.taints.push(...parseTaints(value));
+    else if (flag === "max-pods") draft.maxPods = wholeNumber("--max-pods", value);
+    else if (flag === "pods-per-core") draft.podsPerCore = wholeNumber("--pods-per-core", value);
+    else if (flag === "kube-reserved") Object.assign(draft.kubeReserved, pairs(value, "="));
+    else if (flag === "system-reserved") Object.assign(draft.systemReserved, pairs(value, "="));
+    else if (flag === "eviction-hard") Object.assign(draft.evictionHard, pairs(value, "<"));
+  }
+}
+
+function wholeNumber(flag: string, text: unknown): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0) {
+    throw new BootError(
+      `kubelet does not start: ${flag} ${JSON.stringify(text)} is no whole number`,
+    );
+  }
+  return value;
+}
+
+function pairs(text: string, separator: string): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const pair of text.split(",")) {
+    const at = pair.indexOf(separator);
+    if (at > 0) result[pair.slice(0, at).trim()] = pair.slice(at + separator.length).trim();
+  }
+  return result;
+}
+
+function addLabels(draft: Draft, text: string): void {
+  for (const pair of text.split(",")) {
+    if (pair === "") continue;
+    const at = pair.indexOf("=");
+    setLabel(draft, at < 0 ? pair : pair.slice(0, at), at < 0 ? "" : pair.slice(at + 1));
+  }
+}
+
+/** Labels of Kubernetes' own domains that a kubelet may give its node. */
+const KUBELET_LABELS: ReadonlySet<string> = new Set([
+  "kubernetes.io/hostname",
+  "kubernetes.io/arch",
+  "kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+  "beta.kubernetes.io/os",
+  "beta.kubernetes.io/instance-type",
+  "node.kubernetes.io/instance-type",
+  "failure-domain.beta.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "topology.kubernetes.io/region",
+  "topology.kubernetes.io/zone",
+]);
+
+// A kubelet refuses to start with labels that only the control plane may set.
+function setLabel(draft: Draft, key: string, value: string): void {
+  const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
+  const isKubernetes = /(^|\.)(kubernetes\.io|k8s\.io)$/.test(domain);
+  const isKubelets = /(^|\.)(kubelet|node)\.kubernetes\.io$/.test(domain);
+  if (isKubernetes && !isKubelets && !KUBELET_LABELS.has(key)) {
+    throw new BootError(`kubelet does not start: unknown 'kubernetes.io' or 'k8s.io' label ${key}`);
+  }
+  draft.labels[key] = value;
+}
+
+/** `key=value:Effect` and `key:Effect`, comma-separated. */
+function parseTaints(text: string): BootTaint[] {
+  const taints: BootTaint[] = [];
+  for (const item of text.split(",")) {
+    if (item.trim() === "") continue;
+    const colon = item.lastIndexOf(":");
+    if (colon < 0) throw new BootError(`kubelet does not start: invalid taint ${item}`);
+    const pair = item.slice(0, colon).trim();
+    const equals = pair.indexOf("=");
+    const effect = item.slice(colon + 1).trim();
+    const value = equals < 0 ? "" : pair.slice(equals + 1);
+    taints.push(taint(equals < 0 ? pair : pair.slice(0, equals), value, effect));
+  }
+  return taints;
+}
+
+function taint(key: string, value: unknown, effect: unknown): BootTaint {
+  const text = value === undefined || value === null ? "" : String(value);
+  if (!["NoSchedule", "PreferNoSchedule", "NoExecute"].includes(String(effect))) {
+    throw new BootError(
+      `kubelet does not start: taint ${key} has effect ${JSON.stringify(effect)}`,
+    );
+  }
+  return text === ""
+    ? { key, effect: String(effect) }
+    : { key, value: text, effect: String(effect) };
+}
+
+// --- Amazon Linux 2023 -------------------------------------------------------------------------
+
+function readNodeadm(draft: Draft, text: string): void {
+  for (const part of mimeParts(text)) {
+    const isConfig =
+      part.type === "application/node.eks.aws" ||
+      (part.type === "" && /kind:\s*"?NodeConfig/.test(part.body));
+    if (!isConfig) continue;
+    for (const document of parseAllDocuments(part.body)) {
+      if (document.errors[0] !== undefined) {
+        throw new BootError(`nodeadm: ${document.errors[0].message.split("\n")[0]}`);
+      }
+      readNodeConfig(draft, document.toJS() as unknown);
+    }
+  }
+}
+
+function readNodeConfig(draft: Draft, document: unknown): void {
+  if (!isObject(document) || document["kind"] !== "NodeConfig") return;
+  const spec = fieldsOf(document["spec"]);
+  const cluster = fieldsOf(spec["cluster"]);
+  const kubelet = fieldsOf(spec["kubelet"]);
+  const { strategy } = fieldsOf(fieldsOf(spec["instance"])["localStorage"]);
+  if (strategy !== undefined) draft.raid0 = strategy === "RAID0";
+  if (typeof cluster["name"] === "string") draft.clusterName = cluster["name"];
+  if (typeof cluster["apiServerEndpoint"] === "string")
+    draft.apiServer = cluster["apiServerEndpoint"];
+  // nodeadm needs the whole cluster section, from whichever document.
+  if (draft.clusterName !== undefined && draft.apiServer !== undefined) draft.booted = true;
+  readKubeletConfiguration(draft, fieldsOf(kubelet["config"]));
+  if (Array.isArray(kubelet["flags"])) {
+    readKubeletFlags(
+      draft,
+      kubelet["flags"].flatMap((flag) => shellWords(String(flag))),
+    );
+  }
+}
+
+function readKubeletConfiguration(draft: Draft, config: Record<string, unknown>): void {
+  if (config["maxPods"] !== undefined) draft.maxPods = wholeNumber("maxPods", config["maxPods"]);
+  if (config["podsPerCore"] !== undefined)
+    draft.podsPerCore = wholeNumber("podsPerCore", config["podsPerCore"]);
+  if (Array.isArray(config["registerWithTaints"])) {
+    // Later documents replace lists, as nodeadm merges them.
+    draft.taints = config["registerWithTaints"].map((item) => {
+      const fields = fieldsOf(item);
+      return taint(String(fields["key"]), fields["value"], fields["effect"]);
+    });
+  }
+  Object.assign(draft.kubeReserved, textsOf(config["kubeReserved"]));
+  Object.assign(draft.systemReserved, textsOf(config["systemReserved"]));
+  Object.assign(draft.evictionHard, textsOf(config["evictionHard"]));
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
+}
+
+function textsOf(value: unknown): Record<string, string> {
+  return Object.fromEntries(Object.entries(fieldsOf(value)).map(([key, item]) => [key, `${item}`]));
+}
+
+// --- Bottlerocket ------------------------------------------------------------------------------
+
+/** `apiclient ephemeral-storage bind` puts pods onto the disks that `init` striped. */
+function bindsLocalDisks(bootstrapCommands: unknown): boolean {
+  return Object.values(fieldsOf(bootstrapCommands)).some((one) => {
+    const { commands } = fieldsOf(one);
+    const words = Array.isArray(commands)
+      ? commands.map((command) => [command].flat().join(" "))
+      : [];
+    return words.some((line) => line.startsWith("apiclient ephemeral-storage bind"));
+  });
+}
+
+function readBottlerocket(draft: Draft, text: string): void {
+  const root: unknown = parseToml(text);
+  const settings = fieldsOf(fieldsOf(root)["settings"]);
+  if (bindsLocalDisks(settings["bootstrap-commands"])) draft.raid0 = true;
+  const kubernetes = fieldsOf(settings["kubernetes"]);
+  const name = kubernetes["cluster-name"];
+  const server = kubernetes["api-server"];
+  if (typeof name !== "string" || typeof server !== "string") return;
+  draft.booted = true;
+  draft.clusterName = name;
+  draft.apiServer = server;
+  for (const [key, value] of Object.entries(textsOf(kubernetes["node-labels"])))
+    setLabel(draft, key, value);
+  for (const [key, values] of Object.entries(fieldsOf(kubernetes["node-taints"]))) {
+    for (const item of Array.isArray(values) ? values : [values]) {
+      const [value = "", effect] = String(item).split(":");
+      draft.taints.push(taint(key, value, effect));
+    }
+  }
+  if (kubernetes["max-pods"] !== undefined)
+    draft.maxPods = wholeNumber("max-pods", kubernetes["max-pods"]);
+  Object.assign(draft.kubeReserved, textsOf(kubernetes["kube-reserved"]));
+  Object.assign(draft.systemReserved, textsOf(kubernetes["system-reserved"]));
+  Object.assign(draft.evictionHard, textsOf(kubernetes["eviction-hard"]));
+}
+
+// --- Windows -----------------------------------------------------------------------------------
+
+function readPowerShell(draft: Draft, text: string): void {
+  const script = /<powershell>([\s\S]*?)<\/powershell>/i.exec(text)?.[1];
+  if (script === undefined) return;
+  const parameter = (name: string): string | undefined =>
+    new RegExp(`-${name}\\s+'((?:[^']|'')*)'`, "i").exec(script)?.[1]?.replaceAll("''", "'");
+  const name = parameter("EKSClusterName");
+  if (name === undefined) return;
+  draft.booted = true;
+  draft.clusterName = name;
+  const server = parameter("APIServerEndpoint");
+  if (server !== undefined) draft.apiServer = server;
+  readKubeletFlags(draft, shellWords(parameter("KubeletExtraArgs") ?? ""));
+}

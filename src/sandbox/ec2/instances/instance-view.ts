@@ -1,0 +1,137 @@
+/** An instance as DescribeInstances shows it, from what the account knows of it. */
+import type { Instance, InstanceStateName } from "../../../providers/aws/api/instances.ts";
+import type { AwsState, InstanceRecord } from "../account/state.ts";
+import { awsTime, tagsOf } from "../account/state.ts";
+
+/** What the provider does not read, but people look for. */
+export interface InstanceShown extends Instance {
+  readonly MetadataOptions: {
+    readonly State: string;
+    readonly HttpTokens: string;
+    readonly HttpPutResponseHopLimit: number;
+    readonly HttpEndpoint: string;
+    readonly HttpProtocolIpv6: string;
+    readonly InstanceMetadataTags: string;
+  };
+  readonly PublicIpAddress?: string;
+  readonly PublicDnsName?: string;
+}
+
+const STATE_CODES: Readonly<Record<InstanceStateName, number>> = {
+  pending: 0,
+  running: 16,
+  "shutting-down": 32,
+  terminated: 48,
+  stopping: 64,
+  stopped: 80,
+};
+
+/** The state with EC2's number of it. */
+export function stateOf(Name: InstanceStateName): {
+  readonly Code: number;
+  readonly Name: InstanceStateName;
+} {
+  return { Code: STATE_CODES[Name], Name };
+}
+
+export function isGone(record: InstanceRecord): boolean {
+  return record.state === "terminated";
+}
+
+/** An instance as EC2 describes it now. */
+export function toInstance(state: AwsState, record: InstanceRecord): InstanceShown {
+  const image = state.images.get(record.imageId);
+  const vpcId = state.subnets.get(record.subnetId)?.vpcId;
+  const profile =
+    record.profileName === undefined ? undefined : state.profiles.get(record.profileName);
+  const base: InstanceShown = {
+    InstanceId: record.id,
+    InstanceType: record.type,
+    ImageId: record.imageId,
+    State: stateOf(record.state),
+    LaunchTime: awsTime(record.launchedMs),
+    Placement: {
+      AvailabilityZone: record.zone,
+      Tenancy: record.data.Placement?.Tenancy ?? "default",
+      ...(record.data.Placement?.GroupId === undefined
+        ? {}
+        : { GroupId: record.data.Placement.GroupId }),
+      ...(record.partition === undefined ? {} : { PartitionNumber: record.partition }),
+    },
+    ...reservedAs(record),
+    ...(image === undefined ? {} : { Architecture: image.image.Architecture }),
+    ...(record.spotRequestId === undefined
+      ? {}
+      : { InstanceLifecycle: "spot", SpotInstanceRequestId: record.spotRequestId }),
+    MetadataOptions: metadataOf(record),
+    Monitoring: { State: record.data.Monitoring?.Enabled === true ? "enabled" : "disabled" },
+    SecurityGroups: [],
+    Tags: tagsOf(state, record.id),
+  };
+  // A terminated instance has lost its network, its disks and its identity.
+  if (isGone(record)) return base;
+  return {
+    ...base,
+    SubnetId: record.subnetId,
+    ...(vpcId === undefined ? {} : { VpcId: vpcId }),
+    PrivateDnsName: record.privateDnsName,
+    PrivateIpAddress: record.privateIp,
+    ...publicAddress(state, record),
+    SecurityGroups: record.securityGroupIds.map((GroupId) => {
+      const name = state.securityGroups.get(GroupId)?.name;
+      return name === undefined ? { GroupId } : { GroupId, GroupName: name };
+    }),
+    ...(profile === undefined
+      ? {}
+      : {
+          IamInstanceProfile: {
+            Arn: `arn:aws:iam::${state.accountId}:instance-profile${profile.path}${profile.name}`,
+            Id: profile.id,
+          },
+        }),
+    BlockDeviceMappings: record.volumeIds.flatMap((VolumeId) => {
+      const volume = state.volumes.get(VolumeId);
+      if (volume === undefined) return [];
+      const Ebs = { VolumeId, DeleteOnTermination: volume.deleteOnTermination };
+      return [{ DeviceName: volume.deviceName, Ebs }];
+    }),
+    NetworkInterfaces: [
+      {
+        NetworkInterfaceId: record.interfaceId,
+        InterfaceType: record.data.NetworkInterfaces?.[0]?.InterfaceType ?? "interface",
+        SubnetId: record.subnetId,
+      },
+    ],
+  };
+}
+
+function reservedAs({
+  capacityReservationId: CapacityReservationId,
+  data,
+}: InstanceRecord): Partial<Instance> {
+  if (CapacityReservationId === undefined) return {};
+  const market = data.InstanceMarketOptions?.MarketType;
+  return { CapacityReservationId, ...(market === undefined ? {} : { InstanceLifecycle: market }) };
+}
+
+/** As a launch template asks for it, and EC2's own word for what it leaves out. */
+function metadataOf({ data: { MetadataOptions: asked = {} } }: InstanceRecord) {
+  return {
+    State: "applied",
+    HttpTokens: asked.HttpTokens ?? "optional",
+    HttpPutResponseHopLimit: asked.HttpPutResponseHopLimit ?? 1,
+    HttpEndpoint: asked.HttpEndpoint ?? "enabled",
+    HttpProtocolIpv6: asked.HttpProtocolIpv6 ?? "disabled",
+    InstanceMetadataTags: asked.InstanceMetadataTags ?? "disabled",
+  };
+}
+
+/** What the first interface asks for counts, else the subnet's way. The address is one of those kept for tests. */
+function publicAddress(state: AwsState, { data, privateIp, subnetId }: InstanceRecord) {
+  const asked = data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress;
+  if (!(asked ?? state.subnets.get(subnetId)?.isPublic)) return {};
+  const PublicIpAddress = privateIp.replace(/^\d+\.\d+/, "198.18");
+  const domain = state.region === "us-east-1" ? "compute-1" : `${state.region}.compute`;
+  const PublicDnsName = `ec2-${PublicIpAddress.replaceAll(".", "-")}.${domain}.amazonaws.com`;
+  return { PublicIpAddress, PublicDnsName };
+}

@@ -1,0 +1,219 @@
+/**
+ * Whether and why not a fleet can launch from a pool: permission, subnet, type and zone, image, network and
+ * profile, quotas, placement groups. Each refusal has EC2's code and words.
+ */
+import type {
+  FleetOverride,
+  LaunchTemplateConfig,
+  LaunchTemplateData,
+} from "../../../providers/aws/api/launches.ts";
+import type { PoolMatch } from "../account/faults.ts";
+import { isAllowed } from "../account/policy.ts";
+import type { AwsState, ImageRecord, InstanceRecord, SubnetRecord } from "../account/state.ts";
+import { isOffered } from "../market/prices.ts";
+import { liveIn, mappedDevices } from "./instances.ts";
+import { freeAddresses } from "./network.ts";
+import { volumeRefusal } from "./volume-checks.ts";
+
+export interface Template {
+  readonly id: string;
+  readonly name: string;
+  readonly version: number;
+  readonly data: LaunchTemplateData;
+  readonly config: LaunchTemplateConfig;
+}
+
+/** One (template, override) with what it costs; the thing a fleet launches from. */
+export interface Pool {
+  readonly template: Template;
+  readonly override: FleetOverride;
+  readonly subnet: SubnetRecord | undefined;
+  readonly priceMicroUsd: number;
+  readonly depth: number;
+  readonly priority: number;
+  readonly position: number;
+}
+
+export interface Refusal {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Whether a pool can be launched from at all, with what it resolves to. */
+export function checkPool(
+  state: AwsState,
+  pool: Pool,
+  capacityType: "on-demand" | "spot",
+): Refusal | { readonly image: ImageRecord; readonly subnet: SubnetRecord } {
+  const type = pool.override.InstanceType;
+  const { subnet, template } = pool;
+  const allowed = isAllowed(state.policy, {
+    action: "ec2:RunInstances",
+    resource: `arn:aws:ec2:${state.region}:${state.accountId}:launch-template/${template.id}`,
+    tags: state.tags.get(template.id),
+  });
+  if (!allowed) {
+    return {
+      code: "UnauthorizedOperation",
+      message: "You are not authorized to perform this operation.",
+    };
+  }
+  if (subnet === undefined) {
+    return {
+      code: "InvalidSubnetID.NotFound",
+      message: `The subnet ID '${pool.override.SubnetId}' does not exist`,
+    };
+  }
+  const facts = state.catalogue.facts.get(type);
+  if (facts === undefined) {
+    return {
+      code: "InvalidParameterValue",
+      message: `Invalid value '${type}' for InstanceType.`,
+    };
+  }
+  const zone = pool.override.AvailabilityZone;
+  if (zone !== undefined && zone !== subnet.zone) {
+    return {
+      code: "InvalidParameterValue",
+      message: `The availability zone '${zone}' is not the zone of subnet '${subnet.id}' (${subnet.zone})`,
+    };
+  }
+  if (!isOffered(state, type, subnet.zone) || !facts.usageClasses.includes(capacityType)) {
+    return {
+      code: "Unsupported",
+      message: `Your requested instance type (${type}) is not supported in your requested Availability Zone (${subnet.zone}).`,
+    };
+  }
+  const image = checkImage(state, pool, facts.arch === "arm64" ? "arm64" : "x86_64");
+  if ("code" in image) return image;
+  const { data } = template;
+  const refusal =
+    checkSecurity(state, data, subnet) ??
+    volumeRefusal(mappedDevices(image.blockDevices, data.BlockDeviceMappings));
+  if (refusal !== undefined) return refusal;
+  if (freeAddresses(subnet) <= 0) return noAddress(subnet);
+  return { image, subnet };
+}
+
+function checkImage(state: AwsState, pool: Pool, arch: string): Refusal | ImageRecord {
+  const imageId = pool.override.ImageId ?? pool.template.data.ImageId;
+  if (imageId === undefined) {
+    return { code: "MissingParameter", message: "The request must contain the parameter ImageId" };
+  }
+  const record = state.images.get(imageId);
+  if (record === undefined) {
+    return {
+      code: "InvalidAMIID.NotFound",
+      message: `The image id '[${imageId}]' does not exist`,
+    };
+  }
+  if (record.image.Architecture !== arch) {
+    return {
+      code: "InvalidParameterValue",
+      message: `The architecture '${arch}' of the specified instance type does not match the architecture '${record.image.Architecture}' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.`,
+    };
+  }
+  return record;
+}
+
+function checkSecurity(
+  state: AwsState,
+  data: LaunchTemplateData,
+  subnet: SubnetRecord,
+): Refusal | undefined {
+  for (const id of securityGroupsOf(data)) {
+    const group = state.securityGroups.get(id);
+    if (group === undefined) {
+      return {
+        code: "InvalidGroup.NotFound",
+        message: `The security group '${id}' does not exist`,
+      };
+    }
+    if (group.vpcId !== subnet.vpcId) {
+      return {
+        code: "InvalidParameter",
+        message: `Security group ${id} and subnet ${subnet.id} belong to different networks.`,
+      };
+    }
+  }
+  const name = data.IamInstanceProfile?.Name;
+  if (name === undefined) return undefined;
+  const profile = state.profiles.get(name);
+  if (profile === undefined) {
+    return {
+      code: "InvalidParameterValue",
+      message: `Value (${name}) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name`,
+    };
+  }
+  if (profile.role === undefined) {
+    return {
+      code: "InvalidParameterValue",
+      message: `IAM Instance Profile "arn:aws:iam::${state.accountId}:instance-profile${profile.path}${name}" has no associated IAM Roles`,
+    };
+  }
+  return undefined;
+}
+
+export function noCapacity(
+  type: string,
+  zone: string,
+  capacityType: "on-demand" | "spot",
+): Refusal {
+  return capacityType === "spot"
+    ? {
+        code: "UnfulfillableCapacity",
+        message:
+          "Unable to fulfill capacity due to your request configuration. Please adjust your request and try again.",
+      }
+    : {
+        code: "InsufficientInstanceCapacity",
+        message: `We currently do not have sufficient ${type} capacity in the Availability Zone you requested (${zone}). Our system will be working on provisioning additional capacity.`,
+      };
+}
+
+export function noAddress(subnet: SubnetRecord): Refusal {
+  return {
+    code: "InsufficientFreeAddressesInSubnet",
+    message: `There are not enough free addresses in subnet '${subnet.id}' to satisfy the requested number of instances.`,
+  };
+}
+
+/** The quota counts vCPUs of what runs, of any type. */
+export function quotaRefusal(
+  state: AwsState,
+  { instanceType, capacityType }: Required<PoolMatch>,
+): Refusal | undefined {
+  const quota = state.faults.quotaOf(capacityType);
+  if (quota === Number.POSITIVE_INFINITY) return undefined;
+  const vcpusOf = (type: string): number => state.catalogue.facts.get(type)?.vcpus ?? 0;
+  const taken = [...state.instances.values()]
+    .filter((one) => one.capacityType === capacityType && isRunning(one))
+    .reduce((sum, one) => sum + vcpusOf(one.type), 0);
+  if (taken + vcpusOf(instanceType) <= quota) return undefined;
+  if (capacityType === "spot")
+    return { code: "MaxSpotInstanceCountExceeded", message: "Max spot instance count exceeded" };
+  const message = `You have requested more vCPU capacity than your current vCPU limit of ${quota} allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.`;
+  return { code: "VcpuLimitExceeded", message };
+}
+
+function isRunning({ state }: InstanceRecord): boolean {
+  return state === "pending" || state === "running";
+}
+
+/** A spread group takes seven machines in a zone. */
+export function spreadRefusal(
+  state: AwsState,
+  { Placement }: LaunchTemplateData,
+  zone: string,
+): Refusal | undefined {
+  const group = state.placementGroups.get(Placement?.GroupId ?? "");
+  if (group?.Strategy !== "spread") return undefined;
+  if (liveIn(state, group.GroupId).filter((one) => one.zone === zone).length < 7) return undefined;
+  const message = `We currently do not have sufficient capacity: you have reached the limit of instances in this spread placement group in ${zone}.`;
+  return { code: "InsufficientInstanceCapacity", message };
+}
+
+export function securityGroupsOf(data: LaunchTemplateData): string[] {
+  const groups = (data.NetworkInterfaces ?? []).flatMap((item) => item.Groups ?? []);
+  return [...new Set(groups.length > 0 ? groups : (data.SecurityGroupIds ?? []))];
+}
