@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { DEPLOYMENT } from "../src/apis/apps/kinds.ts";
 import { NODE } from "../src/apis/core/node.ts";
 import { SystemClock } from "../src/base/system-clock.ts";
-import { readManifests } from "../src/cli/box.ts";
+import { readManifests } from "../src/cli/sandbox/box.ts";
 import type { KubeClient } from "../src/kube/client/client.ts";
 import { createHttpTransport } from "../src/kube/transport/http-transport.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";

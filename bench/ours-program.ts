@@ -12,7 +12,7 @@ import { imageFlags } from "../scripts/image-flags.ts";
 import type { Deployment } from "../src/apis/apps/kinds.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
-import { readYaml } from "../src/cli/kube-yaml.ts";
+import { readYaml } from "../src/cli/program/kube-yaml.ts";
 import { imageNode } from "./image-node.ts";
 import type { Report } from "./speed.ts";
 import type { Workload } from "./workload.ts";

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../src/base/clock.ts";
 import { Random } from "../src/base/random.ts";
-import { awsProviderOf } from "../src/cli/providers.ts";
+import { awsProviderOf } from "../src/cli/controller/providers.ts";
 import type {
   KubeRequest,
   KubeResponse,

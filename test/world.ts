@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { VirtualClock } from "../src/base/virtual-clock.ts";
-import { type Box, type BoxOptions, openBox, readManifests } from "../src/cli/box.ts";
+import { type Box, type BoxOptions, openBox, readManifests } from "../src/cli/sandbox/box.ts";
 import type { KubeClient } from "../src/kube/client/client.ts";
 import { valueAt } from "../src/sandbox/scenario/promise-check.ts";
 import { discoverResources } from "../src/sandbox/scenario/resources.ts";

@@ -1,6 +1,6 @@
 /**
- * Programs in one CommonJS file, each with a small `<name>.mjs` that starts it (`src/cli/load-program.ts`). One file
- * can have all that was compiled of it kept beside it (`code-cache.ts`), which parts of a split one cannot. Packages
+ * Programs in one CommonJS file, each with a small `<name>.mjs` that starts it (`src/cli/program/load-program.ts`). One
+ * file can have all that was compiled of it kept beside it (`code-cache.ts`), which parts of a split one cannot. Packages
  * that few runs need lie in files of their own, read when they are asked for.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -42,7 +42,7 @@ export async function buildPrograms(
     for (const id of ids) lazy[id] = part.file;
   }
   for (const name of Object.keys(entries)) {
-    const start = `import { readPart } from "./src/cli/load-program.ts";
+    const start = `import { readPart } from "./src/cli/program/load-program.ts";
 const { programs } = readPart(new URL("./", import.meta.url).href, ${JSON.stringify(main.file)}, ${JSON.stringify(lazy)}).evaluate();
 programs[${JSON.stringify(name)}]();`;
     await build({
@@ -100,8 +100,8 @@ async function buildFile(name: string, text: string, out: string, plugins: reado
 }
 
 /**
- * A bundle is read as Latin 1 (`src/cli/load-program.ts`). What esbuild leaves as it was are regular expressions, which
- * know the escapes of strings.
+ * A bundle is read as Latin 1 (`src/cli/program/load-program.ts`). What esbuild leaves as it was are regular
+ * expressions, which know the escapes of strings.
  */
 function inAscii(code: string): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;

@@ -6,7 +6,7 @@
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
-import { readPart } from "../../src/cli/load-program.ts";
+import { readPart } from "../../src/cli/program/load-program.ts";
 
 export interface Task {
   /** Of the bundle's folder, with a slash at its end. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `karpenter convert` under the name by which the migration guide calls it. */
-import { BUILD } from "./build.ts";
 import { convertCommand } from "./commands/convert.ts";
-import { runProgram } from "./run-program.ts";
+import { BUILD } from "./program/build.ts";
+import { runProgram } from "./program/run-program.ts";
 
 void runProgram(convertCommand("karpenter-convert").version(BUILD.version));

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /** The `karpenter` command. Each subcommand is a file in `commands/`. */
 import { Command } from "commander";
-import { BUILD } from "./build.ts";
 import { controllerCommand } from "./commands/controller.ts";
 import { convertCommand } from "./commands/convert.ts";
 import { explainCommand } from "./commands/explain.ts";
@@ -9,7 +8,8 @@ import { interruptCommand } from "./commands/interrupt.ts";
 import { planCommand } from "./commands/plan.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 import { simulateCommand } from "./commands/simulate.ts";
-import { runProgram } from "./run-program.ts";
+import { BUILD } from "./program/build.ts";
+import { runProgram } from "./program/run-program.ts";
 
 const program = new Command("karpenter")
   .description("Just-in-time nodes for Kubernetes.")

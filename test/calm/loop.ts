@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { readManifests } from "../../src/cli/box.ts";
+import { readManifests } from "../../src/cli/sandbox/box.ts";
 import { applyCloudFault } from "../../src/sandbox/scenario/cloud-fault.ts";
 import { runScenario } from "../../src/sandbox/scenario/run-scenario.ts";
 import { parseScenario } from "../../src/sandbox/scenario/scenario.ts";

@@ -160,7 +160,7 @@ describe("the command line", () => {
   });
 
   it("does not take it for success when nothing goes on and the command has not ended", async () => {
-    const module = new URL("../../dist/cli/run-program.js", import.meta.url).href;
+    const module = new URL("../../dist/cli/program/run-program.js", import.meta.url).href;
     const stuck = `
       import { Command } from "commander";
       import { runProgram } from "${module}";
@@ -209,7 +209,7 @@ describe("a live sandbox", () => {
   });
 
   it("ends at once at the second Ctrl-C, whatever is still being closed", async () => {
-    const module = new URL("../../dist/cli/interrupted.js", import.meta.url).href;
+    const module = new URL("../../dist/cli/program/interrupted.js", import.meta.url).href;
     const stubborn = `
       import { interrupted } from "${module}";
       const first = interrupted();

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PacedClock } from "../../src/base/paced-clock.ts";
-import { type Box, openBox } from "../../src/cli/box.ts";
+import { type Box, openBox } from "../../src/cli/sandbox/box.ts";
 import type { ApiServer } from "../../src/sandbox/apiserver/api-server.ts";
 import { type HttpsListener, startHttps } from "../../src/sandbox/apiserver/https/https-server.ts";
 import type { TraceEvent } from "../../src/sandbox/trace.ts";

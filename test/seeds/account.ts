@@ -4,7 +4,7 @@
  * requests as kubectl sends them, and the small deployments that make Karpenter work.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
-import type { BoxOptions } from "../../src/cli/box.ts";
+import type { BoxOptions } from "../../src/cli/sandbox/box.ts";
 import type { KubeRequest } from "../../src/kube/transport/transport.ts";
 import type { Tag } from "../../src/providers/aws/api/call.ts";
 import type { DescribeInstancesOutput, Instance } from "../../src/providers/aws/api/instances.ts";

@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";
-import { runConvert } from "../../src/cli/run-convert.ts";
+import { runConvert } from "../../src/cli/convert/run-convert.ts";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import {
   type Account,

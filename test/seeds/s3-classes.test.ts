@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import type { BoxOptions } from "../../src/cli/box.ts";
+import type { BoxOptions } from "../../src/cli/sandbox/box.ts";
 import {
   type Account,
   CLAIMS,

@@ -1,7 +1,7 @@
 /** Seed S3, NodePool: requirements, kubelet settings, taints, limits, weight. */
 import { describe, expect, it } from "vitest";
 import { parseUnits } from "../../src/base/quantity.ts";
-import type { BoxOptions } from "../../src/cli/box.ts";
+import type { BoxOptions } from "../../src/cli/sandbox/box.ts";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import {
   type Account,

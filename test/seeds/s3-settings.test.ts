@@ -1,6 +1,6 @@
 /** Seed S3, settings and the pod annotation: batching, the cluster's name and endpoint, do-not-disrupt. */
 import { describe, expect, it } from "vitest";
-import { requireClusterName } from "../../src/cli/run-controller.ts";
+import { requireClusterName } from "../../src/cli/controller/run-controller.ts";
 import { parseOptions } from "../../src/operator/settings/parse-options.ts";
 import { type Account, CLAIMS, inAccount, type Json, NODES, seed, userDataOf } from "./account.ts";
 

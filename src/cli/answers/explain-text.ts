@@ -6,8 +6,8 @@ import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
-import { section } from "../layout.ts";
 import { fellText } from "../plan/plan-text.ts";
+import { section } from "../program/layout.ts";
 import type { Answer, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;

@@ -19,7 +19,7 @@ import {
   snapshotPool,
   snapshotSparse,
 } from "../../testing/snapshots.ts";
-import { runExplain } from "../run-explain.ts";
+import { runExplain } from "./run-explain.ts";
 
 let folder: string;
 beforeAll(() => {

@@ -21,8 +21,8 @@ import type { PoolInput, SchedulingInput } from "../../core/provisioning/schedul
 import type { NodeView } from "../../core/state/node-view.ts";
 import { AWS_REPAIR_POLICIES } from "../../providers/aws/repair-policies.ts";
 import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
-import { CliError } from "../cli-error.ts";
 import { type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { unknown } from "./unknown.ts";
 

@@ -19,13 +19,13 @@ import type { Picture } from "../../core/disruption/survey.ts";
 import { surgeOf, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
-import { CliError } from "../cli-error.ts";
+import { settingFlags } from "../controller/setting-flags.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { SELECTING } from "../plan/live-cluster.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects } from "../plan/sources.ts";
-import { settingFlags } from "../setting-flags.ts";
+import { CliError } from "../program/cli-error.ts";
 import { nominationsOf } from "./nominations.ts";
 
 /** The flags that say what to look at; the same for all who ask. */

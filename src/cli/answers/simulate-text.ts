@@ -1,7 +1,7 @@
 /** What would happen, for people: a line a step, with what it costs from then on. */
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
-import { section, table } from "../layout.ts";
+import { section, table } from "../program/layout.ts";
 import type { Simulated } from "./simulate.ts";
 
 const NAMED = 5;

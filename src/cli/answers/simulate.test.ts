@@ -15,7 +15,7 @@ import {
   snapshotPool,
   snapshotSparse,
 } from "../../testing/snapshots.ts";
-import { runSimulate, type SimulateFlags } from "../run-simulate.ts";
+import { runSimulate, type SimulateFlags } from "./run-simulate.ts";
 import type { Simulated } from "./simulate.ts";
 
 let folder: string;

@@ -11,8 +11,8 @@ import { createSimulator } from "../../core/disruption/simulate.ts";
 import type { Picture } from "../../core/disruption/survey.ts";
 import { poolDrift } from "../../core/nodeclaim/drifted.ts";
 import type { PoolInput } from "../../core/provisioning/scheduling-input.ts";
-import { CliError } from "../cli-error.ts";
 import type { Found } from "../plan/documents.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { unknown } from "./unknown.ts";
 

@@ -17,7 +17,7 @@ export function controllerCommand(): Command {
   }
   return command.action(async (flags: Readonly<Record<string, string>>) => {
     // Loaded when wanted, so that help and refused flags answer at once.
-    const { runController } = await import("../run-controller.ts");
+    const { runController } = await import("../controller/run-controller.ts");
     await runController(flags["provider"] === "kwok" ? "kwok" : "aws", byFlagName(flags));
   });
 }

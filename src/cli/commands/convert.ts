@@ -3,7 +3,7 @@
  * AWSNodeTemplates in files become NodePools and EC2NodeClasses. No cluster is asked.
  */
 import { Command, Option } from "commander";
-import type { ConvertFlags } from "../run-convert.ts";
+import type { ConvertFlags } from "../convert/run-convert.ts";
 
 export function convertCommand(name = "convert"): Command {
   return new Command(name)
@@ -25,7 +25,7 @@ export function convertCommand(name = "convert"): Command {
     )
     .allowExcessArguments(false)
     .action(async (flags: ConvertFlags) => {
-      const { runConvert } = await import("../run-convert.ts");
+      const { runConvert } = await import("../convert/run-convert.ts");
       await runConvert(flags);
     });
 }

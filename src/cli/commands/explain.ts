@@ -1,7 +1,7 @@
 /** `karpenter explain`: why a node is here and stays, why a pod waits, what a pool may lose and when. */
 import { Command } from "commander";
-import { outputOption, pictureOptions } from "../picture-options.ts";
-import type { ExplainFlags } from "../run-explain.ts";
+import { outputOption, pictureOptions } from "../answers/picture-options.ts";
+import type { ExplainFlags } from "../answers/run-explain.ts";
 
 export function explainCommand(): Command {
   const command = new Command("explain")
@@ -14,7 +14,7 @@ export function explainCommand(): Command {
     .allowExcessArguments(false)
     .action(async (kind: string, name: string | undefined, flags: ExplainFlags) => {
       // Loaded when wanted, so that help and refused flags answer at once.
-      const { runExplain } = await import("../run-explain.ts");
+      const { runExplain } = await import("../answers/run-explain.ts");
       await runExplain(name === undefined ? [kind] : [kind, name], flags);
     });
 }

@@ -5,7 +5,7 @@
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../base/duration.ts";
-import type { InterruptFlags } from "../run-interrupt.ts";
+import type { InterruptFlags } from "../interrupt/run-interrupt.ts";
 
 export function interruptCommand(name = "interrupt"): Command {
   return new Command(name)
@@ -37,7 +37,7 @@ export function interruptCommand(name = "interrupt"): Command {
     )
     .allowExcessArguments(false)
     .action(async (flags: InterruptFlags) => {
-      const { runInterrupt } = await import("../run-interrupt.ts");
+      const { runInterrupt } = await import("../interrupt/run-interrupt.ts");
       await runInterrupt(flags);
     });
 }

@@ -4,7 +4,7 @@
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { OPTIONS } from "../../operator/settings/options.ts";
-import type { PlanFlags } from "../run-plan.ts";
+import type { PlanFlags } from "../plan/run-plan.ts";
 
 export function planCommand(): Command {
   return new Command("plan")
@@ -69,7 +69,7 @@ export function planCommand(): Command {
     .allowExcessArguments(false)
     .action(async (flags: PlanFlags) => {
       // Loaded when wanted, so that help and refused flags answer at once.
-      const { runPlan } = await import("../run-plan.ts");
+      const { runPlan } = await import("../plan/run-plan.ts");
       process.exitCode = await runPlan(flags);
     });
 }

@@ -3,7 +3,7 @@
  * `--scenario` a scripted story on virtual time.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { SandboxFlags } from "../sandbox-flags.ts";
+import type { SandboxFlags } from "../sandbox/sandbox-flags.ts";
 
 export function sandboxCommand(): Command {
   return new Command("sandbox")
@@ -76,10 +76,10 @@ export function sandboxCommand(): Command {
 /** Loaded when wanted, so that help and refused flags answer at once. */
 async function sandbox(flags: SandboxFlags): Promise<void> {
   if (flags.scenario === undefined) {
-    const { runSandbox } = await import("../run-sandbox.ts");
+    const { runSandbox } = await import("../sandbox/run-sandbox.ts");
     await runSandbox(flags);
   } else {
-    const { playScenario } = await import("../play-scenario.ts");
+    const { playScenario } = await import("../sandbox/play-scenario.ts");
     process.exitCode = await playScenario({ ...flags, scenario: flags.scenario });
   }
 }

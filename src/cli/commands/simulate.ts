@@ -3,8 +3,8 @@
  * none; 1: the input is at fault.
  */
 import { Command } from "commander";
-import { outputOption, pictureOptions } from "../picture-options.ts";
-import type { SimulateFlags } from "../run-simulate.ts";
+import { outputOption, pictureOptions } from "../answers/picture-options.ts";
+import type { SimulateFlags } from "../answers/run-simulate.ts";
 
 export function simulateCommand(): Command {
   const command = new Command("simulate").description(
@@ -25,7 +25,7 @@ export function simulateCommand(): Command {
     .allowExcessArguments(false)
     .action(async (flags: SimulateFlags) => {
       // Loaded when wanted, so that help and refused flags answer at once.
-      const { runSimulate } = await import("../run-simulate.ts");
+      const { runSimulate } = await import("../answers/run-simulate.ts");
       process.exitCode = await runSimulate(flags);
     });
 }

@@ -6,8 +6,8 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
-import { CliError } from "../cli-error.ts";
-import { readYaml, YamlError } from "../kube-yaml.ts";
+import { CliError } from "../program/cli-error.ts";
+import { readYaml, YamlError } from "../program/kube-yaml.ts";
 
 /** An object as written, with the place to name in a complaint: `app.yaml, document 2`. */
 export interface Found {

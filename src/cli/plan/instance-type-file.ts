@@ -16,7 +16,7 @@ import type {
   InstanceType,
   Offering,
 } from "../../core/cloudprovider/instance-type.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../program/cli-error.ts";
 
 export interface InstanceTypeFile {
   readonly instanceTypes: readonly InstanceType[];

@@ -27,7 +27,7 @@ import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.t
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotFound, KubeError } from "../../kube/errors.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
 
 /** Without these there is nothing to plan. */

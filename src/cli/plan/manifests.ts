@@ -37,7 +37,7 @@ import {
 } from "../../sandbox/apiserver/registry/create-registry.ts";
 import type { WrongValue } from "../../sandbox/apiserver/schema/decode.ts";
 import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
 import type { Autoscaler } from "./workload-size.ts";
 

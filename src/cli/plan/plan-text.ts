@@ -1,6 +1,6 @@
 /** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
 import { usd } from "../../core/answers/command-answer.ts";
-import { table } from "../layout.ts";
+import { table } from "../program/layout.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 
 /** Most pods named in one line; the rest are counted. */

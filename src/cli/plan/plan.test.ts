@@ -11,8 +11,7 @@ import { KubeError } from "../../kube/errors.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
 import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
-import { CliError } from "../cli-error.ts";
-import { type PlanFlags, runPlan } from "../run-plan.ts";
+import { CliError } from "../program/cli-error.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { objectsOf, readDocuments } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
@@ -21,6 +20,7 @@ import { sortManifests } from "./manifests.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput, regionOf } from "./planning-input.ts";
+import { type PlanFlags, runPlan } from "./run-plan.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
 import { cloudOf } from "./sources.ts";
 

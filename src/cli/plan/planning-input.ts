@@ -27,7 +27,7 @@ import type {
 } from "../../core/provisioning/scheduling-input.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import { createClusterState } from "../../core/state/create-cluster-state.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
 import { expandWorkloads } from "./expand-workloads.ts";
 import type { Manifests } from "./manifests.ts";

@@ -4,7 +4,7 @@ import {
   schedulerConfig,
   schedulerConfigProblem,
 } from "../../operator/settings/scheduler-config.ts";
-import { CliError } from "../cli-error.ts";
+import { CliError } from "../program/cli-error.ts";
 
 /** Throws CliError that names file and field. */
 export function parseSchedulerConfig(

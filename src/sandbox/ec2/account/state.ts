@@ -1,6 +1,6 @@
 /**
- * What the simulated account holds: plain records by id, changed only by the calls in this
- * folder. Tags live in one table, as in EC2, so that every resource is tagged, filtered and
+ * What the simulated account holds: plain records by id, changed only by the calls of
+ * `sandbox/ec2`. Tags live in one table, as in EC2, so that every resource is tagged, filtered and
  * described alike.
  */
 import type { Clock } from "../../../base/clock.ts";

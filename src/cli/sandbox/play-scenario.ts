@@ -1,18 +1,18 @@
 /** Plays a story file on virtual time and says whether it kept what it promises. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import type { KubeObject } from "../apis/meta.ts";
-import { formatDuration } from "../base/duration.ts";
-import { SIMULATION_EPOCH_MS, VirtualClock } from "../base/virtual-clock.ts";
-import { applyCloudFault } from "../sandbox/scenario/cloud-fault.ts";
-import { runScenario } from "../sandbox/scenario/run-scenario.ts";
-import { parseScenario, type Scenario, ScenarioError } from "../sandbox/scenario/scenario.ts";
-import type { Trace } from "../sandbox/trace.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { formatDuration } from "../../base/duration.ts";
+import { SIMULATION_EPOCH_MS, VirtualClock } from "../../base/virtual-clock.ts";
+import { applyCloudFault } from "../../sandbox/scenario/cloud-fault.ts";
+import { runScenario } from "../../sandbox/scenario/run-scenario.ts";
+import { parseScenario, type Scenario, ScenarioError } from "../../sandbox/scenario/scenario.ts";
+import type { Trace } from "../../sandbox/trace.ts";
+import { settingFlags } from "../controller/setting-flags.ts";
+import { CliError } from "../program/cli-error.ts";
+import { readYaml, YamlError } from "../program/kube-yaml.ts";
 import { openBox } from "./box.ts";
-import { CliError } from "./cli-error.ts";
-import { readYaml, YamlError } from "./kube-yaml.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
-import { settingFlags } from "./setting-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 export type StoryOptions = Pick<

@@ -1,6 +1,6 @@
 /** Prints the trace: aligned text, coloured on a terminal only, or a line of JSON per event. */
 import pc from "picocolors";
-import { formatTrace, type Trace, type TraceEvent } from "../sandbox/trace.ts";
+import { formatTrace, type Trace, type TraceEvent } from "../../sandbox/trace.ts";
 
 type Paint = (text: string) => string;
 

@@ -5,12 +5,12 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { ConversionError, convertObject } from "../apis/hub/conversion.ts";
-import { MigrationError, migrate } from "../apis/hub/migration.ts";
-import type { KubeObject } from "../apis/meta.ts";
-import { isObject } from "../base/json.ts";
-import { CliError } from "./cli-error.ts";
-import { readYaml, writeYaml, YamlError } from "./kube-yaml.ts";
+import { ConversionError, convertObject } from "../../apis/hub/conversion.ts";
+import { MigrationError, migrate } from "../../apis/hub/migration.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { isObject } from "../../base/json.ts";
+import { CliError } from "../program/cli-error.ts";
+import { readYaml, writeYaml, YamlError } from "../program/kube-yaml.ts";
 
 export interface ConvertFlags {
   readonly filename?: readonly string[];

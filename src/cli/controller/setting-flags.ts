@@ -1,8 +1,8 @@
 /** `--setting NAME=VALUE` of several commands: flags of the controller, as it takes them itself. */
-import { settingsOf } from "../operator/create-operator.ts";
-import { OPTIONS } from "../operator/settings/options.ts";
-import { ConfigError, parseOptions } from "../operator/settings/parse-options.ts";
-import { CliError } from "./cli-error.ts";
+import { settingsOf } from "../../operator/create-operator.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
+import { ConfigError, parseOptions } from "../../operator/settings/parse-options.ts";
+import { CliError } from "../program/cli-error.ts";
 
 /** By flag name; throws CliError for what the controller would refuse. */
 export function settingFlags(given: readonly string[]): Readonly<Record<string, string>> {

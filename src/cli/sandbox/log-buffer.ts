@@ -1,5 +1,5 @@
 /** Karpenter's own log lines in memory, so that `kubectl logs` of its pod shows them, followed or not. */
-import type { LogSource } from "../sandbox/apiserver/api-server.ts";
+import type { LogSource } from "../../sandbox/apiserver/api-server.ts";
 
 /** As many as anybody scrolls back; the oldest go first. */
 const LINES_KEPT = 10_000;

@@ -2,12 +2,12 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { Random } from "../base/random.ts";
-import { VirtualClock } from "../base/virtual-clock.ts";
-import type { FleetOverride } from "../providers/aws/api/launches.ts";
-import { createSimulatedAws, type SimulatedAws } from "../sandbox/ec2/simulated-aws.ts";
-import { type AwsEndpoint, startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
-import { interruptCommand } from "./commands/interrupt.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { FleetOverride } from "../../providers/aws/api/launches.ts";
+import { createSimulatedAws, type SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
+import { type AwsEndpoint, startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
+import { interruptCommand } from "../commands/interrupt.ts";
 import { type InterruptFlags, runInterrupt } from "./run-interrupt.ts";
 
 const QueueUrl = "https://sqs.us-west-2.amazonaws.com/123456789012/demo";
@@ -93,7 +93,7 @@ async function spotInstance({ aws, clock }: Account): Promise<string> {
 
 describe("karpenter interrupt", () => {
   it("S4-15: is a program of its own, under the name that tutorials call", () => {
-    const root = new URL("../../", import.meta.url);
+    const root = new URL("../../../", import.meta.url);
     const { bin } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
     const file = fileURLToPath(new URL(bin["ec2-spot-interrupter"], root));
     expect(readFileSync(file, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/);

@@ -1,9 +1,10 @@
 /** What `karpenter explain` does: one question about what is read, one answer out. Nothing is changed. */
-import { explain, subjectOf } from "./answers/explain.ts";
-import { explainText } from "./answers/explain-text.ts";
-import { type PictureFlags, readObjects, readPicture } from "./answers/read-picture.ts";
-import { printed } from "./kube-yaml.ts";
-import { type PlanStreams, STANDARD_STREAMS } from "./run-plan.ts";
+
+import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
+import { printed } from "../program/kube-yaml.ts";
+import { explain, subjectOf } from "./explain.ts";
+import { explainText } from "./explain-text.ts";
+import { type PictureFlags, readObjects, readPicture } from "./read-picture.ts";
 
 export interface ExplainFlags extends PictureFlags {
   readonly namespace: string;

@@ -1,17 +1,21 @@
 /** Runs the sandbox live until it is interrupted: API on loopback, kubeconfig, a line per event. */
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PacedClock } from "../base/paced-clock.ts";
-import { serveEndpoints } from "../operator/endpoints.ts";
-import { checkPort, PortBusyError, startHttps } from "../sandbox/apiserver/https/https-server.ts";
-import { startAwsEndpoint } from "../sandbox/ec2/wire/server.ts";
+import { PacedClock } from "../../base/paced-clock.ts";
+import { serveEndpoints } from "../../operator/endpoints.ts";
+import {
+  checkPort,
+  PortBusyError,
+  startHttps,
+} from "../../sandbox/apiserver/https/https-server.ts";
+import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
+import { settingFlags } from "../controller/setting-flags.ts";
+import { CliError } from "../program/cli-error.ts";
+import { interrupted } from "../program/interrupted.ts";
 import { openBox } from "./box.ts";
-import { CliError } from "./cli-error.ts";
-import { interrupted } from "./interrupted.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
-import { settingFlags } from "./setting-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
@@ -50,7 +54,7 @@ async function serve(
       const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0 });
       closing.push(() => endpoint.close());
       awsUrl = endpoint.url;
-      const { createSdkApi } = await import("../providers/aws/sdk.ts");
+      const { createSdkApi } = await import("../../providers/aws/sdk.ts");
       return createSdkApi({
         region: flags.region,
         endpoint: endpoint.url,
@@ -103,7 +107,7 @@ function refused(error: unknown): never {
 function greeting(flags: SandboxFlags, file: string, urls: Urls): string {
   const examples = relative(
     process.cwd(),
-    fileURLToPath(new URL("../../examples", import.meta.url)),
+    fileURLToPath(new URL("../../../examples", import.meta.url)),
   );
   const nodepool = `${examples}/${flags.provider === "kwok" ? "kwok" : "v1"}/nodepool.yaml`;
   return `

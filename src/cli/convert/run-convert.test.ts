@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { type ConvertFlags, runConvert } from "./run-convert.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const DERIVED = `${ROOT}test/fixtures/seeds/derived/`;
 
 /** What it prints, and what it says beside. */

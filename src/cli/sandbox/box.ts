@@ -3,33 +3,33 @@
  * live on the machine's clock and as a simulation on a virtual one.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { CONFIG_MAP, type ConfigMap } from "../apis/core/kinds.ts";
-import { answerWebhook, webhookConfigurations } from "../apis/hub/admission.ts";
-import type { KubeObject } from "../apis/meta.ts";
-import type { Clock } from "../base/clock.ts";
-import { deepFreeze } from "../base/json.ts";
-import { Random } from "../base/random.ts";
-import type { Transport } from "../kube/transport/transport.ts";
+import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
+import { answerWebhook, webhookConfigurations } from "../../apis/hub/admission.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Clock } from "../../base/clock.ts";
+import { deepFreeze } from "../../base/json.ts";
+import { Random } from "../../base/random.ts";
+import type { Transport } from "../../kube/transport/transport.ts";
 import {
   createOperator,
   type Operator,
   type OperatorDeps,
   type ProviderDoors,
-} from "../operator/create-operator.ts";
-import { createLogger } from "../operator/logging/logger.ts";
-import { LOGGING_CONFIG } from "../operator/logging/logging-config.ts";
-import { rightsOf, underRights } from "../operator/rights.ts";
-import { type Options, parseOptions } from "../operator/settings/parse-options.ts";
-import type { AwsApi } from "../providers/aws/api/aws-api.ts";
-import { callObserver, observedCalls } from "../providers/aws/call-metrics.ts";
-import { webhookCaller } from "../sandbox/apiserver/admission/webhook-http.ts";
-import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
-import { createSandbox, type Sandbox } from "../sandbox/cluster.ts";
-import type { Trace } from "../sandbox/trace.ts";
-import { BUILD } from "./build.ts";
-import { readYaml } from "./kube-yaml.ts";
+} from "../../operator/create-operator.ts";
+import { createLogger } from "../../operator/logging/logger.ts";
+import { LOGGING_CONFIG } from "../../operator/logging/logging-config.ts";
+import { rightsOf, underRights } from "../../operator/rights.ts";
+import { type Options, parseOptions } from "../../operator/settings/parse-options.ts";
+import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
+import { callObserver, observedCalls } from "../../providers/aws/call-metrics.ts";
+import { webhookCaller } from "../../sandbox/apiserver/admission/webhook-http.ts";
+import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../../sandbox/base-state.ts";
+import { createSandbox, type Sandbox } from "../../sandbox/cluster.ts";
+import type { Trace } from "../../sandbox/trace.ts";
+import { awsProviderOf, kwokProvider } from "../controller/providers.ts";
+import { BUILD } from "../program/build.ts";
+import { readYaml } from "../program/kube-yaml.ts";
 import { LogBuffer } from "./log-buffer.ts";
-import { awsProviderOf, kwokProvider } from "./providers.ts";
 
 export interface BoxOptions {
   readonly clock: Clock;
@@ -192,7 +192,7 @@ function crds(generations: BoxOptions["generations"] = "all"): readonly KubeObje
 let crdFiles: readonly KubeObject[] | undefined;
 
 function readCrds(): readonly KubeObject[] {
-  const folder = new URL("../../deploy/crds/", import.meta.url);
+  const folder = new URL("../../../deploy/crds/", import.meta.url);
   return readdirSync(folder)
     .filter((name) => name.endsWith(".yaml"))
     .sort()

@@ -1,25 +1,19 @@
 /** What `karpenter simulate` does: reads, supposes, plays it through, prints. Nothing is changed. */
-import { parseDuration } from "../base/duration.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { type Found, readDocuments } from "../plan/documents.ts";
+import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
+import { CliError } from "../program/cli-error.ts";
+import { printed } from "../program/kube-yaml.ts";
 import {
   type PictureFlags,
   pictureFrom,
   type ReadPicture,
   readObjects,
   readPicture,
-} from "./answers/read-picture.ts";
-import { leftOut, modelOf, simulate } from "./answers/simulate.ts";
-import { simulateText } from "./answers/simulate-text.ts";
-import {
-  nodesToRemove,
-  parsePrices,
-  withDrift,
-  withOfferings,
-  withPools,
-} from "./answers/what-if.ts";
-import { CliError } from "./cli-error.ts";
-import { printed } from "./kube-yaml.ts";
-import { type Found, readDocuments } from "./plan/documents.ts";
-import { type PlanStreams, STANDARD_STREAMS } from "./run-plan.ts";
+} from "./read-picture.ts";
+import { leftOut, modelOf, simulate } from "./simulate.ts";
+import { simulateText } from "./simulate-text.ts";
+import { nodesToRemove, parsePrices, withDrift, withOfferings, withPools } from "./what-if.ts";
 
 export interface SimulateFlags extends PictureFlags {
   readonly removeNode?: readonly string[];

@@ -2,21 +2,21 @@
  * What `karpenter plan` does: manifests in, what would be launched and why out. Nothing is sent
  * anywhere.
  */
-import { SystemClock } from "../base/system-clock.ts";
-import { leastPriceMicroUsd } from "../core/planner/least-price.ts";
-import { planBatch } from "../core/planner/plan-batch.ts";
-import { plannerOptions } from "../core/planner/planner-options.ts";
-import { remedies } from "../core/provisioning/refusals/remedy.ts";
-import { CliError } from "./cli-error.ts";
-import { printed } from "./kube-yaml.ts";
-import { readDocuments, readText } from "./plan/documents.ts";
-import { SELECTING } from "./plan/live-cluster.ts";
-import { sortManifests } from "./plan/manifests.ts";
-import { planOf } from "./plan/plan.ts";
-import { planText } from "./plan/plan-text.ts";
-import { planningInput } from "./plan/planning-input.ts";
-import { parseSchedulerConfig } from "./plan/scheduler-config.ts";
-import { cloudOf, liveObjects } from "./plan/sources.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
+import { planBatch } from "../../core/planner/plan-batch.ts";
+import { plannerOptions } from "../../core/planner/planner-options.ts";
+import { remedies } from "../../core/provisioning/refusals/remedy.ts";
+import { CliError } from "../program/cli-error.ts";
+import { printed } from "../program/kube-yaml.ts";
+import { readDocuments, readText } from "./documents.ts";
+import { SELECTING } from "./live-cluster.ts";
+import { sortManifests } from "./manifests.ts";
+import { planOf } from "./plan.ts";
+import { planText } from "./plan-text.ts";
+import { planningInput } from "./planning-input.ts";
+import { parseSchedulerConfig } from "./scheduler-config.ts";
+import { cloudOf, liveObjects } from "./sources.ts";
 
 export interface PlanFlags {
   readonly filename?: readonly string[];

@@ -3,7 +3,7 @@
  * quotes. Of keys given twice the last counts, empty documents are nothing, and a time is text, `22:22` too.
  */
 import { type Document, parseAllDocuments, stringify, type Tags, type ToStringOptions } from "yaml";
-import { firstLineOf } from "../base/error-text.ts";
+import { firstLineOf } from "../../base/error-text.ts";
 
 const VERSION = { version: "1.1" } as const;
 /** Nodes that aliases stand for; beyond that a document is a bomb. */

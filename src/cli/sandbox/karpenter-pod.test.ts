@@ -1,9 +1,9 @@
 // Deleting Karpenter's pod is how people restart it.
 import { expect, it } from "vitest";
-import { POD } from "../apis/core/pod.ts";
-import { VirtualClock } from "../base/virtual-clock.ts";
-import { controllerPod } from "../sandbox/base-state.ts";
-import { fakeKube } from "../testing/fake-kube.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { controllerPod } from "../../sandbox/base-state.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 
 it("starts Karpenter again when its pod is deleted, in a pod of the same name", async () => {

@@ -1,16 +1,16 @@
 /** Makes the cloud that was asked for from the operator's doors and settings. */
-import { isObject } from "../base/json.ts";
-import type { Provider, ProviderDoors } from "../operator/create-operator.ts";
-import { isAwsGateOn, isGateOn, type Options } from "../operator/settings/parse-options.ts";
-import type { AwsApi } from "../providers/aws/api/aws-api.ts";
-import { callObserver } from "../providers/aws/call-metrics.ts";
-import { AWS_METRICS } from "../providers/aws/metrics.ts";
-import type { AwsSettings } from "../providers/aws/parts.ts";
-import { createAwsProvider } from "../providers/aws/provider.ts";
-import type { Proxies } from "../providers/aws/sdk-http.ts";
-import { kwokNodeClass } from "../providers/kwok/node-class.ts";
-import { createKwokProvider } from "../providers/kwok/provider.ts";
-import { CliError } from "./cli-error.ts";
+import { isObject } from "../../base/json.ts";
+import type { Provider, ProviderDoors } from "../../operator/create-operator.ts";
+import { isAwsGateOn, isGateOn, type Options } from "../../operator/settings/parse-options.ts";
+import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
+import { callObserver } from "../../providers/aws/call-metrics.ts";
+import { AWS_METRICS } from "../../providers/aws/metrics.ts";
+import type { AwsSettings } from "../../providers/aws/parts.ts";
+import { createAwsProvider } from "../../providers/aws/provider.ts";
+import type { Proxies } from "../../providers/aws/sdk-http.ts";
+import { kwokNodeClass } from "../../providers/kwok/node-class.ts";
+import { createKwokProvider } from "../../providers/kwok/provider.ts";
+import { CliError } from "../program/cli-error.ts";
 
 export function kwokProvider(doors: ProviderDoors): Provider {
   return { cloud: createKwokProvider(doors), controllers: [kwokNodeClass(doors)] };
@@ -21,7 +21,7 @@ export async function awsProvider(options: Options): Promise<(doors: ProviderDoo
   const region = process.env["AWS_REGION"] ?? process.env["AWS_DEFAULT_REGION"];
   if (region === undefined || region === "")
     throw new CliError("missing the region: set AWS_REGION");
-  const { createSdkApi } = await import("../providers/aws/sdk.ts");
+  const { createSdkApi } = await import("../../providers/aws/sdk.ts");
   const endpoint = process.env["AWS_ENDPOINT_URL"];
   return (doors) => {
     const observed = { clock: doors.clock, observer: callObserver(doors.metrics) };

@@ -3,9 +3,9 @@
  * starts again as a process that remembers nothing, in a pod of the same name on the same node, as its
  * Deployment would see to.
  */
-import { POD, type Pod } from "../apis/core/pod.ts";
-import type { Watch } from "../kube/client/client.ts";
-import { controllerPod, KARPENTER_NAMESPACE, KARPENTER_POD } from "../sandbox/base-state.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import type { Watch } from "../../kube/client/client.ts";
+import { controllerPod, KARPENTER_NAMESPACE, KARPENTER_POD } from "../../sandbox/base-state.ts";
 import type { Box } from "./box.ts";
 
 /** Until the answer is called. `failed` hears of what went wrong; nothing is watched any longer then. */

@@ -6,7 +6,7 @@ const UNKNOWN_COMMIT = "0000000";
 
 function read(path: string): string | undefined {
   try {
-    return readFileSync(new URL(`../../${path}`, import.meta.url), "utf8").trim();
+    return readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8").trim();
   } catch {
     return undefined;
   }

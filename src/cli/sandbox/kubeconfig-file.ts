@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { CliError } from "./cli-error.ts";
+import { CliError } from "../program/cli-error.ts";
 
 /** Makes the folder; throws CliError when the file could not be written there. */
 export function checkKubeconfig(file: string): void {

@@ -4,10 +4,10 @@
  */
 import { createInterface } from "node:readline/promises";
 import { setTimeout } from "node:timers/promises";
-import { formatDuration } from "../base/duration.ts";
-import { errorText } from "../base/error-text.ts";
-import { isObject } from "../base/json.ts";
-import { CliError } from "./cli-error.ts";
+import { formatDuration } from "../../base/duration.ts";
+import { errorText } from "../../base/error-text.ts";
+import { isObject } from "../../base/json.ts";
+import { CliError } from "../program/cli-error.ts";
 
 export interface InterruptFlags {
   readonly instanceIds?: readonly string[];
@@ -110,7 +110,7 @@ async function choose(
 ): Promise<readonly string[]> {
   // Its advice on Node versions is for its users' authors.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
-  const { createSdkApi } = await import("../providers/aws/sdk.ts");
+  const { createSdkApi } = await import("../../providers/aws/sdk.ts");
   const credentials = { accessKeyId: "sandbox", secretAccessKey: "sandbox" };
   const { ec2 } = createSdkApi({ region, endpoint: endpointUrl, credentials });
   const { Reservations = [] } = await ec2
