@@ -1,7 +1,7 @@
 /**
  * Keeps what V8 compiles of a bundle beside it, so that a process that starts later need not:
- * `src/cli/program/load-program.ts` takes it. V8 takes it only where its version and its flags are those of the process that made it, so the very Node
- * that is going to run the bundle makes it, by running it.
+ * `src/cli/program/load-program.ts` takes it. V8 takes it only where its version and its flags are those of the process
+ * that made it, so the very Node that is going to run the bundle makes it, by running it.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";

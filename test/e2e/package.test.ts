@@ -16,6 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { unpack } from "./tarball.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
@@ -36,7 +37,7 @@ describe("the npm package", () => {
     const modules = join(folder, "node_modules");
     home = join(modules, "karpenter-ts");
     mkdirSync(home, { recursive: true });
-    execFileSync("tar", ["-xzf", join(folder, tarball), "-C", home, "--strip-components=1"]);
+    unpack(join(folder, tarball), home);
     for (const name of Object.keys(manifest.dependencies)) {
       mkdirSync(dirname(join(modules, name)), { recursive: true });
       symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
