@@ -3,6 +3,7 @@
  * micro-dollars an hour, amounts are Kubernetes quantities. Every complaint names file, entry and
  * field.
  */
+import { qualifiedNameProblem } from "../../apis/karpenter/label-syntax.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   INSTANCE_TYPE_LABEL_KEY,
@@ -25,7 +26,7 @@ export interface InstanceTypeFile {
 }
 
 const CAPACITY_TYPES: readonly string[] = ["on-demand", "spot", "reserved"];
-const FIELDS = ["name", "labels", "capacity", "overhead", "offerings"];
+const FIELDS = ["name", "labels", "capacity", "baseline", "overhead", "offerings"];
 const OFFERING_FIELDS = [
   "zone",
   "capacityType",
@@ -65,6 +66,7 @@ function instanceType(path: string, index: number, value: unknown): InstanceType
     .list(read["offerings"])
     .map((one, position) => offering(here.field(`offerings[${position}]`), one));
   refuseTwins(here, offerings);
+  const baseline = read["baseline"];
   const unique = (of: (one: Offering) => string) => [...new Set(offerings.map(of))].sort();
   return {
     name,
@@ -75,6 +77,7 @@ function instanceType(path: string, index: number, value: unknown): InstanceType
       [CAPACITY_TYPE_LABEL_KEY]: unique(({ capacityType }) => capacityType),
     },
     capacity: amounts(here.field("capacity"), read["capacity"]),
+    ...(baseline === undefined ? {} : { baseline: amounts(here.field("baseline"), baseline) }),
     overhead:
       read["overhead"] === undefined ? {} : amounts(here.field("overhead"), read["overhead"]),
     offerings: offerings.sort(byZone),
@@ -136,7 +139,9 @@ function labels(at: Place, value: unknown): Record<string, readonly string[]> {
   const result: Record<string, readonly string[]> = {};
   for (const [key, one] of Object.entries(at.object(value))) {
     const values: unknown[] = Array.isArray(one) ? one : [one];
-    result[key] = values.map((text) => at.field(`"${key}"`).text(text, true));
+    const field = at.field(`"${key}"`);
+    if (qualifiedNameProblem(key) !== undefined) throw field.wrong(key, "a label key");
+    result[key] = values.map((text) => field.text(text, true));
   }
   return result;
 }

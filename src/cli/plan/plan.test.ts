@@ -574,6 +574,12 @@ describe("bad input", () => {
     expect(offered(reserved)).toThrow("m-4.offerings[0].reservation: wanted an object");
     expect(offered({ ...spot, reservation })).toThrow("wanted none, for the capacityType is not");
     expect(offered({ ...reserved, reservation }, spot)).not.toThrow();
+    const credits = (baseline: object) => broken((type) => Object.assign(type, { baseline }));
+    expect(credits({ cpu: "lots" })).toThrow("types.json: m-4.baseline.cpu: wanted a quantity");
+    expect(credits({ cpu: "400m" })()?.instanceTypes[1]?.baseline).toEqual({ cpu: 400 });
+    expect(broken((type) => Object.assign(type, { labels: { "x y": "z" } }))).toThrow(
+      'types.json: m-4.labels."x y": wanted a label key, got "x y"',
+    );
     expect(() => parseInstanceTypes("types.json", "{}")).toThrow("wanted a JSON array");
   });
 

@@ -34,6 +34,11 @@ export interface InstanceType {
   readonly overhead: Resources;
   /** All offerings, also unavailable ones; order: zone, then capacity type. */
   readonly offerings: readonly Offering[];
+  /**
+   * What it gives all the time, of resources of which that is less than its capacity: the cpu of a burstable
+   * type, beyond which it lives on credits. Absent: all of its capacity.
+   */
+  readonly baseline?: Resources;
   /** Part of the capacity is a NodeOverlay's. */
   readonly isCapacityOverlaid?: true;
 }

@@ -9,7 +9,7 @@ import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import { chargeLimits } from "../provisioning/pools/pool-template.ts";
 import type { Pass } from "../provisioning/solve.ts";
-import { hasBit } from "../scheduling/bits.ts";
+import { type Bits, hasBit, intersectionOf, setBit } from "../scheduling/bits.ts";
 import type { Demand, PodRow, TypeBin } from "./demand.ts";
 import type { Waiting } from "./homes.ts";
 import { holds, type Pattern, type Use } from "./packing.ts";
@@ -68,13 +68,33 @@ function emptyNode({ claims, context }: Pass, bin: TypeBin): PlannedNode | undef
   const { template, domain } = bin;
   const { within, exhausted } = template.budget;
   if (exhausted || !hasBit(within, bin.type)) return undefined;
-  const claim = new NewNodeClaim(claims.size, template, within, context);
+  const claim = new NewNodeClaim(claims.size, template, typesFor(bin, within), context);
   if (domain !== undefined) {
     const set = context.space.narrow(claim.set, domain.key, [domain.value]);
     if (set === undefined) return undefined;
     claim.set = set;
   }
   return { claim, bin, free: bin.amounts.slice() };
+}
+
+/** By what limits allow: how many nodes are planned between two changes of that. */
+const STEADY = new WeakMap<Bits, Bits>();
+
+/**
+ * What the node may become: of burstable types at most the planned one. A cheaper one would hold the pods by its
+ * capacity, and be launched, though it lives on credits then.
+ */
+function typesFor({ template: { steady }, type }: TypeBin, within: Bits): Bits {
+  if (steady === undefined) return within;
+  let types = STEADY.get(within);
+  if (types === undefined) {
+    types = intersectionOf(within, steady);
+    STEADY.set(within, types);
+  }
+  if (hasBit(types, type)) return types;
+  const withPlanned = types.slice();
+  setBit(withPlanned, type);
+  return withPlanned;
 }
 
 /** Whether somebody is there to open it for. */

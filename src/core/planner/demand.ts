@@ -1,13 +1,14 @@
 /**
  * From a pass of the engine to a packing problem: pods that ask for as much, of as much, are a row;
  * a type at the price of its cheapest offering is a bin, for each set of requirements that some row
- * has. Pods that are spread over zones are divided among them first (domains.ts); what else a packing
+ * has. A burstable type is as large as what it gives all the time: credits are nothing to plan with. Pods that are spread over zones are divided among them first (domains.ts); what else a packing
  * cannot say (neighbours to be near) is left out here and looked at by the engine when the packing is
  * carried out.
  */
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PodClass, Rule, Variant } from "../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
@@ -294,7 +295,13 @@ function binsOf(
       if (offering === undefined || !hasBit(budget.within, type)) continue;
       const free = table.allocatable(type);
       const amounts = new Float64Array(names.length + slots.length);
-      for (let d = 0; d < names.length; d++) amounts[d] = free[names[d] as string] ?? 0;
+      const { capacity, baseline } = table.types[type] as InstanceType;
+      for (let d = 0; d < names.length; d++) {
+        const name = names[d] as string;
+        const onCredits =
+          baseline?.[name] === undefined ? 0 : (capacity[name] ?? 0) - baseline[name];
+        amounts[d] = (free[name] ?? 0) - onCredits;
+      }
       for (let d = 0; d < slots.length; d++) amounts[names.length + d] = (slots[d] as Slot).perHost;
       if (amounts.some((amount) => amount < 0)) continue;
       const price = offering.priceMicroUsd + options.nodeMicroUsdPerHour;

@@ -242,6 +242,31 @@ describe("planBatch", () => {
     expect(planned.newClaims.length).toBe(1);
   });
 
+  it("plans burstable types for no more than they give all the time", () => {
+    const burstable = {
+      ...instanceType({ name: "t", cpu: 2, memoryGi: 8, priceMicroUsd: 30_000 }),
+      baseline: { cpu: 400 },
+    };
+    const plan = (cpu: string, memory: string) => {
+      const pods = Array.from({ length: 200 }, (_, at) => pod({ name: `p-${at}`, cpu, memory }));
+      const { newClaims } = planBatch(
+        schedulingInput({ pods, pools: [poolInput({}, [...TYPES, burstable])] }),
+        DEFAULT_PLANNER,
+      );
+      return newClaims.map((claim) => ({
+        pods: claim.pods.length,
+        types: claim.instanceTypes.map(({ name }) => name),
+      }));
+    };
+    const busy = plan("900m", "512Mi");
+    expect(busy.length).toBeGreaterThan(1);
+    expect(busy.filter(({ types }) => types.includes("t"))).toEqual([]);
+    // What idles on much memory is at home there: four of 100m each, though the memory would hold five.
+    const idle = plan("100m", "1500Mi");
+    expect(idle.filter(({ types }) => types[0] === "t").length).toBe(50);
+    expect(Math.max(...idle.map(({ pods }) => pods))).toBe(4);
+  });
+
   it("leaves small batches to the rules unless told otherwise", () => {
     const one = input(5, 40);
     expect(planBatch(one, DEFAULT_PLANNER)).toEqual(solve(one));

@@ -26,6 +26,7 @@ import {
   intersectionOf,
   isEmptyBits,
   noBits,
+  setBit,
   uniteBits,
 } from "../../scheduling/bits.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
@@ -73,6 +74,8 @@ export interface Template {
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly Daemon[];
   readonly slots: AttachSlots;
+  /** Types that give all they have all the time. Undefined: all do. */
+  readonly steady: Bits | undefined;
   /** Another as claims are opened: to go back is to set what it was before. */
   budget: Budget;
 }
@@ -121,8 +124,17 @@ export function createTemplate(
     daemonRequests,
     daemons,
     slots: new AttachSlots(table.types, seen),
+    steady: steadyTypes(table),
     budget: budgetOf(table, remainingLimits(pool.limits, input.usage), usable),
   };
+}
+
+function steadyTypes({ types, size }: TypeTable): Bits | undefined {
+  if (types.every(({ baseline }) => baseline === undefined)) return undefined;
+  const steady = noBits(size);
+  for (const [index, { baseline }] of types.entries())
+    if (baseline === undefined) setBit(steady, index);
+  return steady;
 }
 
 /**

@@ -29,6 +29,7 @@ import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts"
 import type { Prices } from "../pricing/pricing.ts";
 import type { CapacityReservations, Reservation } from "../reservation/reservations.ts";
 import type { ZonalShifts } from "../zonalshift/zonal-shifts.ts";
+import { baselineOf } from "./baseline.ts";
 import { type CapacitySettings, capacityOf, overheadOf, podCount } from "./capacity.ts";
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { LearnedMemory } from "./learned-memory.ts";
@@ -264,8 +265,15 @@ export class InstanceTypes {
       });
       const overheadWith = (amounts: Resources): Resources => overheadOf(info, amounts, settings);
       const overhead = overheadWith(capacity);
+      const baseline = baselineOf(info);
       return {
-        type: { name: info.InstanceType, labels, capacity, overhead },
+        type: {
+          name: info.InstanceType,
+          labels,
+          capacity,
+          overhead,
+          ...(baseline === undefined ? {} : { baseline }),
+        },
         capacityTypes: capacityTypesOf(info),
         offeredZones,
         reservations: own,

@@ -1,0 +1,29 @@
+/**
+ * What a burstable type gives all the time. EC2 does not tell: the shares are those of its table of baseline
+ * utilization per vCPU (EC2 user guide, "Key concepts for burstable performance instances").
+ */
+import type { Resources } from "../../../apis/resources.ts";
+import type { InstanceTypeInfo } from "../api/images-and-types.ts";
+
+/** Thousandths of a vCPU by size, from T3 on. */
+const BASELINE_MILLI: Readonly<Record<string, number>> = {
+  nano: 50,
+  micro: 100,
+  small: 200,
+  medium: 200,
+  large: 300,
+  xlarge: 400,
+  "2xlarge": 400,
+};
+/** Where T2 has less. */
+const BASELINE_T2_MILLI: Readonly<Record<string, number>> = { xlarge: 225, "2xlarge": 168 };
+/** A size that came after this table. */
+const UNKNOWN_MILLI = 200;
+
+/** Undefined: all of its capacity. */
+export function baselineOf(info: InstanceTypeInfo): Resources | undefined {
+  if (info.BurstablePerformanceSupported !== true) return undefined;
+  const [family = "", size = ""] = info.InstanceType.split(".");
+  const older = family === "t2" ? BASELINE_T2_MILLI[size] : undefined;
+  return { cpu: info.VCpuInfo.DefaultVCpus * (older ?? BASELINE_MILLI[size] ?? UNKNOWN_MILLI) };
+}
