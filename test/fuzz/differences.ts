@@ -24,12 +24,14 @@ export interface Difference {
   readonly reason: string;
   readonly theirs: Outcome;
   readonly ours: Plan;
-  /** Pods that the scheduler would not let go where upstream's plan has them. */
+  /** Pods that the scheduler would not let go where upstream's plan has them, once all such pods are not there. */
   readonly refused: ReadonlySet<string>;
   /** Where upstream's plan has everybody. */
   readonly theirFacts: Facts;
   /** Whether ours places the pod in another scenario. */
   readonly oursPlaces: (scenario: Scenario) => boolean;
+  /** How many pods ours leaves in another scenario. */
+  readonly oursLeaves: (scenario: Scenario) => number;
   /** Whether ours places it when the planner is on. */
   readonly oursByPlanner: () => boolean;
   /** Upstream's word on a scenario, this or another, again and again: it draws lots among equals. */
@@ -60,9 +62,10 @@ const poolOf = (one: Difference) =>
 const podsOf = ({ scenario }: Difference) =>
   of(scenario, "Pod").filter(({ spec }) => !spec.nodeName);
 
-/** Pods that are the same but for their names. */
+/** The same of pods that differ in their names only. */
+const kind = ({ metadata, spec }: Json) => JSON.stringify([metadata.namespace, spec]);
+
 function kindOf(one: Difference): readonly Json[] {
-  const kind = ({ metadata, spec }: Json) => JSON.stringify([metadata.namespace, spec]);
   const own = kind(one.pod);
   return podsOf(one).filter((pod) => kind(pod) === own);
 }
@@ -86,6 +89,15 @@ function placelessBesides(one: Difference): ReadonlySet<string> {
   const left = leftByThem(one);
   const both = one.ours.unschedulable.map(({ pod }) => pod).filter((pod) => left.has(pod));
   return new Set([...both, ...one.refused].filter((pod) => pod !== keyOf(one.pod)));
+}
+
+/** Other pods that ours leaves, as the scheduler does some that are like them. */
+function rightlyLeft(one: Difference): ReadonlySet<string> {
+  const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
+  const refused = podsOf(one).filter((pod) => one.refused.has(keyOf(pod)));
+  const kinds = new Set(refused.map(kind));
+  const some = podsOf(one).filter((pod) => left.has(keyOf(pod)) && kinds.has(kind(pod)));
+  return new Set(some.map(keyOf).filter((name) => name !== keyOf(one.pod)));
 }
 
 /** Claims beyond what a NodePool may have; of each those with the fewest pods. */
@@ -121,6 +133,14 @@ function placed(one: Difference, pods: readonly Json[]) {
     ours: names.filter((name) => !left.has(name)).length,
     theirs: names.filter((name) => taken.has(name) && !refused.has(name)).length,
   };
+}
+
+/** Whether upstream, which draws lots among equals, leaves the pod now and then, and no fewer pods in all than ours. */
+function isLeftBySomeRun({ pod, theirRuns, oursLeaves }: Difference, scenario: Scenario): boolean {
+  const least = oursLeaves(scenario);
+  return theirRuns(scenario).some(
+    ({ unschedulable: left }) => keyOf(pod) in left && Object.keys(left).length >= least,
+  );
 }
 
 const CLASSES: readonly DifferenceClass[] = [
@@ -220,11 +240,15 @@ const CLASSES: readonly DifferenceClass[] = [
   },
   {
     name: "by other lots upstream leaves it too, and no fewer pods in all than ours",
-    applies: ({ scenario, theirRuns, pod, ours }) =>
-      theirRuns(scenario).some(
-        ({ unschedulable: left }) =>
-          keyOf(pod) in left && Object.keys(left).length >= ours.unschedulable.length,
-      ),
+    applies: (one) => isLeftBySomeRun(one, one.scenario),
+  },
+  {
+    // Upstream opens nodes for them, and the room elsewhere goes to others.
+    name: "by other lots upstream leaves it too, without pods that ours leaves and the scheduler some of their kind",
+    applies: (one) => {
+      const wrong = rightlyLeft(one);
+      return wrong.size > 0 && isLeftBySomeRun(one, withoutPods(one.scenario, wrong));
+    },
   },
   {
     // Upstream counts pods on a planned node by its requirements alone; ours knows that its types leave one domain.

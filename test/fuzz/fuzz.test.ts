@@ -6,6 +6,7 @@ import { withVolumes } from "./draw-volumes.ts";
 import { fixVerdict } from "./fixes.ts";
 import { planned } from "./ours.ts";
 import { faultsOf } from "./properties.ts";
+import { refusals, refusedInTheEnd } from "./scheduler.ts";
 import { shrink } from "./shrink.ts";
 
 /** The first seeds of `npm run fuzz`. */
@@ -98,6 +99,55 @@ describe("the validator, of volumes", () => {
   it("finds a node that cannot be where a disk is, and has nothing against the plan itself", () => {
     const { scenario, plan } = disksApart();
     expect(validate(scenario, plan)).toEqual([]);
+  });
+});
+
+describe("the scheduler's word on a plan", () => {
+  it("is asked again without those whom it refuses: others counted on them (seed 7631473)", () => {
+    const zone = "topology.kubernetes.io/zone";
+    const { manifests, instanceTypes } = drawScenario(0);
+    const pool = manifests.find(({ kind }) => kind === "NodePool");
+    const named = { ...pool, metadata: { name: "p" }, spec: { template: { spec: {} } } };
+    const container = { name: "main", resources: { requests: { cpu: "1m" } } };
+    const made = (name: string, labels: object, spec: object) => ({
+      kind: "Pod",
+      metadata: { name, namespace: "default", uid: name, labels },
+      spec: { containers: [container], ...spec },
+    });
+    const term = { topologyKey: zone, labelSelector: { matchLabels: { app: "c" } } };
+    const near = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+    const pods = [
+      made("never", { app: "c" }, { nodeSelector: { tier: "none-has-it" } }),
+      made("near", { app: "d" }, { affinity: near }),
+    ];
+    const type = {
+      ...instanceTypes[0],
+      offerings: ["zone-a", "zone-b"].map((one) => ({
+        zone: one,
+        capacityType: "on-demand",
+        priceMicroUsdPerHour: 1,
+      })),
+    };
+    const claim = (name: string, zones: string[], at: string) => ({
+      nodePool: "p",
+      pods: [`default/${name}`],
+      requirements: [{ key: zone, operator: "In" as const, values: zones }],
+      instanceTypes: [type.name],
+      cheapest: {
+        instanceType: type.name,
+        zone: at,
+        capacityType: "on-demand",
+        priceMicroUsdPerHour: 1,
+      },
+    });
+    const scenario = { manifests: [named, ...pods], instanceTypes: [type] };
+    const newNodeClaims = [
+      claim("never", ["zone-a", "zone-b"], "zone-a"),
+      claim("near", ["zone-b"], "zone-b"),
+    ];
+    const plan = { newNodeClaims, existingNodes: [] };
+    expect([...refusals(scenario, plan).keys()]).toEqual(["default/never"]);
+    expect([...refusedInTheEnd(scenario, plan)]).toEqual(["default/never", "default/near"]);
   });
 });
 

@@ -31,6 +31,22 @@ export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
   );
 }
 
+/** Pods that the scheduler would not let where the plan has them, and those it refuses once these never come. */
+export function refusedInTheEnd(scenario: Scenario, plan: Promised): ReadonlySet<string> {
+  const refused = new Set<string>();
+  const coming = <T extends { readonly pods: readonly string[] }>(places: readonly T[]): T[] =>
+    places.map((place) => ({ ...place, pods: place.pods.filter((pod) => !refused.has(pod)) }));
+  for (;;) {
+    const { newNodeClaims, existingNodes } = plan;
+    const more = refusals(scenario, {
+      newNodeClaims: coming(newNodeClaims),
+      existingNodes: coming(existingNodes),
+    });
+    if (more.size === 0) return refused;
+    for (const pod of more.keys()) refused.add(pod);
+  }
+}
+
 /** Pod → the node that the plan has for it, of pods that the scheduler would not let there. */
 export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string, string> {
   const { manifests, instanceTypes } = scenario;

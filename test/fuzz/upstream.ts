@@ -18,7 +18,7 @@ import { classifyDearer, type Dearer } from "./dearer.ts";
 import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned } from "./ours.ts";
-import { type Promised, refusals } from "./scheduler.ts";
+import { type Promised, refusedInTheEnd } from "./scheduler.ts";
 
 /** As bench/upstream prints it. */
 export interface Outcome {
@@ -117,7 +117,7 @@ function compare(
   const pods = scenario.manifests.filter(({ kind, spec }) => kind === "Pod" && !spec.nodeName);
   tally.pods += pods.length;
   const promised = promisedBy(theirs, scenario);
-  const refused = new Set(refusals(scenario, promised).keys());
+  const refused = refusedInTheEnd(scenario, promised);
   const theirFacts = factsOf(scenario, promised, []);
   for (const pod of pods) {
     const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
@@ -134,6 +134,7 @@ function compare(
         refused,
         theirFacts,
         oursPlaces: (other) => isPlaced(planned(other, GREEDY_PLANNER), name),
+        oursLeaves: (other) => planned(other, GREEDY_PLANNER).unschedulable.length,
         theirRuns: askAgain,
         byOtherLots: () => byOtherLots(scenario, name, askAll),
         oursByPlanner: () => isPlaced(planned(scenario, DEFAULT_PLANNER), name),

@@ -182,6 +182,23 @@ describe("planBatch", () => {
     expect(names(toTheLetter as ReturnType<typeof solve>)).toEqual(["ab", "cde"]);
   });
 
+  it("to the letter: a zone that is behind others is not foreseen for pods that went there (seed 7630568)", () => {
+    const key = "topology.kubernetes.io/zone";
+    const labels = { app: "web" };
+    const rule = { maxSkew: 1, topologyKey: key, whenUnsatisfiable: "DoNotSchedule" as const };
+    const labelSelector = { matchLabels: labels };
+    const spread = { ...rule, labelSelector, nodeAffinityPolicy: "Ignore" as const };
+    const counted = ["a", "b", "c"].map((name) =>
+      pod({ name, labels, cpu: "3", spec: { nodeSelector: { [key]: "zone-a" } } }),
+    );
+    const spec = { nodeSelector: { [key]: "zone-b" }, topologySpreadConstraints: [spread] };
+    const pods = [...counted, pod({ name: "d", labels, cpu: "1", spec })];
+    const one = schedulingInput({ pods, pools: [poolInput({}, [instanceType({ cpu: 4 })])] });
+    const toTheLetter = atOnce(planAsUpstream(atOnce(prepare(one))));
+    expect(toTheLetter?.newClaims.length).toBe(4);
+    expect(toTheLetter?.unschedulable).toEqual([]);
+  });
+
   it("to the letter: a spread is tried in its emptiest zone only, so that others' nodes stay small (seed 7500291)", () => {
     const small = instanceType({ cpu: 1, memoryGi: 8, zones: ["zone-a"] });
     const large = instanceType({ cpu: 4, zones: ["zone-c"], priceMicroUsd: 350_000 });

@@ -36,6 +36,7 @@ import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./batch/scarcity
 import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
 import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
 import { Attempt, ExistingNode, type Saved, targetNodes } from "./nodes/existing-node.ts";
+import { homesOf } from "./nodes/homes-of.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./nodes/new-nodeclaim.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./nodes/planned-claim.ts";
@@ -230,7 +231,7 @@ function* planned(
     unschedulable,
     excludedByLimits: batch.excludedByLimits,
   };
-  const late = pass.context.topology.latecomers();
+  const late = pass.context.topology.latecomers(homesOf(pass, queued));
   takeBack();
   return { result, late };
 }

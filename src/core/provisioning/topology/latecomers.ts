@@ -13,16 +13,23 @@ export interface Latecomer {
 /** Stands in domains that are foreseen. No host has this name. */
 export const FORESEEN = "";
 
-/** `arrived`: whether its first node came with the batch. */
+/**
+ * `arrived`: whether its first node came with the batch. `homes`: domains that pods of the spread itself were put
+ * in, asked only where one is behind: those who are merely counted go where they like, and nobody waits for that.
+ */
 export function latecomersOf(
   groups: readonly TopologyGroup[],
   arrived: (group: TopologyGroup, domain: string) => boolean,
+  homes: (group: TopologyGroup) => readonly string[],
 ): readonly Latecomer[] {
   return groups.flatMap((group) => {
-    const standing = [...group.counts].filter(([domain]) => group.hosts?.has(domain));
-    const most = standing.reduce((sum, [, count]) => Math.max(sum, count), 0);
-    return standing
-      .filter(([domain, count]) => most - count > group.maxSkew && arrived(group, domain))
-      .map(([domain]) => ({ group, domain }));
+    const { counts, hosts, maxSkew } = group;
+    const standing = [...counts].filter(([domain]) => hosts?.has(domain));
+    const behind = (domains: readonly string[]) => {
+      const most = domains.reduce((sum, domain) => Math.max(sum, counts.get(domain) ?? 0), 0);
+      return standing.filter(([domain, count]) => most - count > maxSkew && arrived(group, domain));
+    };
+    if (behind(standing.map(([domain]) => domain)).length === 0) return [];
+    return behind(homes(group)).map(([domain]) => ({ group, domain }));
   });
 }

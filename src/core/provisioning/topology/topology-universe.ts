@@ -6,8 +6,9 @@ import type { Template } from "../pools/pool-template.ts";
 import { keepsAway, type NodeFilter, type Shape } from "./topology-group.ts";
 
 /**
- * Of each pool the values that its eligible types can be launched with, each with no pods. Upstream takes what types
- * can have anywhere: a spread over capacity types then waits for spot in a zone that has none.
+ * Of each pool the values that its eligible types can be launched with, each with no pods; none of a pool that has
+ * no such type. Upstream takes what types can have anywhere: a spread over capacity types then waits for spot in a
+ * zone that has none.
  */
 export function universeOf(
   { key, filter }: Shape,
@@ -22,6 +23,7 @@ export function universeOf(
     for (const set of eligibleSets(template, filter, space)) {
       const requirement = space.get(set).get(key);
       const bits = template.table.compatible(set);
+      if (isEmptyBits(bits)) continue;
       const values = template.table.valuesOf(bits, requirement).filter((value) => {
         const narrowed = space.narrow(set, key, [value]);
         return narrowed !== undefined && !isEmptyBits(template.table.compatible(narrowed));

@@ -60,6 +60,22 @@ describe("topology spread", () => {
     ]);
   });
 
+  it("does not wait for a zone in which no type of a pool that has it will do (seed 7631239)", () => {
+    const type = instanceType({ cpu: 4, zones: ["zone-b"] });
+    const elsewhere = [instanceType({ cpu: 1, zones: ["zone-a"] }), type];
+    const pinned = poolInput(
+      { name: "pinned", requirements: [{ key: ZONE, operator: "In", values: ["zone-a"] }] },
+      elsewhere,
+    );
+    const both = pods(2, { ...spread({}), cpu: "2" });
+    const anyType = { pods: both, pools: [poolInput({}, [type]), pinned] };
+    expect(placed(anyType)).toEqual(["left: pod-1", "zone-b: pod-0"]);
+    const rule = spread({});
+    const typed = { ...rule.spec, nodeSelector: { "node.kubernetes.io/instance-type": type.name } };
+    const ofType = pods(2, { ...rule, cpu: "2", spec: typed });
+    expect(placed({ ...anyType, pods: ofType })).toEqual(["zone-b: pod-0 pod-1"]);
+  });
+
   it("counts nobody in the one zone it looks at whose node may come up in another (seed 7610439)", () => {
     const anywhere = pods(3, { labels: { app: "web" }, cpu: "3" });
     const rule = spread({ minDomains: 3 });

@@ -216,13 +216,20 @@ export class Topology {
     }
   }
 
-  /** Spreads that no longer hold, for a node came to stand in a domain after {@link begin}. */
-  latecomers(): readonly Latecomer[] {
+  /**
+   * Spreads that no longer hold, for a node came to stand in a domain after {@link begin}. `homes`: where pods
+   * of a spread were put since.
+   */
+  latecomers(homes: (group: TopologyGroup) => readonly Place[]): readonly Latecomer[] {
     if (this.#overHosts.length === 0) return [];
     const came = new Map(this.#overHosts.map((group) => [group, new Set<string>()]));
     for (const change of this.#journal ?? [])
       if (change.came !== undefined) came.get(change.group)?.add(change.came[0]);
-    return latecomersOf(this.#overHosts, (group, domain) => came.get(group)?.has(domain) === true);
+    return latecomersOf(
+      this.#overHosts,
+      (group, domain) => came.get(group)?.has(domain) === true,
+      (group) => homes(group).flatMap((place) => this.#standsIn(group, place) ?? []),
+    );
   }
 
   /** From here on to {@link end} these are looked at as though a node stood there. */
