@@ -5,6 +5,8 @@
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../apis/aws/ec2nodeclass.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../apis/karpenter/nodepool.ts";
+import type { Logger } from "../base/log.ts";
+import type { Metrics } from "../base/metrics.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
@@ -28,7 +30,16 @@ export const CLUSTER = "karpenter-demo";
 
 const FEW = /^(t3|t4g|c5n?|c6g|m5|m5d|m6g|r5|g4dn|g5|p3|inf2|p5|trn1)\./;
 
-export interface AwsWorld {
+/** What the provider says into its log. */
+interface Told {
+  readonly lines: string[];
+  /** The same with their fields as JSON. */
+  readonly said: readonly string[];
+  /** Of the lines, those at error. */
+  readonly errors: readonly string[];
+}
+
+export interface AwsWorld extends Told {
   readonly clock: VirtualClock;
   readonly kube: FakeKube;
   readonly aws: SimulatedAws;
@@ -38,11 +49,6 @@ export interface AwsWorld {
   readonly events: EventToPublish[];
   /** `interruption_received_messages_total spot_interrupted` → how often. */
   readonly counts: ReadonlyMap<string, number>;
-  readonly lines: string[];
-  /** The same with their fields as JSON. */
-  readonly said: readonly string[];
-  /** Of the lines, those at error. */
-  readonly errors: readonly string[];
   /** Time passes until the promise is settled. */
   settle<T>(promise: Promise<T>): Promise<T>;
   /** Data of every launch template made so far. */
@@ -69,18 +75,7 @@ export async function awsWorld(
   const version = { status: 200, headers: {}, body: { major: "1", minor: String(minor) } };
   const client = { ...kube, raw: async () => version };
   const random = new Random("aws");
-  const lines: string[] = [];
-  const errors: string[] = [];
-  const said: string[] = [];
-  const say = (message: string, fields: object = {}): void => {
-    lines.push(message);
-    said.push(`${message} ${JSON.stringify(fields)}`);
-  };
-  const error = (message: string, fields?: object): void => {
-    errors.push(message);
-    say(message, fields);
-  };
-  const log = { debug: say, info: say, warn: say, error, with: () => log, named: () => log };
+  const { log, ...told } = createEars();
   const instances: InstanceEvent[] = [];
   const events: EventToPublish[] = [];
   const counts = new Map<string, number>();
@@ -102,16 +97,7 @@ export async function awsWorld(
     clock,
     log,
     events: { publish: (...published) => events.push(...published) },
-    metrics: {
-      count: (name, labels, by = 1) => {
-        const series = [name, ...Object.values(labels)].join(" ");
-        counts.set(series, (counts.get(series) ?? 0) + by);
-      },
-      set: () => undefined,
-      forget: () => undefined,
-      read: () => () => undefined,
-      observe: () => undefined,
-    },
+    metrics: countingIn(counts),
     settings: {
       clusterName: CLUSTER,
       clusterEndpoint: "https://cluster.example",
@@ -134,18 +120,8 @@ export async function awsWorld(
     instances,
     events,
     counts,
-    lines,
-    errors,
-    said,
-    settle: async (promise) => {
-      let done = false;
-      const end = (): void => {
-        done = true;
-      };
-      promise.then(end, end);
-      await clock.advanceUntil(() => done, 60_000);
-      return promise;
-    },
+    ...told,
+    settle: (promise) => settled(clock, promise),
     templates: () =>
       aws.journal
         .inputs<{ LaunchTemplateData: LaunchTemplateData }>("CreateLaunchTemplate")
@@ -154,6 +130,47 @@ export async function awsWorld(
       await manager.stop();
       mirrors.close();
     },
+  };
+}
+
+async function settled<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> {
+  let done = false;
+  const end = (): void => {
+    done = true;
+  };
+  promise.then(end, end);
+  await clock.advanceUntil(() => done, 60_000);
+  return promise;
+}
+
+/** A log that keeps all it is told. */
+function createEars(): Told & { readonly log: Logger } {
+  const lines: string[] = [];
+  const errors: string[] = [];
+  const said: string[] = [];
+  const say = (message: string, fields: object = {}): void => {
+    lines.push(message);
+    said.push(`${message} ${JSON.stringify(fields)}`);
+  };
+  const error = (message: string, fields?: object): void => {
+    errors.push(message);
+    say(message, fields);
+  };
+  const log = { debug: say, info: say, warn: say, error, with: () => log, named: () => log };
+  return { lines, errors, said, log };
+}
+
+/** Of metrics only what is counted. */
+function countingIn(counts: Map<string, number>): Metrics {
+  return {
+    count: (name, labels, by = 1) => {
+      const series = [name, ...Object.values(labels)].join(" ");
+      counts.set(series, (counts.get(series) ?? 0) + by);
+    },
+    set: () => undefined,
+    forget: () => undefined,
+    read: () => () => undefined,
+    observe: () => undefined,
   };
 }
 

@@ -91,59 +91,10 @@ export function snapshotNode(name: string, options: SnapshotNodeOptions = {}): K
     "kubernetes.io/arch": "amd64",
     "kubernetes.io/os": "linux",
   };
-  const conditions = {
-    Launched: createdAt,
-    Registered: createdAt,
-    Initialized: createdAt,
-    ...(options.conditions ?? { Consolidatable: createdAt }),
-    Ready: createdAt,
-  };
-  const asked = options.asked ?? [2, 4, 8, 16].filter((one) => one >= cpu);
   const capacity = { cpu: String(cpu), memory: `${4 * cpu}Gi`, pods: "110" };
   const allocatable = { ...capacity, cpu: `${cpu * 1000 - 100}m`, memory: `${4096 * cpu - 200}Mi` };
   return [
-    {
-      apiVersion: "karpenter.sh/v1",
-      kind: "NodeClaim",
-      metadata: {
-        name,
-        uid: `uid-claim-${name}`,
-        labels,
-        creationTimestamp: createdAt,
-        ...(options.claimAnnotations === undefined
-          ? {}
-          : { annotations: options.claimAnnotations }),
-      },
-      spec: {
-        requirements: [
-          {
-            key: "node.kubernetes.io/instance-type",
-            operator: "In",
-            values: asked.map((one) => `m-${one}`),
-          },
-          { key: "karpenter.sh/capacity-type", operator: "In", values: [capacityType] },
-        ],
-        resources: { requests: options.requests ?? { cpu: "1", pods: "1" } },
-        nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
-        expireAfter: "720h",
-      },
-      status: {
-        providerID: `test://${name}`,
-        nodeName: name,
-        capacity,
-        allocatable,
-        ...(options.lastPodEventAt === undefined
-          ? {}
-          : { lastPodEventTime: options.lastPodEventAt }),
-        conditions: Object.entries(conditions).map(([type, at]) => ({
-          type,
-          status: "True",
-          reason: type,
-          message: "",
-          lastTransitionTime: at,
-        })),
-      },
-    } as KubeObject,
+    snapshotClaim(name, options, { cpu, createdAt, labels, capacity, allocatable }),
     {
       apiVersion: "v1",
       kind: "Node",
@@ -163,6 +114,72 @@ export function snapshotNode(name: string, options: SnapshotNodeOptions = {}): K
       status: { capacity, allocatable, conditions: [ready(createdAt)] },
     } as KubeObject,
   ];
+}
+
+/** What a node and its claim say alike. */
+interface Alike {
+  readonly cpu: number;
+  readonly createdAt: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly capacity: Readonly<Record<string, string>>;
+  readonly allocatable: Readonly<Record<string, string>>;
+}
+
+function snapshotClaim(
+  name: string,
+  options: SnapshotNodeOptions,
+  { cpu, createdAt, labels, capacity, allocatable }: Alike,
+): KubeObject {
+  const conditions = {
+    Launched: createdAt,
+    Registered: createdAt,
+    Initialized: createdAt,
+    ...(options.conditions ?? { Consolidatable: createdAt }),
+    Ready: createdAt,
+  };
+  const asked = options.asked ?? [2, 4, 8, 16].filter((one) => one >= cpu);
+  return {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodeClaim",
+    metadata: {
+      name,
+      uid: `uid-claim-${name}`,
+      labels,
+      creationTimestamp: createdAt,
+      ...(options.claimAnnotations === undefined ? {} : { annotations: options.claimAnnotations }),
+    },
+    spec: {
+      requirements: [
+        {
+          key: "node.kubernetes.io/instance-type",
+          operator: "In",
+          values: asked.map((one) => `m-${one}`),
+        },
+        {
+          key: "karpenter.sh/capacity-type",
+          operator: "In",
+          values: [labels["karpenter.sh/capacity-type"]],
+        },
+      ],
+      resources: { requests: options.requests ?? { cpu: "1", pods: "1" } },
+      nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
+      expireAfter: "720h",
+    },
+    status: {
+      providerID: `test://${name}`,
+      nodeName: name,
+      capacity,
+      allocatable,
+      ...(options.lastPodEventAt === undefined ? {} : { lastPodEventTime: options.lastPodEventAt }),
+      conditions: Object.entries(conditions).map(([type, at]) => ({
+        type,
+        status: "True",
+        reason: type,
+        message: "",
+        lastTransitionTime: at,
+      })),
+    },
+  } as KubeObject;
 }
 
 export interface SnapshotPodOptions {

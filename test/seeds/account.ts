@@ -13,6 +13,7 @@ import type {
   CreateLaunchTemplateInput,
   FleetOverride,
 } from "../../src/providers/aws/api/launches.ts";
+import type { SimulatedAws } from "../../src/sandbox/ec2/simulated-aws.ts";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import { openWorld, type TestWorld } from "../world.ts";
 
@@ -32,14 +33,13 @@ const EVENTS = "/api/v1/namespaces/default/events";
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
 export type Json = any;
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly body: Json;
 }
 
-/** A world as somebody with kubectl and the AWS CLI sees it. */
-export interface Account {
-  readonly world: TestWorld;
+/** Requests as kubectl sends them. */
+interface Requests {
   /** One request, refusals as values. */
   send(
     method: KubeRequest["method"],
@@ -52,10 +52,10 @@ export interface Account {
   items(path: string): Promise<readonly Json[]>;
   /** `kubectl patch --type merge`. */
   patch(path: string, body: unknown): Promise<Answer>;
-  /** A deployment of pods that ask for `cpu`. */
-  deploy(name: string, replicas: number, pod?: PodWish): Promise<void>;
-  /** Waits until so many pods of a deployment run. */
-  running(name: string, count: number, limitMs?: number): Promise<readonly Json[]>;
+}
+
+/** What the AWS CLI shows, and what AWS was asked for. */
+interface AwsView {
   fleets(): readonly CreateFleetInput[];
   templates(): readonly CreateLaunchTemplateInput[];
   /** Karpenter's own instances that are not gone. */
@@ -63,13 +63,22 @@ export interface Account {
   tags(id: string): Promise<Readonly<Record<string, string>>>;
   /** Volumes attached to an instance, by device. */
   volumes(instanceId: string): Promise<readonly VolumeView[]>;
+}
+
+/** A world as somebody with kubectl and the AWS CLI sees it. */
+export interface Account extends Requests, AwsView {
+  readonly world: TestWorld;
+  /** A deployment of pods that ask for `cpu`. */
+  deploy(name: string, replicas: number, pod?: PodWish): Promise<void>;
+  /** Waits until so many pods of a deployment run. */
+  running(name: string, count: number, limitMs?: number): Promise<readonly Json[]>;
   /** Events about objects of a kind, as `reason: message`. */
   events(kind: string): Promise<readonly string[]>;
   /** Log lines that hold a text. */
   said(text: string): readonly string[];
 }
 
-export interface VolumeView {
+interface VolumeView {
   readonly VolumeId: string;
   readonly Size: number;
   readonly VolumeType: string;
@@ -85,39 +94,12 @@ export interface PodWish {
 
 export async function openAccount(options: Partial<BoxOptions> = {}): Promise<Account> {
   const world = await openWorld(options);
-  const { aws } = world.box.sandbox;
-
-  async function send(
-    method: KubeRequest["method"],
-    path: string,
-    body?: unknown,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<Answer> {
-    const answer = await world.box.sandbox.transport.send({
-      method,
-      path,
-      ...(body === undefined ? {} : { body }),
-      ...(headers === undefined ? {} : { headers }),
-    });
-    await world.clock.settle();
-    return { status: answer.status, body: answer.body };
-  }
-
-  async function read(path: string): Promise<Json> {
-    const { status, body } = await send("GET", path);
-    if (status !== 200) throw new Error(`GET ${path}: ${body?.message}`);
-    return body;
-  }
-
-  const items = async (path: string): Promise<readonly Json[]> => (await read(path)).items;
-
+  const requests = requestsTo(world);
+  const { items } = requests;
   return {
     world,
-    send,
-    read,
-    items,
-    patch: (path, body) =>
-      send("PATCH", path, body, { "content-type": "application/merge-patch+json" }),
+    ...requests,
+    ...viewOf(world.box.sandbox.aws),
     deploy: async (name, replicas, wish = {}) => {
       await world.apply(deployment(name, replicas, wish));
     },
@@ -135,6 +117,50 @@ export async function openAccount(options: Partial<BoxOptions> = {}): Promise<Ac
       );
       return pods;
     },
+    events: async (kind) => {
+      const all = await items(EVENTS);
+      return all
+        .filter(({ involvedObject }) => involvedObject.kind === kind)
+        .map(({ reason, message }) => `${reason}: ${message}`);
+    },
+    said: (text) => world.log().filter((line) => line.includes(text)),
+  };
+}
+
+function requestsTo({ box, clock }: TestWorld): Requests {
+  async function send(
+    method: KubeRequest["method"],
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer> {
+    const answer = await box.sandbox.transport.send({
+      method,
+      path,
+      ...(body === undefined ? {} : { body }),
+      ...(headers === undefined ? {} : { headers }),
+    });
+    await clock.settle();
+    return { status: answer.status, body: answer.body };
+  }
+
+  async function read(path: string): Promise<Json> {
+    const { status, body } = await send("GET", path);
+    if (status !== 200) throw new Error(`GET ${path}: ${body?.message}`);
+    return body;
+  }
+
+  return {
+    send,
+    read,
+    items: async (path) => (await read(path)).items,
+    patch: (path, body) =>
+      send("PATCH", path, body, { "content-type": "application/merge-patch+json" }),
+  };
+}
+
+function viewOf(aws: SimulatedAws): AwsView {
+  return {
     fleets: () => aws.journal.inputs<CreateFleetInput>("CreateFleet"),
     templates: () => aws.journal.inputs<CreateLaunchTemplateInput>("CreateLaunchTemplate"),
     instances: async () => {
@@ -158,13 +184,6 @@ export async function openAccount(options: Partial<BoxOptions> = {}): Promise<Ac
       })) as { readonly Volumes: readonly VolumeView[] };
       return found.Volumes;
     },
-    events: async (kind) => {
-      const all = await items(EVENTS);
-      return all
-        .filter(({ involvedObject }) => involvedObject.kind === kind)
-        .map(({ reason, message }) => `${reason}: ${message}`);
-    },
-    said: (text) => world.log().filter((line) => line.includes(text)),
   };
 }
 

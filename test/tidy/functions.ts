@@ -13,15 +13,11 @@ const LONGER: Readonly<Record<string, number>> = {
   "src/controllers/disruption/steering.ts createSteering": 90,
   "src/core/answers/model.ts launch": 80,
   "src/providers/kwok/provider.ts createKwokProvider": 90,
-  "src/testing/aws-world.ts awsWorld": 100,
-  "src/testing/snapshots.ts snapshotNode": 90,
   "test/answers/draw.ts drawCluster": 80,
   "test/calm/play.ts Day.#act": 80,
   "test/cluster/control-plane.ts startControlPlane": 90,
   "test/cluster/live-cluster.ts openLiveCluster": 80,
   "test/fuzz/scheduler.ts refusals": 90,
-  "test/seeds/account.ts openAccount": 90,
-  "test/world.ts openWorld": 100,
 };
 
 /** One complaint for each function that is longer than it may be, and for each row that is out of date. */
