@@ -29,6 +29,9 @@ import type { Manifests } from "./manifests.ts";
 const PRICE_NOTE =
   "prices: on-demand as in us-east-1, from the embedded catalogue; spot prices are estimates";
 
+const DEFAULT_REGION = "us-east-1";
+const ANY_REGION = `region: ${DEFAULT_REGION}, for nothing in the input names a zone of AWS (see --region)`;
+
 /** What a plan needs of a cloud. */
 export interface Cloud {
   readonly wellKnownLabels: readonly string[];
@@ -47,7 +50,12 @@ const ANY_IMAGE: Ami = {
 };
 const SPOT_SEED = 1;
 
-export async function awsCatalogue(region: string, manifests: Manifests): Promise<Cloud> {
+/** `known`: undefined when nothing says which region it is. */
+export async function awsCatalogue(
+  known: string | undefined,
+  manifests: Manifests,
+): Promise<Cloud> {
+  const region = known ?? DEFAULT_REGION;
   const stopped = new VirtualClock();
   // Nobody moves this clock on, and nobody else wants a turn: a wait is over at once.
   const clock: Clock = {
@@ -93,7 +101,7 @@ export async function awsCatalogue(region: string, manifests: Manifests): Promis
       Tags: [],
     }),
   );
-  const notes: string[] = [PRICE_NOTE];
+  const notes: string[] = known === undefined ? [PRICE_NOTE, ANY_REGION] : [PRICE_NOTE];
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
     notes,

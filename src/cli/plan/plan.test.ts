@@ -19,7 +19,8 @@ import { readCluster, timeOf } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
-import { planningInput, regionOf } from "./planning-input.ts";
+import { planningInput } from "./planning-input.ts";
+import { regionOf } from "./region.ts";
 import { type PlanFlags, runPlan } from "./run-plan.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
 import { cloudOf } from "./sources.ts";
@@ -653,6 +654,27 @@ describe("without a file of instance types", () => {
     expect(plan.totals.priceMicroUsdPerHour).toBeGreaterThan(10_000);
     expect(notes.join("\n")).toContain("spot prices are estimates");
     expect(notes.join("\n")).toContain("EC2NodeClass default is not in the input");
+  });
+
+  it("the region is taken from volumes, storage classes and pods too", () => {
+    const zone = "[{key: topology.ebs.csi.aws.com/zone, values: [eu-north-1a]}]";
+    const storageClass = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: a}, provisioner: ebs.csi.aws.com, allowedTopologies: [{matchLabelExpressions: ${zone}}]}`;
+    const selector = "nodeSelector: {topology.kubernetes.io/zone: us-west-2c}";
+    const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {${selector}, containers: [{name: c, image: i}]}}`;
+    const job = `{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {schedule: "* * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, ${selector}, containers: [{name: c, image: i}]}}}}}}`;
+    const region = (...texts: string[]) =>
+      regionOf(sortManifests(texts.flatMap((text, at) => objectsOf(`${at}.yaml`, text))));
+    expect(region(POOL)).toBe(undefined);
+    expect(region(POOL, pod)).toBe("us-west-2");
+    expect(region(POOL, job)).toBe("us-west-2");
+    expect(region(POOL, pod, storageClass)).toBe("eu-north-1");
+  });
+
+  it("a note says that the region is a guess", async () => {
+    const manifests = sortManifests([]);
+    const said = async (region?: string) => (await awsCatalogue(region, manifests)).notes.join();
+    expect(await said()).toContain("region: us-east-1, for nothing in the input names a zone");
+    expect(await said("us-east-1")).not.toContain("region:");
   });
 
   it.each([

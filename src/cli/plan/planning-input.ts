@@ -14,7 +14,6 @@ import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
-import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { type Condition, keyOf } from "../../apis/meta.ts";
 import { isFullyBlocked } from "../../apis/policy/pdb.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
@@ -91,23 +90,6 @@ export async function planningInput(
       },
     },
   };
-}
-
-/** The AWS region that nodes and pools name in their zones; undefined when none does. */
-export function regionOf({ nodes, pools }: Manifests): string | undefined {
-  const zones = [
-    ...nodes.map((node) => node.metadata.labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? ""),
-    ...pools.flatMap((pool) =>
-      toPool(pool)
-        .requirements.filter(({ key }) => key === TOPOLOGY_ZONE_LABEL_KEY)
-        .flatMap(({ values = [] }) => values),
-    ),
-  ];
-  for (const zone of zones) {
-    const match = /^([a-z]{2,}(?:-[a-z]+)+-\d)[a-z]$/.exec(zone);
-    if (match !== null) return match[1];
-  }
-  return undefined;
 }
 
 function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {

@@ -13,7 +13,7 @@ import { readText } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, timeOf } from "./live-cluster.ts";
 import type { Manifests } from "./manifests.ts";
-import { regionOf } from "./planning-input.ts";
+import { regionOf } from "./region.ts";
 
 type Live = Awaited<ReturnType<typeof readCluster>> & { readonly nowMs: number };
 
@@ -39,8 +39,8 @@ export async function cloudOf(
   manifests: Manifests,
 ): Promise<Cloud> {
   if (flags.instanceTypes === undefined) {
-    const region = flags.region ?? regionOf(manifests) ?? "us-east-1";
-    if (!REGION.test(region)) {
+    const region = flags.region ?? regionOf(manifests);
+    if (region !== undefined && !REGION.test(region)) {
       throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${region}"`);
     }
     return withKwok(await awsCatalogue(region, manifests));

@@ -123,18 +123,23 @@ describe("VolumeIndex", () => {
     const names = ["lost", "unbound", "classless", "immediate", "good", "half", "leaving"];
     names.push("no volume", "leaving volume", "tied", "foreign", "nowhere");
     const reasons = names.map((name) => index.refusal(using(name)));
+    const of = (name: string, ...more: string[]) =>
+      `(${[`PersistentVolumeClaim=default/${name}`, ...more].join(", ")})`;
+    const ofClass = (name: string, ...more: string[]) => of(name, `StorageClass=${name}`, ...more);
     expect(reasons).toEqual([
-      'persistentvolume "x" not found',
-      "unbound pvc must define a storage class",
-      "failed to validate pvc, failed to get storage class",
-      "failed to validate pvc, pvc with immediate volume binding mode must be bound",
+      `persistentvolume "x" not found ${of("lost", "PersistentVolume=x", "StorageClass=")}`,
+      `unbound pvc must define a storage class ${of("unbound", "StorageClass=")}`,
+      `failed to validate pvc, failed to get storage class ${of("classless", "StorageClass=gone")}`,
+      `failed to validate pvc, pvc with immediate volume binding mode must be bound ${ofClass("immediate")}`,
       undefined,
-      "pvc is considered unbound because it does not contain annotation",
-      "persistentvolumeclaim is being deleted",
-      "persistentvolumeclaim bound to non-existent persistentvolume",
-      "persistentvolume is being deleted",
-      "failed to validate pvc, storage class uses unsupported topology key",
-      "failed to validate pvc, provisioner is not supported",
+      "pvc is considered unbound because it does not contain annotation " +
+        "(annotation=pv.kubernetes.io/bind-completed, PersistentVolumeClaim=half, PersistentVolume=x)",
+      `persistentvolumeclaim is being deleted ${of("leaving")}`,
+      `persistentvolumeclaim bound to non-existent persistentvolume ${of("no volume", "PersistentVolume=x")}`,
+      `persistentvolume is being deleted ${of("leaving volume", "PersistentVolume=leaving", "StorageClass=")}`,
+      "failed to validate pvc, storage class uses unsupported topology key " +
+        ofClass("tied", "TopologyKey=kubernetes.io/hostname"),
+      `failed to validate pvc, provisioner is not supported ${ofClass("foreign", "Provisioner=foreign.csi")}`,
       'persistentvolumeclaim "nowhere" not found',
     ]);
   });

@@ -94,12 +94,13 @@ export class VolumeIndex {
     for (const volume of pod.spec.volumes ?? []) {
       const name = claimName(pod, volume);
       if (name === undefined) continue;
-      const claim = this.#claims.get(`${pod.metadata.namespace}/${name}`);
+      const key = `${pod.metadata.namespace}/${name}`;
+      const claim = this.#claims.get(key);
       const reason =
         claim !== undefined
-          ? this.#claimRefusal(claim)
+          ? this.#claimRefusal(claim, key)
           : volume.ephemeral !== undefined
-            ? this.#classRefusal(volume.ephemeral.volumeClaimTemplate?.spec.storageClassName)
+            ? this.#classRefusal(volume.ephemeral.volumeClaimTemplate?.spec.storageClassName, key)
             : `persistentvolumeclaim "${name}" not found`;
       if (reason !== undefined) return reason;
     }
@@ -147,36 +148,48 @@ export class VolumeIndex {
     return limits;
   }
 
-  #claimRefusal(claim: PersistentVolumeClaim): string | undefined {
+  /** With the names that upstream puts behind: which claim, which class is it? */
+  #claimRefusal(claim: PersistentVolumeClaim, key: string): string | undefined {
+    const { volumeName, storageClassName = "" } = claim.spec;
+    const own = `PersistentVolumeClaim=${key}`;
+    const bound = `PersistentVolume=${volumeName ?? ""}`;
     if (claim.metadata.deletionTimestamp !== undefined)
-      return "persistentvolumeclaim is being deleted";
+      return `persistentvolumeclaim is being deleted (${own})`;
     if (claim.status?.phase === "Lost")
-      return "persistentvolumeclaim bound to non-existent persistentvolume";
-    const volumeName = claim.spec.volumeName;
-    if (!volumeName) return this.#classRefusal(claim.spec.storageClassName);
-    if (claim.metadata.annotations?.[BIND_COMPLETED_ANNOTATION_KEY] === undefined)
-      return "pvc is considered unbound because it does not contain annotation";
+      return `persistentvolumeclaim bound to non-existent persistentvolume (${own}, ${bound})`;
+    if (!volumeName) return this.#classRefusal(storageClassName, key);
+    const annotation = BIND_COMPLETED_ANNOTATION_KEY;
+    if (claim.metadata.annotations?.[annotation] === undefined) {
+      const names = `annotation=${annotation}, PersistentVolumeClaim=${claim.metadata.name}, ${bound}`;
+      return `pvc is considered unbound because it does not contain annotation (${names})`;
+    }
     const volume = this.#volumes.get(volumeName);
-    if (volume === undefined) return `persistentvolume "${volumeName}" not found`;
-    if (volume.metadata.deletionTimestamp !== undefined) return "persistentvolume is being deleted";
+    const names = `${own}, ${bound}, StorageClass=${storageClassName}`;
+    if (volume === undefined) return `persistentvolume "${volumeName}" not found (${names})`;
+    if (volume.metadata.deletionTimestamp !== undefined)
+      return `persistentvolume is being deleted (${names})`;
     return undefined;
   }
 
-  #classRefusal(name: string | undefined): string | undefined {
-    if (!name) return "unbound pvc must define a storage class";
+  #classRefusal(name: string | undefined, claimKey: string): string | undefined {
+    const names = `PersistentVolumeClaim=${claimKey}, StorageClass=${name ?? ""}`;
+    if (!name) return `unbound pvc must define a storage class (${names})`;
     const storageClass = this.#classes.get(name);
-    if (storageClass === undefined) return "failed to validate pvc, failed to get storage class";
+    if (storageClass === undefined)
+      return `failed to validate pvc, failed to get storage class (${names})`;
     if (storageClass.volumeBindingMode !== "WaitForFirstConsumer")
-      return "failed to validate pvc, pvc with immediate volume binding mode must be bound";
+      return `failed to validate pvc, pvc with immediate volume binding mode must be bound (${names})`;
     const topologies = storageClass.allowedTopologies ?? [];
     const keys = topologies.flatMap((term) =>
       (term.matchLabelExpressions ?? []).map(({ key }) => key),
     );
     // A node that does not exist yet has no host name to allow.
-    if (keys.some((key) => normalizedLabel(key) === HOSTNAME_LABEL_KEY))
-      return "failed to validate pvc, storage class uses unsupported topology key";
-    if (this.#unsupported.includes(storageClass.provisioner))
-      return "failed to validate pvc, provisioner is not supported";
+    const tied = keys.find((key) => normalizedLabel(key) === HOSTNAME_LABEL_KEY);
+    if (tied !== undefined)
+      return `failed to validate pvc, storage class uses unsupported topology key (${names}, TopologyKey=${tied})`;
+    const { provisioner } = storageClass;
+    if (this.#unsupported.includes(provisioner))
+      return `failed to validate pvc, provisioner is not supported (${names}, Provisioner=${provisioner})`;
     return undefined;
   }
 

@@ -72,6 +72,56 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found?.message).toContain(`pod anti-affinity, key=${ZONE}`);
   });
 
+  it("is told of neighbours, not of minValues, where the two zones of its volume have one each", () => {
+    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
+    const labelSelector = { matchLabels: { app: "db" } };
+    const podAntiAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: ZONE, labelSelector }],
+    };
+    const claimSpec = { storageClassName: "zonal" };
+    const spec = {
+      affinity: { podAntiAffinity },
+      volumes: [{ name: "data", ephemeral: { volumeClaimTemplate: { spec: claimSpec } } }],
+    };
+    const zonal = {
+      metadata: { name: "zonal" },
+      provisioner: "ebs.csi.aws.com",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-a", "zone-b"] }] }],
+    };
+    const volumes = { claims: [], volumes: [], classes: [zonal], csiNodes: [] };
+    const batch = pods(3, { cpu: "1", labels: { app: "db" }, spec });
+    const found = refusal({ pods: batch, volumes }, { requirements });
+    expect(found?.rejected).toEqual({ topology: 4 });
+    expect(found?.message).toContain(`pod anti-affinity, key=${ZONE}`);
+    expect(found?.why).toContain(`its volumes are at ${ZONE} In [zone-a zone-b]`);
+  });
+
+  it("is told that two rules of it leave no zone between them, not of minValues", () => {
+    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
+    const term = (app: string) => ({ topologyKey: ZONE, labelSelector: { matchLabels: { app } } });
+    const required = (app: string) => ({
+      requiredDuringSchedulingIgnoredDuringExecution: [term(app)],
+    });
+    const inZone = { nodeSelector: { [ZONE]: "zone-a" } };
+    const batch = [
+      ...["a", "b"].map((name) => pod({ name, cpu: "7", labels: { app: name }, spec: inZone })),
+      pod({
+        name: "torn",
+        cpu: "1",
+        spec: { affinity: { podAffinity: required("a"), podAntiAffinity: required("b") } },
+      }),
+    ];
+    const found = solve(
+      schedulingInput({
+        pods: batch,
+        pools: [poolInput({ requirements }, TYPES.concat(instanceType({ name: "n-8x", cpu: 8 })))],
+      }),
+    );
+    expect(found.unschedulable.map((one) => one.pod.metadata.name)).toEqual(["torn"]);
+    expect(found.unschedulable[0]?.pools[0]?.rejected).toEqual({ topology: 5 });
+  });
+
   it("has no capacity where the pod's volume is", () => {
     const claim = {
       metadata: {

@@ -23,10 +23,10 @@ import {
   setBit,
   uniteBits,
 } from "../../scheduling/bits.ts";
-import { allows } from "../../scheduling/requirement.ts";
+import { allows, formatRequirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
-import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
+import type { PodClass, PodClasses, Rule, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import { NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
 import { dropPortConflicts, leastDaemonRequests, type Template } from "../pools/pool-template.ts";
@@ -158,7 +158,7 @@ function byTypes(
   if (isEmptyBits(within)) {
     const noun = vocabulary(template.pool.generation).poolNoun;
     const text = `all available instance types exceed limits for ${noun}: "${template.pool.name}"`;
-    return { text, why: limitsText(template, fitting), rejected };
+    return { text, why: limitsText(template, fitting, pass.claims.size > 0), rejected };
   }
   const free = within.slice();
   dropPortConflicts(template, podClass.ports, free);
@@ -179,7 +179,9 @@ function byTypes(
     const text = "would exceed volume limit of every instance type";
     return { text, why: "no instance type that would do attaches as many volumes", rejected };
   }
-  return byRules(template, variant, pass, set, { types: attaching, rejected });
+  const sets = podClass.volumeSets.flatMap((one) => space.join(set, one) ?? []);
+  const places = sets.length === 0 ? [set] : sets;
+  return byRules(template, variant, pass, { set, places, types: attaching, rejected });
 }
 
 /** Those of the types that can be where the pod's volumes are; when there are none, why not. */
@@ -211,27 +213,51 @@ function reachingVolumes(
   return { left, refused: { text: texts.join("; "), why } };
 }
 
+interface Left {
+  readonly set: SetId;
+  /** The set, in each of the places where the pod's volumes can be reached. */
+  readonly places: readonly SetId[];
+  readonly types: Bits;
+  readonly rejected: Rejected;
+}
+
 /** These types would do: which rule about other pods, or about the choice of types, falls? */
 function byRules(
   template: Template,
   variant: Variant,
   { context, claims }: Explained,
-  set: SetId,
-  { types, rejected }: { readonly types: Bits; readonly rejected: Rejected },
+  { set, places, types, rejected }: Left,
 ): Refusal {
   const { space, topology } = context;
   // The next one: those that are planned have their pods, who count on their hosts.
-  const place = new NewNodeClaim(claims.size, template, template.budget.within, context);
-  place.set = set;
+  const place = new NewNodeClaim(claims.size, template, types, context);
   const none = noBits(template.table.size);
-  for (const { group, self } of variant.rules) {
-    const podDomains = variant.strict.get(group.key);
-    if (topology.options(group, place, self, podDomains).length > 0) continue;
-    const text = topology.explain(group, place, podDomains);
-    return { text, why: topologyText(group), rejected: fell(rejected, "topology", types, none) };
+  const options = ({ group, self }: Rule, at: SetId, among: Bits) => {
+    place.set = at;
+    place.types = among;
+    return topology.options(group, place, self, variant.strict.get(group.key));
+  };
+  for (const rule of variant.rules) {
+    if (places.some((one) => options(rule, one, types).length > 0)) continue;
+    const { group } = rule;
+    const text = topology.explain(group, place, variant.strict.get(group.key));
+    const isByVolumes = places[0] !== set && options(rule, set, types).length > 0;
+    const where = places
+      .map((one) => formatRequirement(space.get(one).get(group.key)))
+      .join(", or ");
+    const why = `${topologyText(group)}${isByVolumes ? `; its volumes are at ${where}` : ""}`;
+    return { text, why, rejected: fell(rejected, "topology", types, none) };
   }
+  const leavesTypes = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): boolean =>
+    rule === undefined ||
+    options(rule, at, among).some((values) => {
+      const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
+      if (narrowed === undefined) return false;
+      const left = intersectionOf(among, template.table.compatible(narrowed));
+      return !isEmptyBits(left) && leavesTypes(narrowed, left, rest);
+    });
   const minimum = [...space.get(set).all()].find((one) => one.minValues !== undefined);
-  if (minimum !== undefined) {
+  if (minimum !== undefined && places.some((one) => leavesTypes(one, types, variant.rules))) {
     const text = `minValues requirement is not met for label(s) (label(s)=[${minimum.key}])`;
     const why = `fewer than ${minimum.minValues} values of ${minimum.key} are left (minValues)`;
     return { text, why, rejected: fell(rejected, "minValues", types, none) };
@@ -259,8 +285,8 @@ function tupleText(
     : `no instance type satisfied resources ${resources} and requirements ${requirements} (${text})`;
 }
 
-/** What is left of each limit that no type of these would stay within. */
-function limitsText({ table, budget }: Template, types: Bits): string {
+/** What is left of each limit that no type of these would stay within. `isCharged`: by nodes of this plan too. */
+function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean): string {
   const short = Object.keys(budget.remaining)
     .sort()
     .flatMap((name) => {
@@ -272,7 +298,8 @@ function limitsText({ table, budget }: Template, types: Bits): string {
       const [has, needs] = [left, least].map((amount) => formatResource(name, amount));
       return [`${has} of ${name} is left, the smallest type that would do has ${needs}`];
     });
-  return `its limits leave no room for a node: ${short.join("; ") || "each type is beyond one"}`;
+  const why = `its limits leave no room for a node: ${short.join("; ") || "each type is beyond one"}`;
+  return isCharged ? `${why} (a planned node counts as the largest type it may become)` : why;
 }
 
 /** Most domains named with their counts. */

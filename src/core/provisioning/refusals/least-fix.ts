@@ -1,6 +1,6 @@
 /**
  * Makes a fix smaller while it is still enough: leaves out edits that it can do without, and changes amounts
- * no further than it must. Each question costs a plan, so amounts are found by halving.
+ * no further than it must. Each question costs a plan, so amounts that are far apart are found by halving.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -17,6 +17,12 @@ const REQUEST_UNITS: Readonly<Record<string, number>> = {
   memory: 2 ** 20,
   "ephemeral-storage": 2 ** 20,
 };
+
+/**
+ * A higher limit may place fewer pods than a lower one: an earlier node becomes one of larger types then, which
+ * count. So amounts between that are not too many are tried from below.
+ */
+const TRIED_ONE_BY_ONE = 20;
 
 /** `edits` are enough for pods like this one. `isEnough` may say no when it must not be asked any more. */
 export function leastFix(
@@ -54,12 +60,15 @@ function withLeastAmount(
 ): readonly Edit[] {
   const unit = edit.change === "limit" ? (LIMIT_UNITS[edit.resource] ?? 1) : 1;
   let least = edits;
-  halve(Math.ceil(edit.to / unit), Math.floor(edit.from / unit), (units) => {
+  const allows = (units: number) => {
     const tried = edits.map((one) => (one === edit ? { ...edit, to: units * unit } : one));
     if (!isEnough(tried)) return false;
     least = tried;
     return true;
-  });
+  };
+  const [most, from] = [Math.ceil(edit.to / unit), Math.floor(edit.from / unit)];
+  if (edit.change !== "limit" || most - from > TRIED_ONE_BY_ONE) halve(most, from, allows);
+  else for (let units = from + 1; units < most && !allows(units); units++);
   return least;
 }
 

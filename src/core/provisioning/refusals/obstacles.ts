@@ -11,6 +11,7 @@ import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts"
 import { formatResource, type Resources } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { isUsable } from "../../cloudprovider/offerings.ts";
+import { hasBit } from "../../scheduling/bits.ts";
 import {
   allows,
   allowsAbsence,
@@ -22,6 +23,7 @@ import {
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import type { Template } from "../pools/pool-template.ts";
 import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
@@ -162,18 +164,22 @@ function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {
   return ways;
 }
 
-/**
- * Why no type of the pool's class would do, nearest type first; empty = some type does. `volumes`: where the
- * pod's volumes are, which no edit moves.
- */
-export function typeMisses(
-  pod: Pod,
-  wanted: Requirements,
-  volumes: Requirements,
-  template: Template,
-  space: RequirementSpace,
-): TypeMiss[] {
+/** A pod before a new node of one pool. */
+export interface Sight {
+  readonly pod: Pod;
+  /** One of its required terms. */
+  readonly wanted: Requirements;
+  /** Where its volumes are, and the attach slots that they take: no edit changes that. */
+  readonly volumes: Requirements;
+  readonly attached: VolumeUsage;
+  readonly template: Template;
+  readonly space: RequirementSpace;
+}
+
+/** Why no type of the pool's class would do, nearest type first; empty = some type does. */
+export function typeMisses({ pod, wanted, volumes, attached, template, space }: Sight): TypeMiss[] {
   const { table, pool } = template;
+  const holding = template.slots.holding(attached);
   const requests = podRequests(pod);
   const own = space.get(template.set);
   const joined = own.and(wanted).and(volumes);
@@ -216,6 +222,10 @@ export function typeMisses(
       const lower = lowered.edits(resource, to);
       if (lower === undefined) stuck = true;
       else edits.push(...lower);
+    }
+    if (holding !== undefined && !hasBit(holding, index)) {
+      texts.push("it attaches fewer volumes than the pod has");
+      stuck = true;
     }
     if (texts.length === 0) return [];
     const blocked = stuck || offering === undefined;

@@ -312,6 +312,40 @@ describe("the smallest change that places a pod", () => {
     expect(Object.values(found)).toEqual([`drop the pod's required anti-affinity over ${ZONE}`]);
   });
 
+  it("raises a limit to where an earlier node does not become one of a type that takes it all", () => {
+    // By 18 cores the second node may be of 8 again; by 14 and 15 it is of 4, and the third has 2 left. Not by 16.
+    const types = [2, 4, 8].map((cpu) => instanceType({ cpu }));
+    const labelSelector = { matchLabels: { app: "web" } };
+    const spread = { topologyKey: "kubernetes.io/hostname", maxSkew: 1, labelSelector };
+    const spec = {
+      topologySpreadConstraints: [{ ...spread, whenUnsatisfiable: "DoNotSchedule" as const }],
+    };
+    const batch = pods(3, { cpu: "1", labels: { app: "web" }, spec });
+    const found = fixes({ pods: batch, pools: [poolInput({ limits: { cpu: 10_000 } }, types)] });
+    expect(Object.values(found)).toEqual([
+      "raise spec.limits.cpu of NodePool default from 10 to 14",
+    ]);
+  });
+
+  it("uses a type that attaches all volumes of the pod", () => {
+    const key = "node.kubernetes.io/instance-type";
+    const few = { "attachable-volumes-csi-ebs.csi.aws.com": 1 };
+    const types = [instanceType({ cpu: 2, capacity: few }), instanceType({ cpu: 4 })];
+    const wait = {
+      metadata: { name: "wait" },
+      provisioner: "ebs.csi.aws.com",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+    };
+    const claimSpec = { spec: { storageClassName: "wait" } };
+    const spec = {
+      volumes: ["a", "b"].map((name) => ({ name, ephemeral: { volumeClaimTemplate: claimSpec } })),
+    };
+    const requirements = [{ key, operator: "In" as const, values: ["m-2x"] }];
+    const pools = [poolInput({ requirements }, types)];
+    const volumes = { claims: [], volumes: [], classes: [wait], csiNodes: [] };
+    expect(fixOf(pod({ spec }), { pools, volumes })).toBe(`let NodePool default use ${key} m-4x`);
+  });
+
   it("lowers minValues by no more than it must", () => {
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },

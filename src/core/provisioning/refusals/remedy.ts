@@ -21,6 +21,7 @@ import {
   domainWays,
   labelObstacles,
   type Obstacle,
+  type Sight,
   type TypeMiss,
   taintObstacles,
   typeMisses,
@@ -302,14 +303,13 @@ class Search {
   #missesOf(state: Towards): readonly TypeMiss[] {
     let misses = this.#misses.get(state);
     if (misses === undefined) {
-      const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
-      misses = typeMisses(pod, wanted, volumes, template, space);
+      misses = typeMisses(this.#seenFrom(state));
       this.#misses.set(state, misses);
     }
     return misses;
   }
 
-  #seenFrom({ poolId, term, place, edits }: Towards) {
+  #seenFrom({ poolId, term, place, edits }: Towards): Sight {
     const written = this.#one.pod;
     const pod = edits.filter((edit) => edit.on === "pod").reduce(editedPod, written);
     const terms = requiredAlternatives(pod.spec);
@@ -317,7 +317,8 @@ class Search {
     const ofPool = edits.filter((edit) => edit.on === "pool");
     const template = this.#templates.of(poolId, ofPool);
     const volumes = this.#places[place] as Requirements;
-    return { pod, wanted, volumes, template, space: this.#templates.space };
+    const attached = this.#templates.volumes.usage(written);
+    return { pod, wanted, volumes, attached, template, space: this.#templates.space };
   }
 
   #text(edits: readonly Edit[]): string {

@@ -8,6 +8,7 @@ import { assert } from "../../../base/assert.ts";
 import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
 import { hasDynamicResources } from "../batch/eligibility.ts";
+import { seenSlots } from "../pools/attach-slots.ts";
 import { createTemplate, type Template } from "../pools/pool-template.ts";
 import type { SchedulingResult } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
@@ -19,6 +20,7 @@ export class Templates {
   readonly volumes: VolumeIndex;
   readonly #input: SchedulingInput;
   readonly #daemonPods: readonly Pod[];
+  readonly #seen: ReturnType<typeof seenSlots>;
   readonly #known = new Map<string, Template>();
 
   constructor(input: SchedulingInput) {
@@ -26,6 +28,7 @@ export class Templates {
     this.space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
     this.volumes = new VolumeIndex(input.volumes);
     this.#input = input;
+    this.#seen = seenSlots(input.nodes, this.volumes);
     this.#daemonPods = input.daemonPods.filter((one) => !hasDynamicResources(one));
   }
 
@@ -36,7 +39,7 @@ export class Templates {
       const own = this.#input.pools.find(({ pool }) => pool.id === poolId);
       assert(own !== undefined, "fixes are looked for in pools of the batch");
       const pool = { ...own, pool: edits.reduce(editedPool, own.pool) };
-      template = createTemplate(pool, 0, this.space, this.#daemonPods);
+      template = createTemplate(pool, 0, this.space, this.#daemonPods, this.#seen);
       this.#known.set(text, template);
     }
     return template;

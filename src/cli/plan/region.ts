@@ -1,0 +1,62 @@
+/**
+ * The AWS region that a plan is for, from what the input says of zones: where nodes are and pools may be, then
+ * where volumes are, then where pods want to go.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { toPool } from "../../apis/hub/to-pool.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Manifests } from "./manifests.ts";
+
+/** `topology.kubernetes.io/zone`, and what CSI drivers call it. */
+const ZONE_KEY = /\/zone$/;
+const REGION_KEY = "topology.kubernetes.io/region";
+const ZONE = /^([a-z]{2,}(?:-[a-z]+)+-\d)[a-z]$/;
+const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d$/;
+
+/** A label key with values that it is to have. */
+interface Said {
+  readonly key: string;
+  readonly values?: readonly string[] | undefined;
+}
+
+/** Undefined when nothing names one. */
+export function regionOf(manifests: Manifests): string | undefined {
+  for (const { key, values = [] } of said(manifests)) {
+    for (const value of values) {
+      if (key === REGION_KEY && REGION.test(value)) return value;
+      const match = ZONE_KEY.test(key) ? ZONE.exec(value) : null;
+      if (match !== null) return match[1];
+    }
+  }
+  return undefined;
+}
+
+function* said(manifests: Manifests): Generator<Said> {
+  const { nodes, pools, volumes, storageClasses, pods, workloads, cronJobs } = manifests;
+  for (const { metadata } of nodes) yield* saidBy(metadata.labels);
+  for (const pool of pools.map((one) => toPool(one))) {
+    yield* saidBy(pool.labels);
+    yield* pool.requirements;
+  }
+  for (const { spec } of volumes)
+    for (const { matchExpressions = [] } of spec.nodeAffinity?.required?.nodeSelectorTerms ?? [])
+      yield* matchExpressions;
+  for (const { allowedTopologies = [] } of storageClasses)
+    for (const { matchLabelExpressions = [] } of allowedTopologies) yield* matchLabelExpressions;
+  const made = [...workloads, ...cronJobs.map(({ spec }) => spec.jobTemplate)];
+  const templates = made.map((one) => (one as unknown as Templated).spec.template.spec);
+  for (const spec of [...pods.map((one) => one.spec), ...templates]) {
+    yield* saidBy(spec.nodeSelector);
+    const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+    for (const { matchExpressions = [] } of required?.nodeSelectorTerms ?? [])
+      yield* matchExpressions;
+  }
+}
+
+type Templated = KubeObject & {
+  readonly spec: { readonly template: { readonly spec: Pod["spec"] } };
+};
+
+function saidBy(labels: Readonly<Record<string, string>> = {}): Said[] {
+  return Object.entries(labels).map(([key, value]) => ({ key, values: [value] }));
+}
