@@ -15,7 +15,7 @@ import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Ami } from "../../providers/aws/ami/choose.ts";
-import type { Subnet } from "../../providers/aws/api/network.ts";
+import type { AvailabilityZone, Subnet } from "../../providers/aws/api/network.ts";
 import { catalogue } from "../../providers/aws/catalogue/catalogue.ts";
 import { InstanceTypes } from "../../providers/aws/instancetype/instance-types.ts";
 import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.ts";
@@ -91,16 +91,7 @@ export async function awsCatalogue(
     eniLimitedPods: true,
   });
   const { AvailabilityZones } = await api.ec2.describeAvailabilityZones({});
-  const subnets = AvailabilityZones.map(
-    ({ ZoneName, ZoneId }): Subnet => ({
-      SubnetId: `subnet-${ZoneName}`,
-      VpcId: "vpc",
-      AvailabilityZone: ZoneName,
-      AvailabilityZoneId: ZoneId,
-      AvailableIpAddressCount: 1_000_000,
-      Tags: [],
-    }),
-  );
+  const subnets = AvailabilityZones.map(subnetOf);
   const notes: string[] = known === undefined ? [PRICE_NOTE, ANY_REGION] : [PRICE_NOTE];
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
@@ -120,6 +111,17 @@ export async function awsCatalogue(
         placementGroup: undefined,
       });
     },
+  };
+}
+
+function subnetOf({ ZoneName, ZoneId }: AvailabilityZone): Subnet {
+  return {
+    SubnetId: `subnet-${ZoneName}`,
+    VpcId: "vpc",
+    AvailabilityZone: ZoneName,
+    AvailabilityZoneId: ZoneId,
+    AvailableIpAddressCount: 1_000_000,
+    Tags: [],
   };
 }
 
