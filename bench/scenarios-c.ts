@@ -36,7 +36,7 @@ const HOST = "kubernetes.io/hostname";
 
 /** About so many nodes each; all names begin with `C-`. */
 export function scenariosC(nodes: number): readonly ScenarioC[] {
-  return Object.entries(MAKERS).map(([name, { about, make }]) => ({ name: `C-${name}`, about, ...make(nodes, new Random(`C-${name}`)) }));
+  return Object.entries(MAKERS).map(([name, { make, ...rest }]) => ({ name: `C-${name}`, ...rest, ...make(nodes, new Random(`C-${name}`)) }));
 }
 
 /** Those of these names, or all, the trace's too where its file is at hand. Throws for a name that there is not. */
@@ -110,8 +110,7 @@ function busiest(pods: readonly TracedPod[]): number {
 
 type Made = Pick<ScenarioC, "pools" | "deployments">;
 
-interface Maker {
-  readonly about: string;
+interface Maker extends Pick<ScenarioC, "about" | "bound"> {
   readonly make: (nodes: number, random: Random) => Made;
 }
 
@@ -162,22 +161,30 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   },
   pools: {
     about: "twenty NodePools, each with Deployments of its own, down to 60 percent",
-    make: (nodes, random) => {
-      const names = Array.from({ length: 20 }, (_, index) => `team-${index}`);
-      const deployments = names.flatMap((team) =>
-        classes((nodes * PODS_PER_NODE) / names.length, Math.max(2, nodes / 40), random, (up) => Math.ceil(up * 0.6), {
-          name: team,
-          spec: { nodeSelector: { "karpenter.sh/nodepool": team } },
-        }),
-      );
-      return { pools: names.map((team) => pool(AFTER, [...SIZES, ON_DEMAND], team)), deployments };
-    },
+    make: (nodes, random) => teams(20, nodes * PODS_PER_NODE, Math.max(2, nodes / 40), random),
+  },
+  many: {
+    about: "fifteen NodePools for each node of the size, each with a few pods of its own, down to 60 percent",
+    bound: "quick",
+    make: (nodes, random) => teams(nodes * 15, nodes * 75, 2, random),
   },
   rollouts: {
     about: "Deployments of many sizes go down by anything between nothing and nine tenths",
     make: (nodes, random) => one(classes(nodes * PODS_PER_NODE, nodes / 2, random, (up) => Math.ceil(up * (0.1 + 0.9 * random.fraction())), { milliCpu: [200, 7_000] })),
   },
 };
+
+/** So many NodePools, with so many Deployments each that fit no other. */
+function teams(count: number, pods: number, kinds: number, random: Random): Made {
+  const names = Array.from({ length: count }, (_, index) => `team-${index}`);
+  const deployments = names.flatMap((team) =>
+    classes(pods / count, kinds, random, (up) => Math.ceil(up * 0.6), {
+      name: team,
+      spec: { nodeSelector: { "karpenter.sh/nodepool": team } },
+    }),
+  );
+  return { pools: names.map((team) => pool(AFTER, [...SIZES, ON_DEMAND], team)), deployments };
+}
 
 function withSpec(object: KubeObject, spec: object): KubeObject {
   const { spec: outer } = object as KubeObject & { readonly spec: { readonly template: { readonly spec: object } } };

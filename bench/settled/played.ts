@@ -1,9 +1,10 @@
 /**
- * `npm run bench -- played [C-name …] [--nodes N] [--starts 1,2] [--daemons]`: what a cluster costs once
- * consolidation has come to rest (settled.ts), ours alone, in the sandbox on virtual time: minutes in seconds,
- * without a control plane, and the same each time. A start is the order and the pace in which Deployments come
- * up, the names of things, and so the nodes that there are to begin with. `--daemons` leaves the sandbox's own
- * DaemonSets on each node, which the bound knows nothing of.
+ * `npm run bench -- played [C-name …] [--nodes N] [--starts 1,2] [--daemons] [--down-over S]`: what a
+ * cluster costs once consolidation has come to rest (settled.ts), ours alone, in the sandbox on virtual time: minutes
+ * in seconds, without a control plane, and the same each time. A start is the order and the pace in which Deployments
+ * come up, the names of things, and so the nodes that there are to begin with. `--down-over`: the Deployments go down
+ * one after the other within so many seconds, as those of a busy control plane do, instead of in one moment.
+ * `--daemons` leaves the sandbox's own DaemonSets on each node, which the bound knows nothing of.
  */
 import { parseArgs } from "node:util";
 import { DAEMON_SET } from "../../src/apis/apps/kinds.ts";
@@ -44,6 +45,7 @@ export async function played(args: readonly string[]): Promise<void> {
       nodes: { type: "string", default: "20" },
       starts: { type: "string", default: "1" },
       daemons: { type: "boolean", default: false },
+      "down-over": { type: "string", default: "0" },
     },
   });
   print(HEAD);
@@ -51,7 +53,7 @@ export async function played(args: readonly string[]): Promise<void> {
   for (const scenario of chosenC(positionals, Number(values.nodes))) {
     const bound = (await lowerBound(workloadOf(scenario, "down"), scenario.bound === "quick")) / 1e6;
     for (const start of values.starts.split(",").map(Number))
-      print(rowOf(scenario.name, start, bound, await playOne(scenario, start, values.daemons)));
+      print(rowOf(scenario.name, start, bound, await playOne(scenario, start, { hasDaemons: values.daemons, downOverMs: Number(values["down-over"]) * 1_000 })));
   }
 }
 
@@ -73,7 +75,13 @@ function rowOf(name: string, start: number, bound: number, one: Played): readonl
   ];
 }
 
-export async function playOne(scenario: ScenarioC, start: number, hasDaemons: boolean): Promise<Played> {
+interface PlayOptions {
+  readonly hasDaemons?: boolean;
+  /** Deployments go down one after the other, in all within so long. */
+  readonly downOverMs?: number;
+}
+
+export async function playOne(scenario: ScenarioC, start: number, { hasDaemons = false, downOverMs = 0 }: PlayOptions = {}): Promise<Played> {
   const world = await openWorld({ provider: "kwok", seed: start, logLevel: "error" });
   try {
     await prepare(world, scenario, hasDaemons);
@@ -84,7 +92,10 @@ export async function playOne(scenario: ScenarioC, start: number, hasDaemons: bo
     }
     await allRun(world, scenario, "up");
     const before = await nodesOf(world);
-    for (const { name, down } of order) await world.scale(name, down);
+    for (const [index, { name, down }] of order.entries()) {
+      if (index > 0 && downOverMs > 0) await world.advance(Math.round(downOverMs / (order.length - 1)));
+      await world.scale(name, down);
+    }
     await allRun(world, scenario, "down");
     return { before, ...(await settle(world)) };
   } finally {

@@ -130,6 +130,8 @@ export interface MethodInputOptions
       | "repack"
       | "rests"
       | "poolRests"
+      | "patienceMs"
+      | "lastTurnMs"
       | "wantedShare"
       | "alphaBusy"
       | "backingOff"
@@ -164,6 +166,8 @@ export function methodInput(
     rests: () => false,
     poolRests: () => false,
     isSettling: () => false,
+    patienceMs: () => 30_000,
+    lastTurnMs: () => 0,
     wantedShare: () => (options.repack?.minSavingsPercent ?? 0) / 100,
     alphaBusy: false,
     backingOff: new Set(),

@@ -184,6 +184,7 @@ async function propose(
     await inTurns(world.clock, tell(world, proposal.remarks), TURN_MS);
     countMoves(world, proposal.refused ?? []);
     sweeps.note(method, proposal, facts);
+    queue.ledger.turns.note(proposal, world.clock.now());
     const commands = proposal.commands.flatMap((one) => besides(memory.pending, one));
     if (commands.length > 0) return take(world, queue, memory, log, around, method, commands);
   }

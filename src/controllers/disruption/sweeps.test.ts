@@ -66,7 +66,7 @@ describe("sweeps", () => {
       drift.propose(methodInput([candidate("n", { conditions: { Drifted: 1_000 } })])),
     ).commands as [Command];
     const poolIds = new Set([command.candidates[0]?.pool.id ?? ""]);
-    sweeps.note(drift, { ...nothing, later: [{ command, poolIds }] }, facts("a"));
+    sweeps.note(drift, { ...nothing, later: [{ command, poolIds, until: "settled" }] }, facts("a"));
     expect(sweeps.rests(drift, facts("a"))).toBe(false);
     sweeps.note(drift, { ...nothing, later: [] }, facts("a"));
     expect(sweeps.rests(drift, facts("a"))).toBe(true);

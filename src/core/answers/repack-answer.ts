@@ -6,7 +6,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { atOnce } from "../../base/steps.ts";
 import type { Candidate } from "../disruption/candidates.ts";
 import { isConsolidatable } from "../disruption/consolidation.ts";
-import type { MethodInput } from "../disruption/methods/method.ts";
+import type { MethodInput, Until } from "../disruption/methods/method.ts";
 import { openToRepack, repack } from "../disruption/methods/repack.ts";
 import { type Choice, chooseFrom } from "../disruption/repack/choice.ts";
 import { type Group, groupsOf } from "../disruption/repack/groups.ts";
@@ -45,11 +45,19 @@ export function repackAnswer(
   const whom = others === 0 ? "by itself it" : `with ${others} other node(s) all`;
   const could = `repack: anew ${whom} could save ${(most * 100).toFixed(1)} % at the most`;
   if (worthTrying(choice, wanted).length === 0) return `${could}, ${percent} is wanted`;
-  if (next === undefined && input.isSettling(group.poolIds))
-    return `${could}; nodes that took pods a moment ago are waited for`;
+  const until = next === undefined ? waitsUntil(group, input) : undefined;
+  if (until === "settled") return `${could}; nodes that took pods a moment ago are waited for`;
+  if (until === "quiet") return `${could}; nodes that may go along in a moment are waited for`;
   if (next === undefined) return `${could}, but no plan saves ${percent}`;
   const first = next.method.name === repack.name ? "others go first" : "other methods come first";
   return `${could}; ${first}`;
+}
+
+/** What its pools wait for with a command; undefined: there is none. */
+function waitsUntil({ poolIds }: Group, input: MethodInput): Until | undefined {
+  const [some] = poolIds;
+  const { later = [] } = atOnce(repack.propose(input));
+  return later.find((one) => some !== undefined && one.poolIds.has(some))?.until;
 }
 
 /** What it would be packed anew with: those before it, dearest first, have been tried in vain. */

@@ -12,6 +12,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
+import { quietFromMs } from "../state/quiet.ts";
 import { describeVerdict, weigh } from "./balanced.ts";
 import { type Candidate, priceOfAll } from "./candidates.ts";
 import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
@@ -47,10 +48,24 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
 
 /** Used nodes that may be consolidated now. v1 waits until nothing has happened there for a while. */
 export function isConsolidatable(candidate: Candidate): boolean {
-  const { pool, claim, generation, reschedulablePods } = candidate;
+  return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate));
+}
+
+/** Used nodes of v1 that may be consolidated at that moment, if nothing happens there, and may not now. */
+export function isConsolidatableBy(candidate: Candidate, atMs: number): boolean {
+  const { pool, claim, generation } = candidate;
+  if (generation !== "v1" || isQuiet(candidate) || !isWithinPolicy(candidate)) return false;
+  return (quietFromMs(claim, pool) ?? Number.POSITIVE_INFINITY) <= atMs;
+}
+
+function isWithinPolicy(candidate: Candidate): boolean {
+  const { pool, reschedulablePods } = candidate;
   if (pool.replicas !== undefined || reschedulablePods.length === 0) return false;
-  if (unconsolidatable(candidate) !== undefined) return false;
-  return generation !== "v1" || isTrue(claim, "Consolidatable");
+  return unconsolidatable(candidate) === undefined;
+}
+
+function isQuiet({ claim }: Candidate): boolean {
+  return isTrue(claim, "Consolidatable");
 }
 
 /** What it is that speaks against a move. `noGain`: nothing that could come instead is cheaper enough. */

@@ -22,6 +22,7 @@ import {
 import { known, type Outcome, restEndsMs } from "./outcome.ts";
 import { paybackOf } from "./payback.ts";
 import { madeFor } from "./record.ts";
+import { Turns } from "./turns.ts";
 
 export interface Restraint {
   /** A replacement must save at least this much of what it replaces, in percent. */
@@ -35,6 +36,8 @@ export interface Restraint {
 }
 
 export class Ledger {
+  /** Whose nodes are packed anew next. */
+  readonly turns = new Turns();
   readonly #restraint: Restraint;
   /** By the command's id; those that still count. */
   readonly #moves = new Map<string, Move>();
@@ -48,6 +51,7 @@ export class Ledger {
   /** A command begins. */
   note(move: Move, nowMs: number): void {
     this.#moves.set(move.command, move);
+    this.turns.begin(move);
     for (const [id, one] of this.#moves) if (!counts(one, nowMs)) this.#moves.delete(id);
   }
 

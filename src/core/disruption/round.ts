@@ -24,7 +24,10 @@ export function nextCommands(
   const shared: Picture = { found: new Map(), ...picture };
   for (const method of METHODS) {
     if (mode === "meanwhile" && method.waits) continue;
-    const { commands: all } = atOnce(method.propose(survey(shared, method).input));
+    const proposal = atOnce(method.propose(survey(shared, method).input));
+    // As the live loop does: who waits, or has had a turn, is known the next time.
+    picture.ledger.turns.note(proposal, picture.nowMs);
+    const { commands: all } = proposal;
     const commands =
       mode === "idle" ? all : all.filter(({ validateAfterMs }) => validateAfterMs === 0);
     if (commands.length > 0) return { method, commands };

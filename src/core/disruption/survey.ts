@@ -109,6 +109,8 @@ export function* surveyInSteps(
     forSpot: picture.forSpot,
     repack: picture.repack,
     isSettling: (poolIds) => isSettling(picture, poolIds),
+    patienceMs: (poolIds) => ledger.turns.patienceMs(poolIds, nowMs),
+    lastTurnMs: (poolIds) => ledger.turns.lastMs(poolIds),
     rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
     poolRests: ({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) !== undefined,
     wantedShare: (candidates) =>

@@ -6,10 +6,10 @@
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { fromRfc3339 } from "../../base/clock.ts";
 import type { NodeView } from "../state/node-view.ts";
+import { quietFromMs } from "../state/quiet.ts";
 
 export type Verdict =
   | { readonly state: "set" }
@@ -25,13 +25,9 @@ function isEmpty(node: NodeView): boolean {
 
 /** v1's `Consolidatable`. */
 export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Verdict {
-  const { consolidateAfter } = pool.disruption;
-  if (consolidateAfter === "Never" || pool.replicas !== undefined) return CLEAR;
-  const initialized = condition(claim, "Initialized");
-  if (initialized?.status !== "True") return CLEAR;
-  const quietSince =
-    fromRfc3339(claim.status?.lastPodEventTime) ?? fromRfc3339(initialized.lastTransitionTime) ?? 0;
-  const leftMs = quietSince + consolidateAfter - nowMs;
+  const fromMs = quietFromMs(claim, pool);
+  if (fromMs === undefined) return CLEAR;
+  const leftMs = fromMs - nowMs;
   return leftMs <= 0 ? { state: "set" } : { state: "clear", checkAfterMs: leftMs };
 }
 

@@ -47,6 +47,10 @@ export interface MethodInput {
   readonly repack: Repack | undefined;
   /** Pods that a consolidation moved are coming to rest on nodes of these pools (by id). */
   readonly isSettling: (poolIds: ReadonlySet<string>) => boolean;
+  /** For how long these pools (by id) may still be waited for where nodes of theirs could go along in a moment. */
+  readonly patienceMs: (poolIds: ReadonlySet<string>) => number;
+  /** When a command about these pools (by id) was proposed last; 0: never. */
+  readonly lastTurnMs: (poolIds: ReadonlySet<string>) => number;
   /** It came in place of others so short a time ago that it is not replaced itself. */
   readonly rests: (candidate: Candidate) => boolean;
   /** The last repack of its pool did not save what it was to: no other one for a while. */
@@ -70,7 +74,14 @@ export interface Remark {
 export interface Later {
   readonly command: Command;
   readonly poolIds: ReadonlySet<string>;
+  readonly until: Until;
 }
+
+/**
+ * What is waited for: `settled`: pods that were moved a moment ago have come to rest; `quiet`: nothing has happened
+ * on other nodes for as long as their pool asks for.
+ */
+export type Until = "settled" | "quiet";
 
 export interface Proposal {
   /** None: nothing to do this way. */
@@ -79,6 +90,8 @@ export interface Proposal {
   readonly waived?: boolean;
   /** There are these, but in a moment there may be better ones. */
   readonly later?: readonly Later[];
+  /** Which pools (by id) have had their turn with the commands. */
+  readonly turns?: readonly ReadonlySet<string>[];
   readonly remarks: readonly Remark[];
   /** Moves that a pool's policy refused; for metrics. */
   readonly refused?: readonly Verdict[];

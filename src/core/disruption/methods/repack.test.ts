@@ -6,13 +6,15 @@ import {
   candidate,
   type MethodInputOptions,
   methodInput,
+  NOW,
 } from "../../../testing/disruption.ts";
 import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { groupsOf } from "../repack/groups.ts";
 import { asGoodMicroUsd } from "../repack/search.ts";
-import type { Method, MethodInput } from "./method.ts";
+import { Turns } from "../turns.ts";
+import type { Method, MethodInput, Proposal } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { leftToRepack, repack } from "./repack.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
@@ -105,6 +107,109 @@ describe("repack", () => {
     expect(
       atOnce(repack.propose({ ...input(nodes, { allowed: 4 }), ...options })).commands,
     ).toHaveLength(1);
+  });
+
+  describe("with nodes on which something has happened a moment ago", () => {
+    const noisy = (name: string, leftMs: number, options: CandidateOptions = {}) =>
+      sparse(name, {
+        conditions: { Initialized: 30_000 - leftMs },
+        disruption: { consolidateAfter: 30_000 },
+        ...options,
+      });
+    const six = ["a", "b", "c", "d", "e", "f"].map((name) => sparse(name));
+    const ask = (nodes: readonly Candidate[], options: MethodInputOptions = {}) => {
+      const { commands, later = [] } = propose(nodes, options);
+      return [commands.map(names), later.map(({ until, command }) => [until, names(command)])];
+    };
+    const all = six.map(({ node }) => node.name);
+
+    it.each<[string, readonly Candidate[], MethodInputOptions]>([
+      ["where there are none", [], {}],
+      ["that may go too late", [noisy("x", 31_000)], {}],
+      ["that bring nothing", [noisy("x", 10_000, { type: "m-4x", pods: ["4"] })], {}],
+      ["that rest", [noisy("x", 10_000)], { rests: ({ node }) => node.name === "x" }],
+      ["that are empty", [noisy("x", 10_000, { pods: [] })], {}],
+      ["that were waited for", [noisy("x", 10_000)], { patienceMs: () => 0 }],
+      [
+        "that may go later than those are waited for",
+        [noisy("x", 10_000)],
+        { patienceMs: () => 9_000 },
+      ],
+    ])("goes on %s", (_, others, options) => {
+      expect(ask([...six, ...others], options)).toEqual([[all], []]);
+    });
+
+    it("waits where they could go along in a moment", () => {
+      const nodes = [...six, noisy("x", 10_000), noisy("y", 20_000)];
+      expect(ask(nodes)).toEqual([[], [["quiet", all]]]);
+    });
+
+    it("does not wait for ever where something happens all the time", () => {
+      const turns = new Turns();
+      const waited: number[] = [];
+      for (let second = 0; second <= 600; second += 10) {
+        const nowMs = NOW + second * 1_000;
+        // One of them could always go in ten seconds.
+        const nodes = [...six, noisy("x", 10_000 + second * 1_000)];
+        const patienceMs = (ids: ReadonlySet<string>) => turns.patienceMs(ids, nowMs);
+        const proposal = propose(nodes, { nowMs, patienceMs });
+        if (proposal.commands.length === 0) waited.push(second);
+        turns.note(proposal, nowMs);
+      }
+      expect(waited).toEqual([0, 10, 20, 300, 310, 320, 600]);
+    });
+
+    it("keeps no node that goes without another one", () => {
+      const nodes = [...six, noisy("x", 10_000)];
+      const one = input(nodes);
+      const [command] = propose(six).commands as [Command];
+      const left = (replacements: Command["replacements"]) =>
+        atOnce(leftToRepack({ ...command, candidates: six.slice(0, 1), replacements }, one));
+      expect(left([])).toEqual([]);
+      expect(left(command.replacements.slice(0, 1))).toEqual(["nodepool/default"]);
+    });
+  });
+
+  describe("of pools that have nothing to do with each other", () => {
+    const ids = ["a", "b", "c"].map((name) => `nodepool/${name}`);
+    const nodes = ["a", "b", "c"].flatMap((name) =>
+      [0, 1, 2].map((index) =>
+        sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name } }),
+      ),
+    );
+    const ask = (options: MethodInputOptions = {}) => {
+      const one = input(nodes, options);
+      const simulator = { ...one.simulator, openTo: () => ids.map((id) => [id]) };
+      return atOnce(repack.propose({ ...one, simulator }));
+    };
+    const pools = ({ commands }: Proposal) =>
+      commands.map(({ candidates: [one] }) => one?.pool.name);
+
+    it("has a command of each at once", () => {
+      expect(pools(ask())).toEqual(["a", "b", "c"]);
+      expect(ask().turns?.map((poolIds) => [...poolIds])).toEqual(ids.map((id) => [id]));
+    });
+
+    it("has no more than budgets of all and guards allow together", () => {
+      expect(pools(ask({ allowedInAll: 6 }))).toEqual(["a", "b"]);
+      const pdb = {
+        metadata: { name: "db", namespace: "default" },
+        spec: { selector: {} },
+        status: { disruptionsAllowed: 3 },
+      };
+      expect(pools(ask({ pdbs: [pdb] }))).toEqual(["a"]);
+    });
+
+    it("gives each its turn, those first whose last one is longest ago", () => {
+      const turns = new Turns();
+      const order: (string | undefined)[] = [];
+      for (let round = 0; round < 6; round++) {
+        const proposal = ask({ allowedInAll: 3, lastTurnMs: (poolIds) => turns.lastMs(poolIds) });
+        turns.note(proposal, NOW + round);
+        order.push(...pools(proposal));
+      }
+      expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);
+    });
   });
 
   it("keeps nobody waiting for pools whose pods could not go to theirs", () => {

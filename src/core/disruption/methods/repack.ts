@@ -7,12 +7,21 @@
 import { atOnce, type Steps } from "../../../base/steps.ts";
 import { type Candidate, priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
-import { isConsolidatable, stillThere, weighed } from "../consolidation.ts";
-import { chooseFrom } from "../repack/choice.ts";
+import { isConsolidatable, isConsolidatableBy, stillThere, weighed } from "../consolidation.ts";
+import { guardCounter } from "../guards.ts";
+import { type Choice, chooseFrom, MAX_NODES } from "../repack/choice.ts";
 import { type Group, groupsOf } from "../repack/groups.ts";
 import { asGoodMicroUsd, bestOf, repacked, worthTrying } from "../repack/search.ts";
 import type { Simulator } from "../simulate.ts";
-import type { Later, Method, MethodInput, Proposal, Rejection } from "./method.ts";
+import {
+  budgetCounter,
+  type Later,
+  type Method,
+  type MethodInput,
+  type Proposal,
+  type Rejection,
+  type Until,
+} from "./method.ts";
 
 export const repack: Method = {
   name: "repack",
@@ -43,8 +52,8 @@ export function openToRepack(input: MethodInput): readonly Candidate[] {
 interface Found {
   /** Undefined: it would save too little. */
   readonly command: Command | undefined;
-  /** In a moment nodes could go along: what comes now then rests. */
-  readonly waits: boolean;
+  /** Then nodes could go along: what comes now then rests. Undefined: it need not wait. */
+  readonly until: Until | undefined;
   /** Verdicts against moves that were tried. */
   readonly refused: readonly Verdict[];
 }
@@ -80,26 +89,47 @@ function* packedAnew(group: Group, input: MethodInput, { found }: Search): Steps
   return fresh;
 }
 
-/** The command of the first group that need not wait. */
+/**
+ * Commands of groups that need not wait, one of each, for groups have nothing to do with each other: as many as
+ * budgets and guards allow together, about no more nodes than one command may be. Whose last turn is longest ago
+ * comes first.
+ */
 function* propose(input: MethodInput): Steps<Proposal> {
   if (input.repack === undefined) return { commands: [], remarks: [] };
   const search = searchOf(input);
   const refused: Verdict[] = [];
   const later: Later[] = [];
-  for (const group of search.groups) {
-    const { command, waits, refused: own } = yield* packedAnew(group, input, search);
+  const commands: Command[] = [];
+  const turns: ReadonlySet<string>[] = [];
+  const budgets = budgetCounter(input.allowances);
+  const guards = guardCounter(input.pdbs);
+  let room = MAX_NODES;
+  for (const group of inTurns(search.groups, input)) {
+    const { poolIds } = group;
+    const { command, until, refused: own } = yield* packedAnew(group, input, search);
     refused.push(...own);
     if (command === undefined) continue;
-    if (!waits) return { commands: [command], remarks: [], refused, later };
-    later.push({ command, poolIds: group.poolIds });
+    if (until !== undefined) {
+      later.push({ command, poolIds, until });
+      continue;
+    }
+    const { candidates } = command;
+    if (candidates.length > room) break;
+    if (!candidates.every((one) => budgets.take(one))) continue;
+    if (!guards.take(candidates.flatMap(({ reschedulablePods }) => reschedulablePods))) continue;
+    commands.push(command);
+    turns.push(poolIds);
+    room -= candidates.length;
   }
-  return { commands: [], remarks: [], refused, later };
+  return { commands, remarks: [], refused, later, turns };
 }
 
-/**
- * One choice after the other; what was tried in vain is not chosen again. Where all of the group that may go do, it
- * waits for nodes that could go with them in a moment.
- */
+function inTurns(groups: readonly Group[], { lastTurnMs }: MethodInput): readonly Group[] {
+  const last = new Map(groups.map((group) => [group, lastTurnMs(group.poolIds)]));
+  return groups.toSorted((a, b) => (last.get(a) ?? 0) - (last.get(b) ?? 0));
+}
+
+/** One choice after the other; what was tried in vain is not chosen again. */
 function* searchIn({ poolIds, candidates }: Group, input: MethodInput): Steps<Found> {
   const minShare = input.wantedShare(candidates);
   const refused: Verdict[] = [];
@@ -110,14 +140,49 @@ function* searchIn({ poolIds, candidates }: Group, input: MethodInput): Steps<Fo
     const best = yield* bestOf(choice, counts, input);
     const command = best === undefined ? undefined : weighed(best, input);
     if (command !== undefined && !("message" in command)) {
-      const takesAll = choice.candidates.length === left.length;
-      return { command, waits: takesAll && input.isSettling(poolIds), refused };
+      const isAll = choice.candidates.length === left.length;
+      const until = isAll ? yield* untilWhen(poolIds, choice, command, input) : undefined;
+      return { command, until, refused };
     }
     refused.push(...(command?.verdicts ?? []).filter(({ approved }) => !approved));
     const tried = new Set(choice.candidates);
     left = left.filter((one) => !tried.has(one));
   }
-  return { command: undefined, waits: false, refused };
+  return { command: undefined, until: undefined, refused };
+}
+
+/**
+ * What a command of all that may go waits for: nodes that could go with them in a moment, for what comes now then
+ * rests, and the leftovers may not save enough by themselves any more. Not for nodes that would bring nothing.
+ */
+function* untilWhen(
+  poolIds: ReadonlySet<string>,
+  choice: Choice,
+  command: Command,
+  input: MethodInput,
+): Steps<Until | undefined> {
+  if (input.isSettling(poolIds)) return "settled";
+  if (command.replacements.length === 0) return undefined;
+  const atMs = input.nowMs + input.patienceMs(poolIds);
+  const soon = input.candidates.filter(
+    (one) =>
+      poolIds.has(one.pool.id) &&
+      isConsolidatableBy(one, atMs) &&
+      !input.rests(one) &&
+      !input.poolRests(one),
+  );
+  if (atMs <= input.nowMs || soon.length === 0) return undefined;
+  const wider = yield* chooseFrom({ poolIds, candidates: [...choice.candidates, ...soon] }, input);
+  const more = mostMicroUsd(wider) - mostMicroUsd(choice);
+  const saves = savingsMicroUsd(command);
+  const share = input.wantedShare(wider.candidates);
+  const wanted = asGoodMicroUsd(saves + more, priceOfAll(wider.candidates), share);
+  return saves < wanted ? "quiet" : undefined;
+}
+
+/** What packing these anew could save at the most. */
+function mostMicroUsd({ gainsMicroUsd }: Choice): number {
+  return Math.max(0, ...gainsMicroUsd);
 }
 
 /**
@@ -133,8 +198,10 @@ export function* leftToRepack(command: Command, input: MethodInput): Steps<reado
     const candidates = command.candidates.filter(({ pool }) => poolIds.has(pool.id));
     if (candidates.length === 0) continue;
     if (search.found.size >= MOST_WEIGHED && !search.found.has(group)) continue;
-    const { command: best } = yield* packedAnew(group, input, search);
+    const { command: best, until } = yield* packedAnew(group, input, search);
     if (best === undefined) continue;
+    // Nodes that only go are not kept for the sake of others that might go along.
+    if (until === "quiet" && command.replacements.length === 0) continue;
     const replacements = command.replacements.filter(({ pool }) => poolIds.has(pool.id));
     const price = priceOfAll([...new Set([...candidates, ...best.candidates])]);
     const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, input.wantedShare(best.candidates));

@@ -20,7 +20,7 @@ import type { Group } from "./groups.ts";
 import { Machines } from "./machines.ts";
 
 /** Most nodes and pods that one command is about: what fails is taken back as a whole. */
-const MAX_NODES = 50;
+export const MAX_NODES = 50;
 const MAX_PODS = 1_000;
 /** Of a large pool all are added up once a choice. */
 const NODES_PER_STEP = 1_024;

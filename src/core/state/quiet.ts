@@ -1,0 +1,21 @@
+/** Since when nothing has happened on a claim's node, as far as consolidateAfter counts it. */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+
+/**
+ * From when on nodes of v1 may be consolidated if nothing more happens there; undefined: never, or it is not
+ * known yet. upstream: pkg/controllers/nodeclaim/disruption/consolidation.go
+ */
+export function quietFromMs(
+  claim: NodeClaim,
+  { disruption: { consolidateAfter }, replicas }: Pick<Pool, "disruption" | "replicas">,
+): number | undefined {
+  if (consolidateAfter === "Never" || replicas !== undefined) return undefined;
+  const initialized = condition(claim, "Initialized");
+  if (initialized?.status !== "True") return undefined;
+  const lastMs =
+    fromRfc3339(claim.status?.lastPodEventTime) ?? fromRfc3339(initialized.lastTransitionTime) ?? 0;
+  return lastMs + consolidateAfter;
+}
