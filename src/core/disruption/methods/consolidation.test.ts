@@ -7,10 +7,12 @@ import {
   candidate,
   type MethodInputOptions,
   methodInput,
+  NOW,
 } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
 import type { ForSpot } from "../cheaper.ts";
 import { type Command, describeCommand, describeOlder } from "../command.ts";
+import { Turns } from "../turns.ts";
 import { METHODS } from "./all.ts";
 import type { Remark } from "./method.ts";
 import { multiNodeConsolidation as multi } from "./multi-node-consolidation.ts";
@@ -228,6 +230,57 @@ describe("single-node consolidation", () => {
       { types: [instanceType({ capacityTypes: ["on-demand"] })] },
     );
     expect(remarks.map(({ candidate: one }) => one.node.name)).toEqual(["a", "c", "b"]);
+  });
+
+  describe("of pools whose pods could never share a machine", () => {
+    const of = (name: string, from: readonly string[]) =>
+      from.map((index) =>
+        used(`${name}-${index}`, ["3"], {
+          type: "m-16x",
+          pool: { name, id: `nodepool/${name}` },
+        }),
+      );
+    const nodes = ["a", "b", "c"].flatMap((name) => of(name, ["0", "1"]));
+    const ask = (openTo: readonly (readonly string[])[], options: MethodInputOptions = {}) => {
+      const one = methodInput(nodes, options);
+      const simulator = { ...one.simulator, openTo: () => openTo };
+      const proposal = atOnce(single.propose({ ...one, simulator }));
+      return { ...proposal, names: proposal.commands.map((command) => names(command.candidates)) };
+    };
+    const apart = ["a", "b", "c"].map((name) => [`nodepool/${name}`]);
+
+    it("takes one each at once, of others one in all", () => {
+      expect(ask(apart).names).toEqual([["a-0"], ["b-0"], ["c-0"]]);
+      expect(ask([apart.flat()]).names).toEqual([["a-0"]]);
+      expect(ask([]).names).toEqual([["a-0"]]);
+    });
+
+    it("takes no more than budgets over all allow, and a budget of pods only once", () => {
+      expect(ask(apart, { allowedInAll: 2 }).names).toEqual([["a-0"], ["b-0"]]);
+      const pdb: PodDisruptionBudget = {
+        metadata: { name: "one", namespace: "default" },
+        spec: { selector: {} },
+        status: { disruptionsAllowed: 1 },
+      };
+      expect(ask(apart, { pdbs: [pdb] }).names).toEqual([["a-0"]]);
+    });
+
+    it("begins with those whose last turn is longest ago", () => {
+      const turns = new Turns();
+      const order: string[][] = [];
+      for (let round = 0; round < 4; round++) {
+        const lastTurnMs = (poolIds: ReadonlySet<string>) => turns.lastMs(poolIds);
+        const proposal = ask(apart, { allowedInAll: 2, lastTurnMs });
+        turns.note(proposal, NOW + round);
+        order.push(proposal.names.map(([name = ""]) => name));
+      }
+      expect(order).toEqual([
+        ["a-0", "b-0"],
+        ["c-0", "a-0"],
+        ["b-0", "a-0"],
+        ["c-0", "a-0"],
+      ]);
+    });
   });
 });
 

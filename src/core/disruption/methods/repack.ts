@@ -63,10 +63,14 @@ interface Search {
   readonly candidates: MethodInput["candidates"];
   readonly groups: readonly Group[];
   readonly found: Map<Group, Found>;
+  /** On nodes of the groups that were found. */
+  readonly weighed: { pods: number };
 }
 
-/** Groups that others ask about in one round, each some tenths of a second's work: of more they do as they like. */
+/** Groups that others ask about in one round, each some tenths of a second's work: of more they do as they like, */
 const MOST_WEIGHED = 32;
+/** unless they are small: pods of all that were asked about. */
+const MOST_PODS_WEIGHED = 10_000;
 
 const searches = new WeakMap<Simulator, Search>();
 
@@ -75,17 +79,23 @@ function searchOf(input: MethodInput): Search {
   const known = searches.get(simulator);
   if (known?.candidates === candidates) return known;
   const groups = groupsOf(openToRepack(input), simulator.openTo());
-  const search: Search = { candidates, groups, found: new Map() };
+  const search: Search = { candidates, groups, found: new Map(), weighed: { pods: 0 } };
   searches.set(simulator, search);
   return search;
 }
 
+function isEnough({ found, weighed }: Search): boolean {
+  return found.size >= MOST_WEIGHED && weighed.pods >= MOST_PODS_WEIGHED;
+}
+
 /** The same answer for all who ask in one round: it has its second look, on fresh facts, anyway. */
-function* packedAnew(group: Group, input: MethodInput, { found }: Search): Steps<Found> {
+function* packedAnew(group: Group, input: MethodInput, search: Search): Steps<Found> {
+  const { found, weighed } = search;
   const known = found.get(group);
   if (known !== undefined) return known;
   const fresh = yield* searchIn(group, input);
   found.set(group, fresh);
+  for (const { reschedulablePods } of group.candidates) weighed.pods += reschedulablePods.length;
   return fresh;
 }
 
@@ -197,7 +207,7 @@ export function* leftToRepack(command: Command, input: MethodInput): Steps<reado
     const { poolIds } = group;
     const candidates = command.candidates.filter(({ pool }) => poolIds.has(pool.id));
     if (candidates.length === 0) continue;
-    if (search.found.size >= MOST_WEIGHED && !search.found.has(group)) continue;
+    if (isEnough(search) && !search.found.has(group)) continue;
     const { command: best, until } = yield* packedAnew(group, input, search);
     if (best === undefined) continue;
     // Nodes that only go are not kept for the sake of others that might go along.

@@ -15,6 +15,25 @@ export function groupsOf(
   candidates: readonly Candidate[],
   openTo: readonly (readonly string[])[],
 ): readonly Group[] {
+  const togetherWith = poolsTogether(openTo);
+  const groups = new Map<ReadonlySet<string>, Candidate[]>();
+  for (const id of openTo.flat().sort()) {
+    const poolIds = togetherWith(id);
+    if (poolIds !== undefined && !groups.has(poolIds)) groups.set(poolIds, []);
+  }
+  for (const candidate of candidates) {
+    const poolIds = togetherWith(candidate.pool.id);
+    if (poolIds !== undefined) groups.get(poolIds)?.push(candidate);
+  }
+  return [...groups]
+    .map(([poolIds, own]) => ({ poolIds, candidates: own }))
+    .filter((group) => group.candidates.length > 0);
+}
+
+/** Which pools (by id) share pods with one, itself among them: the same set for all; undefined for one not named. */
+export function poolsTogether(
+  openTo: readonly (readonly string[])[],
+): (poolId: string) => ReadonlySet<string> | undefined {
   const parents = new Map<string, string>();
   const rootOf = (id: string): string => {
     let root = id;
@@ -28,17 +47,10 @@ export function groupsOf(
       if (a !== b) parents.set(a > b ? a : b, a > b ? b : a);
     }
   }
-  const groups = new Map<string, { poolIds: Set<string>; candidates: Candidate[] }>();
+  const groups = new Map<string, Set<string>>();
   for (const id of openTo.flat()) {
     const root = rootOf(id);
-    const group = groups.get(root) ?? { poolIds: new Set<string>(), candidates: [] };
-    group.poolIds.add(id);
-    groups.set(root, group);
+    groups.set(root, (groups.get(root) ?? new Set()).add(id));
   }
-  for (const candidate of candidates)
-    groups.get(rootOf(candidate.pool.id))?.candidates.push(candidate);
-  return [...groups.keys()]
-    .sort()
-    .flatMap((root) => groups.get(root) ?? [])
-    .filter((group) => group.candidates.length > 0);
+  return (poolId) => groups.get(rootOf(poolId));
 }
