@@ -28,6 +28,7 @@ import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disrupti
 import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
 import { cordoned, uncordoned } from "../../core/state/cordon.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
+import { createBell } from "../../kube/manager/bell.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -43,10 +44,10 @@ import { nominationMs, targetsOf } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
-import { createBackoff } from "./backoff.ts";
+import { type Backoff, createBackoff } from "./backoff.ts";
 import { launching, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels, recordedDecision } from "./labels.ts";
-import type { Running } from "./running.ts";
+import { type Running, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
 
 const POLL_MS = 1_000;
@@ -75,82 +76,53 @@ export interface CommandQueue {
   readonly ledger: Ledger;
 }
 
+/** What the queue works with. */
+interface Parts {
+  readonly world: World;
+  readonly log: Logger;
+  readonly steering: Steering;
+  readonly backoff: Backoff;
+  readonly ledger: Ledger;
+  readonly underWay: UnderWay;
+}
+
 export function createCommandQueue(
   world: World,
   create: CreateReplacements,
   steering: Steering,
 ): CommandQueue {
-  const running = new Map<string, Running>();
-  const nodeNames = new Set<string>();
+  const log = world.log.with({ controller: "disruption.queue" });
   const backoff = createBackoff();
   const ledger = new Ledger(world.settings.restraint);
-  const log = world.log.with({ controller: "disruption.queue" });
-  let ask: ((request: Request) => void) | undefined;
+  const underWay = new UnderWay();
+  const parts: Parts = { world, log, steering, backoff, ledger, underWay };
+  const bell = createBell();
 
   function takeIn(one: Running): void {
-    const names = one.candidates.map(({ node }) => node.name);
-    for (const name of names) nodeNames.add(name);
-    world.cluster.markForDeletion(...names);
+    underWay.add(one);
+    world.cluster.markForDeletion(...one.candidates.map(({ node }) => node.name));
     protect(
       world,
       one.replacements.map(({ metadata }) => metadata.name),
     );
-    running.set(one.record.id, one);
-    ask?.({ kind: "", name: one.record.id });
-  }
-
-  function finish(one: Running): Outcome {
-    running.delete(one.record.id);
-    for (const { node } of one.candidates) nodeNames.delete(node.name);
-    return AWAIT_CHANGE;
-  }
-
-  async function advance(request: Request): Promise<Outcome> {
-    const one = running.get(request.name);
-    if (one === undefined) return AWAIT_CHANGE;
-    const state = replacementsState(world, one, running.size);
-    if (state === "waiting") return requeueAfter(POLL_MS);
-    const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
-    if (state === "failed") {
-      for (const pool of pools) backoff.failed(pool, world.clock.now());
-      await rollBack(world, log, one);
-      // Not before: pods of nodes that are marked still would be given new ones.
-      steering.forget(one.record.id);
-      ledger.forget(one.record.id);
-      return finish(one);
-    }
-    for (const pool of pools) backoff.succeeded(pool);
-    // Only what is to save money depends on where the pods end.
-    if (one.record.reason === "Underutilized") await steering.begin(one.record.id);
-    else steering.forget(one.record.id);
-    await Promise.all(one.candidates.map((candidate) => remove(world, one, candidate)));
-    await account(world, log, one);
-    return finish(one);
+    bell.ring({ kind: "", name: one.record.id });
   }
 
   return {
-    nodeNames,
+    nodeNames: underWay.nodeNames,
     ledger,
-    isRunning: (id) => running.has(id),
+    isRunning: (id) => underWay.get(id) !== undefined,
     backingOff: backoff.pools,
     start: async (command) => {
       const record = newRecord(world, command);
       report(world, command, record.id);
-      const candidates = await closeNodes(world, command, record);
-      const started = { ...command, candidates };
-      const move = moveOf(started, record);
-      const replacements = await replacementsOf(world, log, started, move, create).catch(
-        (error) => {
-          for (const { pool } of command.replacements) backoff.failed(pool.id, world.clock.now());
-          throw error;
-        },
-      );
-      ledger.note(move, world.clock.now());
-      const claimNames = replacements.map(({ metadata }) => metadata.name);
+      const begun = await begin(parts, command, record, create);
+      const claimNames = begun.replacements.map(({ metadata }) => metadata.name);
+      const started = { ...command, candidates: begun.candidates };
       const steps = stopsOf(started, claimNames, world.cluster.nodes());
       const stops = await inTurns(world.clock, steps, TURN_MS);
       steering.plan(record.id, stops);
-      takeIn({ record, candidates, replacements, move });
+      takeIn(begun);
       for (const { name, pods } of stops)
         for (const pod of pods) world.events.publish(nominated(pod, targetsOf(world, name)));
       protect(world, command.targets);
@@ -169,19 +141,63 @@ export function createCommandQueue(
     controller: {
       name: "disruption.queue",
       watches: CLAIM_KINDS.map((kind) =>
-        source(kind, (claim) => commandsWaitingFor(claim, running.values())),
+        source(kind, (claim) => commandsWaitingFor(claim, underWay.all())),
       ),
       concurrency: 100,
       backoffMs: { base: 1_000, max: 10_000 },
-      listen: (handler) => {
-        ask = handler;
-        return () => {
-          ask = undefined;
-        };
+      listen: bell.listen,
+      reconcile: async ({ name }) => {
+        const one = underWay.get(name);
+        return one === undefined ? AWAIT_CHANGE : advance(parts, one);
       },
-      reconcile: advance,
     },
   };
+}
+
+/** Closes the nodes, and asks for what is to take their place. */
+async function begin(
+  { world, log, backoff, ledger }: Parts,
+  command: Command,
+  record: CommandRecord,
+  create: CreateReplacements,
+): Promise<Running & { readonly move: Move }> {
+  const candidates = await closeNodes(world, command, record);
+  const started = { ...command, candidates };
+  const move = moveOf(started, record);
+  const replacements = await replacementsOf(world, log, started, move, create).catch((error) => {
+    for (const { pool } of command.replacements) backoff.failed(pool.id, world.clock.now());
+    throw error;
+  });
+  ledger.note(move, world.clock.now());
+  return { record, candidates, replacements, move };
+}
+
+/** As far as it goes now: waits for the replacements, then ends the claims; or takes the command back. */
+async function advance(
+  { world, log, steering, backoff, ledger, underWay }: Parts,
+  one: Running,
+): Promise<Outcome> {
+  const { id, reason } = one.record;
+  const state = replacementsState(world, one, underWay.size);
+  if (state === "waiting") return requeueAfter(POLL_MS);
+  const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
+  if (state === "failed") {
+    for (const pool of pools) backoff.failed(pool, world.clock.now());
+    await rollBack(world, log, one);
+    // Not before: pods of nodes that are marked still would be given new ones.
+    steering.forget(id);
+    ledger.forget(id);
+    underWay.remove(one);
+    return AWAIT_CHANGE;
+  }
+  for (const pool of pools) backoff.succeeded(pool);
+  // Only what is to save money depends on where the pods end.
+  if (reason === "Underutilized") await steering.begin(id);
+  else steering.forget(id);
+  await Promise.all(one.candidates.map((candidate) => remove(world, one, candidate)));
+  await account(world, log, one);
+  underWay.remove(one);
+  return AWAIT_CHANGE;
 }
 
 function countDecision(world: World, { candidates }: Command, record: CommandRecord): void {

@@ -12,3 +12,35 @@ export interface Running {
   /** Absent when another process began it and its mark is gone. */
   readonly move: Move | undefined;
 }
+
+/** All of them, and the nodes that they are about. */
+export class UnderWay {
+  readonly #byId = new Map<string, Running>();
+  readonly #nodeNames = new Set<string>();
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get nodeNames(): ReadonlySet<string> {
+    return this.#nodeNames;
+  }
+
+  get(id: string): Running | undefined {
+    return this.#byId.get(id);
+  }
+
+  all(): readonly Running[] {
+    return [...this.#byId.values()];
+  }
+
+  add(one: Running): void {
+    for (const { node } of one.candidates) this.#nodeNames.add(node.name);
+    this.#byId.set(one.record.id, one);
+  }
+
+  remove(one: Running): void {
+    this.#byId.delete(one.record.id);
+    for (const { node } of one.candidates) this.#nodeNames.delete(node.name);
+  }
+}

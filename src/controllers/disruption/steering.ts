@@ -16,6 +16,7 @@ import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
+import { createBell } from "../../kube/manager/bell.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -26,6 +27,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
+import { Courses, type Going, type Steered } from "./courses.ts";
 
 const POLL_MS = 500;
 /** Until a taint that could not be taken away is tried again. */
@@ -56,101 +58,47 @@ export interface Steering {
   placeOf(pod: Pod): string | undefined;
 }
 
-/** One command's pods on their way. */
-interface Course {
-  /** None: where its pods go is not known. */
-  readonly stops: readonly Stop[];
-  readonly pods: readonly Pod[];
-  /** Absent until all nodes are there. */
-  going?: Going;
-}
-
-/** A pod of a command, and at which of its stops it has its turn. */
-interface Steered {
-  readonly course: Course;
-  readonly turn: number;
-}
-
-interface Going {
-  /** The nodes that the stops are, in their order. */
-  readonly nodes: readonly NodeView[];
-  readonly others: readonly string[];
-  readonly sinceMs: number;
-  turn: number;
-  turnSinceMs: number;
-  /** Since when all pods of this turn have left and no new one waits. */
-  doneSinceMs?: number;
-}
-
 export function createSteering(world: World): Steering {
-  const courses = new Map<string, Course>();
-  /** By UID: asked of every pod that leaves, while drift may have hundreds of commands under way. */
-  const steered = new Map<string, Steered>();
+  const courses = new Courses();
   /** Names of the nodes that bear the taint, as far as is known here. */
   const marked = new Set<string>();
   const log = world.log.with({ controller: SELF.name });
-  let ask: ((request: Request) => void) | undefined;
-
-  const steeredPod = ({ metadata }: Pod) => steered.get(metadata.uid ?? "");
-  const end = (id: string) => {
-    const course = courses.get(id);
-    courses.delete(id);
-    for (const { metadata } of course?.pods ?? []) {
-      const uid = metadata.uid ?? "";
-      if (steered.get(uid)?.course === course) steered.delete(uid);
-    }
-  };
+  const bell = createBell();
 
   async function reconcile(): Promise<Outcome> {
     const nowMs = world.clock.now();
-    for (const [id, { stops, going }] of courses) {
+    for (const [id, { stops, going }] of courses.entries()) {
       if (going === undefined) continue;
       advance(world, stops, going, nowMs);
-      if (going.turn === stops.length || isTooLong(going, nowMs)) end(id);
+      if (going.turn === stops.length || isTooLong(going, nowMs)) courses.end(id);
     }
-    await mark(world, log, marked, putLastBy(courses.values()));
-    const isGoing = [...courses.values()].some(({ going }) => going !== undefined);
-    if (isGoing) return requeueAfter(POLL_MS);
+    const going = courses.going();
+    await mark(world, log, marked, putLastBy(going));
+    if (going.length > 0) return requeueAfter(POLL_MS);
     return marked.size > 0 ? requeueAfter(RETRY_MS) : AWAIT_CHANGE;
   }
 
   return {
     plan: (id, stops) => {
-      const course = { stops, pods: stops.flatMap((stop) => stop.pods) };
-      for (const [turn, { pods }] of stops.entries())
-        for (const { metadata } of pods) steered.set(metadata.uid ?? "", { course, turn });
-      if (stops.length > 0) courses.set(id, course);
+      if (stops.length === 0) return;
+      const turns = stops.map((stop) => stop.pods);
+      courses.add(id, stops, turns);
     },
-    promise: (id, pods) => {
-      const course = { stops: [], pods };
-      for (const { metadata } of pods) steered.set(metadata.uid ?? "", { course, turn: 0 });
-      courses.set(id, course);
-    },
+    promise: (id, pods) => courses.add(id, [], [pods]),
     begin: async (id) => {
-      const course = courses.get(id);
-      // Going already: the command is tried again after an error, its pods have waited long enough.
-      if (course === undefined || course.going !== undefined) return;
-      const stops = nodesOf(world, course.stops);
-      if (stops === undefined || stops.length === 0) {
-        end(id);
-        return;
-      }
-      const names = new Set(stops.map(({ name }) => name));
-      const others = otherPlaces(world.cluster.nodes(), names, course.pods);
-      const nowMs = world.clock.now();
-      course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
-      await mark(world, log, marked, putLastBy(courses.values()));
-      ask?.(SELF);
+      if (!setOut(world, courses, id)) return;
+      await mark(world, log, marked, putLastBy(courses.going()));
+      bell.ring(SELF);
     },
-    forget: end,
+    forget: (id) => courses.end(id),
     mayLeave: (pod) => {
-      const found = steeredPod(pod);
+      const found = courses.steered(pod);
       const going = found?.course.going;
       if (found === undefined || going === undefined) return true;
       return found.turn <= going.turn || isTooLong(going, world.clock.now());
     },
-    hasPlace: (pod) => steeredPod(pod) !== undefined,
-    placeOf: (pod) => stopOf(steeredPod(pod))?.name,
+    hasPlace: (pod) => courses.steered(pod) !== undefined,
+    placeOf: (pod) => stopOf(courses.steered(pod))?.name,
     controller: {
       name: SELF.name,
       watches: [
@@ -162,15 +110,27 @@ export function createSteering(world: World): Steering {
         }),
       ],
       concurrency: 1,
-      listen: (handler) => {
-        ask = handler;
-        return () => {
-          ask = undefined;
-        };
-      },
+      listen: bell.listen,
       reconcile,
     },
   };
+}
+
+/** A command's first turn begins. False when it has no course, or a node of it is not there: nobody steers it then. */
+function setOut(world: World, courses: Courses, id: string): boolean {
+  const course = courses.of(id);
+  // Going already: the command is tried again after an error, its pods have waited long enough.
+  if (course === undefined || course.going !== undefined) return false;
+  const stops = nodesOf(world, course.stops);
+  if (stops === undefined || stops.length === 0) {
+    courses.end(id);
+    return false;
+  }
+  const names = new Set(stops.map(({ name }) => name));
+  const others = otherPlaces(world.cluster.nodes(), names, course.pods);
+  const nowMs = world.clock.now();
+  course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
+  return true;
 }
 
 function stopOf(one: Steered | undefined): Stop | undefined {
@@ -217,11 +177,10 @@ function isDone(world: World, { pods: planned, owners }: Stop): boolean {
 }
 
 /** Names of the nodes whose turn it is not. Nodes that are not ours are left as they are. */
-function putLastBy(courses: Iterable<Course>): ReadonlySet<string> {
+function putLastBy(courses: readonly Going[]): ReadonlySet<string> {
   const last = new Set<string>();
   const first = new Set<string>();
-  for (const { going } of courses) {
-    if (going === undefined) continue;
+  for (const going of courses) {
     // A node may have had a turn and have another one.
     const upcoming = new Set(going.nodes.slice(going.turn + 1).map(({ name }) => name));
     for (const [index, { name, managed }] of going.nodes.entries()) {

@@ -11,6 +11,7 @@ import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { mustDelete } from "../../core/termination/drain.ts";
 import { isConflict, isNotFound, isTooManyRequests, KubeError } from "../../kube/errors.ts";
+import { createBell } from "../../kube/manager/bell.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -47,7 +48,7 @@ export interface EvictionQueue {
 export function createEvictionQueue(world: World): EvictionQueue {
   const waiting = new Map<string, Waiting>();
   const log = world.log.with({ controller: "eviction-queue" });
-  let ask: ((request: Request) => void) | undefined;
+  const bell = createBell();
   return {
     add: (node, added, { deadlineMs, reason }) => {
       for (const pod of added) {
@@ -57,19 +58,14 @@ export function createEvictionQueue(world: World): EvictionQueue {
         const sooner = earlier(same ? known.deadlineMs : undefined, deadlineMs);
         const failures = same ? known.failures : 0;
         waiting.set(key, { pod, node, deadlineMs: sooner, reason, failures });
-        if (!same || sooner !== known.deadlineMs) ask?.(requestFor("Pod", pod));
+        if (!same || sooner !== known.deadlineMs) bell.ring(requestFor("Pod", pod));
       }
     },
     controller: {
       name: "eviction-queue",
       watches: [],
       concurrency: concurrency(world, 100, 5_000),
-      listen: (handler) => {
-        ask = handler;
-        return () => {
-          ask = undefined;
-        };
-      },
+      listen: bell.listen,
       reconcile: (request) => reconcile(world, waiting, log, request),
     },
   };
