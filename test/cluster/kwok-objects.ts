@@ -52,6 +52,8 @@ export interface PauseParts {
   readonly replicas?: number;
   /** One CPU where nothing is said. */
   readonly requests?: Readonly<Record<string, string>>;
+  /** Of the pods, beside `app`. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Beside the container: `nodeSelector`, `affinity`. */
   readonly spec?: object;
 }
@@ -75,7 +77,7 @@ export function pauseDeployment(name: string, parts: PauseParts = {}): KubeObjec
     spec: {
       replicas: parts.replicas ?? 0,
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: pauseSpec(parts) },
+      template: { metadata: { labels: { ...parts.labels, ...labels } }, spec: pauseSpec(parts) },
     },
   } as KubeObject;
 }

@@ -41,6 +41,8 @@ export interface LiveCluster {
   ): Promise<readonly T[]>;
   merge(kind: string, name: string, body: object, apiVersion?: string): Promise<void>;
   remove(kind: string, name: string, apiVersion?: string): Promise<void>;
+  /** Karpenter is killed with `kill -9` and started again, with what it was started with. */
+  restart(): Promise<void>;
   /** Waits on real time; fails with `what` and the end of Karpenter's log. */
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
   /** Rejects where kube-apiserver had to refuse something to Karpenter. */
@@ -68,6 +70,8 @@ export interface LiveOptions {
   readonly webhooks?: boolean;
   /** An empty cluster: no CRDs and no Karpenter. */
   readonly bare?: boolean;
+  /** Of the controller, beside those that every test has. */
+  readonly flags?: readonly string[];
   /** Of kube-apiserver, in a folder that is there for them. By default it keeps an audit log. */
   readonly apiServerArguments?: (directory: string) => readonly string[];
 }
@@ -75,7 +79,7 @@ export interface LiveOptions {
 /** `crds`: folders to install from; ours by default. */
 export async function openLiveCluster(
   crds?: readonly string[],
-  { webhooks = false, bare = false, apiServerArguments = audited }: LiveOptions = {},
+  { webhooks = false, bare = false, flags = [], apiServerArguments = audited }: LiveOptions = {},
 ): Promise<LiveCluster> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-cluster-"));
   const plane = await startControlPlane({
@@ -87,6 +91,7 @@ export async function openLiveCluster(
   const resources = discoverResources(client);
   const logFile = join(directory, "logs", "karpenter.log");
   let karpenter: ChildProcess | undefined;
+  let start = (): ChildProcess | undefined => undefined;
 
   const refOf = async (kind: string, name: string, apiVersion: string) => {
     const found = await resources.kind(apiVersion, kind);
@@ -121,6 +126,10 @@ export async function openLiveCluster(
       const { found, ref } = await refOf(kind, name, apiVersion);
       await client.delete(found, ref, { propagationPolicy: "Background" });
     },
+    restart: async () => {
+      await end(karpenter, "SIGKILL");
+      karpenter = start();
+    },
     until: async (what, holds, limitMs = 60_000) => {
       const deadlineMs = performance.now() + limitMs;
       while (!(await holds())) {
@@ -143,9 +152,10 @@ export async function openLiveCluster(
   if (bare) return cluster;
   try {
     await installCustomKinds(plane.transport, new SystemClock(), crds, webhooks);
-    const flags = webhooks ? await webhookFlags() : [];
+    const more = [...flags, ...(webhooks ? await webhookFlags() : [])];
     const account = await openAccount(client, plane.kubeconfig);
-    karpenter = startKarpenter(account, logFile, flags);
+    start = () => startKarpenter(account, logFile, more);
+    karpenter = start();
   } catch (error) {
     await cluster.close();
     throw error;
@@ -183,10 +193,13 @@ function startKarpenter(
   return child;
 }
 
-async function end(child: ChildProcess | undefined): Promise<void> {
-  if (child === undefined || child.exitCode !== null) return;
+async function end(
+  child: ChildProcess | undefined,
+  by: "SIGTERM" | "SIGKILL" = "SIGTERM",
+): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once("exit", resolve));
-  child.kill("SIGTERM");
+  child.kill(by);
   const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
   await ended;
   clearTimeout(late);

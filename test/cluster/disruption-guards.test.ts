@@ -1,0 +1,352 @@
+/**
+ * What holds disruption back on a real control plane, and what `karpenter explain` and `karpenter simulate` say of
+ * it: budgets of a pool and of the cluster, annotations, PodDisruptionBudgets, pauses; how long a drain may take; and
+ * a controller that is killed in the middle of a command. The stories go on side by side, the last one alone.
+ */
+import { execFile } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { POD } from "../../src/apis/core/pod.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import {
+  goingOf,
+  isInitialized,
+  namesOf,
+  ONE_LOOK_MS,
+  type Story,
+  storyOf,
+} from "./disruption-story.ts";
+import { NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
+import { followLaunches } from "./launches.ts";
+import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt";
+const PAUSED = "karpenter.sh/disruption-paused";
+const COMMAND = "karpenter.sh/disruption-command";
+const WAIT = "example.com/wait";
+const NEVER = { consolidateAfter: "Never" };
+const UNDERUTILIZED = { consolidationPolicy: "WhenEmptyOrUnderutilized", consolidateAfter: "1s" };
+/** Room for one of the large and one of the small pods. */
+const [LARGE, SMALL] = ["2900m", "900m"];
+const FOUR_CORES = {
+  spec: {
+    requirements: [
+      ON_DEMAND,
+      {
+        key: "node.kubernetes.io/instance-type",
+        operator: "In",
+        values: ["c-4x-amd64-linux"],
+      },
+    ],
+  },
+};
+/** Of the whole cluster: one empty node at a time. */
+const CLUSTER_BUDGETS = `[{nodes: "1", reasons: [Empty]}]`;
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+describe("what holds disruption back on a real control plane", { timeout: 300_000 }, () => {
+  let cluster: LiveCluster;
+  beforeAll(async () => {
+    cluster = await openLiveCluster(undefined, {
+      flags: ["--disable-leader-election", "true", "--disruption-budgets", CLUSTER_BUDGETS],
+    });
+    await cluster.apply(NODE_CLASS);
+  });
+  afterAll(() => cluster?.close());
+
+  const annotate = (kind: string, name: string, key: string, value: string | null) =>
+    cluster.merge(
+      kind,
+      name,
+      { metadata: { annotations: { [key]: value } } },
+      kind.startsWith("Node") && kind !== "Node" ? "karpenter.sh/v1" : "v1",
+    );
+  const guard = (story: Story, spec: object) =>
+    cluster.apply({
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: story.name, namespace: "default" },
+      spec: { selector: { matchLabels: { guarded: story.name } }, ...spec },
+    } as KubeObject);
+  const unguard = (story: Story) => cluster.remove("PodDisruptionBudget", story.name, "policy/v1");
+  /** Events about an object, as `kubectl describe` shows them. */
+  const told = async (kind: string, name: string, reason: string) => {
+    const events = await cluster.list<
+      KubeObject & {
+        reason: string;
+        message: string;
+        involvedObject: { kind: string; name: string };
+      }
+    >("Event");
+    return events
+      .filter((one) => one.reason === reason && one.involvedObject.name === name)
+      .filter(({ involvedObject }) => involvedObject.kind === kind)
+      .map(({ message }) => message);
+  };
+  const allowed = async (story: Story) => {
+    const pools = await cluster.list<KubeObject & { status?: { conditions?: Condition[] } }>(
+      "NodePool",
+      "karpenter.sh/v1",
+    );
+    const pool = pools.find(({ metadata }) => metadata.name === story.name);
+    return pool?.status?.conditions?.find(({ type }) => type === "DisruptionAllowed");
+  };
+  /** What a command that only asks prints as JSON. */
+  async function asked<T>(...args: readonly string[]): Promise<T> {
+    const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
+    const all = [MAIN, ...args, "--cluster", "--output", "json"];
+    const { stdout } = await promisify(execFile)(process.execPath, all, { env });
+    return JSON.parse(stdout) as T;
+  }
+  const blocksOf = async (node: string) => {
+    const { holds } = await asked<{ holds: { block: string; says: string }[] }>(
+      ...["explain", "node", node],
+    );
+    return holds.map(({ block }) => block);
+  };
+  /** For one look of the loop nothing happens to any node of the story. */
+  async function stays(story: Story, before: readonly string[]): Promise<void> {
+    const until = performance.now() + ONE_LOOK_MS;
+    while (performance.now() < until) {
+      const nodes = await story.nodes();
+      expect(goingOf(nodes)).toEqual([]);
+      expect([...namesOf(nodes)].sort()).toEqual([...before].sort());
+      await sleep(500);
+    }
+  }
+  /** A node with a pod of each kind on it for each of so many. */
+  async function pairs(story: Story, count: number, guarded = false): Promise<readonly string[]> {
+    const labels = guarded ? { guarded: story.name } : {};
+    await story.deploy({ replicas: count, requests: { cpu: LARGE } }, "large");
+    await story.deploy({ replicas: count, requests: { cpu: SMALL }, labels }, "small");
+    const nodes = namesOf(await story.nodes());
+    expect(nodes).toHaveLength(count);
+    return nodes;
+  }
+
+  it.concurrent("budgets: a window that is open holds its reason, a percentage is never passed", async () => {
+    const story = storyOf(cluster, "budgets");
+    const always = { schedule: "* * * * *", duration: "1m" };
+    const never = { schedule: "0 0 29 2 *", duration: "1m" };
+    const budgets = [
+      { nodes: "0", reasons: ["Drifted"], ...always },
+      { nodes: "0", ...never },
+      { nodes: "50%" },
+    ];
+    // Four nodes with nobody on them: those go at once, as far as budgets let them.
+    await story.pool({ disruption: { ...NEVER, budgets }, template: FOUR_CORES });
+    const before = await pairs(story, 4);
+    await story.remove("large");
+    await story.remove("small");
+    await story.drift();
+    const says = async () => (await allowed(story))?.reason === "Budgets";
+    await story.until("the pool says what it may not lose", says);
+    expect((await allowed(story))?.message).toContain("Drifted: budgets allow none");
+    await stays(story, before);
+    await story.edit({
+      spec: { disruption: { budgets: [{ nodes: "0", ...never }, { nodes: "50%" }] } },
+    });
+    let most = 0;
+    await story.until("all drifted nodes are gone", async () => {
+      const nodes = await story.nodes();
+      const going = goingOf(nodes).length;
+      expect(going).toBeLessThanOrEqual(Math.ceil(nodes.length / 2));
+      most = Math.max(most, going);
+      return nodes.length === 0;
+    });
+    expect(most).toBe(2);
+    await story.end();
+  });
+
+  it.concurrent("budgets of the cluster: over all pools one empty node goes at a time", async () => {
+    const stories = ["empty-a", "empty-b"].map((name) => storyOf(cluster, name));
+    for (const story of stories) {
+      await story.pool({ template: FOUR_CORES });
+      await story.deploy({ replicas: 1 });
+    }
+    await Promise.all(stories.map((story) => story.scale(0)));
+    let most = 0;
+    await cluster.until(
+      "both empty nodes are gone",
+      async () => {
+        const nodes = (await Promise.all(stories.map((story) => story.nodes()))).flat();
+        most = Math.max(most, goingOf(nodes).length);
+        return nodes.length === 0;
+      },
+      150_000,
+    );
+    expect(most).toBe(1);
+    for (const story of stories) await story.end();
+  });
+
+  it.concurrent("do-not-disrupt on a pod and on a node: each stays until it is taken away", async () => {
+    const story = storyOf(cluster, "annotated");
+    await story.pool({ disruption: NEVER, template: FOUR_CORES });
+    const before = await pairs(story, 2);
+    const [pod] = await story.running("small");
+    const byPod = pod?.spec.nodeName ?? "";
+    const byNode = before.find((name) => name !== byPod) ?? "";
+    await annotate("Pod", pod?.metadata.name ?? "", DO_NOT_DISRUPT, "true");
+    await annotate("Node", byNode, DO_NOT_DISRUPT, "true");
+    await story.drift();
+    const blocked = async () =>
+      (await told("Node", byPod, "DisruptionBlocked")).length > 0 &&
+      (await told("Node", byNode, "DisruptionBlocked")).length > 0;
+    await story.until("events tell it", blocked);
+    expect(await blocksOf(byPod)).toContain("pod");
+    expect(await blocksOf(byNode)).toContain("annotation");
+    await stays(story, before);
+    await annotate("Pod", pod?.metadata.name ?? "", DO_NOT_DISRUPT, null);
+    const gone = async () => !namesOf(await story.nodes()).includes(byPod);
+    await story.until("the pod's node is replaced", gone);
+    expect(namesOf(await story.nodes())).toContain(byNode);
+    await annotate("Node", byNode, DO_NOT_DISRUPT, null);
+    await story.replaced(before);
+    await story.end();
+  });
+
+  it.concurrent("a PodDisruptionBudget of one: consolidation takes one of the nodes at a time", async () => {
+    const story = storyOf(cluster, "guarded");
+    await story.pool({ disruption: UNDERUTILIZED, template: FOUR_CORES });
+    await guard(story, { maxUnavailable: 0 });
+    const before = await pairs(story, 3, true);
+    await story.remove("large");
+    const blocked = async () =>
+      (await told("Node", before[0] ?? "", "DisruptionBlocked")).length > 0;
+    await story.until("an event tells that it is guarded", blocked);
+    expect(await blocksOf(before[0] ?? "")).toContain("pdb");
+    await stays(story, before);
+    await guard(story, { maxUnavailable: 1 });
+    let [most, least] = [0, 3];
+    const packed = async () => {
+      most = Math.max(most, goingOf(await story.nodes()).length);
+      least = Math.min(least, (await story.running("small")).length);
+      return (await story.nodes()).length === 1;
+    };
+    await story.until("one node is left", packed, 150_000);
+    expect({ most, least: least >= 2 }).toEqual({ most: 1, least: true });
+    await unguard(story);
+    await story.end();
+  });
+
+  it.concurrent("a terminationGracePeriod ends a drain that pods will not let end, and not before", async () => {
+    const story = storyOf(cluster, "stuck");
+    const graceSeconds = 15;
+    const spec = { terminationGracePeriod: `${graceSeconds}s` };
+    await story.pool({ disruption: NEVER, template: { spec } });
+    await guard(story, { maxUnavailable: 0 });
+    await story.deploy({ replicas: 1, labels: { guarded: story.name } });
+    await cluster.apply({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: story.name, namespace: "default" },
+      spec: {
+        terminationGracePeriodSeconds: 3_600,
+        nodeSelector: { [story.label]: story.name },
+        containers: [{ name: "c", image: "pause" }],
+      },
+    } as KubeObject);
+    const [node = ""] = namesOf(await story.nodes());
+    const ref = { name: story.name, namespace: "default" };
+    const runs = async () => (await cluster.client.get(POD, ref)).status?.phase === "Running";
+    await story.until("the stuck pod runs", runs);
+    // What plays kubelets lets go of the node: nobody ends its pods any more.
+    await cluster.merge("Node", node, { metadata: { labels: { "kwok.x-k8s.io/node": null } } });
+    const [claim] = namesOf(await story.claims());
+    const [guarded] = namesOf(await story.running());
+    await cluster.remove("NodeClaim", claim ?? "", "karpenter.sh/v1");
+    const beganMs = performance.now();
+    const gone = async () => !namesOf(await story.claims()).includes(claim ?? "");
+    await story.until("the claim is gone", gone);
+    expect(performance.now() - beganMs).toBeGreaterThan((graceSeconds - 1) * 1_000);
+    expect(namesOf(await story.nodes())).not.toContain(node);
+    const moved = async () => {
+      const names = namesOf(await story.running());
+      return names.length === 1 && !names.includes(guarded ?? "");
+    };
+    await story.until("the guarded pod runs elsewhere", moved);
+    await unguard(story);
+    await story.end();
+  });
+
+  it.concurrent("a paused pool keeps its nodes, and what is said of them comes true afterwards", async () => {
+    const story = storyOf(cluster, "paused");
+    await story.pool({ disruption: UNDERUTILIZED, template: FOUR_CORES });
+    await annotate("NodePool", story.name, PAUSED, "true");
+    const before = await pairs(story, 2);
+    await story.remove("large");
+    const says = async () => (await allowed(story))?.reason === "Paused";
+    await story.until("the pool says so", says);
+    await stays(story, before);
+    expect(await blocksOf(before[0] ?? "")).toContain("paused");
+    const played = await asked<{ steps: { removed: string[] }[] }>("simulate", "--consolidate");
+    expect(played.steps.flatMap(({ removed }) => removed)).not.toContain(before[0]);
+    await annotate("NodePool", story.name, PAUSED, null);
+    // Left alone by the pause they have been quiet long enough: the same question has another answer.
+    const then = await asked<{ steps: { removed: string[]; launched: { nodePool: string }[] }[] }>(
+      ...["simulate", "--consolidate", "--horizon", "10m"],
+    );
+    const removed = then.steps
+      .flatMap((step) => step.removed)
+      .filter((one) => before.includes(one));
+    expect(removed).toHaveLength(1);
+    await story.until("one node is left", async () => (await story.nodes()).length === 1);
+    expect(before).toEqual(expect.arrayContaining([...namesOf(await story.nodes())]));
+    await story.end();
+  });
+
+  describe("when all that is over", () => {
+    it("a controller that is killed in the middle of a command carries it on", async () => {
+      const story = storyOf(cluster, "killed");
+      const launches = followLaunches(cluster.client);
+      try {
+        await story.pool({ disruption: NEVER, template: FOUR_CORES });
+        const before = await pairs(story, 2);
+        const already = launches.claims;
+        // New nodes join, and are not initialized until somebody has taken this taint away.
+        const startupTaints = [{ key: WAIT, effect: "NoSchedule" }];
+        await story.edit({ spec: { template: { spec: { startupTaints } } } });
+        const waiting = async () =>
+          (await story.nodes()).filter(({ spec }) => spec?.taints?.some(({ key }) => key === WAIT));
+        const joined = async () => (await waiting()).length > 0;
+        await story.until("a replacement has joined", joined);
+        const marked = async () =>
+          (await story.claims()).some(({ metadata }) => metadata.annotations?.[COMMAND]);
+        expect(await marked()).toBe(true);
+        await cluster.restart();
+        const resumed = async () => cluster.log().some((line) => line.includes("resuming"));
+        await story.until("the command is taken up", resumed);
+        const left = (await story.nodes()).filter(
+          ({ metadata }) => metadata.deletionTimestamp === undefined,
+        );
+        expect(namesOf(left)).toEqual(expect.arrayContaining([...before]));
+        await story.until("other nodes are in place of the old ones", async () => {
+          for (const { metadata, spec } of await waiting()) {
+            const taints = spec?.taints?.filter(({ key }) => key !== WAIT) ?? [];
+            await cluster.merge("Node", metadata.name, { spec: { taints } });
+          }
+          return !namesOf(await story.nodes()).some((name) => before.includes(name));
+        });
+        await story.replaced(before);
+        const whole = async () => (await story.nodes()).every(isInitialized);
+        await story.until("its nodes are initialized", whole);
+        expect(goingOf(await story.nodes())).toEqual([]);
+        // One machine in the place of each, and none besides: nothing was asked for twice.
+        expect(launches.faults()).toEqual([]);
+        expect(launches.claims - already).toBe(before.length);
+        await story.end();
+      } finally {
+        launches.close();
+      }
+    });
+  });
+});

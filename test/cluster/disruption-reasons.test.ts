@@ -1,0 +1,240 @@
+/**
+ * What takes a node away, on a real control plane: consolidation in its three ways, expiry in three generations
+ * of the API, fixed numbers of nodes, node repair. The stories go on side by side. Emptiness is in
+ * karpenter.test.ts and generations.test.ts, as are edited pools.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../src/apis/core/node.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { isInitialized, namesOf, type Story, storyOf } from "./disruption-story.ts";
+import { NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
+import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+
+const UNDERUTILIZED = { consolidationPolicy: "WhenEmptyOrUnderutilized", consolidateAfter: "5s" };
+const NEVER = { consolidateAfter: "Never" };
+const LIFETIME_SECONDS = 40;
+/** A Node joins some time after its claim was made, from which its lifetime is counted. */
+const JOINS_WITHIN_SECONDS = 10;
+/** Room for one of the large and one of the small pods. */
+const [FOUR_CORES, LARGE, SMALL] = ["c-4x-amd64-linux", "2900m", "900m"];
+
+const type = (...values: string[]) => ({
+  spec: {
+    requirements: [
+      ON_DEMAND,
+      { key: "node.kubernetes.io/instance-type", operator: "In", values: [...values] },
+    ],
+  },
+});
+
+describe("what takes a node away on a real control plane", { timeout: 300_000 }, () => {
+  let cluster: LiveCluster;
+  beforeAll(async () => {
+    cluster = await openLiveCluster(undefined, {
+      webhooks: true,
+      flags: [
+        ...["--disable-leader-election", "true"],
+        ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
+      ],
+    });
+    await cluster.apply(NODE_CLASS);
+    const served = async () => cluster.log().some((line) => line.includes("webhooks are served"));
+    await cluster.until("webhooks are served", served);
+  });
+  afterAll(() => cluster?.close());
+
+  const instanceType = ({ metadata }: Node) =>
+    metadata.labels?.["node.kubernetes.io/instance-type"];
+
+  it.concurrent("deletes a node whose pods have room elsewhere", async () => {
+    const story = storyOf(cluster, "delete");
+    await story.pool({ disruption: UNDERUTILIZED, template: type(FOUR_CORES) });
+    await story.deploy({ replicas: 2, requests: { cpu: LARGE } }, "large");
+    await story.deploy({ replicas: 2, requests: { cpu: SMALL } }, "small");
+    const before = namesOf(await story.nodes());
+    expect(before).toHaveLength(2);
+    await story.remove("large");
+    await story.until("one node is left", async () => (await story.nodes()).length === 1);
+    await story.until("its pods run", async () => (await story.running("small")).length === 2);
+    expect(before).toEqual(expect.arrayContaining([...namesOf(await story.nodes())]));
+    expect(namesOf(await story.claims())).toHaveLength(1);
+    await story.end();
+  });
+
+  it.concurrent("puts a cheaper node in the place of one, and has it ready first", async () => {
+    const story = storyOf(cluster, "replace");
+    const types = type("c-2x-amd64-linux", "c-16x-amd64-linux");
+    await story.pool({ disruption: UNDERUTILIZED, template: types });
+    await story.deploy({ replicas: 1, requests: { cpu: "10" } }, "large");
+    await story.deploy({ replicas: 1, requests: { cpu: SMALL } }, "small");
+    const before = await story.nodes();
+    expect(before.map(instanceType)).toEqual(["c-16x-amd64-linux"]);
+    await story.remove("large");
+    await replacedFirst(story, namesOf(before));
+    expect((await story.nodes()).map(instanceType)).toEqual(["c-2x-amd64-linux"]);
+    await story.end();
+  });
+
+  it.concurrent("puts several nodes in the place of several, which are cheaper together", async () => {
+    const story = storyOf(cluster, "repack");
+    await story.pool({
+      disruption: UNDERUTILIZED,
+      template: type(
+        ...["c", "m"].flatMap((family) =>
+          ["4", "16"].map((size) => `${family}-${size}x-amd64-linux`),
+        ),
+      ),
+    });
+    // One node is full of cores, then one is full of memory; no single one would be cheaper than both.
+    await story.deploy({ replicas: 15, requests: { cpu: "1", memory: "1900Mi" } }, "cores");
+    await story.deploy({ replicas: 15, requests: { cpu: "200m", memory: "8Gi" } }, "memory");
+    const types = async () => (await story.nodes()).map(instanceType).sort();
+    expect(await types()).toEqual(["c-16x-amd64-linux", "m-16x-amd64-linux"]);
+    const packed = async () =>
+      (await types()).join() === "m-16x-amd64-linux,m-4x-amd64-linux" &&
+      (await story.nodes()).every(isInitialized);
+    await story.until("two others hold the pods of both", packed, 150_000);
+    for (const app of ["cores", "memory"])
+      await story.until("all pods run", async () => (await story.running(app)).length === 15);
+    await story.end();
+  });
+
+  it.concurrent("v1: ends a node at its expireAfter, and not before", async () => {
+    const story = storyOf(cluster, "expiry");
+    const spec = { expireAfter: `${LIFETIME_SECONDS}s` };
+    await story.pool({ disruption: NEVER, template: { spec } });
+    await lives(story);
+    await story.end();
+  });
+
+  it.concurrent("v1beta1: replaces a node at its expireAfter, and has the other ready first", async () => {
+    const story = storyOf(cluster, "expiry-beta");
+    const nodeClassRef = {
+      apiVersion: "karpenter.kwok.sh/v1alpha1",
+      kind: "KWOKNodeClass",
+      name: "default",
+    };
+    await cluster.apply({
+      apiVersion: "karpenter.sh/v1beta1",
+      kind: "NodePool",
+      metadata: { name: story.name },
+      spec: {
+        template: { spec: { nodeClassRef, requirements: [ON_DEMAND] } },
+        disruption: {
+          consolidationPolicy: "WhenEmpty",
+          consolidateAfter: "Never",
+          expireAfter: `${LIFETIME_SECONDS}s`,
+          budgets: [{ nodes: "100%" }],
+        },
+      },
+    } as KubeObject);
+    await lives(story, "first");
+    await story.end();
+  });
+
+  it.concurrent("v1alpha5: replaces a node after ttlSecondsUntilExpired, and has the other ready first", async () => {
+    const story = storyOf(cluster, "expiry-alpha", "karpenter.sh/provisioner-name");
+    await cluster.apply({
+      apiVersion: "karpenter.sh/v1alpha5",
+      kind: "Provisioner",
+      metadata: { name: story.name },
+      spec: {
+        providerRef: {
+          apiVersion: "karpenter.kwok.sh/v1alpha1",
+          kind: "KWOKNodeClass",
+          name: "default",
+        },
+        requirements: [{ key: "node.kubernetes.io/instance-type", operator: "Exists" }],
+        ttlSecondsUntilExpired: LIFETIME_SECONDS,
+      },
+    } as KubeObject);
+    await lives(story, "first");
+    await cluster.remove("Provisioner", story.name, "karpenter.sh/v1alpha5");
+    await story.end();
+  });
+
+  /** One node with one pod comes, reaches its lifetime, and gives way to another. */
+  async function lives(story: Story, first?: "first"): Promise<void> {
+    await story.deploy({ replicas: 1 });
+    const before = await story.nodes();
+    const [node] = before;
+    const born = Date.parse(node?.metadata.creationTimestamp ?? "");
+    const going = async () => {
+      const now = (await story.nodes()).find(({ metadata }) => metadata.uid === node?.metadata.uid);
+      return now === undefined || now.metadata.deletionTimestamp !== undefined;
+    };
+    if (first === "first") await replacedFirst(story, namesOf(before));
+    else await story.until("the node is deleted", going);
+    expect((Date.now() - born) / 1_000).toBeGreaterThan(LIFETIME_SECONDS - JOINS_WITHIN_SECONDS);
+    if (first === undefined) {
+      const anew = async () => {
+        const [pod] = await story.running();
+        return pod !== undefined && pod.spec.nodeName !== node?.metadata.name;
+      };
+      await story.until("the pod runs on another node", anew);
+    }
+  }
+
+  /** As `replaced`; fails when an old node is deleted before as many others are initialized. */
+  async function replacedFirst(story: Story, before: readonly string[]): Promise<void> {
+    let tooEarly = "";
+    const gone = async () => {
+      const nodes = await story.nodes();
+      const old = nodes.filter(({ metadata }) => before.includes(metadata.name));
+      const left = old.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      const others = nodes.filter((node) => !old.includes(node) && isInitialized(node));
+      if (before.length - left.length > others.length)
+        tooEarly ||= `${left.length} of ${before.length} are left, ${others.length} others are ready`;
+      return old.length === 0;
+    };
+    await story.until("the old nodes are gone", gone);
+    expect(tooEarly).toBe("");
+    await story.replaced(before);
+  }
+
+  it.concurrent("keeps a fixed number of nodes, and replaces those one for one", async () => {
+    const story = storyOf(cluster, "static");
+    const requirements = [ON_DEMAND];
+    await story.pool({
+      disruption: NEVER,
+      template: { spec: { requirements } },
+      spec: { replicas: 2 },
+    });
+    const are = (count: number) => async () => {
+      const nodes = await story.nodes();
+      return nodes.length === count && nodes.every(isInitialized);
+    };
+    await story.until("there are two", are(2));
+    await story.edit({ spec: { replicas: 3 } });
+    await story.until("there are three", are(3));
+    const before = namesOf(await story.nodes());
+    await story.drift();
+    await replacedFirst(story, before);
+    await story.edit({ spec: { replicas: 1 } });
+    await story.until("there is one", are(1));
+    await story.end();
+  });
+
+  it.concurrent("ends a node whose kubelet has been silent for longer than is borne with", async () => {
+    const story = storyOf(cluster, "repair");
+    await story.pool({ disruption: NEVER });
+    await story.deploy({ replicas: 1 });
+    const [node] = await story.nodes();
+    const name = node?.metadata.name ?? "";
+    // What plays kubelets lets go of it; then it says of itself what a broken one says.
+    await cluster.merge("Node", name, { metadata: { labels: { "kwok.x-k8s.io/node": null } } });
+    const longAgo = new Date(Date.now() - 11 * 60_000).toISOString();
+    const ready = {
+      type: "Ready",
+      status: "False",
+      reason: "KubeletNotReady",
+      message: "container runtime is down",
+      lastHeartbeatTime: new Date().toISOString(),
+      lastTransitionTime: longAgo,
+    };
+    const body = { status: { conditions: [ready] } };
+    await cluster.client.patch(NODE, { name }, { type: "merge", body }, "status");
+    await story.replaced([name]);
+    await story.end();
+  });
+});
