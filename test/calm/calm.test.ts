@@ -57,8 +57,11 @@ const POOL: PoolFacts = {
   manifests: [],
   budgets: [{ nodes: "1" }],
   cpuLimit: 10,
+  nodeLimit: undefined,
   expires: false,
   replicas: undefined,
+  onlyEmpty: false,
+  quietMs: 0,
 };
 
 describe("the witness", () => {

@@ -35,6 +35,12 @@ const NO_MEMORY: Change = {
   to: "return false;",
 };
 
+const NO_REST: Change = {
+  file: "src/core/disruption/ledger.ts",
+  from: "if (madeFor(claim) === undefined || bornMs === undefined) return undefined;",
+  to: "return undefined;",
+};
+
 export const MUTANTS: readonly Mutant[] = [
   {
     name: "one-too-many",
@@ -132,9 +138,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "no-rest",
     without: "the rest of nodes that came in place of others",
-    file: "src/core/disruption/ledger.ts",
-    from: "if (madeFor(claim) === undefined || bornMs === undefined) return undefined;",
-    to: "return undefined;",
+    ...NO_REST,
     loop: "two-into-one-and-back.yaml",
   },
   {
@@ -158,6 +162,104 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/core/nodeclaim/drifted.ts",
     from: "return hash !== undefined && hash !== pool.hash;",
     to: "return hash !== undefined;",
+  },
+  {
+    name: "never-drifts",
+    without: "drift, nodes of an old template stay as they are",
+    file: "src/core/nodeclaim/drifted.ts",
+    from: "return hash !== undefined && hash !== pool.hash;",
+    to: 'return hash === "";',
+  },
+  {
+    name: "apart-only",
+    without: "the budgets of the whole cluster",
+    file: "src/core/disruption/budgets.ts",
+    from: "const everywhere = share(clusterBudgets, all);",
+    to: "const everywhere = share([], all);",
+  },
+  {
+    name: "kept-nodes-go",
+    without: "do-not-disrupt on nodes",
+    file: "src/core/disruption/candidates.ts",
+    from: 'return claimGeneration(claim) === "v1" ? value === "true" : value !== undefined;',
+    to: "return value === key;",
+  },
+  {
+    name: "used-ones-too",
+    without: "the policy WhenEmpty",
+    file: "src/core/disruption/consolidation.ts",
+    from: '  if (policy === "WhenEmpty")\n',
+    to: '  if (policy === "none")\n',
+  },
+  {
+    name: "static-nodes-go",
+    without: "that static pools keep their nodes, empty or not",
+    file: "src/core/disruption/methods/emptiness.ts",
+    from: "if (reschedulablePods.length > 0 || pool.replicas !== undefined) return undefined;",
+    to: "if (reschedulablePods.length > 0) return undefined;",
+    also: {
+      file: "src/core/nodeclaim/empty.ts",
+      from: 'if (consolidateAfter === "Never" || pool.replicas !== undefined) return CLEAR;',
+      to: 'if (consolidateAfter === "Never") return CLEAR;',
+    },
+  },
+  {
+    name: "at-once",
+    without: "consolidateAfter",
+    file: "src/core/nodeclaim/empty.ts",
+    from: 'return leftMs <= 0 ? { state: "set" }',
+    to: 'return leftMs <= 0 || quietSince > 0 ? { state: "set" }',
+  },
+  {
+    name: "hurried",
+    without: "the length of terminationGracePeriod, pods are out of time at once",
+    file: "src/controllers/nodeclaim/lifecycle/finalize.ts",
+    from: "const at = toRfc3339(deletedMs + graceMs);",
+    to: "const at = toRfc3339(deletedMs);",
+  },
+  {
+    name: "gone-when-expired",
+    without: "that nodes of older generations are replaced before they expire",
+    file: "src/core/nodeclaim/expired.ts",
+    from: 'return { mode: isReplacedFirst(pool, rules) ? "voluntary" : "forceful", atMs };',
+    to: 'return { mode: "forceful", atMs };',
+  },
+  {
+    name: "guards-apart",
+    without: "that nodes of one command count on no eviction twice",
+    file: "src/core/disruption/guards.ts",
+    from: "if (before > 0 && before + count >",
+    to: "if (before < 0 && before + count >",
+  },
+  {
+    name: "deaf",
+    without: "the cloud's warning that it takes a spot instance back",
+    file: "src/providers/aws/interruption/reactions.ts",
+    from: 'spot_interrupted: {\n    action: "CordonAndDrain",',
+    to: 'spot_interrupted: {\n    action: "NoAction",',
+  },
+  {
+    name: "stands-open",
+    without: "that nodes close before they go",
+    file: "src/controllers/disruption/command-queue.ts",
+    from: "  await patchObject(world.kube, NODE, node, cordoned(node, words));\n",
+    to: "",
+  },
+  {
+    name: "any-number",
+    without: "the limit of nodes",
+    file: "src/core/nodepool/limits.ts",
+    from: "for (const name in limits) remaining[name] =",
+    to: 'for (const name in limits) if (name !== "nodes") remaining[name] =',
+  },
+  {
+    name: "any-saving",
+    without: "the least that a replacement must save",
+    file: "src/core/disruption/ledger.ts",
+    from: "if (percent >= minSavingsPercent) return undefined;",
+    to: "if (percent >= 0) return undefined;",
+    also: NO_REST,
+    loop: "saves-a-little.yaml",
   },
   {
     name: "planned-twice",

@@ -88,6 +88,7 @@ class Day {
       pools: story.pools,
       clusterBudgets: story.clusterBudgets,
       expirySpreadPercent: Number(story.flags["expiration-spread"] ?? 0),
+      expiryIsReplaced: story.flags["expiration-respects-budgets"] === "true",
       surging: story.apps.filter(({ surges }) => surges).map(({ name }) => name),
       troubled: () => world.clock.now() - this.#troubleMs < 2 * MINUTE || this.#isIll(),
     });
@@ -156,8 +157,9 @@ class Day {
   async #leaveAlone(): Promise<void> {
     const pool = this.#story.pools.find(({ name }) => name === this.#lastMoved);
     this.#lastMoved = undefined;
-    if (pool?.generation === "v1")
-      await this.#patchPool(pool.name, { spec: { disruption: { consolidateAfter: "Never" } } });
+    if (pool?.generation !== "v1") return;
+    await this.#patchPool(pool.name, { spec: { disruption: { consolidateAfter: "Never" } } });
+    this.witness.rules.leftAlone(pool.name);
   }
 
   #startReplica(): void {
@@ -201,9 +203,15 @@ class Day {
       case "roll out":
         return this.#rollOut(act.app, {});
       case "change pool":
-        return this.#patchPool(act.pool, this.#labels(act.pool));
+        await this.#patchPool(act.pool, this.#labels(act.pool));
+        return this.witness.rules.poolChanged(act.pool, String(this.#revision));
       case "pause":
         return this.#pause(act.pool, act.paused);
+      case "keep node": {
+        const node = pick(this.witness.nodes.list().filter(isOurs), act.pick);
+        if (node !== undefined) await this.#keep(node.metadata.name, true);
+        return;
+      }
       case "delete node": {
         const node = pick(this.witness.nodes.list().filter(isOurs), act.pick);
         if (node !== undefined) await world.remove("Node", node.metadata.name);
@@ -219,7 +227,10 @@ class Day {
       case "force node away":
         return this.#forceNode(act.pick);
       case "reclaim spot":
-        return this.#wound("spot", act.pick, (id) => controls.reclaimSpot(id));
+        return this.#wound("spot", act.pick, (id) => {
+          controls.reclaimSpot(id);
+          if (this.#story.flags["interruption-queue"] === undefined) this.witness.rules.warned(id);
+        });
       case "lose instance":
         return this.#wound(undefined, act.pick, (id) => controls.failInstance(id));
       case "stop instance":
@@ -351,6 +362,13 @@ class Day {
     this.witness.pauses(pool, paused);
   }
 
+  async #keep(node: string, kept: boolean): Promise<void> {
+    const annotations = { "karpenter.sh/do-not-disrupt": kept ? "true" : null };
+    await this.#send("v1", "Node", node, { metadata: { annotations } });
+    await this.world.clock.settle();
+    this.witness.rules.keeps(node, kept);
+  }
+
   #rollOut(app: string, annotations: Readonly<Record<string, string | null>>): Promise<void> {
     const change = { "calm/revision": String(++this.#revision), ...annotations };
     return this.#patch("apps/v1", "Deployment", app, {
@@ -382,6 +400,7 @@ class Day {
     for (const { name, held } of this.#story.apps)
       if (held) await this.#rollOut(name, { "karpenter.sh/do-not-disrupt": null });
     for (const { name } of this.#story.pools) await this.#pause(name, false);
+    for (const name of this.witness.rules.kept) await this.#keep(name, false);
   }
 
   /** Instances of Karpenter's that are paid for. */
@@ -489,7 +508,10 @@ class Day {
         spec?: { template?: { spec?: { nodeSelector?: { team?: string } } } };
       }
     )?.spec?.template?.spec?.nodeSelector?.team;
-    return this.#story.pools.some(({ name, cpuLimit }) => name === team && cpuLimit !== undefined);
+    return this.#story.pools.some(
+      ({ name, cpuLimit, nodeLimit }) =>
+        name === team && (cpuLimit !== undefined || nodeLimit !== undefined),
+    );
   }
 
   async #until(what: string, limitMs: number, left: () => readonly string[]): Promise<void> {
@@ -524,6 +546,7 @@ class Day {
     }
     const left = this.#unsettled();
     if (left.length > 0) witness.accuse(`rests with ${left.join("; ")}`);
+    witness.rules.atRest();
   }
 
   /** Without pools everything goes; workloads first, for no pod of theirs could go elsewhere. */

@@ -22,10 +22,15 @@ export interface PoolFacts {
   /** Undefined: the generation knows none. */
   readonly budgets: readonly BudgetFacts[] | undefined;
   readonly cpuLimit: number | undefined;
+  readonly nodeLimit: number | undefined;
   /** Nodes end at this age, and others come: such a cluster is never quite still. */
   readonly expires: boolean;
   /** It keeps so many nodes, whatever runs on them. */
   readonly replicas: number | undefined;
+  /** Nodes with pods are not consolidated. */
+  readonly onlyEmpty: boolean;
+  /** Nodes are left alone for so long after a pod came or left. */
+  readonly quietMs: number;
 }
 
 const CLUSTER = "karpenter-demo";
@@ -66,10 +71,50 @@ export function drawPool(random: Random, at: number): PoolFacts {
       : generation === "v1beta1"
         ? v1beta1(random, facts)
         : v1alpha5(random, facts);
-  return { ...facts, manifests: manifests as unknown as KubeObject[] };
+  return {
+    ...facts,
+    nodeLimit: undefined,
+    ...consolidationOf(manifests[1] as PoolWords),
+    manifests: manifests as unknown as KubeObject[],
+  };
 }
 
-type Facts = Omit<PoolFacts, "manifests">;
+/** The pool with a limit of nodes, perhaps: what v1 knows, and soon reached. */
+export function withNodeLimit(random: Random, pool: PoolFacts): PoolFacts {
+  const most = 2 + random.int(4);
+  if (random.int(5) > 0 || pool.generation !== "v1") return pool;
+  // A static pool keeps its nodes, and there is room for one more, or for none.
+  const nodeLimit = pool.replicas === undefined ? most : Math.max(1, pool.replicas) + random.int(2);
+  const manifests = pool.manifests.map((one) => {
+    const { spec = {} } = one as { spec?: { limits?: object } };
+    if (one.kind !== pool.kind.kind) return one;
+    return { ...one, spec: { ...spec, limits: { ...spec.limits, nodes: nodeLimit } } };
+  });
+  return { ...pool, nodeLimit, manifests };
+}
+
+/** What the manifest of a pool says of consolidation, whatever its generation. */
+interface PoolWords {
+  readonly spec: {
+    readonly ttlSecondsAfterEmpty?: number;
+    readonly disruption?: {
+      readonly consolidationPolicy: string;
+      readonly consolidateAfter?: string;
+    };
+  };
+}
+
+function consolidationOf({ spec }: PoolWords): Pick<PoolFacts, "onlyEmpty" | "quietMs"> {
+  const { disruption, ttlSecondsAfterEmpty } = spec;
+  const [, amount = "0", unit] = /^(\d+)(s|m)$/.exec(disruption?.consolidateAfter ?? "") ?? [];
+  return {
+    onlyEmpty:
+      disruption?.consolidationPolicy === "WhenEmpty" || ttlSecondsAfterEmpty !== undefined,
+    quietMs: Number(amount) * (unit === "m" ? 60_000 : 1_000),
+  };
+}
+
+type Facts = Omit<PoolFacts, "manifests" | "nodeLimit" | "onlyEmpty" | "quietMs">;
 
 function requirements(random: Random): readonly object[] {
   const key = "karpenter.sh/capacity-type";

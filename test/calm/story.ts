@@ -5,7 +5,13 @@
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import { type AppFacts, drawApp } from "./apps.ts";
-import { type BudgetFacts, drawClusterBudgets, drawPool, type PoolFacts } from "./pools.ts";
+import {
+  type BudgetFacts,
+  drawClusterBudgets,
+  drawPool,
+  type PoolFacts,
+  withNodeLimit,
+} from "./pools.ts";
 import { wallClock } from "./windows.ts";
 
 const MINUTE = 60_000;
@@ -16,6 +22,8 @@ export type Act =
   | { readonly do: "roll out"; readonly app: string }
   | { readonly do: "change pool"; readonly pool: string }
   | { readonly do: "pause"; readonly pool: string; readonly paused: boolean }
+  /** It is not to be disrupted, until faults end. */
+  | { readonly do: "keep node"; readonly pick: number }
   | { readonly do: "delete node"; readonly pick: number }
   | { readonly do: "delete pod"; readonly pick: number }
   /** With a hand on its finalizer: the instance is nobody's then. */
@@ -83,7 +91,10 @@ export function drawStory(seed: number): Story {
   const random = new Random(`calm/${seed}`);
   const { startMs, place } =
     random.int(2) === 0 ? { startMs: MORNING, place: undefined } : random.pick(STARTS);
-  const pools = Array.from({ length: 1 + random.int(3) }, (_, at) => drawPool(random, at));
+  const limits = new Random(`nodes/${seed}`);
+  const pools = Array.from({ length: 1 + random.int(3) }, (_, at) => drawPool(random, at)).map(
+    (pool) => withNodeLimit(limits, pool),
+  );
   const homes = pools.filter(({ replicas }) => replicas === undefined);
   const apps = Array.from({ length: 1 + random.int(3) }, (_, at) => drawApp(random, at, homes));
   const clusterBudgets = [
@@ -100,6 +111,7 @@ export function drawStory(seed: number): Story {
     ...pauses,
     ...forced,
     ...drawKill(new Random(`kill/${seed}`), healMs),
+    ...drawKept(new Random(`keep/${seed}`), healMs),
   ];
   return {
     seed,
@@ -162,6 +174,15 @@ function drawNight(random: Random, startMs: number, place: string | undefined): 
   const [hour, minute] = wallClock(place, startMs + random.pick([5, 20, 35]) * MINUTE);
   const duration = random.pick(["30m0s", "1h0m"]);
   return [{ nodes: "0", schedule: `CRON_TZ=${place} ${minute} ${hour} * * *`, duration }];
+}
+
+/** Nodes that somebody looks into, say. */
+function drawKept(random: Random, untilMs: number): Scene[] {
+  if (random.int(3) > 0) return [];
+  return Array.from({ length: 1 + random.int(3) }, () => ({
+    atMs: 4 * MINUTE + random.int(untilMs - 10 * MINUTE),
+    act: { do: "keep node" as const, pick: random.int(100) },
+  }));
 }
 
 /** Somebody takes a finalizer off, for it takes too long. */

@@ -30,6 +30,7 @@ import {
   reasonOf,
   share,
 } from "./facts.ts";
+import { PoolRules } from "./pool-rules.ts";
 import type { BudgetFacts, PoolFacts } from "./pools.ts";
 import { allowedNodes } from "./windows.ts";
 
@@ -66,6 +67,8 @@ export interface WitnessOptions {
   readonly clusterBudgets?: readonly BudgetFacts[];
   /** `--expiration-spread`: nodes may end by so much of their time earlier. */
   readonly expirySpreadPercent?: number;
+  /** `--expiration-respects-budgets`: whose time is up in v1 is replaced first, as in the generations before. */
+  readonly expiryIsReplaced?: boolean;
   /** Workloads of one replica that are to be moved without downtime. */
   readonly surging?: readonly string[];
   /** How long what came in place of another stays, where that is not the default. */
@@ -85,6 +88,8 @@ export class Witness {
   writes: string[] = [];
   readonly pods: Mirror<Pod>;
   readonly nodes: Mirror<Node>;
+  /** What pools and nodes say of themselves. */
+  readonly rules: PoolRules;
   readonly #claims: readonly Mirror<KubeObject>[];
   readonly #pdbs: Mirror<PodDisruptionBudget>;
   readonly #options: WitnessOptions;
@@ -118,6 +123,17 @@ export class Witness {
     this.nodes = this.#mirrors.of(NODE);
     this.#pdbs = this.#mirrors.of(POD_DISRUPTION_BUDGET);
     this.#claims = CLAIM_KINDS.map((kind) => this.#mirrors.of(kind));
+    this.rules = new PoolRules({
+      pools: options.pools,
+      pods: this.pods,
+      pdbs: this.#pdbs,
+      claims: () => this.claims(),
+      expiryMs: this.#expiryMs(),
+      nowMs: () => world.clock.now(),
+      troubled: options.troubled,
+      isWounded: (claim) => this.#isWounded(claim),
+      accuse: (sentence) => this.accuse(sentence),
+    });
     this.pods.on((event, pod, before) => this.#podChanged(event, pod, before));
     for (const mirror of this.#claims)
       mirror.on((event, claim, before) => {
@@ -165,6 +181,7 @@ export class Witness {
   /** What must hold all the time, and is too dear to look at on each change. */
   look(): void {
     this.steps++;
+    this.rules.look();
     this.#count(EVERYWHERE, this.claims());
     for (const pool of this.#options.pools) {
       const own = this.#claimsOf(pool.name);
@@ -193,6 +210,7 @@ export class Witness {
 
   #claimChanged(claim: NodeClaim, before: NodeClaim): void {
     this.steps++;
+    this.rules.claimChanged(claim, before);
     const reason = reasonOf(claim);
     if (reason === undefined || reasonOf(before) !== undefined) return;
     this.onMarked(claim);
@@ -202,6 +220,7 @@ export class Witness {
     this.#checkRoom(claim, reason);
     this.#checkHolds(claim, reason);
     this.#checkRest(claim, reason);
+    this.rules.marked(claim, reason);
   }
 
   /** A person pauses a pool, or ends its pause. */
@@ -361,13 +380,19 @@ export class Witness {
     const name = claim.metadata.labels?.["karpenter.sh/nodepool"];
     const pool = this.#options.pools.find((one) => one.name === name);
     const ageMs = nowMs - Date.parse(claim.metadata.creationTimestamp ?? "");
-    const { expirySpreadPercent = 0 } = this.#options;
-    const expiryMs = EXPIRY_MS * (1 - expirySpreadPercent / 100);
-    if (pool?.expires === true && ageMs >= expiryMs) return true;
+    const isReplaced = pool?.generation !== "v1" || this.#options.expiryIsReplaced === true;
+    if (pool?.expires === true && !isReplaced && ageMs >= this.#expiryMs()) return true;
     const node = this.nodes.get(claim.status?.nodeName ?? "");
     if (node === undefined || node.metadata.deletionTimestamp !== undefined) return true;
-    const id = claim.status?.providerID?.split("/").at(-1) ?? "";
-    return this.#wounded.has(id);
+    return this.#isWounded(claim);
+  }
+
+  #expiryMs(): number {
+    return EXPIRY_MS * (1 - (this.#options.expirySpreadPercent ?? 0) / 100);
+  }
+
+  #isWounded({ status }: NodeClaim): boolean {
+    return this.#wounded.has(status?.providerID?.split("/").at(-1) ?? "");
   }
 
   readonly #wounded = new Set<string>();
@@ -414,6 +439,7 @@ export class Witness {
 
   #podChanged(event: string, pod: Pod, before: Pod | undefined): void {
     this.steps++;
+    this.rules.podChanged(event, pod, before);
     const nowMs = this.#options.world.clock.now();
     const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
     if (owner?.kind === "ReplicaSet") {

@@ -1,0 +1,296 @@
+/** Proof that each rule about what pools and nodes say of themselves can be broken, and that a hair less is let pass. */
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
+import { toRfc3339 } from "../../src/base/clock.ts";
+import { PoolRules } from "./pool-rules.ts";
+import type { PoolFacts } from "./pools.ts";
+
+const MINUTE = 60_000;
+const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
+const START_MS = Date.UTC(2026, 0, 5, 8, 0);
+
+const POOL: PoolFacts = {
+  name: "pool-0",
+  generation: "v1",
+  kind: { apiVersion: "karpenter.sh/v1", kind: "NodePool" },
+  manifests: [],
+  budgets: [],
+  cpuLimit: undefined,
+  nodeLimit: 2,
+  expires: true,
+  replicas: undefined,
+  onlyEmpty: false,
+  quietMs: 5 * MINUTE,
+};
+
+type Changed = (pdb: PodDisruptionBudget) => void;
+
+let nowMs: number;
+let faults: string[];
+let claims: NodeClaim[];
+let pods: Pod[];
+let guards: PodDisruptionBudget[];
+let wounded: boolean;
+let guardChanged: Changed;
+
+beforeEach(() => {
+  nowMs = START_MS;
+  faults = [];
+  claims = [];
+  pods = [];
+  guards = [];
+  wounded = false;
+});
+
+function rulesOf(pool: Partial<PoolFacts> = {}): PoolRules {
+  return new PoolRules({
+    pools: [{ ...POOL, ...pool }],
+    pods: { byIndex: (_, node) => pods.filter(({ spec }) => spec.nodeName === node) },
+    pdbs: {
+      list: () => guards,
+      on: (handler) => {
+        guardChanged = (pdb) => handler("updated", pdb, undefined);
+        return () => undefined;
+      },
+    },
+    claims: () => claims,
+    expiryMs: 40 * MINUTE,
+    nowMs: () => nowMs,
+    troubled: () => false,
+    isWounded: () => wounded,
+    accuse: (sentence) => faults.push(sentence),
+  });
+}
+
+interface Words {
+  readonly conditions?: readonly string[];
+  readonly reason?: string;
+  readonly metadata?: object;
+  readonly grace?: string;
+}
+
+function claim(name: string, { conditions = [], reason, metadata, grace }: Words = {}): NodeClaim {
+  const all = [...conditions.map((type) => ({ type, reason: type }))];
+  if (reason !== undefined) all.push({ type: "DisruptionReason", reason });
+  return {
+    metadata: {
+      name,
+      labels: { "karpenter.sh/nodepool": "pool-0" },
+      creationTimestamp: toRfc3339(START_MS),
+      annotations: { "karpenter.sh/disruption-command": '{"id":"c"}' },
+      ...metadata,
+    },
+    spec: { terminationGracePeriod: grace },
+    status: {
+      nodeName: name,
+      providerID: `aws:///zone/i-${name}`,
+      conditions: all.map((one) => ({ ...one, status: "True" })),
+    },
+  } as unknown as NodeClaim;
+}
+
+function pod(name: string, nodeName: string | undefined, metadata: object = {}): Pod {
+  return {
+    metadata: { name, namespace: "default", labels: { app: "app-0" }, ...metadata },
+    spec: { nodeName, containers: [] },
+    status: {
+      startTime: toRfc3339(START_MS - MINUTE),
+      conditions: [{ type: "Ready", status: "True" }],
+    },
+  } as unknown as Pod;
+}
+
+function guard(disruptionsAllowed: number): PodDisruptionBudget {
+  return {
+    metadata: { name: "app-0", namespace: "default" },
+    spec: { selector: { matchLabels: { app: "app-0" } } },
+    status: { disruptionsAllowed },
+  } as unknown as PodDisruptionBudget;
+}
+
+describe("what a pool says", () => {
+  it("a claim drifts when its pool has changed since it came, and not otherwise", () => {
+    const rules = rulesOf();
+    rules.poolChanged("pool-0", "1");
+    const drifted = claim("a", { conditions: ["Drifted"] });
+    rules.claimChanged(drifted, claim("a"));
+    expect(faults).toEqual([]);
+    const metadata = { creationTimestamp: toRfc3339(START_MS + 2 * MINUTE) };
+    rules.claimChanged({ ...drifted, metadata: { ...drifted.metadata, ...metadata } }, claim("a"));
+    expect(faults.join()).toContain("a is Drifted, and pool-0 has not changed since it came");
+  });
+
+  it("at rest who is of an old template is Drifted", () => {
+    const rules = rulesOf();
+    claims = [claim("a"), claim("b", { conditions: ["Drifted"] })];
+    rules.atRest();
+    expect(faults).toEqual([]);
+    rules.poolChanged("pool-0", "1");
+    claims.push(
+      claim("c", { metadata: { labels: { "karpenter.sh/nodepool": "pool-0", rev: "1" } } }),
+    );
+    rules.atRest();
+    expect(faults).toEqual([
+      "rests with a, made before pool-0 changed, and nothing says that it drifted",
+    ]);
+  });
+
+  it("a claim expires when its time is up, and where its pool has one", () => {
+    const expired = claim("a", { conditions: ["Expired"] });
+    nowMs += 40 * MINUTE;
+    rulesOf().claimChanged(expired, claim("a"));
+    expect(faults).toEqual([]);
+    rulesOf({ expires: false }).claimChanged(expired, claim("a"));
+    nowMs -= 1_000;
+    rulesOf().claimChanged(expired, claim("a"));
+    expect(faults).toHaveLength(2);
+  });
+
+  it("static pools keep their nodes, and WhenEmpty the used ones", () => {
+    rulesOf({ onlyEmpty: true }).marked(claim("a"), "Empty");
+    rulesOf({ replicas: 1 }).marked(claim("a"), "Drifted");
+    expect(faults).toEqual([]);
+    rulesOf({ onlyEmpty: true }).marked(claim("a"), "Underutilized");
+    rulesOf({ replicas: 1 }).marked(claim("a"), "Empty");
+    expect(faults).toEqual([
+      "a is disrupted as Underutilized, though pool-0 has only empty nodes taken away",
+      "a is disrupted as Empty, though pool-0 keeps its nodes",
+    ]);
+  });
+
+  it("who has turned consolidation off sees none, once what waited is over", () => {
+    const rules = rulesOf();
+    rules.leftAlone("pool-0");
+    nowMs += 20_000;
+    rules.marked(claim("a"), "Empty");
+    expect(faults).toEqual([]);
+    nowMs += 10_000;
+    rules.marked(claim("a"), "Empty");
+    expect(faults.join()).toContain("pool-0 has consolidation turned off");
+  });
+
+  it.each([
+    ["came", pod("p", "a"), pod("p", undefined)],
+    ["left", pod("p", "a", { deletionTimestamp: toRfc3339(START_MS) }), pod("p", "a")],
+  ])("a node is left alone for consolidateAfter when a pod %s", (_, after, before) => {
+    const rules = rulesOf();
+    rules.podChanged("updated", after, before);
+    nowMs += 5 * MINUTE - 15_000;
+    rules.marked(claim("a"), "Empty");
+    expect(faults).toEqual([]);
+    nowMs -= 1_000;
+    rules.marked(claim("a"), "Empty");
+    expect(faults.join()).toContain("284000 ms after a pod came or left, pool-0 waits 300000");
+  });
+
+  it("a limit of nodes holds for those that stay", () => {
+    const rules = rulesOf();
+    claims = [claim("a"), claim("b"), claim("c", { reason: "Drifted" })];
+    rules.look();
+    expect(faults).toEqual([]);
+    claims.push(claim("d"));
+    rules.look();
+    expect(faults).toEqual(["pool-0 has 3 nodes, its limit is 2"]);
+  });
+});
+
+describe("what a node and its pods say", () => {
+  it("a node that a person keeps stays", () => {
+    const rules = rulesOf();
+    rules.keeps("a", true);
+    rules.marked(claim("a"), "Drifted");
+    nowMs += MINUTE;
+    rules.marked(claim("b"), "Drifted");
+    expect(faults).toEqual([]);
+    rules.marked(claim("a"), "Drifted");
+    expect(faults).toEqual(["a is disrupted as Drifted, though its node is kept by hand"]);
+    rules.keeps("a", false);
+    rules.marked(claim("a"), "Drifted");
+    expect(faults).toHaveLength(1);
+  });
+
+  it("what is called empty is empty", () => {
+    pods = [pod("over", "a", { deletionTimestamp: toRfc3339(START_MS) })];
+    rulesOf().marked(claim("a"), "Empty");
+    expect(faults).toEqual([]);
+    pods = [pod("p", "a")];
+    rulesOf().marked(claim("a"), "Empty");
+    expect(faults).toEqual(["a is disrupted as Empty, and p is on it"]);
+  });
+
+  it("nodes that go together count on no eviction twice", () => {
+    const rules = rulesOf();
+    guards = [guard(1)];
+    pods = [pod("p", "a"), pod("q", "a"), pod("r", "b")];
+    const marked = ["a", "b"].map((name) => claim(name, { reason: "Underutilized" }));
+    claims = marked.slice(0, 1);
+    rules.marked(claims[0] as NodeClaim, "Underutilized");
+    claims = marked;
+    guardChanged(guard(3));
+    nowMs += 10_000;
+    guardChanged(guard(1));
+    rules.marked(claims[1] as NodeClaim, "Underutilized");
+    expect(faults).toEqual([]);
+    nowMs += MINUTE;
+    rules.marked(claims[1] as NodeClaim, "Underutilized");
+    expect(faults).toEqual([
+      "2 nodes are disrupted together (a, b) with 2 + 1 pods of app-0, which allows 1",
+    ]);
+  });
+
+  it("a node that is to go takes no more pods", () => {
+    const rules = rulesOf();
+    claims = [claim("a", { reason: "Drifted" })];
+    rules.marked(claims[0] as NodeClaim, "Drifted");
+    nowMs += 4_000;
+    rules.podChanged("updated", pod("p", "a"), pod("p", undefined));
+    expect(faults).toEqual([]);
+    nowMs += 4_000;
+    rules.podChanged("updated", pod("p", "a"), pod("p", undefined));
+    expect(faults).toEqual(["p is put on a, which is to be disrupted and stands open"]);
+    rules.claimChanged(claim("a"), claims[0] as NodeClaim);
+    rules.podChanged("updated", pod("p", "a"), pod("p", undefined));
+    expect(faults).toHaveLength(1);
+  });
+
+  it("pods have the time that terminationGracePeriod gives them, and no more", () => {
+    const leaving = (minutes: number, grace?: string) =>
+      claim("a", {
+        ...(grace === undefined ? {} : { grace }),
+        metadata: {
+          deletionTimestamp: toRfc3339(START_MS),
+          annotations: { [DEADLINE]: toRfc3339(START_MS + minutes * MINUTE) },
+        },
+      });
+    const rules = rulesOf();
+    rules.claimChanged(leaving(10, "10m"), claim("a"));
+    expect(faults).toEqual([]);
+    rules.claimChanged(leaving(9, "10m"), claim("a"));
+    rules.claimChanged(leaving(10), claim("a"));
+    expect(faults).toHaveLength(2);
+    wounded = true;
+    rules.claimChanged(leaving(9, "10m"), claim("a"));
+    expect(faults).toHaveLength(2);
+    claims = [leaving(10, "10m")];
+    nowMs += 20 * MINUTE;
+    rules.look();
+    expect(faults).toHaveLength(2);
+    nowMs += MINUTE;
+    rules.look();
+    expect(faults.at(-1)).toBe("a is still there 11 min after its time was up");
+  });
+
+  it("a claim is asked to go when the cloud takes its instance back", () => {
+    const rules = rulesOf();
+    claims = [claim("a", { conditions: ["Registered"] }), claim("b")];
+    for (const one of claims) rules.warned(`i-${one.metadata.name}`);
+    nowMs += 45_000;
+    rules.look();
+    expect(faults).toEqual([]);
+    nowMs += 1_000;
+    rules.look();
+    expect(faults).toEqual(["a stays, though the cloud takes i-a back in a moment"]);
+  });
+});
