@@ -207,11 +207,10 @@ class Day {
         return this.witness.rules.poolChanged(act.pool, String(this.#revision));
       case "pause":
         return this.#pause(act.pool, act.paused);
-      case "keep node": {
-        const node = pick(this.witness.nodes.list().filter(isOurs), act.pick);
-        if (node !== undefined) await this.#keep(node.metadata.name, true);
+      case "keep nodes":
+        for (const { metadata } of this.witness.nodes.list())
+          if (metadata.labels?.["team"] === act.pool) await this.#keep(metadata.name, true);
         return;
-      }
       case "delete node": {
         const node = pick(this.witness.nodes.list().filter(isOurs), act.pick);
         if (node !== undefined) await world.remove("Node", node.metadata.name);

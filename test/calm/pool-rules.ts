@@ -6,7 +6,7 @@
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
-import type { Mirror } from "../../src/kube/mirror.ts";
+import type { Mirror } from "../../src/kube/mirror/mirror.ts";
 import { commandOf, isLeaving, isMoved, isReady, isTrue, reasonOf } from "./facts.ts";
 import type { PoolFacts } from "./pools.ts";
 

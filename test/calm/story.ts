@@ -22,8 +22,8 @@ export type Act =
   | { readonly do: "roll out"; readonly app: string }
   | { readonly do: "change pool"; readonly pool: string }
   | { readonly do: "pause"; readonly pool: string; readonly paused: boolean }
-  /** It is not to be disrupted, until faults end. */
-  | { readonly do: "keep node"; readonly pick: number }
+  /** Those that it has then are not to be disrupted, until faults end. */
+  | { readonly do: "keep nodes"; readonly pool: string }
   | { readonly do: "delete node"; readonly pick: number }
   | { readonly do: "delete pod"; readonly pick: number }
   /** With a hand on its finalizer: the instance is nobody's then. */
@@ -111,7 +111,7 @@ export function drawStory(seed: number): Story {
     ...pauses,
     ...forced,
     ...drawKill(new Random(`kill/${seed}`), healMs),
-    ...drawKept(new Random(`keep/${seed}`), healMs),
+    ...drawKept(new Random(`keep/${seed}`), pools, healMs),
   ];
   return {
     seed,
@@ -176,13 +176,11 @@ function drawNight(random: Random, startMs: number, place: string | undefined): 
   return [{ nodes: "0", schedule: `CRON_TZ=${place} ${minute} ${hour} * * *`, duration }];
 }
 
-/** Nodes that somebody looks into, say. */
-function drawKept(random: Random, untilMs: number): Scene[] {
+/** Somebody looks into something there, say. */
+function drawKept(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
-  return Array.from({ length: 1 + random.int(3) }, () => ({
-    atMs: 4 * MINUTE + random.int(untilMs - 10 * MINUTE),
-    act: { do: "keep node" as const, pick: random.int(100) },
-  }));
+  const atMs = 4 * MINUTE + random.int(untilMs - 10 * MINUTE);
+  return [{ atMs, act: { do: "keep nodes", pool: random.pick(pools).name } }];
 }
 
 /** Somebody takes a finalizer off, for it takes too long. */
