@@ -156,7 +156,7 @@ describe("the witness", () => {
   });
 
   it("sees a node of a paused pool disrupted, once the pause is known", async () => {
-    witness.pauses("pool-0", true);
+    witness.rules.pauses("pool-0", true);
     await status("one", { conditions: conditions("DisruptionReason") });
     expect(witness.faults).toEqual([]);
     await status("one", { conditions: conditions() });

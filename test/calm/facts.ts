@@ -80,3 +80,13 @@ export function cpus(amount: unknown): number {
   const text = String(amount ?? "0");
   return text.endsWith("m") ? Number(text.slice(0, -1)) / 1_000 : Number(text);
 }
+
+/** Of an event that is sent: the name of one that is said again, or what a new one is about. */
+export function eventOf(name: string, body: unknown): string {
+  const { reason, message, involvedObject } = (body ?? {}) as {
+    readonly reason?: string;
+    readonly message?: string;
+    readonly involvedObject?: { readonly name?: string };
+  };
+  return name === "" ? `${reason} of ${involvedObject?.name}: ${message}` : name;
+}

@@ -239,6 +239,20 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'spot_interrupted: {\n    action: "NoAction",',
   },
   {
+    name: "undrained",
+    without: "that nodes stay until their pods are elsewhere",
+    file: "src/controllers/node/termination.ts",
+    from: "if (plan.waiting > 0) {",
+    to: "if (plan.waiting > 1_000) {",
+  },
+  {
+    name: "chatters",
+    without: "silence about what has been said a moment ago",
+    file: "src/kube/events/recorder.ts",
+    from: "if (known !== undefined && nowMs < known.untilMs) return;",
+    to: "if (known !== undefined && nowMs < 0) return;",
+  },
+  {
     name: "stands-open",
     without: "that nodes close before they go",
     file: "src/controllers/disruption/command-queue.ts",

@@ -20,6 +20,8 @@ const RESTART_MS = 5 * SECOND;
 /** From the last fault until everything is where it belongs: fifteen minutes a node that never joins, twice. */
 const SETTLE_MS = 60 * MINUTE;
 const QUIET_MS = 10 * MINUTE;
+/** What is true for long may be said again after so long. */
+const SAID_AGAIN_MS = 2 * MINUTE;
 const TEARDOWN_MS = 40 * MINUTE;
 /** An instance without a claim, or a claim without its instance, while things fail. */
 const GRACE_MS = 30 * MINUTE;
@@ -203,14 +205,11 @@ class Day {
       case "roll out":
         return this.#rollOut(act.app, {});
       case "change pool":
-        await this.#patchPool(act.pool, this.#labels(act.pool));
-        return this.witness.rules.poolChanged(act.pool, String(this.#revision));
+        return this.#changePool(act.pool);
       case "pause":
         return this.#pause(act.pool, act.paused);
       case "keep nodes":
-        for (const { metadata } of this.witness.nodes.list())
-          if (metadata.labels?.["team"] === act.pool) await this.#keep(metadata.name, true);
-        return;
+        return this.#keepAll(act.pool);
       case "delete node": {
         const node = pick(this.witness.nodes.list().filter(isOurs), act.pick);
         if (node !== undefined) await world.remove("Node", node.metadata.name);
@@ -226,10 +225,7 @@ class Day {
       case "force node away":
         return this.#forceNode(act.pick);
       case "reclaim spot":
-        return this.#wound("spot", act.pick, (id) => {
-          controls.reclaimSpot(id);
-          if (this.#story.flags["interruption-queue"] === undefined) this.witness.rules.warned(id);
-        });
+        return this.#wound("spot", act.pick, (id) => this.#reclaim(id));
       case "lose instance":
         return this.#wound(undefined, act.pick, (id) => controls.failInstance(id));
       case "stop instance":
@@ -358,7 +354,23 @@ class Day {
   async #pause(pool: string, paused: boolean): Promise<void> {
     const annotations = { "karpenter.sh/disruption-paused": paused ? "true" : null };
     await this.#patchPool(pool, { metadata: { annotations } });
-    this.witness.pauses(pool, paused);
+    this.witness.rules.pauses(pool, paused);
+  }
+
+  #reclaim(id: string): void {
+    this.world.box.sandbox.aws.controls.reclaimSpot(id);
+    // Else nobody is told.
+    if (this.#story.flags["interruption-queue"] === undefined) this.witness.rules.warned(id);
+  }
+
+  async #changePool(pool: string): Promise<void> {
+    await this.#patchPool(pool, this.#labels(pool));
+    this.witness.rules.poolChanged(pool, String(this.#revision));
+  }
+
+  async #keepAll(pool: string): Promise<void> {
+    for (const { metadata } of this.witness.nodes.list())
+      if (metadata.labels?.["team"] === pool) await this.#keep(metadata.name, true);
   }
 
   async #keep(node: string, kept: boolean): Promise<void> {
@@ -529,13 +541,19 @@ class Day {
   async #rest(): Promise<void> {
     if (this.#story.pools.some(({ expires }) => expires)) return;
     const { witness, world } = this;
+    const { journal } = world.box.sandbox.aws;
     let quietSinceMs = world.clock.now();
+    let mark = journal.mark;
     const deadlineMs = quietSinceMs + 2 * 60 * MINUTE + QUIET_MS;
     while (world.clock.now() - quietSinceMs < QUIET_MS) {
       witness.writes = [];
       await this.#advanceTo(world.clock.now() + MINUTE);
       if (witness.faults.length > 0) return;
-      if (witness.writes.length > 0) quietSinceMs = world.clock.now();
+      if (witness.writes.length > 0) {
+        quietSinceMs = world.clock.now();
+        mark = journal.mark;
+        witness.said = [];
+      }
       if (world.clock.now() > deadlineMs) {
         witness.accuse(
           `never comes to rest; in the last minute:\n  ${witness.writes.join("\n  ")}`,
@@ -546,6 +564,12 @@ class Day {
     const left = this.#unsettled();
     if (left.length > 0) witness.accuse(`rests with ${left.join("; ")}`);
     witness.rules.atRest();
+    const changes = journal.calls({ after: mark }).filter(({ action }) => !READS.test(action));
+    if (changes.length > 0)
+      witness.accuse(`at rest the account is changed: ${changes.map((one) => one.action)}`);
+    const [often, times] = mostOften(witness.said) ?? ["", 0];
+    if (times > QUIET_MS / SAID_AGAIN_MS + 1)
+      witness.accuse(`at rest it says ${times} times in ${QUIET_MS / MINUTE} min: ${often}`);
   }
 
   /** Without pools everything goes; workloads first, for no pod of theirs could go elsewhere. */
@@ -573,6 +597,9 @@ class Day {
   }
 }
 
+/** Of the cloud's calls; the queue's messages are read away. */
+const READS = /^(?:Describe|Get|List|Receive|DeleteMessage)/;
+
 const WITHOUT_FINALIZERS = { metadata: { finalizers: null } };
 
 const REFUSALS = [
@@ -581,6 +608,12 @@ const REFUSALS = [
   refusal(503, "ServiceUnavailable"),
   refusal(504, "Timeout"),
 ];
+
+function mostOften(texts: readonly string[]): readonly [string, number] | undefined {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return [...counts].sort(([, a], [, b]) => b - a)[0];
+}
 
 function hasLostLead({ log }: Replica): boolean {
   return log.some((line) => line.includes("leader election lost"));

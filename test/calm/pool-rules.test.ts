@@ -1,5 +1,6 @@
 /** Proof that each rule about what pools and nodes say of themselves can be broken, and that a hair less is let pass. */
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
@@ -253,6 +254,28 @@ describe("what a node and its pods say", () => {
     rules.claimChanged(claim("a"), claims[0] as NodeClaim);
     rules.podChanged("updated", pod("p", "a"), pod("p", undefined));
     expect(faults).toHaveLength(1);
+  });
+
+  it("a node stays until its pods are elsewhere, or their time is up", () => {
+    const node = { metadata: { name: "a" } } as Node;
+    const deadline = (ms: number) => ({ annotations: { [DEADLINE]: toRfc3339(START_MS + ms) } });
+    const ends = (ms: number) => ({ deletionTimestamp: toRfc3339(START_MS + ms) });
+    claims = [claim("a")];
+    pods = [pod("p", "a", ends(0))];
+    rulesOf().nodeRemoved(node);
+    pods = [pod("p", "a")];
+    claims = [claim("a", { metadata: deadline(0) })];
+    rulesOf().nodeRemoved(node);
+    expect(faults).toEqual([]);
+    claims = [claim("a", { metadata: deadline(MINUTE) })];
+    rulesOf().nodeRemoved(node);
+    pods = [pod("q", "a", ends(1_000))];
+    claims = [claim("a")];
+    rulesOf().nodeRemoved(node);
+    expect(faults).toEqual(["a is gone, and p ran there", "a is gone, and q ran there"]);
+    wounded = true;
+    rulesOf().nodeRemoved(node);
+    expect(faults).toHaveLength(2);
   });
 
   it("pods have the time that terminationGracePeriod gives them, and no more", () => {

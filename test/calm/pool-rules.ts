@@ -3,11 +3,12 @@
  * a node is left alone after a pod came or went, who has only empty nodes taken away, what a person keeps. Part of
  * the witness (witness.ts), told of each change by it; from the words of the API, like the rest of it.
  */
+import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
 import type { Mirror } from "../../src/kube/mirror/mirror.ts";
-import { commandOf, isLeaving, isMoved, isReady, isTrue, reasonOf } from "./facts.ts";
+import { commandOf, cpus, isLeaving, isMoved, isReady, isTrue, reasonOf } from "./facts.ts";
 import type { PoolFacts } from "./pools.ts";
 
 const SECOND = 1_000;
@@ -47,6 +48,8 @@ export class PoolRules {
   readonly #changed = new Map<string, { readonly atMs: number; readonly rev: string }>();
   /** Pool → since when it has nothing consolidated. */
   readonly #leftAloneMs = new Map<string, number>();
+  /** Pool → since when nothing voluntary may begin there. */
+  readonly #pausedMs = new Map<string, number>();
   /** Node → since when a person keeps it. */
   readonly #keptMs = new Map<string, number>();
   /** Node → when a pod came there or left, while whoever should see it was well. */
@@ -65,6 +68,12 @@ export class PoolRules {
       known.push({ atMs: options.nowMs(), pods: status?.disruptionsAllowed ?? 0 });
       this.#allowed.set(metadata.name, known);
     });
+  }
+
+  /** A person pauses a pool, or ends its pause. */
+  pauses(pool: string, paused: boolean): void {
+    if (!paused) this.#pausedMs.delete(pool);
+    else if (!this.#pausedMs.has(pool)) this.#pausedMs.set(pool, this.#options.nowMs());
   }
 
   /** A person has changed the pool's template: nodes made from now on bear `rev`. */
@@ -123,6 +132,9 @@ export class PoolRules {
       );
       if (pool.nodeLimit !== undefined && lasting.length > pool.nodeLimit)
         accuse(`${pool.name} has ${lasting.length} nodes, its limit is ${pool.nodeLimit}`);
+      const cpu = lasting.reduce((sum, { status }) => sum + cpus(status?.capacity?.["cpu"]), 0);
+      if (pool.cpuLimit !== undefined && cpu > pool.cpuLimit)
+        accuse(`${pool.name} has ${cpu} CPUs, its limit is ${pool.cpuLimit}`);
     }
     this.#checkWarned();
   }
@@ -182,11 +194,23 @@ export class PoolRules {
     this.#markedMs.set(claim.metadata.name, this.#options.nowMs());
     this.#checkKept(claim, reason);
     const pool = this.#poolOf(claim);
+    this.#checkPause(claim, reason);
     if (pool === undefined || (reason !== "Empty" && reason !== "Underutilized")) return;
     this.#checkPolicy(claim, reason, pool);
     this.#checkQuiet(claim, reason, pool);
     if (reason === "Empty") this.#checkEmpty(claim);
     else this.#checkGuards(claim);
+  }
+
+  #checkPause({ metadata }: NodeClaim, reason: string): void {
+    const pool = metadata.labels?.["karpenter.sh/nodepool"] ?? "";
+    const sinceMs = this.#pausedMs.get(pool);
+    if (sinceMs === undefined) return;
+    const pausedMs = this.#options.nowMs() - sinceMs;
+    if (pausedMs > this.#hasteMs())
+      this.#options.accuse(
+        `${metadata.name} is disrupted as ${reason}, ${pool} is paused for ${pausedMs} ms`,
+      );
   }
 
   #checkKept({ metadata, status }: NodeClaim, reason: string): void {
@@ -283,6 +307,21 @@ export class PoolRules {
     const markedMs = this.#markedMs.get(claim?.metadata.name ?? "") ?? nowMs();
     if (nowMs() - markedMs > this.#hasteMs())
       accuse(`${pod.metadata.name} is put on ${node}, which is to be disrupted and stands open`);
+  }
+
+  /** Whose node goes while they run are lost, whatever guards them; unless their time is up or the machine is broken. */
+  nodeRemoved({ metadata: { name } }: Node): void {
+    const { nowMs, pods, claims, accuse } = this.#options;
+    const claim = claims().find(({ status }) => status?.nodeName === name);
+    if (claim === undefined || this.#options.isWounded(claim)) return;
+    if (nowMs() >= Date.parse(claim.metadata.annotations?.[DEADLINE] ?? "")) return;
+    const lost = pods.byIndex("node", name).filter(({ metadata, status }) => {
+      const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";
+      const endsMs = Date.parse(metadata.deletionTimestamp ?? "");
+      return metadata.labels?.["app"] !== undefined && !isOver && !(nowMs() >= endsMs);
+    });
+    if (lost.length > 0)
+      accuse(`${name} is gone, and ${lost.map((pod) => pod.metadata.name).join(", ")} ran there`);
   }
 
   /** Nothing is left to be done: who is of an old template is known to be. */

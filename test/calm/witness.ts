@@ -20,6 +20,7 @@ import {
   commandOf,
   cpus,
   cpusOf,
+  eventOf,
   inHubWords,
   isHeld,
   isInitialized,
@@ -86,6 +87,8 @@ export class Witness {
   evicted = 0;
   /** Writes of Karpenter's that change the cluster; leases and events do not. */
   writes: string[] = [];
+  /** Which events Karpenter sent, each time that it did. */
+  said: string[] = [];
   readonly pods: Mirror<Pod>;
   readonly nodes: Mirror<Node>;
   /** What pools and nodes say of themselves. */
@@ -100,8 +103,6 @@ export class Witness {
   readonly #owned = new Map<string, number>();
   /** Pool → node counts of late. */
   readonly #counts = new Map<string, { atMs: number; nodes: number }[]>();
-  /** Pool → since when nothing voluntary may begin there. */
-  readonly #pausedMs = new Map<string, number>();
   /** Team of nodes → when a pod was last bound there. */
   readonly #boundMs = new Map<string, number>();
   /** Pods that went without Karpenter's doing, or were not ready: budgets may be short without its fault. */
@@ -135,6 +136,9 @@ export class Witness {
       accuse: (sentence) => this.accuse(sentence),
     });
     this.pods.on((event, pod, before) => this.#podChanged(event, pod, before));
+    this.nodes.on((event, node) => {
+      if (event === "removed") this.rules.nodeRemoved(node);
+    });
     for (const mirror of this.#claims)
       mirror.on((event, claim, before) => {
         if (event === "added") this.made++;
@@ -168,7 +172,10 @@ export class Witness {
       /\/(pods|nodes|nodeclaims|machines|nodepools|provisioners|\w+)(?:\/([^/?]+))?(?:\/(\w+))?(?:\?|$)/.exec(
         path.replace(/^\/apis?\/(?:[\w.-]+\/)?v\w+\/(?:namespaces\/[^/]+\/(?=\w))?/, "/"),
       ) ?? [];
-    if (resource === "events") return;
+    if (resource === "events") {
+      this.said.push(eventOf(name, body));
+      return;
+    }
     this.steps++;
     this.writes.push(
       `${method} ${resource}/${name} ${subresource} ${JSON.stringify(body ?? {}).slice(0, 300)}`,
@@ -183,14 +190,7 @@ export class Witness {
     this.steps++;
     this.rules.look();
     this.#count(EVERYWHERE, this.claims());
-    for (const pool of this.#options.pools) {
-      const own = this.#claimsOf(pool.name);
-      this.#count(pool.name, own);
-      const lasting = own.filter((one) => !isLeaving(one) && reasonOf(one) === undefined);
-      const cpu = lasting.reduce((sum, { status }) => sum + cpus(status?.capacity?.["cpu"]), 0);
-      if (pool.cpuLimit !== undefined && cpu > pool.cpuLimit)
-        this.accuse(`${pool.name} has ${cpu} CPUs, its limit is ${pool.cpuLimit}`);
-    }
+    for (const { name } of this.#options.pools) this.#count(name, this.#claimsOf(name));
   }
 
   #count(name: string, own: readonly NodeClaim[]): void {
@@ -216,28 +216,10 @@ export class Witness {
     this.onMarked(claim);
     // Taken over with the mark by a new leader, or marked now: all marks are decisions of this moment.
     this.#checkBudget(claim, reason);
-    this.#checkPause(claim, reason);
     this.#checkRoom(claim, reason);
     this.#checkHolds(claim, reason);
     this.#checkRest(claim, reason);
     this.rules.marked(claim, reason);
-  }
-
-  /** A person pauses a pool, or ends its pause. */
-  pauses(pool: string, paused: boolean): void {
-    if (!paused) this.#pausedMs.delete(pool);
-    else if (!this.#pausedMs.has(pool)) this.#pausedMs.set(pool, this.#options.world.clock.now());
-  }
-
-  #checkPause({ metadata }: NodeClaim, reason: string): void {
-    const pool = metadata.labels?.["karpenter.sh/nodepool"] ?? "";
-    const sinceMs = this.#pausedMs.get(pool);
-    if (sinceMs === undefined) return;
-    const pausedMs = this.#options.world.clock.now() - sinceMs;
-    if (pausedMs > this.#hasteMs())
-      this.accuse(
-        `${metadata.name} is disrupted as ${reason}, ${pool} is paused for ${pausedMs} ms`,
-      );
   }
 
   #checkBudget(claim: NodeClaim, reason: string): void {
@@ -498,7 +480,7 @@ export class Witness {
 
   #countMove(pod: Pod, owner: string, ownerName: string, nowMs: number): void {
     const claim = this.claims().find((one) => one.status?.nodeName === pod.spec.nodeName);
-    if (claim === undefined || reasonOf(claim) !== "Underutilized") return;
+    if (claim === undefined || reasonOf(claim) === undefined) return;
     this.#moved.push({ atMs: nowMs, owner });
     const recent = this.#moved.filter(
       (move) => move.owner === owner && nowMs - move.atMs < HOUR,
