@@ -10,6 +10,8 @@ export interface AppFacts {
   readonly held: boolean;
   /** Asks to be moved without downtime; it has one replica, or none. */
   readonly surges: boolean;
+  /** It has a PodDisruptionBudget. */
+  readonly guarded: boolean;
 }
 
 export function drawApp(random: Random, at: number, pools: readonly PoolFacts[]): AppFacts {
@@ -59,14 +61,16 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
       },
     },
   };
+  const guards = guard(random, name, labels);
   return {
     name,
     held: isHeld,
     surges,
+    guarded: guards.length > 0,
     manifests: [
       ...(stores ? [volumeClaim(name)] : []),
       deployment,
-      ...guard(random, name, labels),
+      ...guards,
     ] as unknown as KubeObject[],
   };
 }

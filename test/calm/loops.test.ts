@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { FOLDER, type Loop, tryLoop } from "./loop.ts";
 import { MUTANTS } from "./mutants.ts";
-import { changesOf, mutated } from "./try-mutants.ts";
+import { changesOf, daysOf, mutated } from "./try-mutants.ts";
 
 const LONG = process.env["CALM"] === "long";
 /** What plain `npm test` plays. */
@@ -54,7 +54,8 @@ describe("what keeps calm", () => {
     expect(shown).toEqual(readdirSync(FOLDER));
   });
 
-  it.each(MUTANTS)("can be taken out: $without", (mutant) => {
+  it.each(MUTANTS)("can be taken out, and days bring what shows it: $without", (mutant) => {
+    expect(daysOf(mutant, 0, 1)).toHaveLength(1);
     for (const change of changesOf(mutant)) {
       const text = readFileSync(new URL(`../../${change.file}`, import.meta.url), "utf8");
       expect(mutated(change, text)).not.toBe(text);

@@ -12,6 +12,9 @@
  * Not seen yet: always-drifts (313), for the bound of moves brings rest in spite of it.
  */
 
+import type { PoolFacts } from "./pools.ts";
+import type { Act, Story } from "./story.ts";
+
 export interface Change {
   readonly file: string;
   /** Stands in the file once. */
@@ -27,6 +30,8 @@ export interface Mutant extends Change {
   readonly also?: Change;
   /** The loop that it brings about; absent: random days show it. */
   readonly loop?: string;
+  /** Whether there is something to see on that day; absent: on any. */
+  readonly needs?: (story: Story) => boolean;
 }
 
 const NO_MEMORY: Change = {
@@ -34,6 +39,16 @@ const NO_MEMORY: Change = {
   from: "if (claim === undefined || node === undefined || deleting) return false;",
   to: "return false;",
 };
+
+const brings =
+  (what: Act["do"]) =>
+  ({ scenes }: Story): boolean =>
+    scenes.some(({ act }) => act.do === what);
+
+const has =
+  (what: (pool: PoolFacts) => boolean) =>
+  ({ pools }: Story): boolean =>
+    pools.some(what);
 
 const NO_REST: Change = {
   file: "src/core/disruption/ledger.ts",
@@ -66,6 +81,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "no-pause",
     without: "the pause of a pool",
+    needs: brings("pause"),
     file: "src/core/disruption/pause.ts",
     from: 'if (native?.metadata.annotations?.[key] !== "true") return undefined;',
     to: "if (native?.metadata.annotations?.[key] !== key) return undefined;",
@@ -73,6 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "whoever-stays",
     without: "do-not-disrupt on pods",
+    needs: ({ apps }) => apps.some(({ held }) => held),
     file: "src/core/disruption/candidates.ts",
     from: 'if (verdict.kind !== "always" && verdict.kind !== "until") continue;',
     to: "if (verdict !== undefined) continue;",
@@ -80,6 +97,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "held-pods-go",
     without: "do-not-disrupt during a drain",
+    needs: ({ apps }) => apps.some(({ held }) => held),
     file: "src/controllers/node/eviction-queue.ts",
     from: 'if (hasDoNotDisrupt(pod, nowMs)) return "again";',
     to: "",
@@ -108,6 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "no-limits",
     without: "the limits of a pool",
+    needs: has(({ cpuLimit, nodeLimit }) => (cpuLimit ?? nodeLimit) !== undefined),
     file: "src/core/nodepool/limits.ts",
     from: "remaining[name] = (limits[name] as number) - (usage[name] ?? 0);",
     to: "remaining[name] = 2 * (limits[name] as number) - (usage[name] ?? 0);",
@@ -115,6 +134,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "orphans",
     without: "the end of claims whose instance is gone",
+    needs: brings("force node away"),
     file: "src/core/nodeclaim/garbage.ts",
     from: 'return ready?.status !== "True";',
     to: 'return ready?.status === "gone";',
@@ -122,6 +142,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "leaks",
     without: "the end of instances that no claim names",
+    needs: brings("force claim away"),
     file: "src/core/nodeclaim/garbage.ts",
     from: "return !claimed.has(instance.status?.providerID);",
     to: "return claimed.has(instance.status?.providerID) && instance.status === undefined;",
@@ -154,6 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "no-memory",
     without: "that what a process began is picked up by the next",
+    needs: brings("kill amid a move"),
     ...NO_MEMORY,
   },
   {
@@ -166,6 +188,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "never-drifts",
     without: "drift, nodes of an old template stay as they are",
+    needs: brings("change pool"),
     file: "src/core/nodeclaim/drifted.ts",
     from: "return hash !== undefined && hash !== pool.hash;",
     to: 'return hash === "";',
@@ -173,6 +196,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "apart-only",
     without: "the budgets of the whole cluster",
+    needs: ({ clusterBudgets }) => clusterBudgets.length > 0,
     file: "src/core/disruption/budgets.ts",
     from: "const everywhere = share(clusterBudgets, all);",
     to: "const everywhere = share([], all);",
@@ -180,6 +204,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "kept-nodes-go",
     without: "do-not-disrupt on nodes",
+    needs: brings("keep nodes"),
     file: "src/core/disruption/candidates.ts",
     from: 'return claimGeneration(claim) === "v1" ? value === "true" : value !== undefined;',
     to: "return value === key;",
@@ -187,6 +212,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "used-ones-too",
     without: "the policy WhenEmpty",
+    needs: has(({ onlyEmpty }) => onlyEmpty),
     file: "src/core/disruption/consolidation.ts",
     from: '  if (policy === "WhenEmpty")\n',
     to: '  if (policy === "none")\n',
@@ -194,6 +220,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "static-nodes-go",
     without: "that static pools keep their nodes, empty or not",
+    needs: has(({ replicas = 0 }) => replicas > 0),
     file: "src/core/disruption/methods/emptiness.ts",
     from: "if (reschedulablePods.length > 0 || pool.replicas !== undefined) return undefined;",
     to: "if (reschedulablePods.length > 0) return undefined;",
@@ -206,6 +233,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "at-once",
     without: "consolidateAfter",
+    needs: has(({ quietMs }) => quietMs >= 120_000),
     file: "src/core/nodeclaim/empty.ts",
     from: 'return leftMs <= 0 ? { state: "set" }',
     to: 'return leftMs <= 0 || quietSince > 0 ? { state: "set" }',
@@ -213,6 +241,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "hurried",
     without: "the length of terminationGracePeriod, pods are out of time at once",
+    needs: has(({ manifests }) => JSON.stringify(manifests).includes("terminationGracePeriod")),
     file: "src/controllers/nodeclaim/lifecycle/finalize.ts",
     from: "const at = toRfc3339(deletedMs + graceMs);",
     to: "const at = toRfc3339(deletedMs);",
@@ -220,6 +249,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "gone-when-expired",
     without: "that nodes of older generations are replaced before they expire",
+    needs: has(({ expires, generation }) => expires && generation !== "v1"),
     file: "src/core/nodeclaim/expired.ts",
     from: 'return { mode: isReplacedFirst(pool, rules) ? "voluntary" : "forceful", atMs };',
     to: 'return { mode: "forceful", atMs };',
@@ -227,6 +257,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "guards-apart",
     without: "that nodes of one command count on no eviction twice",
+    needs: ({ apps }) => apps.some(({ guarded }) => guarded),
     file: "src/core/disruption/guards.ts",
     from: "if (before > 0 && before + count >",
     to: "if (before < 0 && before + count >",
@@ -234,6 +265,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "deaf",
     without: "the cloud's warning that it takes a spot instance back",
+    needs: (story) =>
+      story.flags["interruption-queue"] === undefined && brings("reclaim spot")(story),
     file: "src/providers/aws/interruption/reactions.ts",
     from: 'spot_interrupted: {\n    action: "CordonAndDrain",',
     to: 'spot_interrupted: {\n    action: "NoAction",',
@@ -262,6 +295,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "any-number",
     without: "the limit of nodes",
+    needs: has(({ nodeLimit, replicas }) => nodeLimit !== undefined && replicas === undefined),
     file: "src/core/nodepool/limits.ts",
     from: "for (const name in limits) remaining[name] =",
     to: 'for (const name in limits) if (name !== "nodes") remaining[name] =',

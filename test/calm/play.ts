@@ -20,8 +20,8 @@ const RESTART_MS = 5 * SECOND;
 /** From the last fault until everything is where it belongs: fifteen minutes a node that never joins, twice. */
 const SETTLE_MS = 60 * MINUTE;
 const QUIET_MS = 10 * MINUTE;
-/** What is true for long may be said again after so long. */
-const SAID_AGAIN_MS = 2 * MINUTE;
+/** What is true for long may be said again after so long, at the soonest: that budgets allow nothing. */
+const SAID_AGAIN_MS = MINUTE;
 const TEARDOWN_MS = 40 * MINUTE;
 /** An instance without a claim, or a claim without its instance, while things fail. */
 const GRACE_MS = 30 * MINUTE;
