@@ -354,6 +354,22 @@ describe("multi-node consolidation", () => {
     expect(names(at(3))).toEqual(["a", "b", "c"]);
     expect(at(1)).toEqual([]);
   });
+
+  it("leaves the place of a node that a workload's budget keeps to the next one", () => {
+    const guard: PodDisruptionBudget = {
+      metadata: { name: "guard", namespace: "default" },
+      spec: { selector: { matchLabels: { app: "web" } } },
+      status: { disruptionsAllowed: 1 },
+    };
+    const guarded = { generation: "beta", podLabels: { app: "web" } } as const;
+    const nodes = [
+      used("a", ["500m"], guarded),
+      used("b", ["500m"], guarded),
+      used("c", ["500m"], { generation: "beta" }),
+    ];
+    const [command] = propose(multi, nodes, { pdbs: [guard], allowed: 2 }).commands;
+    expect(names(command?.candidates ?? [])).toEqual(["a", "c"]);
+  });
 });
 
 describe("the second look at a consolidation", () => {

@@ -121,7 +121,9 @@ function* together(
   for (const [index, one] of sorted.entries()) {
     if (chosen.length === MAX_NODES) break;
     if (index % NODES_PER_STEP === NODES_PER_STEP - 1) yield;
-    if (budgets.take(one) && guards.take(one.reschedulablePods)) chosen.push(one);
+    // Whom a guard keeps takes up nothing of the budget.
+    const goes = budgets.left(one) > 0 && guards.take(one.reschedulablePods) && budgets.take(one);
+    if (goes) chosen.push(one);
   }
   return chosen;
 }
