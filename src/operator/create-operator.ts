@@ -26,6 +26,7 @@ import type { Mirrors } from "../kube/mirror/mirror.ts";
 import { LiveMirrors } from "../kube/mirror/mirrors.ts";
 import { meteredTransport } from "../kube/transport/metered-transport.ts";
 import type { Transport } from "../kube/transport/transport.ts";
+import { type TellablePrices, tellFacts } from "./facts/tell-facts.ts";
 import type { RootLogger } from "./logging/logger.ts";
 import { loggingConfig } from "./logging/logging-config.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics/metrics.ts";
@@ -51,6 +52,8 @@ export interface Provider {
   readonly controllers: readonly Controller[];
   /** What it moves beside what controllers do. */
   readonly metrics?: readonly MetricSpec[];
+  /** Prices that change; absent: they are always the same. */
+  readonly prices?: TellablePrices;
 }
 
 export interface OperatorDeps {
@@ -98,7 +101,7 @@ export function createOperator(deps: OperatorDeps): Operator {
   const doors = doorsOf(deps, mirrors, metrics);
   // Before the provider opens any: the first to ask sets a mirror's options.
   openMirrors(doors);
-  const { cloud, controllers, metrics: more = [] } = deps.createProvider(doors);
+  const { cloud, controllers, metrics: more = [], prices } = deps.createProvider(doors);
   metrics.declare([...controllerMetrics(cloud), ...more]);
   const world: World = {
     ...doors,
@@ -108,7 +111,9 @@ export function createOperator(deps: OperatorDeps): Operator {
     cluster: createClusterState(),
   };
   openMirrors(world);
-  const manager = managerOf(deps, mirrors, metrics, [...allControllers(world), ...controllers]);
+  const telling = tellFacts({ ...deps, kube: mirrors.client, prices });
+  const all = [...allControllers(world), ...controllers, telling];
+  const manager = managerOf(deps, mirrors, metrics, all);
 
   let leadership: Leadership | undefined;
   let ready = false;

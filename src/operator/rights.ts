@@ -6,6 +6,7 @@
  * upstream: charts/karpenter/templates/clusterrole*.yaml
  */
 import { webhookConfigurations } from "../apis/hub/admission.ts";
+import { FACTS } from "../apis/karpenter/facts.ts";
 import { type RequestVerb, requestVerb } from "../kube/client/request-verb.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../kube/transport/transport.ts";
 import { LOGGING_CONFIG } from "./logging/logging-config.ts";
@@ -131,6 +132,10 @@ export const RIGHTS: readonly Right[] = [
   right("", ["configmaps"], ["get"], "settings of the older generations, at the start", {
     where: "own namespace",
     names: [GLOBAL_SETTINGS],
+  }),
+  right("", ["configmaps"], ["patch"], "settings and prices are told, for karpenter explain", {
+    where: "own namespace",
+    names: [FACTS],
   }),
   right("", ["services"], ["get"], "nodes are told the cluster's DNS address", {
     where: "kube-system",

@@ -21,6 +21,7 @@ import { settingsOf } from "../../operator/create-operator.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
+import { factsIn, type ReadFacts, settingsWith } from "../plan/facts.ts";
 import { SELECTING } from "../plan/live-cluster.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
@@ -54,26 +55,44 @@ export interface ReadObjects {
   readonly notes: readonly string[];
   readonly settings: Settings;
   readonly nowMs: number;
+  /** What a running Karpenter tells of itself. */
+  readonly facts: ReadFacts | undefined;
 }
+
+const NO_FACTS =
+  "no ConfigMap karpenter-facts tells Karpenter's settings: taken to be the defaults";
+const UNTOLD =
+  "known to the running controller only: pools whose replacements failed, offerings that had no capacity of late";
 
 /** Throws CliError for bad input. */
 export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
   if (flags.filename === undefined && flags.cluster !== true)
     throw new CliError("missing the objects to look at: use -f FILE, or --cluster");
   const clock = new SystemClock();
-  const settings = settingsOf(parseOptions(settingFlags(flags.setting ?? []), {}));
-  const selecting = (settings.defaultSpread ?? []).length > 0 ? SELECTING : [];
-  const further = [EVENT, DEPLOYMENT as Kind, ...selecting];
+  const given = settingFlags(flags.setting ?? []);
+  const settingsBy = (facts: ReadFacts | undefined) => {
+    const { flags: told, notes } = settingsWith(facts, given);
+    const used = facts && { ...facts, settings: told };
+    return { settings: settingsOf(parseOptions(told, {})), notes, used };
+  };
+  const further = (facts: ReadFacts | undefined) => {
+    const selecting = (settingsBy(facts).settings.defaultSpread ?? []).length > 0 ? SELECTING : [];
+    return [EVENT, DEPLOYMENT as Kind, ...selecting];
+  };
   const live =
     flags.cluster === true
       ? await liveObjects(clock, further)
       : { found: [], notes: [], nowMs: clock.now() };
   const nowMs = flags.at === undefined ? live.nowMs : instant(flags.at);
   const found = [...live.found, ...readDocuments(flags.filename ?? [])];
-  const notes = [...live.notes];
-  if (flags.cluster === true)
-    notes.push("known to the running controller only: pools whose replacements failed");
-  return { found, notes, settings, nowMs };
+  const facts = factsIn(found);
+  const { settings, notes: ofSettings, used } = settingsBy(facts);
+  const notes = [...live.notes, ...ofSettings];
+  if (flags.cluster === true) {
+    if (facts === undefined) notes.push(NO_FACTS);
+    notes.push(UNTOLD);
+  }
+  return { found, notes, settings, nowMs, facts: used };
 }
 
 /** Throws CliError for the first object that the API server would refuse. */
@@ -85,10 +104,13 @@ export async function readPicture(flags: PictureFlags, objects: ReadObjects): Pr
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,
-  { found, notes, settings, nowMs }: ReadObjects,
+  { found, notes, settings, nowMs, facts }: ReadObjects,
 ): Promise<ReadPicture> {
   const promises = nominationsOf(found, manifests.pods, settings);
-  const planning = nominated(await planningOf(manifests, flags, settings, nowMs), promises);
+  const planning = nominated(
+    await planningOf(manifests, flags, { settings, nowMs, facts }),
+    promises,
+  );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const picture = pictureOf({ ...manifests, workloads }, planning, settings);
   return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
@@ -111,10 +133,9 @@ const OVERLAYS_OFF =
 async function planningOf(
   manifests: Manifests,
   flags: PictureFlags,
-  settings: Settings,
-  nowMs: number,
+  { settings, nowMs, facts }: Pick<ReadObjects, "settings" | "nowMs" | "facts">,
 ): Promise<PlanningInput> {
-  const cloud = await cloudOf(flags, manifests);
+  const cloud = await cloudOf(flags, manifests, facts);
   const { preferencePolicy, minValuesPolicy, defaultSpread = [] } = settings;
   const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, poolNames: [] };
   const isOn = settings.gates.nodeOverlay || manifests.overlays.length === 0;

@@ -1,10 +1,11 @@
 /**
  * What AWS sells, without asking AWS: the provider's own working out of labels, capacity, overhead
- * and offerings, over the simulated account's answers from the embedded catalogue. On-demand prices
- * are those of us-east-1; spot prices are estimates of the simulation.
+ * and offerings, over the simulated account's answers from the embedded catalogue. Prices are those that a
+ * running Karpenter tells; without one, on-demand prices are those of us-east-1, and spot prices are
+ * estimates of the simulation.
  */
 import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
-import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import type { EC2NodeClass, EC2NodeClassStatus } from "../../apis/aws/ec2nodeclass.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import { type AwsClass, toAwsClass } from "../../apis/hub/aws-class.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -14,8 +15,10 @@ import { SILENT } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import { parseOptions } from "../../operator/settings/parse-options.ts";
 import type { Ami } from "../../providers/aws/ami/choose.ts";
-import type { AvailabilityZone, Subnet } from "../../providers/aws/api/network.ts";
+import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
+import type { Subnet } from "../../providers/aws/api/network.ts";
 import { catalogue } from "../../providers/aws/catalogue/catalogue.ts";
 import { InstanceTypes } from "../../providers/aws/instancetype/instance-types.ts";
 import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.ts";
@@ -24,6 +27,7 @@ import { refreshPrices } from "../../providers/aws/pricing/refresh.ts";
 import { CapacityReservations } from "../../providers/aws/reservation/reservations.ts";
 import { ZonalShifts } from "../../providers/aws/zonalshift/zonal-shifts.ts";
 import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
+import { priceNote, type ReadFacts, settingsWith } from "./facts.ts";
 import type { Manifests } from "./manifests.ts";
 
 const PRICE_NOTE =
@@ -50,10 +54,11 @@ const ANY_IMAGE: Ami = {
 };
 const SPOT_SEED = 1;
 
-/** `known`: undefined when nothing says which region it is. */
+/** `known`: undefined when nothing says which region it is. `facts`: those of a running Karpenter. */
 export async function awsCatalogue(
   known: string | undefined,
   manifests: Manifests,
+  facts?: ReadFacts,
 ): Promise<Cloud> {
   const region = known ?? DEFAULT_REGION;
   const stopped = new VirtualClock();
@@ -72,12 +77,11 @@ export async function awsCatalogue(
     nodeGroup: false,
     onInstance: () => undefined,
   });
-  const prices = new Prices(
-    Object.entries(catalogue().types).flatMap(([name, row]) =>
-      row?.usd === undefined ? [] : [[name, row.usd] as const],
-    ),
-  );
-  await refreshPrices({ api, prices, clock, log: SILENT, region, isolatedVpc: true });
+  const told = facts?.prices?.region === region ? facts.prices : undefined;
+  const prices = new Prices(told?.onDemand ?? embeddedPrices());
+  if (told !== undefined) prices.setSpot(told.spot);
+  else await refreshPrices({ api, prices, clock, log: SILENT, region, isolatedVpc: true });
+  const options = parseOptions(settingsWith(facts, {}).flags, {});
   const types = new InstanceTypes({
     ec2: api.ec2,
     clock,
@@ -86,17 +90,19 @@ export async function awsCatalogue(
     unavailable: new UnavailableOfferings(clock, SILENT),
     reservations: new CapacityReservations({ ec2: api.ec2, clock, log: SILENT }),
     shifts: new ZonalShifts(clock),
-    vmMemoryOverhead: 0.075,
-    reservedEnis: 0,
-    eniLimitedPods: true,
+    vmMemoryOverhead: options.vmMemoryOverheadPercent,
+    reservedEnis: options.reservedEnis,
+    eniLimitedPods: options.eniLimitedPodDensity,
   });
-  const { AvailabilityZones } = await api.ec2.describeAvailabilityZones({});
-  const subnets = AvailabilityZones.map(subnetOf);
-  const notes: string[] = known === undefined ? [PRICE_NOTE, ANY_REGION] : [PRICE_NOTE];
+  const subnets = await subnetsOf(api);
+  const ofPrices = facts === undefined || told === undefined ? PRICE_NOTE : priceNote(facts);
+  const ofCloud = known === undefined ? [ofPrices, ANY_REGION] : [ofPrices];
+  const notes: string[] = [];
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
     notes,
     typesOf: async (pool) => {
+      if (!notes.includes(ofPrices)) notes.unshift(...ofCloud);
       const nodeClass = classOf(pool, manifests);
       if (nodeClass === undefined) {
         const { kind, name } = pool.classRef;
@@ -104,7 +110,7 @@ export async function awsCatalogue(
       }
       const used = nodeClass ?? DEFAULT_CLASS;
       return types.list(used, pool.kubelet ?? used.kubelet, {
-        subnets,
+        subnets: discovered(pool, manifests) ?? subnets,
         amis: [ANY_IMAGE],
         // Planning away from an account: nothing is set aside there.
         reservations: [],
@@ -114,18 +120,19 @@ export async function awsCatalogue(
   };
 }
 
-function subnetOf({ ZoneName, ZoneId }: AvailabilityZone): Subnet {
-  return {
-    SubnetId: `subnet-${ZoneName}`,
-    VpcId: "vpc",
-    AvailabilityZone: ZoneName,
-    AvailabilityZoneId: ZoneId,
-    AvailableIpAddressCount: 1_000_000,
-    Tags: [],
-  };
+/** One in each zone of the region. */
+async function subnetsOf(api: AwsApi): Promise<readonly Subnet[]> {
+  const { AvailabilityZones } = await api.ec2.describeAvailabilityZones({});
+  return AvailabilityZones.map(({ ZoneName, ZoneId }) => subnetIn(ZoneName, ZoneId));
 }
 
-/** Its selectors are not looked at: subnets in all zones of the region, an image for every type. */
+function embeddedPrices(): (readonly [string, number])[] {
+  return Object.entries(catalogue().types).flatMap(([name, row]) =>
+    row?.usd === undefined ? [] : [[name, row.usd] as const],
+  );
+}
+
+/** Selectors are not looked at: subnets in all zones of the region, an image for every type. */
 const DEFAULT_CLASS = toAwsClass({
   apiVersion: "karpenter.k8s.aws/v1",
   kind: "EC2NodeClass",
@@ -136,6 +143,28 @@ const DEFAULT_CLASS = toAwsClass({
     securityGroupSelectorTerms: [],
   },
 });
+
+/** Those that the class has found in its account, of which its status tells in a cluster. */
+function discovered({ classRef }: Pool, { nodeClasses }: Manifests): Subnet[] | undefined {
+  const native = nodeClasses.find(
+    (one) => one.kind === classRef.kind && one.metadata.name === classRef.name,
+  );
+  const found: NonNullable<EC2NodeClassStatus["subnets"]> = native?.status?.subnets ?? [];
+  return found.length === 0
+    ? undefined
+    : found.map(({ id, zone, zoneID }) => subnetIn(zone, zoneID ?? "", id));
+}
+
+function subnetIn(zone: string, zoneId: string, id = `subnet-${zone}`): Subnet {
+  return {
+    SubnetId: id,
+    VpcId: "vpc",
+    AvailabilityZone: zone,
+    AvailabilityZoneId: zoneId,
+    AvailableIpAddressCount: 1_000_000,
+    Tags: [],
+  };
+}
 
 function classOf(pool: Pool, { nodeClasses, pools }: Manifests): AwsClass | undefined {
   if (pool.inlineProvider !== undefined) {

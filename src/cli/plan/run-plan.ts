@@ -10,6 +10,7 @@ import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/kube-yaml.ts";
 import { readDocuments, readText } from "./documents.ts";
+import { factsIn } from "./facts.ts";
 import { SELECTING } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
 import { planOf } from "./plan.ts";
@@ -58,10 +59,11 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
   const startMs = performance.now();
   const live =
     flags.cluster === true
-      ? await liveObjects(clock, flags.schedulerConfig === undefined ? [] : SELECTING)
+      ? await liveObjects(clock, () => (flags.schedulerConfig === undefined ? [] : SELECTING))
       : { found: [], notes: [], nowMs: clock.now() };
-  const manifests = sortManifests([...live.found, ...readDocuments(flags.filename ?? [])]);
-  const cloud = await cloudOf(flags, manifests);
+  const found = [...live.found, ...readDocuments(flags.filename ?? [])];
+  const manifests = sortManifests(found);
+  const cloud = await cloudOf(flags, manifests, factsIn(found));
   const poolNames = flags.nodepoolOnly ?? [];
   const file = flags.schedulerConfig;
   const defaultSpread = file === undefined ? [] : parseSchedulerConfig(file, readText(file));
@@ -83,16 +85,16 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
     parseMs: rounded(parsedMs - startMs),
     solveMs: rounded(performance.now() - parsedMs),
   };
-  const found = planOf(result, input.pods.length, timings, {
+  const planned = planOf(result, input.pods.length, timings, {
     ...(flags.fix ? { remedies: remedies(input, result) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
-  if (flags.output === "text") out(planText(found, notes));
+  if (flags.output === "text") out(planText(planned, notes));
   else {
     for (const note of notes) err(`karpenter: note: ${note}\n`);
-    out(printed(found, flags.output));
+    out(printed(planned, flags.output));
   }
-  return found.unschedulable.length === 0 ? 0 : 2;
+  return planned.unschedulable.length === 0 ? 0 : 2;
 }
 
 /** Milliseconds with one decimal. */

@@ -10,6 +10,7 @@ import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { readText } from "./documents.ts";
+import { factsIn, type ReadFacts, readFactMaps } from "./facts.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, timeOf } from "./live-cluster.ts";
 import type { Manifests } from "./manifests.ts";
@@ -18,13 +19,18 @@ import { regionOf } from "./region.ts";
 type Live = Awaited<ReturnType<typeof readCluster>> & { readonly nowMs: number };
 
 /** From the cluster that KUBECONFIG names, or the one this runs in; and what time it is there. */
-export async function liveObjects(clock: Clock, further: readonly Kind[] = []): Promise<Live> {
+export async function liveObjects(
+  clock: Clock,
+  further: (facts: ReadFacts | undefined) => readonly Kind[] = () => [],
+): Promise<Live> {
   try {
     const access = clusterAccess(process.env["KUBECONFIG"], process.env, clock);
     const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
     const client = createKubeClient(transport);
-    const read = await readCluster(client, further);
-    return { ...read, nowMs: (await timeOf(client)) ?? clock.now() };
+    const nowMs = (await timeOf(client)) ?? clock.now();
+    const maps = await readFactMaps(client);
+    const { found, notes } = await readCluster(client, further(factsIn(maps)));
+    return { found: [...maps, ...found], notes, nowMs };
   } catch (error) {
     if (error instanceof KubeconfigError) throw new CliError(`--cluster: ${error.message}`);
     throw error;
@@ -37,13 +43,14 @@ const REGION = /^[a-z]{2,}(-[a-z]+)+-\d+$/;
 export async function cloudOf(
   flags: { readonly instanceTypes?: string; readonly region?: string },
   manifests: Manifests,
+  facts?: ReadFacts,
 ): Promise<Cloud> {
   if (flags.instanceTypes === undefined) {
-    const region = flags.region ?? regionOf(manifests);
+    const region = flags.region ?? regionOf(manifests) ?? facts?.prices?.region;
     if (region !== undefined && !REGION.test(region)) {
       throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${region}"`);
     }
-    return withKwok(await awsCatalogue(region, manifests));
+    return withKwok(await awsCatalogue(region, manifests, facts));
   }
   const path = flags.instanceTypes;
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(path, readText(path));

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
 import { answerWebhook, webhookConfigurations } from "../../apis/hub/admission.ts";
+import { FACTS } from "../../apis/karpenter/facts.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import { deepFreeze } from "../../base/json.ts";
@@ -96,8 +97,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     karpenterLog,
   });
   await sandbox.start();
-  // As the chart leaves it: there to be patched.
-  await sandbox.client.create(CONFIG_MAP, loggingConfigMap(options.logLevel));
+  await createConfigMaps(sandbox, options.logLevel);
   const aws =
     options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
   const deps: Omit<OperatorDeps, "random"> = {
@@ -162,16 +162,28 @@ function settingsOf(options: BoxOptions): Options {
   );
 }
 
+/** As the chart leaves them: there to be patched. */
+async function createConfigMaps({ client }: Sandbox, level: string): Promise<void> {
+  await client.create(CONFIG_MAP, loggingConfigMap(level));
+  await client.create(CONFIG_MAP, ours(FACTS));
+}
+
 function loggingConfigMap(level: string): ConfigMap {
+  return {
+    ...ours(LOGGING_CONFIG),
+    data: { "zap-logger-config": JSON.stringify({ level }) },
+  };
+}
+
+function ours(name: string): ConfigMap {
   return {
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: {
-      name: LOGGING_CONFIG,
+      name,
       namespace: KARPENTER_NAMESPACE,
       labels: { "app.kubernetes.io/part-of": "karpenter" },
     },
-    data: { "zap-logger-config": JSON.stringify({ level }) },
   };
 }
 

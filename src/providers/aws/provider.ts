@@ -15,6 +15,7 @@ import {
 } from "../../apis/aws/labels.ts";
 import type { AwsClass } from "../../apis/hub/aws-class.ts";
 import { claimKubelet } from "../../apis/hub/claim.ts";
+import type { PriceList } from "../../apis/karpenter/facts.ts";
 import {
   INSTANCE_TYPE_LABEL_KEY,
   NODEPOOL_LABEL_KEY,
@@ -45,10 +46,21 @@ import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 export function createAwsProvider(given: AwsDeps): {
   cloud: CloudProvider;
   controllers: readonly Controller[];
+  prices: { readonly version: string; list(): PriceList };
 } {
   const deps = { ...given, api: namedCalls(given.api, given) };
   const parts = createParts(deps);
-  return { cloud: createCloud(deps, parts), controllers: awsControllers(deps, parts) };
+  const { prices } = parts;
+  return {
+    cloud: createCloud(deps, parts),
+    controllers: awsControllers(deps, parts),
+    prices: {
+      get version() {
+        return `${prices.version}/${prices.readAtMs}`;
+      },
+      list: () => prices.list(deps.settings.region),
+    },
+  };
 }
 
 function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {

@@ -4,6 +4,7 @@
  * a spot offering costs what on-demand does; after it, an unknown pair has no price and is not offered.
  * upstream: pkg/providers/pricing
  */
+import type { PriceList } from "../../../apis/karpenter/facts.ts";
 import type { SpotPrice } from "../api/images-and-types.ts";
 
 export class Prices {
@@ -11,6 +12,8 @@ export class Prices {
   readonly #spot = new Map<string, number>();
   #spotKnown = false;
   #version = 0;
+  /** When AWS has told all that was asked; undefined: not yet. */
+  readAtMs: number | undefined;
 
   /** `fallback`: type → micro-dollars. */
   constructor(fallback: Iterable<readonly [string, number]>) {
@@ -20,6 +23,12 @@ export class Prices {
   /** Goes up with each change: part of cache keys. */
   get version(): number {
     return this.#version;
+  }
+
+  /** All that is known now, for those who ask from outside. */
+  list(region: string): PriceList {
+    const spot = this.#spotKnown ? new Map(this.#spot) : new Map<string, number>();
+    return { region, readAtMs: this.readAtMs, onDemand: new Map(this.#onDemand), spot };
   }
 
   onDemand(type: string): number | undefined {

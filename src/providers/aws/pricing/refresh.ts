@@ -27,6 +27,7 @@ export async function refreshPrices(deps: PricingDeps): Promise<boolean> {
     attempt(deps, "on-demand", () => readOnDemand(deps)),
     attempt(deps, "spot", () => readSpot(deps)),
   ]);
+  if (onDemand && spot) deps.prices.readAtMs = deps.clock.now();
   return onDemand && spot;
 }
 

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { type Facts, factsData, factsOf } from "./facts.ts";
+
+const FACTS: Facts = {
+  settings: { "disruption-budgets": '[{nodes: "1"}]\n', "feature-gates": "NodeRepair=true" },
+  prices: {
+    region: "us-west-2",
+    readAtMs: Date.UTC(2026, 0, 31, 8),
+    onDemand: new Map([
+      ["m5.large", 96_000],
+      ["c5.large", 85_000],
+    ]),
+    spot: new Map([
+      ["m5.large/us-west-2b", 31_000],
+      ["m5.large/us-west-2a", 30_100],
+    ]),
+  },
+};
+
+describe("karpenter-facts", () => {
+  it("has a line for each type, which people can read", () => {
+    expect(factsData(FACTS)).toEqual({
+      settings: '{"disruption-budgets":"[{nodes: \\"1\\"}]\\n","feature-gates":"NodeRepair=true"}',
+      region: "us-west-2",
+      pricesReadAt: "2026-01-31T08:00:00Z",
+      pricesMicroUsdPerHour:
+        "c5.large on-demand=85000\nm5.large on-demand=96000 us-west-2a=30100 us-west-2b=31000\n",
+    });
+  });
+
+  it("is read as it was written, prices or none, asked for or not yet", () => {
+    const read = (facts: Facts) => factsOf({ metadata: { name: "any" }, data: factsData(facts) });
+    expect(read(FACTS)).toEqual(FACTS);
+    expect(read({ settings: {} })).toEqual({ settings: {} });
+    const early = { ...FACTS.prices, readAtMs: undefined, spot: new Map() };
+    expect(read({ settings: {}, prices: early as never })?.prices).toEqual(early);
+  });
+
+  it("says nothing where somebody has written nonsense", () => {
+    const of = (data: Record<string, string>) => factsOf({ metadata: { name: "any" }, data });
+    expect(of({})).toBeUndefined();
+    expect(of({ settings: "[1]" })).toBeUndefined();
+    expect(of({ settings: '{"a":1}' })).toBeUndefined();
+    const wrong = { settings: "{}", region: "us-west-2", pricesMicroUsdPerHour: "m5.large a=dear" };
+    expect(of(wrong)).toEqual({ settings: {} });
+  });
+});

@@ -1,0 +1,88 @@
+/**
+ * ConfigMap `karpenter-facts` (ours): what a running Karpenter works with and no other object tells, its
+ * settings and prices, for those who ask what it would do (`karpenter explain`, `simulate`, `plan`).
+ */
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { isObject } from "../../base/json.ts";
+import type { ConfigMap } from "../core/kinds.ts";
+
+/** Its name, in the namespace of the controller. */
+export const FACTS = "karpenter-facts";
+
+/** What an hour costs, in micro-dollars. */
+export interface PriceList {
+  readonly region: string;
+  /** When the cloud was last asked with success; undefined: not yet, these came with the program. */
+  readonly readAtMs: number | undefined;
+  readonly onDemand: ReadonlyMap<string, number>;
+  /** By `type/zone`. Empty: not known yet, spot is taken to cost what on-demand does. */
+  readonly spot: ReadonlyMap<string, number>;
+}
+
+export interface Facts {
+  /** Settings that were given, by flag name, as text. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Absent: the provider's prices never change. */
+  readonly prices?: PriceList | undefined;
+}
+
+const ON_DEMAND = "on-demand";
+
+/** The ConfigMap's data. A line for each type: `m5.large on-demand=96000 us-west-2a=30100`. */
+export function factsData({ settings, prices }: Facts): Readonly<Record<string, string>> {
+  const data = { settings: JSON.stringify(settings) };
+  if (prices === undefined) return data;
+  const lines = new Map<string, string[]>();
+  const note = (type: string, where: string, price: number): void => {
+    const line = lines.get(type) ?? [type];
+    lines.set(type, line);
+    line.push(`${where}=${price}`);
+  };
+  for (const [type, price] of sorted(prices.onDemand)) note(type, ON_DEMAND, price);
+  for (const [key, price] of sorted(prices.spot)) {
+    const at = key.indexOf("/");
+    note(key.slice(0, at), key.slice(at + 1), price);
+  }
+  return {
+    ...data,
+    region: prices.region,
+    pricesReadAt: prices.readAtMs === undefined ? "" : toRfc3339(prices.readAtMs),
+    pricesMicroUsdPerHour: [...lines.values()].map((line) => `${line.join(" ")}\n`).join(""),
+  };
+}
+
+function sorted(prices: ReadonlyMap<string, number>): readonly (readonly [string, number])[] {
+  return [...prices].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** What the ConfigMap tells; undefined when it tells nothing that can be read. */
+export function factsOf({ data }: ConfigMap): Facts | undefined {
+  const settings = settingsIn(data?.["settings"]);
+  if (settings === undefined) return undefined;
+  const region = data?.["region"];
+  const text = data?.["pricesMicroUsdPerHour"];
+  if (region === undefined || text === undefined) return { settings };
+  const onDemand = new Map<string, number>();
+  const spot = new Map<string, number>();
+  for (const line of text.split("\n")) {
+    const [type = "", ...pairs] = line.split(" ");
+    for (const pair of pairs) {
+      const [where = "", price = ""] = pair.split("=");
+      if (!/^\d+$/.test(price)) return { settings };
+      if (where === ON_DEMAND) onDemand.set(type, Number(price));
+      else spot.set(`${type}/${where}`, Number(price));
+    }
+  }
+  const readAtMs = fromRfc3339(data?.["pricesReadAt"]);
+  return { settings, prices: { region, readAtMs, onDemand, spot } };
+}
+
+function settingsIn(text: string | undefined): Facts["settings"] | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    const isRead = isObject(value) && Object.values(value).every((one) => typeof one === "string");
+    return isRead ? (value as Facts["settings"]) : undefined;
+  } catch {
+    return undefined;
+  }
+}

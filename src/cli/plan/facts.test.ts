@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import type { ConfigMap } from "../../apis/core/kinds.ts";
+import { toPool } from "../../apis/hub/to-pool.ts";
+import { FACTS, type Facts, factsData } from "../../apis/karpenter/facts.ts";
+import { KubeError } from "../../kube/errors.ts";
+import { awsCatalogue } from "./aws-catalogue.ts";
+import { objectsOf } from "./documents.ts";
+import { factsIn, readFactMaps, settingsWith } from "./facts.ts";
+import { sortManifests } from "./manifests.ts";
+
+const POOL = `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}]
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+`;
+
+function told(facts: Facts, namespace = "karpenter") {
+  const object = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: FACTS, namespace },
+    data: factsData(facts),
+  } as ConfigMap;
+  return { where: "facts.yaml", object };
+}
+
+const PRICES = {
+  region: "us-west-2",
+  readAtMs: Date.UTC(2026, 0, 31),
+  onDemand: new Map([["m5.large", 96_001]]),
+  spot: new Map([["m5.large/us-west-2b", 31_007]]),
+};
+
+describe("what a running Karpenter tells", () => {
+  it("is found among other objects; the newest prices win, whatever the order", () => {
+    const older = { ...PRICES, readAtMs: PRICES.readAtMs - 1_000 };
+    const found = [
+      told({ settings: {}, prices: PRICES }),
+      told({ settings: {}, prices: older }, "b"),
+    ];
+    expect(factsIn(found)?.where).toBe("karpenter/karpenter-facts");
+    expect(factsIn([...found].reverse())?.where).toBe("karpenter/karpenter-facts");
+    expect(factsIn([])).toBeUndefined();
+  });
+
+  it("is what offerings cost; a zone that it has no spot price of offers none", async () => {
+    const facts = factsIn([told({ settings: {}, prices: PRICES })]);
+    const { pools } = sortManifests(objectsOf("pool.yaml", POOL));
+    const prices = async (region: string) => {
+      const cloud = await awsCatalogue(region, sortManifests(objectsOf("pool.yaml", POOL)), facts);
+      const types = await cloud.typesOf(toPool(pools[0] as never));
+      const offerings = types.find(({ name }) => name === "m5.large")?.offerings ?? [];
+      const shown = offerings.map(
+        (one) => `${one.zone} ${one.capacityType} ${one.available ? one.priceMicroUsd : "none"}`,
+      );
+      return { shown: shown.sort(), notes: cloud.notes };
+    };
+    const here = await prices("us-west-2");
+    expect(here.shown.filter((one) => !one.endsWith("none"))).toEqual([
+      "us-west-2a on-demand 96001",
+      "us-west-2b on-demand 96001",
+      "us-west-2b spot 31007",
+      "us-west-2c on-demand 96001",
+    ]);
+    expect(here.notes[0]).toBe(
+      "prices: those that Karpenter uses in us-west-2, of 2026-01-31T00:00:00Z (ConfigMap karpenter/karpenter-facts)",
+    );
+    const elsewhere = await prices("eu-west-1");
+    expect(elsewhere.notes[0]).toContain("spot prices are estimates");
+    expect(elsewhere.shown).not.toContain("eu-west-1a on-demand 96001");
+  });
+
+  it("goes with the zones that a class has found subnets in", async () => {
+    const nodeClass = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: any
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{id: subnet-0a}]
+  securityGroupSelectorTerms: [{id: sg-0a}]
+status:
+  subnets: [{id: subnet-0a, zone: us-west-2c, zoneID: usw2-az3}]
+`;
+    const manifests = sortManifests(objectsOf("all.yaml", `${POOL}---${nodeClass}`));
+    const { typesOf } = await awsCatalogue("us-west-2", manifests);
+    const types = await typesOf(toPool(manifests.pools[0] as never));
+    const zones = types.flatMap(({ offerings }) => offerings.filter((one) => one.available));
+    expect([...new Set(zones.map(({ zone }) => zone))]).toEqual(["us-west-2c"]);
+  });
+
+  it("is beaten by --setting; what this program does not know is passed over", () => {
+    const settings = { "consolidation-min-savings": "7", "surge-timeout": "1m0s", "of-later": "x" };
+    const facts = factsIn([told({ settings })]);
+    const { flags, notes } = settingsWith(facts, { "surge-timeout": "2m" });
+    expect(flags).toEqual({ "consolidation-min-savings": "7", "surge-timeout": "2m" });
+    expect(notes[0]).toMatch(
+      /ConfigMap karpenter\/karpenter-facts\), but for --setting surge-time/,
+    );
+    const bad = settingsWith(factsIn([told({ settings: { "surge-timeout": "soon" } })]), {});
+    expect(bad.flags).toEqual({});
+    expect(bad.notes[0]).toContain("passed over");
+  });
+
+  it("is looked for where Karpenter usually is when not all namespaces may be read", async () => {
+    const refused = () =>
+      Promise.reject(new KubeError(403, { reason: "Forbidden" } as never, "listing"));
+    const gone = () =>
+      Promise.reject(new KubeError(404, { reason: "NotFound" } as never, "getting"));
+    const { object } = told({ settings: {} }, "kube-system");
+    const asked: string[] = [];
+    const get = async (_: unknown, { namespace = "" }: { namespace?: string }) => {
+      asked.push(namespace);
+      return namespace === "kube-system" ? object : gone();
+    };
+    const found = await readFactMaps({ list: refused, get } as never);
+    expect(asked).toEqual(["karpenter", "kube-system"]);
+    expect(factsIn(found)?.where).toBe("kube-system/karpenter-facts");
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * What a running Karpenter tells of itself (ConfigMap karpenter-facts) in what was read: its settings, and the prices
+ * that it uses. Without it settings are the defaults, and spot prices are estimated.
+ */
+import { CONFIG_MAP } from "../../apis/core/kinds.ts";
+import { FACTS, type Facts, factsOf } from "../../apis/karpenter/facts.ts";
+import { apiVersionOf, keyOf } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isForbidden, isNotFound } from "../../kube/errors.ts";
+import { settingsOf } from "../../operator/create-operator.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
+import { ConfigError, parseOptions } from "../../operator/settings/parse-options.ts";
+import type { Found } from "./documents.ts";
+
+/** Where people install Karpenter; asked when not all namespaces may be. */
+const USUAL_NAMESPACES = ["karpenter", "kube-system"];
+
+export interface ReadFacts extends Facts {
+  /** `karpenter/karpenter-facts` */
+  readonly where: string;
+}
+
+/** The ConfigMaps of that name; none when none may be seen. Rejects when the server does not answer. */
+export async function readFactMaps(client: Pick<KubeClient, "get" | "list">): Promise<Found[]> {
+  const found = await listed(client);
+  return found.map((object) => ({
+    where: `ConfigMap ${keyOf(object)} of the cluster`,
+    object: { ...object, apiVersion: apiVersionOf(CONFIG_MAP), kind: CONFIG_MAP.kind },
+    live: true,
+  }));
+}
+
+async function listed(client: Pick<KubeClient, "get" | "list">) {
+  try {
+    return (await client.list(CONFIG_MAP, { fieldSelector: `metadata.name=${FACTS}` })).items;
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+  }
+  const each = USUAL_NAMESPACES.map((namespace) =>
+    client.get(CONFIG_MAP, { name: FACTS, namespace }).catch((error: unknown) => {
+      if (isForbidden(error) || isNotFound(error)) return undefined;
+      throw error;
+    }),
+  );
+  return (await Promise.all(each)).filter((one) => one !== undefined);
+}
+
+/** Of several the one whose prices are newest. */
+export function factsIn(found: readonly Found[]): ReadFacts | undefined {
+  let newest: ReadFacts | undefined;
+  for (const { object } of found) {
+    if (object.kind !== CONFIG_MAP.kind || object.metadata.name !== FACTS) continue;
+    const facts = factsOf(object);
+    if (facts === undefined) continue;
+    const isOlder = (facts.prices?.readAtMs ?? 0) < (newest?.prices?.readAtMs ?? 0);
+    if (!isOlder) newest = { ...facts, where: keyOf(object) };
+  }
+  return newest;
+}
+
+/** Its settings as far as this program knows them, those of `given` before them; and what to say of it. */
+export function settingsWith(
+  facts: ReadFacts | undefined,
+  given: Readonly<Record<string, string>>,
+): { readonly flags: Readonly<Record<string, string>>; readonly notes: readonly string[] } {
+  if (facts === undefined) return { flags: given, notes: [] };
+  const known = new Set<string>(Object.values(OPTIONS).map(({ flag }) => flag));
+  const told = Object.entries(facts.settings).filter(([name]) => known.has(name));
+  const flags = { ...Object.fromEntries(told), ...given };
+  try {
+    settingsOf(parseOptions(flags, {}));
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const why = `settings of ConfigMap ${facts.where} are passed over: ${error.message}`;
+    return { flags: given, notes: [why] };
+  }
+  const over = Object.keys(given).sort();
+  const but = over.length === 0 ? "" : `, but for --setting ${over.join(", ")}`;
+  return { flags, notes: [`settings: as Karpenter has them (ConfigMap ${facts.where})${but}`] };
+}
+
+/** How its prices are called in a note. */
+export function priceNote({ prices, where }: ReadFacts): string {
+  const at = prices?.readAtMs === undefined ? "not asked of AWS yet" : toRfc3339(prices.readAtMs);
+  return `prices: those that Karpenter uses in ${prices?.region}, of ${at} (ConfigMap ${where})`;
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { CONFIG_MAP } from "../../apis/core/kinds.ts";
+import { FACTS, factsOf } from "../../apis/karpenter/facts.ts";
+import { SILENT } from "../../base/log.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { KubeError } from "../../kube/errors.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
+import { parseOptions } from "../settings/parse-options.ts";
+import { tellFacts } from "./tell-facts.ts";
+
+const REQUEST = { kind: "Singleton", name: "facts" };
+const OPTIONS = parseOptions({ "surge-timeout": "90s", "feature-gates": "NodeRepair=true" }, {});
+
+function telling(kube: Pick<KubeClient, "patch">) {
+  const prices = new Map([["m5.large", 96_000]]);
+  let version = 0;
+  const list = () => ({
+    region: "us-west-2",
+    readAtMs: undefined,
+    onDemand: new Map(prices),
+    spot: new Map<string, number>(),
+  });
+  const controller = tellFacts({
+    kube,
+    log: SILENT,
+    namespace: "karpenter",
+    options: OPTIONS,
+    prices: {
+      get version() {
+        return String(version);
+      },
+      list,
+    },
+  });
+  const raise = () => {
+    prices.set("m5.large", 100_000);
+    version++;
+  };
+  return { raise, reconcile: () => controller.reconcile(REQUEST) };
+}
+
+describe("karpenter-facts is kept up to date", () => {
+  it("written when it starts, and again only when a price changed", async () => {
+    const kube = fakeKube(new VirtualClock());
+    const read = () => kube.find(CONFIG_MAP, `karpenter/${FACTS}`);
+    await kube.create(CONFIG_MAP, { metadata: { name: FACTS, namespace: "karpenter" } });
+    const { raise, reconcile } = telling(kube);
+    await reconcile();
+    const first = read();
+    const facts = first && factsOf(first);
+    expect(facts?.settings).toEqual({
+      "feature-gates": "NodeRepair=true",
+      "surge-timeout": "1m30s",
+    });
+    expect(parseOptions(facts?.settings ?? {}, {}).surgeTimeout).toBe(90_000);
+    expect(facts?.prices?.onDemand.get("m5.large")).toBe(96_000);
+    await reconcile();
+    expect(read()?.metadata.resourceVersion).toBe(first?.metadata.resourceVersion);
+    raise();
+    await reconcile();
+    const second = read();
+    expect(second && factsOf(second)?.prices?.onDemand.get("m5.large")).toBe(100_000);
+  });
+
+  it("hurts nobody where it may not be written, and is tried again later", async () => {
+    let tries = 0;
+    const refuse = async () => {
+      tries++;
+      throw new KubeError(403, { reason: "Forbidden", message: "no" } as never, "writing");
+    };
+    const { reconcile } = telling({ patch: refuse } as never);
+    expect((await reconcile()).requeueAfterMs).toBe(600_000);
+    await reconcile();
+    expect(tries).toBe(2);
+  });
+});

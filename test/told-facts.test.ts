@@ -1,0 +1,26 @@
+/** What `karpenter explain --cluster` finds of a Karpenter that runs: the settings and prices that it uses itself. */
+import { describe, expect, it } from "vitest";
+import type { ConfigMap } from "../src/apis/core/kinds.ts";
+import { FACTS, type Facts, factsOf } from "../src/apis/karpenter/facts.ts";
+import { isUsual, openWorld } from "./world.ts";
+
+describe("a Karpenter that runs", () => {
+  it("tells its settings, and the prices of its cloud", async () => {
+    const flags = { "feature-gates": "SpotToSpotConsolidation=true", "surge-timeout": "90s" };
+    const world = await openWorld({ sells: isUsual, flags });
+    const facts = async (): Promise<Facts | undefined> =>
+      factsOf(await world.get<ConfigMap>("ConfigMap", FACTS, "v1", "karpenter"));
+    await world.advance(60_000);
+    const first = await facts();
+    expect(first?.settings).toMatchObject({ ...flags, "surge-timeout": "1m30s" });
+    const { SpotPriceHistory } = await world.box.sandbox.aws.api.ec2.describeSpotPriceHistory({
+      InstanceTypes: ["m5.large"],
+    });
+    expect(SpotPriceHistory.length).toBeGreaterThan(0);
+    for (const { AvailabilityZone, SpotPrice } of SpotPriceHistory) {
+      const key = `m5.large/${AvailabilityZone}`;
+      expect(first?.prices?.spot.get(key)).toBe(Math.round(Number(SpotPrice) * 1e6));
+    }
+    await world.close();
+  });
+});
