@@ -7,7 +7,7 @@ import { isUsual, openWorld } from "./world.ts";
 describe("a Karpenter that runs", () => {
   it("tells its settings, and the prices of its cloud", async () => {
     const flags = { "feature-gates": "SpotToSpotConsolidation=true", "surge-timeout": "90s" };
-    const world = await openWorld({ sells: isUsual, flags });
+    const world = await openWorld({ sells: isUsual, flags, isAsked: true });
     const facts = async (): Promise<Facts | undefined> =>
       factsOf(await world.get<ConfigMap>("ConfigMap", FACTS, "v1", "karpenter"));
     await world.advance(60_000);

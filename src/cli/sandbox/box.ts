@@ -49,6 +49,8 @@ export interface BoxOptions {
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
   /** Karpenter's way to the API server. Default: as its chart installs it, with exactly those rights. */
   readonly connectKube?: (sandbox: Sandbox) => Transport;
+  /** People may ask what Karpenter would do, so it tells its settings and prices. Default: nobody. */
+  readonly isAsked?: true;
   /** Further settings by flag name. */
   readonly flags?: Readonly<Record<string, string>>;
 }
@@ -97,7 +99,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     karpenterLog,
   });
   await sandbox.start();
-  await createConfigMaps(sandbox, options.logLevel);
+  await createConfigMaps(sandbox, options);
   const aws =
     options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
   const deps: Omit<OperatorDeps, "random"> = {
@@ -163,9 +165,9 @@ function settingsOf(options: BoxOptions): Options {
 }
 
 /** As the chart leaves them: there to be patched. */
-async function createConfigMaps({ client }: Sandbox, level: string): Promise<void> {
-  await client.create(CONFIG_MAP, loggingConfigMap(level));
-  await client.create(CONFIG_MAP, ours(FACTS));
+async function createConfigMaps({ client }: Sandbox, options: BoxOptions): Promise<void> {
+  await client.create(CONFIG_MAP, loggingConfigMap(options.logLevel));
+  if (options.isAsked === true) await client.create(CONFIG_MAP, ours(FACTS));
 }
 
 function loggingConfigMap(level: string): ConfigMap {

@@ -48,6 +48,7 @@ async function serve(
     ...flags,
     flags: settingFlags(flags.setting ?? []),
     clock,
+    isAsked: true,
     trace: tracePrinter(flags.output, process.stdout),
     connectAws: async (sandbox) => {
       // The real SDK over the real wire protocols: what runs here is what runs against AWS.
