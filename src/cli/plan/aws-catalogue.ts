@@ -96,13 +96,12 @@ export async function awsCatalogue(
   });
   const subnets = await subnetsOf(api);
   const ofPrices = facts === undefined || told === undefined ? PRICE_NOTE : priceNote(facts);
-  const ofCloud = known === undefined ? [ofPrices, ANY_REGION] : [ofPrices];
-  const notes: string[] = [];
+  const notes: string[] = known === undefined ? [ANY_REGION] : [];
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
     notes,
     typesOf: async (pool) => {
-      if (!notes.includes(ofPrices)) notes.unshift(...ofCloud);
+      if (!notes.includes(ofPrices)) notes.unshift(ofPrices);
       const nodeClass = classOf(pool, manifests);
       if (nodeClass === undefined) {
         const { kind, name } = pool.classRef;
