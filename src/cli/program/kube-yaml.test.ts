@@ -30,6 +30,30 @@ describe("YAML", () => {
     expect(readYaml(text)).toEqual([labels]);
   });
 
+  it("is divided into documents where markers stand, and nowhere else", () => {
+    const text =
+      "a: |\n  ---\n  x\n---\r\nb: --- c\n--- # two\nc: 'd\u2028--- e'\n---\n---e: 2\n--- {d: 1}";
+    expect(readYaml(text)).toEqual([
+      { a: "---\nx\n" },
+      { b: "--- c" },
+      { c: "d\u2028--- e" },
+      { "---e": 2 },
+      { d: 1 },
+    ]);
+  });
+
+  it.each([
+    ["%YAML 1.1\n---\na: yes\n...\n---\nb: 1\n", [{ a: true }, { b: 1 }]],
+    ["# first\n---\n# none\n---\nb: 1\n--- ", [{ b: 1 }]],
+    ["---\n---\n", []],
+  ])("has ends of documents, directives and empty documents: %j", (text, values) => {
+    expect(readYaml(text)).toEqual(values);
+  });
+
+  it("is complained of by the line in the whole text", () => {
+    expect(() => readYaml("a: 1\n---\nb: 2\n---\nc: [1,\nd: }\n")).toThrow(/line 6/);
+  });
+
   it.each([
     ["a: [1,\n b: }", 1, "Flow sequence in block collection"],
     ["a: 1\n---\nb: *c", 2, "Unresolved alias"],

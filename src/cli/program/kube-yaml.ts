@@ -24,9 +24,24 @@ export class YamlError extends Error {
   }
 }
 
+/** Where a document begins. Of the ends of documents and of directives only the parser knows. */
+const MARKER = /(?<![^\n])(?=---(?:[ \t\r\n]|$))/;
+const OTHER_MARKER = /(?<![^\n])(?:%|\.\.\.(?:[ \t\r\n]|$))/;
+
 /** The documents of a text. Throws YamlError. */
 export function readYaml(text: string): unknown[] {
   if (NO_TEXT.test(text)) throw new YamlError(1, "no text: there are control characters in it");
+  if (OTHER_MARKER.test(text)) return readAtOnce(text);
+  try {
+    // One after the other: the trees of a hundred thousand documents would take more than a gigabyte.
+    return text.split(MARKER).flatMap(readAtOnce);
+  } catch {
+    // The complaint is to count documents and lines from the beginning.
+    return readAtOnce(text);
+  }
+}
+
+function readAtOnce(text: string): unknown[] {
   const documents: readonly Document.Parsed[] = parseAllDocuments(text, {
     ...VERSION,
     uniqueKeys: false,
