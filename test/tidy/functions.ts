@@ -10,7 +10,6 @@ const LONGEST = 70;
 const LONGER: Readonly<Record<string, number>> = {
   "bench/model.ts keepUp": 80,
   "src/core/answers/model.ts launch": 80,
-  "src/providers/kwok/provider.ts createKwokProvider": 90,
   "test/answers/draw.ts drawCluster": 80,
   "test/calm/play.ts Day.#act": 80,
   "test/cluster/control-plane.ts startControlPlane": 90,

@@ -47,16 +47,18 @@ export interface KwokDeps {
   readonly log: Logger;
 }
 
-/** Made, but not shown as a Node yet. */
+/** Instances that are made, but not shown as a Node yet. */
 interface Booting {
-  readonly node: Node;
-  readonly timer: Timer;
+  add(node: Node, delayMs: number): void;
+  get(name: string): Node | undefined;
+  /** Whether it was still to come. */
+  giveUp(name: string): boolean;
 }
 
 export function createKwokProvider(deps: KwokDeps): CloudProvider {
   const nodes = deps.mirrors.of(NODE);
   const classes = deps.mirrors.of(KWOK_NODE_CLASS);
-  const booting = new Map<string, Booting>();
+  const booting = createBooting(deps);
 
   async function create(
     claim: NodeClaim,
@@ -72,38 +74,16 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     const node = nodeOf(claim, choice, suffixOf(claim));
     const delay = classes.get(claim.spec.nodeClassRef.name)?.spec?.nodeRegistrationDelay;
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
-    if (delayMs > 0) boot(node, delayMs);
-    else return adopt(claim, await createOnce(node), choice.type, types);
+    if (delayMs > 0) booting.add(node, delayMs);
+    else return adopt(claim, await createOnce(deps.kube, node), choice.type, types);
     return hydrate(claim, node, choice.type);
-  }
-
-  /** What a controller that crashed before it could say so had made already is the same instance. */
-  async function createOnce(node: Node): Promise<Node> {
-    try {
-      return await deps.kube.create(NODE, node);
-    } catch (error) {
-      if (!isAlreadyExists(error)) throw error;
-      return deps.kube.get(NODE, { name: node.metadata.name });
-    }
-  }
-
-  /** A Node that cannot be created is an instance that never joins: its claim is given up in time. */
-  function boot(node: Node, delayMs: number): void {
-    const { name } = node.metadata;
-    const timer = deps.clock.after(delayMs, () => {
-      booting.delete(name);
-      deps.kube.create(NODE, node).catch((error: unknown) => {
-        deps.log.error("failed creating kwok node", { Node: { name }, error: String(error) });
-      });
-    });
-    booting.set(name, { node, timer });
   }
 
   /** The instance, unless it is gone: a Node that is being deleted counts as gone. */
   function find(providerId: string): Node {
     const name = providerId.slice(PROVIDER_ID_PREFIX.length);
     const ours = providerId.startsWith(PROVIDER_ID_PREFIX);
-    const node = ours ? (booting.get(name)?.node ?? nodes.get(name)) : undefined;
+    const node = ours ? (booting.get(name) ?? nodes.get(name)) : undefined;
     if (node === undefined || node.metadata.deletionTimestamp !== undefined)
       throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
     return node;
@@ -117,9 +97,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     create,
     delete: async (claim) => {
       const node = find(claim.status?.providerID ?? "");
-      const { name } = node.metadata;
-      booting.get(name)?.timer.cancel();
-      if (!booting.delete(name)) await deleteIfThere(deps.kube, NODE, node);
+      if (!booting.giveUp(node.metadata.name)) await deleteIfThere(deps.kube, NODE, node);
     },
     get: async (providerId) => claimOf(find(providerId)),
     // Those that boot are left out: they have no age yet, and nobody may take them for leaked.
@@ -133,6 +111,38 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     isDrifted: async () => undefined,
     isTakenBack: () => false,
   };
+}
+
+/** A Node that cannot be created is an instance that never joins: its claim is given up in time. */
+function createBooting({ kube, clock, log }: KwokDeps): Booting {
+  const booting = new Map<string, { readonly node: Node; readonly timer: Timer }>();
+  return {
+    add: (node, delayMs) => {
+      const { name } = node.metadata;
+      const timer = clock.after(delayMs, () => {
+        booting.delete(name);
+        kube.create(NODE, node).catch((error: unknown) => {
+          log.error("failed creating kwok node", { Node: { name }, error: String(error) });
+        });
+      });
+      booting.set(name, { node, timer });
+    },
+    get: (name) => booting.get(name)?.node,
+    giveUp: (name) => {
+      booting.get(name)?.timer.cancel();
+      return booting.delete(name);
+    },
+  };
+}
+
+/** What a controller that crashed before it could say so had made already is the same instance. */
+async function createOnce(kube: KubeClient, node: Node): Promise<Node> {
+  try {
+    return await kube.create(NODE, node);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    return kube.get(NODE, { name: node.metadata.name });
+  }
 }
 
 interface Choice {
