@@ -25,13 +25,8 @@ import { END_WITH_STDIN } from "./tied.ts";
 const UPSTREAM_VERSION = "v1.14.1";
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-export interface LiveCluster {
-  readonly client: KubeClient;
-  readonly kubeconfig: string;
-  /** Of everything that runs; `logs/karpenter.log` is Karpenter's. */
-  readonly directory: string;
-  /** Lines of Karpenter's log so far. */
-  log(): readonly string[];
+/** What somebody with kubectl does to it. */
+interface Verbs {
   /** Server-side applies objects or YAML text. */
   apply(what: string | KubeObject): Promise<void>;
   list<T extends KubeObject = KubeObject>(
@@ -41,6 +36,15 @@ export interface LiveCluster {
   ): Promise<readonly T[]>;
   merge(kind: string, name: string, body: object, apiVersion?: string): Promise<void>;
   remove(kind: string, name: string, apiVersion?: string): Promise<void>;
+}
+
+export interface LiveCluster extends Verbs {
+  readonly client: KubeClient;
+  readonly kubeconfig: string;
+  /** Of everything that runs; `logs/karpenter.log` is Karpenter's. */
+  readonly directory: string;
+  /** Lines of Karpenter's log so far. */
+  log(): readonly string[];
   /** Karpenter is killed with `kill -9` and started again, with what it was started with. */
   restart(): Promise<void>;
   /** Waits on real time; fails with `what` and the end of Karpenter's log. */
@@ -88,44 +92,16 @@ export async function openLiveCluster(
     extraArguments: { "kube-apiserver": apiServerArguments(directory) },
   });
   const client = createKubeClient(plane.transport);
-  const resources = discoverResources(client);
   const logFile = join(directory, "logs", "karpenter.log");
   let karpenter: ChildProcess | undefined;
   let start = (): ChildProcess | undefined => undefined;
 
-  const refOf = async (kind: string, name: string, apiVersion: string) => {
-    const found = await resources.kind(apiVersion, kind);
-    return { found, ref: { name, namespace: found.namespaced ? "default" : undefined } };
-  };
   const cluster: LiveCluster = {
     client,
     kubeconfig: plane.kubeconfig,
     directory,
     log: () => (existsSync(logFile) ? readFileSync(logFile, "utf8").split("\n").slice(0, -1) : []),
-    apply: async (what) => {
-      const objects =
-        typeof what === "string"
-          ? parseAllDocuments(what).map((document) => document.toJS() as KubeObject)
-          : [what];
-      for (const body of objects) {
-        const { name } = body.metadata;
-        const { found, ref } = await refOf(body.kind ?? "", name, body.apiVersion ?? "");
-        await client.patch(found, ref, { type: "apply", body, fieldManager: "test", force: true });
-      }
-    },
-    list: async (kind, apiVersion = "v1", labelSelector) => {
-      const selector = labelSelector === undefined ? {} : { labelSelector };
-      const found = await client.list(await resources.kind(apiVersion, kind), selector);
-      return found.items as never;
-    },
-    merge: async (kind, name, body, apiVersion = "v1") => {
-      const { found, ref } = await refOf(kind, name, apiVersion);
-      await client.patch(found, ref, { type: "merge", body });
-    },
-    remove: async (kind, name, apiVersion = "v1") => {
-      const { found, ref } = await refOf(kind, name, apiVersion);
-      await client.delete(found, ref, { propagationPolicy: "Background" });
-    },
+    ...verbsOf(client),
     restart: async () => {
       await end(karpenter, "SIGKILL");
       karpenter = start();
@@ -161,6 +137,40 @@ export async function openLiveCluster(
     throw error;
   }
   return cluster;
+}
+
+function verbsOf(client: KubeClient): Verbs {
+  const resources = discoverResources(client);
+  const refOf = async (kind: string, name: string, apiVersion: string) => {
+    const found = await resources.kind(apiVersion, kind);
+    return { found, ref: { name, namespace: found.namespaced ? "default" : undefined } };
+  };
+  return {
+    apply: async (what) => {
+      const objects =
+        typeof what === "string"
+          ? parseAllDocuments(what).map((document) => document.toJS() as KubeObject)
+          : [what];
+      for (const body of objects) {
+        const { name } = body.metadata;
+        const { found, ref } = await refOf(body.kind ?? "", name, body.apiVersion ?? "");
+        await client.patch(found, ref, { type: "apply", body, fieldManager: "test", force: true });
+      }
+    },
+    list: async (kind, apiVersion = "v1", labelSelector) => {
+      const selector = labelSelector === undefined ? {} : { labelSelector };
+      const found = await client.list(await resources.kind(apiVersion, kind), selector);
+      return found.items as never;
+    },
+    merge: async (kind, name, body, apiVersion = "v1") => {
+      const { found, ref } = await refOf(kind, name, apiVersion);
+      await client.patch(found, ref, { type: "merge", body });
+    },
+    remove: async (kind, name, apiVersion = "v1") => {
+      const { found, ref } = await refOf(kind, name, apiVersion);
+      await client.delete(found, ref, { propagationPolicy: "Background" });
+    },
+  };
 }
 
 const audited = (directory: string): readonly string[] => auditArguments(directory, NAMESPACE);

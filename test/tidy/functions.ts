@@ -13,7 +13,6 @@ const LONGER: Readonly<Record<string, number>> = {
   "test/answers/draw.ts drawCluster": 80,
   "test/calm/play.ts Day.#act": 80,
   "test/cluster/control-plane.ts startControlPlane": 90,
-  "test/cluster/live-cluster.ts openLiveCluster": 80,
   "test/fuzz/scheduler.ts refusals": 90,
 };
 
