@@ -96,7 +96,7 @@ class Orders {
 
   constructor(packing: Packing, rows: readonly number[], resourcePrice: Float64Array) {
     this.#density = new Float64Array(packing.rows.length);
-    this.filling = new Filling(packing);
+    this.filling = Filling.of(packing);
     const sizes = new Float64Array(packing.dimensions);
     for (const { amounts, count } of packing.rows) {
       for (let d = 0; d < sizes.length; d++) {
@@ -294,7 +294,10 @@ class Master {
       const { at, most } = listed.best(worth);
       const best = columns[at];
       // A row that costs to serve less of: a surplus pays.
-      const surplus = this.#rows.findIndex((row) => (worth[row] as number) < -EPSILON);
+      const surplus =
+        best === undefined
+          ? this.#rows.findIndex((row) => (worth[row] as number) < -EPSILON)
+          : -1;
       if (best === undefined && surplus < 0) return changed;
       budget.units -= (this.#rows.length * this.#rows.length) >> 2;
       const gain =
@@ -337,7 +340,10 @@ class Master {
     for (let at = 0; at < size; at++) {
       if ((direction[at] as number) <= EPSILON) continue;
       const ratio = (this.#amount[at] as number) / (direction[at] as number);
-      if (ratio < step) [step, leaving] = [ratio, at];
+      if (ratio < step) {
+        step = ratio;
+        leaving = at;
+      }
     }
     if (leaving < 0) return false;
     const pivoted = this.#inverse[leaving] as Float64Array;
@@ -395,14 +401,19 @@ class Listed {
   /** The one that is worth `most` for its price, beyond the price itself; -1: none is worth more. */
   best(worth: Float64Array): { readonly at: number; readonly most: number } {
     const [prices, starts, rows, times] = [this.#prices, this.#starts, this.#rows, this.#times];
-    let [best, most, item] = [-1, MARGIN, 0];
+    let best = -1;
+    let most = MARGIN;
+    let item = 0;
     for (let at = 0; at < prices.length; at++) {
       const end = starts[at + 1] as number;
       let value = 0;
       for (; item < end; item++)
         value += (worth[rows[item] as number] as number) * (times[item] as number);
       const saved = value / (prices[at] as number) - 1;
-      if (saved > most) [best, most] = [at, saved];
+      if (saved > most) {
+        best = at;
+        most = saved;
+      }
     }
     return { at: best, most };
   }

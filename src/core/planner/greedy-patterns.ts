@@ -32,7 +32,7 @@ export function* packByGreed(
   budget: Budget,
 ): Steps<Use[] | undefined> {
   const left = Float64Array.from(counts);
-  const filling = new Filling(packing);
+  const filling = Filling.of(packing);
   const uses: Use[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
   let orders = ordersOf(packing, among, order);

@@ -15,6 +15,7 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
   const byPrice = [...packing.bins.keys()].sort(
     (a, b) => (packing.bins[a] as Bin).price - (packing.bins[b] as Bin).price || a - b,
   );
+  const isFree = packing.rows.every(({ perBin }) => perBin === undefined);
   const amounts = new Map(merged.map(({ pattern }) => [pattern, amountsOf(packing, pattern)]));
   for (const one of single.slice(0, MOST_TRIED)) {
     if (!merged.includes(one)) continue;
@@ -22,7 +23,8 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
     let best: { readonly other: Use; readonly bin: number } | undefined;
     let most = 0;
     for (const other of merged) {
-      if (other === one || !maySit(packing, contentOf(one.pattern, other.pattern))) continue;
+      if (other === one) continue;
+      if (!isFree && !maySit(packing, contentOf(one.pattern, other.pattern))) continue;
       const together = sumOf(own, amounts.get(other.pattern) as Float64Array);
       const all = price(one) + price(other);
       const bin = byPrice.find((index) => {

@@ -60,6 +60,8 @@ export function mostOf(packing: Packing, bin: Bin, row: Row, count: number): num
   return most;
 }
 
+const fillings = new WeakMap<Packing, Filling>();
+
 /**
  * A bin that is filled again and again, each time anew. Most fillings are looked at and dropped: they are
  * kept here as numbers end to end, and only {@link Filling.content} makes lists of them. Amounts are counted in
@@ -80,7 +82,17 @@ export class Filling {
   /** Rows that are in it. */
   #size = 0;
 
-  constructor({ rows, bins, dimensions }: Packing) {
+  /** The one of this packing: whoever fills reads what it holds before anybody else does. */
+  static of(packing: Packing): Filling {
+    let filling = fillings.get(packing);
+    if (filling === undefined) {
+      filling = new Filling(packing);
+      fillings.set(packing, filling);
+    }
+    return filling;
+  }
+
+  private constructor({ rows, bins, dimensions }: Packing) {
     const each = Array.from({ length: dimensions }, (_, d) => d);
     const of = (d: number) => rows.map(({ amounts }) => amounts[d] as number);
     this.#dimensions = dimensions;
@@ -147,8 +159,13 @@ const MOST_SMALL = 2 ** 31 - 1;
 
 /** The largest of which both are multiples; of nothing and a number the number. */
 function commonUnit(a: number, b: number): number {
-  let [larger, smaller] = [a, b];
-  while (smaller > 0) [larger, smaller] = [smaller, larger % smaller];
+  let larger = a;
+  let smaller = b;
+  while (smaller > 0) {
+    const rest = larger % smaller;
+    larger = smaller;
+    smaller = rest;
+  }
   return larger;
 }
 

@@ -70,7 +70,10 @@ function tightest(
     if (factor <= EPSILON) continue;
     const ratio = (row[columns] as number) / factor;
     const tie = ratio === least && (inRow[at] as number) < (inRow[best] as number);
-    if (ratio < least || tie) [least, best] = [ratio, at];
+    if (ratio < least || tie) {
+      least = ratio;
+      best = at;
+    }
   }
   return best;
 }

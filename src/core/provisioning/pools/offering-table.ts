@@ -20,6 +20,8 @@ export class OfferingTable {
   readonly #kinds: Offering[] = [];
   /** By position of the type. */
   readonly #entries: readonly (readonly Entry[])[];
+  /** By which kinds are allowed: what was asked before. */
+  readonly #cheapest = new Map<string, readonly (Offering | undefined)[]>();
 
   constructor(types: readonly InstanceType[]) {
     const labelled = new Map<string, number>();
@@ -84,14 +86,14 @@ export class OfferingTable {
   /** By position of the type: its cheapest offering which the requirements allow. */
   cheapest(requirements: Requirements): readonly (Offering | undefined)[] {
     const allowed = this.#allowed(requirements);
-    return this.#entries.map((entries) => {
-      let best: Offering | undefined;
-      for (const { kind, offering } of entries) {
-        if (allowed[kind] !== true) continue;
-        if (best === undefined || isCheaper(offering, best)) best = offering;
-      }
-      return best;
-    });
+    const text = allowed.map((one) => (one ? "1" : "0")).join("");
+    let found = this.#cheapest.get(text);
+    if (found === undefined) {
+      found = this.#entries.map((entries) => cheapestOf(entries, allowed));
+      if (this.#cheapest.size >= MOST_KEPT) this.#cheapest.clear();
+      this.#cheapest.set(text, found);
+    }
+    return found;
   }
 
   /** The label that tells reservations apart; undefined when nothing is reserved. */
@@ -106,6 +108,20 @@ export class OfferingTable {
   #allowed(requirements: Requirements): readonly boolean[] {
     return this.#kinds.map((kind) => isCompatible(kind, requirements));
   }
+}
+
+/** Zones and capacity types are few, and with them what is asked for. */
+const MOST_KEPT = 64;
+
+function cheapestOf(entries: readonly Entry[], allowed: readonly boolean[]): Offering | undefined {
+  let best: Offering | undefined;
+  // By number: a plan asks this of each type before the loop is compiled.
+  for (let at = 0; at < entries.length; at++) {
+    const { kind, offering } = entries[at] as Entry;
+    if (allowed[kind] !== true) continue;
+    if (best === undefined || isCheaper(offering, best)) best = offering;
+  }
+  return best;
 }
 
 const NO_IDS: readonly string[] = [];
