@@ -6,7 +6,7 @@
 import type { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { PriceFloor } from "../provisioning/pools/price-floor.ts";
-import { hasBit } from "../scheduling/bits.ts";
+import { type Bits, hasBit } from "../scheduling/bits.ts";
 
 interface PricedType {
   readonly type: number;
@@ -15,12 +15,15 @@ interface PricedType {
 
 export class LeastSoFar {
   /** By template: types by price. */
-  readonly #types: readonly (readonly PricedType[])[];
+  readonly #byPrice: readonly (readonly PricedType[])[];
   /** By claim: where its cheapest type is in that list. It only ever moves on. */
   readonly #at: number[] = [];
+  /** By claim: the types it had at the last call, and the price of the cheapest of them. */
+  readonly #types: Bits[] = [];
+  readonly #prices: number[] = [];
 
   constructor(templates: readonly Template[], floor: PriceFloor) {
-    this.#types = templates.map(({ index }) =>
+    this.#byPrice = templates.map(({ index }) =>
       floor
         .pricesOf(index)
         .map((price, type) => ({ type, price }))
@@ -34,12 +37,19 @@ export class LeastSoFar {
     let sum = 0;
     for (let id = 0; id < claims.length; id++) {
       const { template, types } = claims[id] as NewNodeClaim;
-      const byPrice = this.#types[template.index] as readonly PricedType[];
-      let at = this.#at[id] ?? 0;
-      while (at < byPrice.length && !hasBit(types, (byPrice[at] as PricedType).type)) at++;
-      this.#at[id] = at;
-      sum += byPrice[at]?.price ?? 0;
+      // Most got no pod since.
+      if (types !== this.#types[id]) this.#look(id, template, types);
+      sum += this.#prices[id] as number;
     }
     return sum;
+  }
+
+  #look(id: number, { index }: Template, types: Bits): void {
+    const byPrice = this.#byPrice[index] as readonly PricedType[];
+    let at = this.#at[id] ?? 0;
+    while (at < byPrice.length && !hasBit(types, (byPrice[at] as PricedType).type)) at++;
+    this.#at[id] = at;
+    this.#types[id] = types;
+    this.#prices[id] = byPrice[at]?.price ?? 0;
   }
 }

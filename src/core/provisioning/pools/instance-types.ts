@@ -197,14 +197,20 @@ export class TypeTable {
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
     const count = this.#ask(bits.length, set, used, added);
     if (count === 0) return undefined;
-    const left = this.#left;
+    const [left, rows, starts] = [this.#left, this.#rows, this.#starts];
     let isNone = true;
     let isAll = true;
+    // As `#common`, written out here: most pods ask many nodes before one takes them.
     for (let word = 0; word < bits.length; word++) {
-      const common = this.#common(bits, word, count);
+      const own = bits[word] as number;
+      let common = own;
+      for (let at = 0; at < count && common !== 0; at++)
+        common &= (rows[at] as Bits)[(starts[at] as number) + word] as number;
+      // Unsigned, as words of bits are.
+      common >>>= 0;
       left[word] = common;
       if (common !== 0) isNone = false;
-      if (left[word] !== bits[word]) isAll = false;
+      if (common !== own) isAll = false;
     }
     if (isNone) return undefined;
     return isAll ? bits : left.slice();

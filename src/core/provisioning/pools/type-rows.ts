@@ -50,7 +50,9 @@ function split(type: InstanceType): InstanceType[] {
 }
 
 /** One of several rows of its type has a capacity of its own; the offerings of a row are alike in that. */
-function isSplit({ offerings: [first] }: InstanceType): boolean {
+function isSplit({ offerings }: InstanceType): boolean {
+  // By number: each kind of node asks this of all its types.
+  const first = offerings[0];
   return first !== undefined && isOverridden(first);
 }
 
