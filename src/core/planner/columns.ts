@@ -295,9 +295,7 @@ class Master {
       const best = columns[at];
       // A row that costs to serve less of: a surplus pays.
       const surplus =
-        best === undefined
-          ? this.#rows.findIndex((row) => (worth[row] as number) < -EPSILON)
-          : -1;
+        best === undefined ? this.#rows.findIndex((row) => (worth[row] as number) < -EPSILON) : -1;
       if (best === undefined && surplus < 0) return changed;
       budget.units -= (this.#rows.length * this.#rows.length) >> 2;
       const gain =
