@@ -33,7 +33,7 @@ describe("a filling", () => {
   it("does not take for small what is larger than any bin", () => {
     const rows = [2 ** 32, 1].map((amount) => ({ amounts: Float64Array.of(amount), count: 5 }));
     const bin = { amounts: Float64Array.of(3), price: 1, rows: [0, 1] };
-    const filling = new Filling({ rows, bins: [bin], dimensions: 1 });
+    const filling = Filling.of({ rows, bins: [bin], dimensions: 1 });
     filling.fill(bin, [0, 1], [5, 5], Float64Array.of(1, 1));
     expect(filling.content()).toEqual({ rows: [1], times: [3] });
   });
