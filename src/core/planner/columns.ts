@@ -4,6 +4,7 @@
  * plan; what is left over is planned the same way until nothing is. Gilmore and Gomory, 1961.
  */
 import type { Steps } from "../../base/steps.ts";
+import { type Column, Listed } from "./listed.ts";
 import {
   type Bin,
   type Budget,
@@ -30,11 +31,6 @@ const PER_ROUND = 40;
 /** Bins that are weighed from then on when no other is worth more than its price, at most so often. */
 const PER_WAKING = 8;
 const WAKINGS = 4;
-
-interface Column {
-  readonly pattern: Pattern;
-  readonly price: number;
-}
 
 export interface Mix {
   readonly columns: readonly { readonly pattern: Pattern; readonly bins: number }[];
@@ -291,7 +287,7 @@ class Master {
     const listed = new Listed(columns);
     for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
       // What saves most for its price: by what it saves alone large bins would go first, and be replaced.
-      const { at, most } = listed.best(worth);
+      const { at, most } = listed.best(worth, MARGIN);
       const best = columns[at];
       // A row that costs to serve less of: a surplus pays.
       const surplus =
@@ -371,49 +367,6 @@ class Master {
     this.#amount[leaving] = step;
     this.#basis[leaving] = column;
     return true;
-  }
-}
-
-/** Columns end to end, for they are weighed again at every step. */
-class Listed {
-  readonly #prices: Float64Array;
-  /** Where each begins, and behind them where the last one ends. */
-  readonly #starts: Int32Array;
-  readonly #rows: Int32Array;
-  readonly #times: Float64Array;
-
-  constructor(columns: readonly Column[]) {
-    this.#prices = Float64Array.from(columns, ({ price }) => price);
-    this.#starts = new Int32Array(columns.length + 1);
-    columns.forEach(({ pattern }, at) => {
-      this.#starts[at + 1] = (this.#starts[at] as number) + pattern.rows.length;
-    });
-    this.#rows = new Int32Array(this.#starts[columns.length] as number);
-    this.#times = new Float64Array(this.#rows.length);
-    columns.forEach(({ pattern }, at) => {
-      this.#rows.set(pattern.rows, this.#starts[at]);
-      this.#times.set(pattern.times, this.#starts[at]);
-    });
-  }
-
-  /** The one that is worth `most` for its price, beyond the price itself; -1: none is worth more. */
-  best(worth: Float64Array): { readonly at: number; readonly most: number } {
-    const [prices, starts, rows, times] = [this.#prices, this.#starts, this.#rows, this.#times];
-    let best = -1;
-    let most = MARGIN;
-    let item = 0;
-    for (let at = 0; at < prices.length; at++) {
-      const end = starts[at + 1] as number;
-      let value = 0;
-      for (; item < end; item++)
-        value += (worth[rows[item] as number] as number) * (times[item] as number);
-      const saved = value / (prices[at] as number) - 1;
-      if (saved > most) {
-        best = at;
-        most = saved;
-      }
-    }
-    return { at: best, most };
   }
 }
 
