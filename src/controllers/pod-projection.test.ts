@@ -31,6 +31,8 @@ function stored(name: string, nodeName?: string): Pod {
     status: {
       phase: "Running",
       podIP: "10.0.0.1",
+      allocatedResources: { cpu: "4" },
+      resources: { requests: { cpu: "4" } },
       conditions: [
         { type: "Ready", status: "True", lastTransitionTime: `2026-01-01T00:00:0${name.length}Z` },
       ],
@@ -66,6 +68,8 @@ describe("what is kept of a pod", () => {
         phase: "Running",
         conditions: [{ type: "Ready", status: "True" }],
         containerStatuses: [{ name: "c", ready: true, resources: { requests: { cpu: "2" } } }],
+        allocatedResources: { cpu: "4" },
+        resources: { requests: { cpu: "4" } },
       },
     });
   });

@@ -110,7 +110,7 @@ function containerOf({
 
 function statusOf(status: PodStatus, shared: Share): PodStatus {
   const { phase, conditions, nominatedNodeName, startTime, reason } = status;
-  const { containerStatuses, initContainerStatuses } = status;
+  const { containerStatuses, initContainerStatuses, allocatedResources, resources } = status;
   const sized = containerStatuses?.filter(isSized).map(sizeOf) ?? [];
   const sizedInit = initContainerStatuses?.filter(isSized).map(sizeOf) ?? [];
   return {
@@ -121,6 +121,8 @@ function statusOf(status: PodStatus, shared: Share): PodStatus {
     ...(reason === undefined ? {} : { reason }),
     ...(sized.length === 0 ? {} : { containerStatuses: shared(sized) }),
     ...(sizedInit.length === 0 ? {} : { initContainerStatuses: shared(sizedInit) }),
+    ...(allocatedResources === undefined ? {} : { allocatedResources: shared(allocatedResources) }),
+    ...(resources === undefined ? {} : { resources: shared(resources) }),
   };
 }
 

@@ -107,6 +107,18 @@ describe("what a pod asks for", () => {
       ...shrinking,
       conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }],
     } as const;
+    const wholeHeld = {
+      allocatedResources: { cpu: "5" },
+      resources: { requests: { cpu: "4", memory: "1Ki" } },
+    };
+    expect(podRequests(pod(whole, { status: wholeHeld }))).toEqual({ cpu: 5_000, pods: 1 });
+    expect(podRequests(pod({ containers: [requests("1")] }, { status: wholeHeld })).cpu).toBe(
+      1_000,
+    );
+    const { conditions } = { ...infeasible };
+    const wide = { ...whole, resources: { requests: { cpu: "64" } } };
+    expect(podRequests(pod(wide, { status: wholeHeld })).cpu).toBe(64_000);
+    expect(podRequests(pod(wide, { status: { ...wholeHeld, conditions } })).cpu).toBe(5_000);
     const growing = { containers: [{ ...requests("64"), name: "c1" }] };
     expect(podRequests(pod(growing, { status: infeasible })).cpu).toBe(3_000);
     expect(podLimits(pod({ containers: [requests("1", "2"), requests("1")] }))).toEqual({

@@ -23,6 +23,7 @@ export function podRequests(pod: Pod): Resources {
  */
 export function isResized({ spec, status }: Pod): boolean {
   if (status === undefined) return false;
+  if (spec.resources !== undefined && isSized(status)) return true;
   const { containerStatuses, initContainerStatuses } = status;
   if (containerStatuses === undefined && initContainerStatuses === undefined) return false;
   return (
@@ -56,23 +57,25 @@ function heldIsMore(container: Container, statuses: readonly ContainerStatus[]):
   return Object.entries(heldFor(status)).some(([name, amount]) => amount > (asked[name] ?? 0));
 }
 
-/** Whether the kubelet says what it holds for a container. */
-export function isSized({ allocatedResources, resources }: ContainerStatus): boolean {
+/** Whether the kubelet says what it holds for a container, or for a pod as a whole. */
+export function isSized({ allocatedResources, resources }: Held): boolean {
   return allocatedResources !== undefined || resources !== undefined;
 }
+
+type Held = Pick<ContainerStatus, "allocatedResources" | "resources">;
 
 const asWritten = perTemplate((spec) => sumOf(spec, undefined));
 
 function sumOf(spec: PodSpec, status: PodStatus | undefined): Resources {
   const requests = { ...totalOf(spec, (one) => containerRequests(one, status)), pods: 1 };
-  const result = { ...requests, ...podLevel(spec, "requests") };
+  const result = { ...requests, ...podLevelRequests(spec, status) };
   return Object.freeze(addResources(result, parseResources(spec.overhead)));
 }
 
 /** Limits; a resource that one container does not limit is summed over the others. */
 export function podLimits(pod: Pod): Resources {
   const limits = totalOf(pod.spec, (one) => parseResources(one.resources?.limits));
-  const result = { ...limits, ...podLevel(pod.spec, "limits") };
+  const result = { ...limits, ...parseResources(pod.spec.resources?.limits) };
   const overhead = parseResources(pod.spec.overhead);
   const total: Record<string, number> = { ...result };
   for (const name in overhead) {
@@ -106,15 +109,19 @@ function containerRequests(container: Container, pod: PodStatus | undefined): Re
   const asked = askedFor(container);
   const status = statusOf(pod, container.name);
   if (status === undefined || !isSized(status)) return asked;
+  return takenBy(asked, status, pod);
+}
+
+function takenBy(asked: Resources, status: Held, pod: PodStatus | undefined): Resources {
   const held = heldFor(status);
   return isResizeInfeasible(pod) ? held : maxResources(asked, held);
 }
 
-function askedFor({ resources }: Container): Resources {
+function askedFor({ resources }: Pick<Container, "resources">): Resources {
   return { ...parseResources(resources?.limits), ...parseResources(resources?.requests) };
 }
 
-function heldFor({ allocatedResources, resources }: ContainerStatus): Resources {
+function heldFor({ allocatedResources, resources }: Held): Resources {
   return maxResources(parseResources(allocatedResources), parseResources(resources?.requests));
 }
 
@@ -133,11 +140,14 @@ function isResizeInfeasible(status: PodStatus | undefined): boolean {
   );
 }
 
-/** Amounts set for the pod as a whole replace the containers' sum, name by name. */
-function podLevel(spec: PodSpec, side: "requests" | "limits"): Resources {
-  const limits = parseResources(spec.resources?.limits);
-  if (side === "limits") return limits;
-  return spec.resources === undefined
-    ? NO_RESOURCES
-    : { ...limits, ...parseResources(spec.resources.requests) };
+/**
+ * Amounts set for the pod as a whole replace the containers' sum, name by name; what the kubelet holds for it as
+ * one counts as it does of a container.
+ */
+function podLevelRequests(spec: PodSpec, status: PodStatus | undefined): Resources {
+  if (spec.resources === undefined) return NO_RESOURCES;
+  const asked = askedFor(spec);
+  if (status === undefined || !isSized(status)) return asked;
+  const taken = takenBy(asked, status, status);
+  return Object.fromEntries(Object.keys(asked).map((name) => [name, taken[name] ?? 0]));
 }

@@ -148,6 +148,9 @@ export interface PodStatus {
   readonly startTime?: string;
   readonly containerStatuses?: readonly ContainerStatus[];
   readonly initContainerStatuses?: readonly ContainerStatus[];
+  /** What the kubelet holds for the pod as a whole, where it asks for amounts as one (Kubernetes 1.35). */
+  readonly allocatedResources?: ResourceAmounts;
+  readonly resources?: ResourceRequirements;
   readonly reason?: string;
   readonly message?: string;
   readonly [field: string]: unknown;
