@@ -317,8 +317,6 @@ export function createPass(
   };
 }
 
-const NO_KEYS: ReadonlySet<string> = new Set();
-
 /** Sorts the batch into `classes`, and counts for their topology what already runs. */
 function* classify(
   pass: ReturnType<typeof createPass>,
@@ -330,7 +328,7 @@ function* classify(
   yield* eachInSteps(pods, PODS_PER_STEP, ({ alike }) => {
     alike.draft ??= pass.classes.announce(alike.sample);
   });
-  const batch = input.nodes.length === 0 ? NO_KEYS : new Set(input.pods.map(keyOf));
+  const batch = new Set(input.nodes.length === 0 ? [] : input.pods.map(keyOf));
   const running = yield* mapInSteps(input.nodes, NODES_PER_STEP, (view) => {
     const place = new ExistingNode(view, []);
     const staying = view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod)));
@@ -381,6 +379,8 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) break;
     if (onExistingNode(pass, pod, podClass, variant)) return "placed";
+    const joins = pass.context.topology.areWaitedFor(variant.narrowingRules);
+    if (joins && onOpenClaim(pass, pod, podClass, variant, "acceptsBeside")) return "placed";
     if (onOpenClaim(pass, pod, podClass, variant)) return "placed";
     const outcome = onNewClaim(pass, pod, podClass, variant);
     // Nothing is given up, and no other pool paid, for what a later pass may have.
@@ -389,7 +389,7 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     waiting ||= variant.rules.length > 0;
   }
   const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
-  if (spreading.some((variant) => onOpenClaim(pass, pod, podClass, variant, "ahead")))
+  if (spreading.some((variant) => onOpenClaim(pass, pod, podClass, variant, "acceptsAhead")))
     return "placed";
   podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
@@ -441,20 +441,20 @@ export function onExistingNode(
   return false;
 }
 
-/** `ahead`: of pods there that wait to be counted, as it would be let nowhere after them. */
+/** `accepts`: in which way the pod is to go there, of those that claims know. */
 function onOpenClaim(
   pass: Pass,
   pod: Pod,
   podClass: PodClass,
   variant: Variant,
-  ahead?: "ahead",
+  accepts: "accepts" | "acceptsBeside" | "acceptsAhead" = "accepts",
 ): boolean {
   let fit: Fit | undefined;
   const claim = pass.claims.find(variant.closed, (candidate) => {
     const trial =
-      ahead === undefined
+      accepts === "accepts"
         ? candidate.accepts(pod, podClass, variant)
-        : candidate.acceptsAhead(pod, podClass, variant);
+        : candidate[accepts](pod, podClass, variant);
     if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
     fit = trial.fit;
     if (fit !== undefined) return "take";

@@ -115,6 +115,7 @@ export class NewNodeClaim implements Place {
   #kept = NONE_KEPT;
   /** The pod that is asked about comes before those who wait. */
   #ahead = false;
+  joins = false;
   /** What stood in topology's way is this node's own: its types, or who waits there to be counted. */
   #ownFault = false;
   /** Why the last trial waits for reservations. */
@@ -236,6 +237,14 @@ export class NewNodeClaim implements Place {
     return trial.fit === undefined && this.#deferred !== undefined
       ? { ...trial, deferred: this.#deferred }
       : trial;
+  }
+
+  /** As {@link accepts}, of a pod that is to be near others of its kind wherever they wait to be counted. */
+  acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
+    this.joins = true;
+    const trial = this.accepts(pod, podClass, variant);
+    this.joins = false;
+    return trial;
   }
 
   /**

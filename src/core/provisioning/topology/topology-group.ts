@@ -3,8 +3,9 @@
  * a spread, which nodes count for it, when a pod may be the first of its kind. upstream:
  * pkg/controllers/provisioning/scheduling/topologygroup.go
  */
+import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Taint } from "../../../apis/core/node.ts";
-import type { Toleration } from "../../../apis/core/pod.ts";
+import type { PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -76,6 +77,8 @@ export interface Place extends Pricing, Numbered {
   openTo?(key: string): readonly string[];
   /** Of a planned node: its pods that the group will count once it is settled in which domain they are. */
   waiting?(group: TopologyGroup): number;
+  /** Of a planned node: the pod is to join those who wait there to be counted, and to be the first nowhere. */
+  readonly joins?: boolean;
   /** Whether the node is, or can become, one that meets the requirements. */
   canMeet(requirements: Requirements): boolean;
   /** Of a planned node that can: whether it does only if pods to come narrow one of its own labels. */
@@ -245,6 +248,21 @@ export function isUndecided({ requirements }: NodeFilter, place: Place): boolean
   return requirements.every(
     (one) => one.size > 0 && (place.meetsIfNarrowed?.(one) !== false || isRuledOut(one)),
   );
+}
+
+/** Which namespaces a term looks into, of a pod in its `own`; undefined: all. */
+export function namespacesOf(
+  { namespaces = [], namespaceSelector }: PodAffinityTerm,
+  own: string,
+  all: readonly Namespace[],
+): ReadonlySet<string> | undefined {
+  if (namespaceSelector === undefined) return new Set(namespaces.length > 0 ? namespaces : [own]);
+  const everything = Object.keys(namespaceSelector).length === 0;
+  if (everything) return undefined;
+  const selected = all
+    .filter((one) => matchesLabelSelector(namespaceSelector, one.metadata.labels))
+    .map((one) => one.metadata.name);
+  return new Set([...namespaces, ...selected]);
 }
 
 /** matchLabelKeys: the pod's own values of these labels become part of the selector. */

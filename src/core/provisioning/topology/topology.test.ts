@@ -267,6 +267,29 @@ describe("topology spread", () => {
     expect(placed({ pods: pods(2, spread({})), pools })).toEqual(["left: pod-1", "zone-a: pod-0"]);
   });
 
+  it("does not count who runs on a node that its pods do not tolerate, when nodeTaintsPolicy is Honor", () => {
+    const around = (effect: "NoSchedule" | "PreferNoSchedule", constraint: object) => {
+      const node = { name: "n", labels: { [ZONE]: "zone-a" }, capacity: { cpu: "100m" } };
+      const taints = [{ key: "gpu", effect }];
+      const nodes = [nodeView({ node: { ...node, taints }, pods: [running("old", "n")] })];
+      return placed({ pods: [pod(spread(constraint))], nodes });
+    };
+    const honor = { nodeTaintsPolicy: "Honor" as const };
+    expect(around("NoSchedule", honor)).toEqual(["zone-a: pod"]);
+    expect(around("NoSchedule", {})).toEqual(["zone-b: pod"]);
+    expect(around("PreferNoSchedule", honor)).toEqual(["zone-b: pod"]);
+  });
+
+  it("reads no minDomains of a spread that is only wished for", () => {
+    const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", minDomains: 4 });
+    const batch = pods(4, { ...soft, cpu: "100m" });
+    expect(placed({ pods: batch })).toEqual([
+      "zone-a: pod-0 pod-3",
+      "zone-b: pod-1",
+      "zone-c: pod-2",
+    ]);
+  });
+
   it("counts a pod that was placed before its node's zone was known", () => {
     const plain = pod({ name: "plain", cpu: "1", labels: { app: "web" } });
     const pinned = pod({ name: "pinned", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
@@ -348,6 +371,19 @@ describe("pod affinity", () => {
     ]);
   });
 
+  it("joins others of its kind who wait to be counted, and is not the first in another zone (seed 9951442)", () => {
+    const labels = { app: "web" };
+    const batch = [
+      pod({ name: "other", cpu: "3" }),
+      ...pods(2, { labels, cpu: "1500m" }),
+      pod({ name: "near", labels, cpu: "500m", spec: near(ZONE) }),
+    ];
+    expect(placed({ pods: batch, pools: [poolInput({}, [instanceType({ cpu: 4 })])] })).toEqual([
+      "?: other",
+      "zone-a/zone-b/zone-c: pod-0 pod-1 near",
+    ]);
+  });
+
   it("joins those that came to another node after the first had no room for it", () => {
     const labels = { app: "web" };
     const batch = [
@@ -379,7 +415,12 @@ describe("pod affinity", () => {
     expect(by({ namespaces: ["shop"] })).toEqual(["zone-c: pod"]);
     expect(by({ namespaceSelector: { matchLabels: { tier: "front" } } })).toEqual(["zone-c: pod"]);
     expect(by({ namespaceSelector: {} })).toEqual(["zone-c: pod"]);
-    expect(by({ namespaceSelector: { matchLabels: { tier: "back" } } })).toEqual(["left: pod"]);
+    const back = { namespaceSelector: { matchLabels: { tier: "back" } } };
+    expect(by(back)).toEqual(["left: pod"]);
+    expect(by({ ...back, namespaces: ["shop"] })).toEqual(["zone-c: pod"]);
+    const unlisted = { nodes, namespaces: [] };
+    const all = pod({ spec: near(ZONE, { namespaceSelector: {} }) });
+    expect(placed({ pods: [all], ...unlisted })).toEqual(["zone-c: pod"]);
   });
 
   it("gives a preferred affinity up when nobody is there", () => {

@@ -10,7 +10,6 @@ import type {
   Toleration,
   TopologySpreadConstraint,
 } from "../../../apis/core/pod.ts";
-import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import { Marks } from "../../scheduling/bits.ts";
@@ -33,6 +32,7 @@ import {
   looksBeyond,
   type Narrowing,
   type NodeFilter,
+  namespacesOf,
   type Place,
   type Pricing,
   reachable,
@@ -140,7 +140,7 @@ export class Topology {
         type,
         inverse,
         key: normalizedLabel(term.topologyKey),
-        namespaces: this.#namespacesOf(term, namespace),
+        namespaces: namespacesOf(term, namespace, this.#namespaces),
         selector: withLabelKeys(selector, labels, term.mismatchLabelKeys, "NotIn"),
         maxSkew: 0,
         minDomains: 0,
@@ -340,6 +340,16 @@ export class Topology {
     this.#changed(group);
   }
 
+  /** Whether others of a pod's kind wait to be counted: where it were the first elsewhere, it may be refused. */
+  areWaitedFor(
+    rules: readonly { readonly group: TopologyGroup; readonly self: boolean }[],
+  ): boolean {
+    return (
+      !this.#asUpstream &&
+      rules.some(({ group, self }) => self && group.isWaited && !anyCounted(group))
+    );
+  }
+
   /** How many changes there are to take back. */
   get changes(): number {
     return this.#journal?.length ?? 0;
@@ -401,6 +411,7 @@ export class Topology {
       const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;
+      if (place.joins === true && group.isWaited) return NO_WAY;
       const firsts = cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
       return this.#asUpstream ? firsts.slice(0, 1) : firsts;
     }
@@ -475,17 +486,6 @@ export class Topology {
       this.#byText.set(text, group);
     }
     return group;
-  }
-
-  #namespacesOf(term: PodAffinityTerm, own: string): ReadonlySet<string> | undefined {
-    const { namespaces = [], namespaceSelector } = term;
-    if (namespaceSelector === undefined) return new Set(namespaces.length > 0 ? namespaces : [own]);
-    const everything = Object.keys(namespaceSelector).length === 0;
-    if (everything) return undefined;
-    const selected = this.#namespaces
-      .filter((one) => matchesLabelSelector(namespaceSelector, one.metadata.labels))
-      .map((one) => one.metadata.name);
-    return new Set([...namespaces, ...selected]);
   }
 }
 
