@@ -222,6 +222,32 @@ describe("a namespace", () => {
   });
 });
 
+describe("a DaemonSet beside a pod that nobody owns", () => {
+  it("adopts it, and makes no second one for its node", async () => {
+    const cluster = await startParts();
+    await cluster.create(NODE, {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name: "n" },
+      status: {},
+    });
+    await cluster.create(POD, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "orphan", namespace: "default", labels: LABELS },
+      spec: { nodeName: "n", containers: [{ name: "main", image: "pause" }] },
+    });
+    const updateStrategy = { type: "OnDelete" };
+    const spec = { updateStrategy, selector: SELECTOR, template: template() };
+    await cluster.create(DAEMON_SET, workload("apps/v1", "DaemonSet", spec));
+    await cluster.clock.advance(1_000);
+    const pods = await cluster.pods();
+    expect(pods.map(({ metadata }) => metadata.name)).toEqual(["orphan"]);
+    expect(pods[0]?.metadata.ownerReferences?.[0]?.kind).toBe("DaemonSet");
+    await cluster.stop();
+  });
+});
+
 describe("a ReplicaSet", () => {
   it("adopts matching pods that nobody owns", async () => {
     const cluster = await startParts();

@@ -206,8 +206,8 @@ function readJson(text: string, contentType: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    // A body without a type may be YAML, as kube-apiserver recognises it.
-    if (contentType === "") return readYaml(text);
+    // A body without a type may be YAML, as kube-apiserver recognises it; what begins like JSON is taken for it.
+    if (contentType === "" && !text.trimStart().startsWith("{")) return readYaml(text);
     const problem = jsonProblem(Buffer.from(text)) ?? String(error);
     if (contentType.includes("strategic-merge-patch")) throw badRequest(problem);
     if (contentType.includes("patch")) throw badRequest(`error decoding patch: ${problem}`);

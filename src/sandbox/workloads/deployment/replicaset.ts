@@ -5,28 +5,25 @@
  */
 import { REPLICA_SET, type ReplicaSet } from "../../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../../apis/core/pod.ts";
-import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
-  requestFor,
   requeueAfter,
   source,
 } from "../../../kube/manager/controller.ts";
-import { createPartRecorder, type PartDeps, PODS_BY_OWNER, podMirror } from "../../parts.ts";
+import { createPartRecorder, type PartDeps, podMirror } from "../../parts.ts";
+import { adopt, requestsToOwnerOrAdopter } from "../adoption.ts";
 import {
   activePods,
   createPod,
   generatedName,
-  ownerReference,
   pacerOf,
   podOf,
   podsOwnedBy,
   removePod,
-  requestsToOwner,
   slowStart,
   untilAvailable,
 } from "../controls.ts";
@@ -52,7 +49,7 @@ export function replicaSetController(deps: PartDeps): Controller {
     const waitMs = pacer.waitMs(set, set.status?.replicas ?? 0, clock.now());
     if (waitMs > 0) return requeueAfter(waitMs);
     const leaving = set.metadata.deletionTimestamp !== undefined;
-    if (!leaving) await adopt(deps, set);
+    if (!leaving) await adopt(deps, REPLICA_SET, set);
     const active = activePods(podsOwnedBy(deps, set));
     const missing = leaving ? 0 : (set.spec.replicas ?? 1) - active.length;
     let failure: unknown;
@@ -93,20 +90,10 @@ export function replicaSetController(deps: PartDeps): Controller {
 
   return {
     name: "replicaset",
-    watches: [source(REPLICA_SET), source(POD, requestsForPod)],
+    watches: [source(REPLICA_SET), source(POD, requestsToOwnerOrAdopter("ReplicaSet", sets))],
     concurrency: 8,
     reconcile,
   };
-
-  function requestsForPod(pod: Pod): Request[] {
-    const owned = requestsToOwner("ReplicaSet")(pod);
-    if (owned.length > 0 || (pod.metadata.ownerReferences ?? []).length > 0) return owned;
-    return sets
-      .list()
-      .filter(({ metadata }) => metadata.namespace === pod.metadata.namespace)
-      .filter(({ spec }) => matchesLabelSelector(spec.selector, pod.metadata.labels))
-      .map((set) => requestFor("ReplicaSet", set));
-  }
 }
 
 /** Other sets of the same Deployment. */
@@ -119,19 +106,6 @@ function siblingsOf({ metadata }: ReplicaSet, all: readonly ReplicaSet[]): reado
       other.metadata.namespace === metadata.namespace &&
       other.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid),
   );
-}
-
-async function adopt({ kube, mirrors }: PartDeps, set: ReplicaSet): Promise<void> {
-  const orphans = podMirror(mirrors)
-    .byIndex(PODS_BY_OWNER, `${set.metadata.namespace ?? ""}/`)
-    .filter((pod) => matchesLabelSelector(set.spec.selector, pod.metadata.labels));
-  for (const pod of activePods(orphans)) {
-    const ownerReferences = [
-      ...(pod.metadata.ownerReferences ?? []),
-      ownerReference(REPLICA_SET, set),
-    ];
-    await patchObject(kube, POD, pod, { ...pod, metadata: { ...pod.metadata, ownerReferences } });
-  }
 }
 
 /** Crowded nodes are thinned first. */

@@ -1,6 +1,7 @@
 /**
  * The DaemonSet controller: one pod on each node that its template may run on, placed by the
- * scheduler through node affinity to the node's name. Updates replace pods within maxUnavailable.
+ * scheduler through node affinity to the node's name. Matching pods that nobody owns become its own. Updates
+ * replace pods within maxUnavailable.
  */
 import { DAEMON_SET, type DaemonSet } from "../../../apis/apps/kinds.ts";
 import { NODE, type Node } from "../../../apis/core/node.ts";
@@ -19,6 +20,7 @@ import {
   source,
 } from "../../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
+import { adopt, requestsToOwnerOrAdopter } from "../adoption.ts";
 import {
   createPod,
   generatedName,
@@ -26,7 +28,6 @@ import {
   pacerOf,
   podsOwnedBy,
   removePod,
-  requestsToOwner,
   slowStart,
   untilAvailable,
 } from "../controls.ts";
@@ -54,6 +55,7 @@ export function daemonSetController(deps: PartDeps): Controller {
     if (waitMs > 0) return requeueAfter(waitMs);
     const newest = await revisions.newest(set);
     const hash = hashOf(newest) ?? "";
+    await adopt(deps, DAEMON_SET, set);
     await manage(set, hash, podsByNode(podsOwnedBy(deps, set)));
     await report(set, hash);
     const pods = podsOwnedBy(deps, set);
@@ -93,19 +95,23 @@ export function daemonSetController(deps: PartDeps): Controller {
     await patchObject(kube, DAEMON_SET, set, { ...set, status });
   }
 
-  const all = (): Request[] => sets.list().map((set) => requestFor("DaemonSet", set));
   return {
     name: "daemonset",
     watches: [
       source(DAEMON_SET),
-      source(POD, requestsToOwner("DaemonSet")),
+      source(POD, requestsToOwnerOrAdopter("DaemonSet", sets)),
       source(NODE, (node, event, before) =>
-        event !== "updated" || before === undefined || placementChanged(node, before) ? all() : [],
+        mayMove(node, event, before) ? sets.list().map((set) => requestFor("DaemonSet", set)) : [],
       ),
     ],
     concurrency: 4,
     reconcile,
   };
+}
+
+/** A change of a node after which another set of daemons may belong there. */
+function mayMove(node: Node, event: string, before: Node | undefined): boolean {
+  return event !== "updated" || before === undefined || placementChanged(node, before);
 }
 
 /** Of which revision a pod is, or a revision itself. */
