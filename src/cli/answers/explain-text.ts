@@ -229,7 +229,7 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
   }
   const { nodePools, nearest, fix } = plan;
   return section("Why there is no place", [
-    ...nodePools.map(fellText),
+    ...nodePools.map((pool) => fellText(pool)),
     ...(nearest === undefined
       ? []
       : [

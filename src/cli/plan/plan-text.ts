@@ -64,12 +64,18 @@ function launchRows(claims: readonly PlannedNode[]): string[][] {
       cheapest.capacityType,
       usd(cheapest.priceMicroUsdPerHour * alike.length),
       others === 0 ? "no other" : `${others} others`,
-      `${requests["cpu"] ?? "0"} cpu, ${requests["memory"] ?? "0"}`,
+      requestsText(requests),
       count(pods),
       named(alike.flatMap((one) => one.pods)),
     ];
   });
   return [head, ...rows];
+}
+
+/** `2 cpu, 4Gi, 1 nvidia.com/gpu`: what machines are chosen by; how many pods it is stands beside. */
+function requestsText({ cpu, memory, pods: _, ...others }: PlannedNode["requests"]): string {
+  const more = Object.entries(others).map(([name, amount]) => `${amount} ${name}`);
+  return [`${cpu ?? "0"} cpu`, ...(memory === undefined ? [] : [memory]), ...more].join(", ");
 }
 
 /** Replicas fail alike: told once, with the pods for which reason, nearest place and fix are the same. */
@@ -86,8 +92,7 @@ function unplacedLines(all: readonly Unplaced[]): string[] {
     const where = nearest?.instanceType === undefined ? "" : ` ${nearest.instanceType} of`;
     return [
       `  ${named(pods)}`,
-      `    ${one.reason}`,
-      ...one.nodePools.map((pool) => `    ${fellText(pool)}`),
+      ...reasonLines(one).map((line) => `    ${line}`),
       ...(nearest === undefined
         ? []
         : [`    nearest:${where} ${nearest.nodePool}: ${nearest.missing.join("; ")}`]),
@@ -97,20 +102,38 @@ function unplacedLines(all: readonly Unplaced[]): string[] {
   });
 }
 
+/** A replica's own claim is named in its reason, and makes it no other. */
 function toldOf({ reason, nearest, fix }: Unplaced): string {
-  return JSON.stringify([reason, nearest, fix?.text]);
+  const told = reason.replace(/PersistentVolumeClaim=[^,)]*/, "");
+  return JSON.stringify([told, nearest, fix?.text]);
+}
+
+/**
+ * A line for each pool. Upstream's sentence is whole in the JSON; without the pool's name, what daemons take and all
+ * that was asked for it can be read.
+ */
+function reasonLines({ reason, nodePools }: Unplaced): string[] {
+  const parts = reason.split(/; (?=incompatible with )/);
+  if (parts.length !== nodePools.length)
+    return [reason, ...nodePools.map((pool) => fellText(pool))];
+  return nodePools.map((pool, index) => {
+    const sentence = (parts[index] as string)
+      .replace(/^incompatible with .*? daemonset overhead=\{.*?\}, /, "")
+      .replace(/, requirements=.*$/, "");
+    return fellText(pool, ` ${sentence};`);
+  });
 }
 
 const NO_FIX = "none found: no few changes of the pod or a NodePool place it";
 
-/** `general: instance types that fell: 4 by resources, 8 by host ports`. */
-export function fellText({ nodePool, rejected }: Unplaced["nodePools"][number]): string {
+/** `general: instance types that fell: 4 by resources, 8 by host ports`; `why` stands before these. */
+export function fellText({ nodePool, rejected }: Unplaced["nodePools"][number], why = ""): string {
   if (rejected["noInstanceTypes"] !== undefined)
     return `${nodePool}: its requirements leave no instance type`;
   const fell = Object.entries(rejected).map(
     ([reason, types]) => `${types} by ${reason === "hostPorts" ? "host ports" : reason}`,
   );
-  return `${nodePool}: instance types that fell: ${fell.join(", ")}`;
+  return `${nodePool}:${why} instance types that fell: ${fell.join(", ")}`;
 }
 
 function named(pods: readonly string[]): string {

@@ -17,7 +17,7 @@ import { objectsOf, readDocuments } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, timeOf } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
-import { type Plan, planOf } from "./plan.ts";
+import { limitNotes, type Plan, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { regionOf } from "./region.ts";
@@ -122,7 +122,34 @@ describe("a plan", () => {
       nodePools: [{ nodePool: "default", rejected: { resources: 3 } }],
     });
     expect(plan.unschedulable[0]?.reason).toContain("no instance type has enough resources");
-    expect(planText(plan, [])).toContain("default: instance types that fell: 3 by resources");
+    expect(planText(plan, [])).toContain(
+      "  shop/web-0\n    default: no instance type has enough resources; instance types that fell: 3 by resources\n",
+    );
+  });
+
+  it("says when limits are held by planned nodes that may turn out smaller", async () => {
+    const limited = POOL.replace("spec:\n", "spec:\n  limits: {cpu: 9}\n");
+    const apart =
+      "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}";
+    const web = workload("Deployment", "web", 2).replace("      containers", `      ${apart}\n$&`);
+    const { plan: held } = await planFor([limited, web]);
+    expect(held.totals.placed).toBe(1);
+    expect(limitNotes(held).join()).toContain("limits of default: each planned node counts as");
+    const { plan: small } = await planFor([
+      limited.replace("cpu: 9", "cpu: 1"),
+      workload("Deployment", "web", 2),
+    ]);
+    expect(small.unschedulable[0]?.nodePools[0]?.rejected).toEqual({ limits: 3 });
+    expect(limitNotes(small)).toEqual([]);
+  });
+
+  it("tells replicas of one refused claim once, and a reason with no pool as it is", async () => {
+    const claims =
+      "volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: gone, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]";
+    const { plan } = await planFor([POOL, workload("StatefulSet", "db", 2, claims)]);
+    expect(planText(plan, [])).toContain(
+      "  shop/db-0, shop/db-1\n    failed to validate pvc, failed to get storage class (PersistentVolumeClaim=shop/data-db-0, StorageClass=gone)\n",
+    );
   });
 
   it("keeps to the schema of the reference page, with nothing in it that the page does not know", async () => {
@@ -151,7 +178,7 @@ describe("a plan", () => {
     expect(planText(plan, ["a note"])).toMatchInlineSnapshot(`
       "Nodes to launch
         COUNT  NODEPOOL  CHEAPEST  ZONE  CAPACITY   $/HOUR   OR        REQUESTS  PODS  WHICH
-        2 x    default   m-8       a     on-demand  $0.8000  no other  7 cpu, 0  7     shop/web-0, shop/web-1, shop/web-10, shop/web-11 and 10 more
+        2 x    default   m-8       a     on-demand  $0.8000  no other  7 cpu     7     shop/web-0, shop/web-1, shop/web-10, shop/web-11 and 10 more
 
       14 of 14 pods placed; 2 new nodes, $0.8000 an hour; worked out in 0 ms
       note: a note

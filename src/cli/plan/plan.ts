@@ -118,6 +118,20 @@ export function planOf(
   };
 }
 
+/** Pools whose limits are held by nodes of this very plan, of which each counts as the largest it may become. */
+export function limitNotes({ newNodeClaims, unschedulable }: Plan): string[] {
+  const short = unschedulable.flatMap(({ nodePools }) =>
+    nodePools.flatMap(({ nodePool, rejected }) => (rejected["limits"] ? nodePool : [])),
+  );
+  const planned = new Set(newNodeClaims.map(({ nodePool }) => nodePool));
+  const held = [...new Set(short)].filter((name) => planned.has(name)).sort();
+  return held.map(
+    (name) =>
+      `limits of ${name}: each planned node counts as the largest type it may become; once launched as a ` +
+      "smaller one, the next pass may place more",
+  );
+}
+
 function nameOf(poolId: string): string {
   return poolId.slice(poolId.indexOf("/") + 1);
 }

@@ -13,7 +13,7 @@ import { readDocuments, readText } from "./documents.ts";
 import { factsIn } from "./facts.ts";
 import { SELECTING } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
-import { planOf } from "./plan.ts";
+import { limitNotes, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
@@ -89,6 +89,7 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
     ...(flags.fix ? { remedies: remedies(input, result) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
+  notes.push(...limitNotes(planned));
   if (flags.output === "text") out(planText(planned, notes));
   else {
     for (const note of notes) err(`karpenter: note: ${note}\n`);
