@@ -3,6 +3,7 @@ import type { Pod } from "../apis/core/pod.ts";
 import type { Generation } from "../apis/hub/generation.ts";
 import type { Pool, PoolDisruption } from "../apis/hub/pool.ts";
 import { toRfc3339 } from "../base/clock.ts";
+import { atOnce } from "../base/steps.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 import { balancedTotals } from "../core/disruption/balanced.ts";
 import { type Candidate, findCandidates } from "../core/disruption/candidates.ts";
@@ -187,9 +188,11 @@ export function methodInput(
     },
     objection: () => undefined,
     balancedTotals: () =>
-      balancedTotals(
-        nodes,
-        pools.map((pool) => ({ pool, instanceTypes: types })),
+      atOnce(
+        balancedTotals(
+          nodes,
+          pools.map((pool) => ({ pool, instanceTypes: types })),
+        ),
       ),
     ...rest,
   };

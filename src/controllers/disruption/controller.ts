@@ -172,7 +172,7 @@ async function propose(
     if ((waiting && method.waits) || (isEarly && method.costly)) continue;
     const input = await inTurns(world.clock, look(world, queue, around, method), TURN_MS);
     const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
-    const facts = factsOf(method, input, around, counting);
+    const facts = await inTurns(world.clock, factsOf(method, input, around, counting), TURN_MS);
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
     const proposal = await inTurns(world.clock, sweep(method, input), TURN_MS);
@@ -216,8 +216,10 @@ function* validated(
   method: Method,
   command: Command,
   input: MethodInput,
+  { ledger }: Pick<CommandQueue, "ledger">,
 ): Steps<Command | Rejection> {
   if (method.costly) yield* input.simulator.ready();
+  yield* ledger.ready(input.nodes, input.nowMs);
   return method.validateInSteps === undefined
     ? method.validate(command, input)
     : yield* method.validateInSteps(command, input);
@@ -306,7 +308,7 @@ async function validate(
     const around = await surroundings(world, memory.problems, memory.around);
     memory.around = around;
     const input = lookAt(world, queue, around, method, command);
-    const still = await inTurns(world.clock, validated(method, command, input), TURN_MS);
+    const still = await inTurns(world.clock, validated(method, command, input, queue), TURN_MS);
     const now = typeof still === "string" ? still : stillNow(world, queue, around, method, still);
     if (typeof now === "string") {
       reject(world, log, command, now);
@@ -374,7 +376,8 @@ async function pickUp(
   { problems }: Memory,
   log: Logger,
 ): Promise<void> {
-  const found = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
+  const looking = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
+  const found = await inTurns(world.clock, looking, TURN_MS);
   const pools = found.resume.length === 0 ? [] : await poolsInUse(world, problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
   const left = [...found.reopen];

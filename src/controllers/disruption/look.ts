@@ -40,6 +40,8 @@ import type { CommandQueue } from "./command-queue.ts";
 import { blocked, blockedByBudget, graceOf } from "./events.ts";
 
 const NODES_PER_STEP = 128;
+/** Of those that are only counted. */
+const CANDIDATES_PER_STEP = 1_024;
 
 type PoolTypes = Pick<PoolInput, "pool" | "instanceTypes">;
 
@@ -235,7 +237,10 @@ function* report(
     const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   });
-  const eligible = candidates.filter((candidate) => isEligible(candidate, nowMs)).length;
+  let eligible = 0;
+  yield* eachInSteps(candidates, CANDIDATES_PER_STEP, (candidate) => {
+    if (isEligible(candidate, nowMs)) eligible++;
+  });
   world.metrics.set(
     "voluntary_disruption_eligible_nodes",
     { reason: reason.toLowerCase() },

@@ -11,6 +11,7 @@ import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
+import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
 import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
@@ -86,7 +87,7 @@ export function createSteering(world: World): Steering {
     },
     promise: (id, pods) => courses.add(id, [], [pods]),
     begin: async (id) => {
-      if (!setOut(world, courses, id)) return;
+      if (!(await setOut(world, courses, id))) return;
       await mark(world, log, marked, putLastBy(courses.going()));
       bell.ring(SELF);
     },
@@ -117,7 +118,7 @@ export function createSteering(world: World): Steering {
 }
 
 /** A command's first turn begins. False when it has no course, or a node of it is not there: nobody steers it then. */
-function setOut(world: World, courses: Courses, id: string): boolean {
+async function setOut(world: World, courses: Courses, id: string): Promise<boolean> {
   const course = courses.of(id);
   // Going already: the command is tried again after an error, its pods have waited long enough.
   if (course === undefined || course.going !== undefined) return false;
@@ -127,7 +128,10 @@ function setOut(world: World, courses: Courses, id: string): boolean {
     return false;
   }
   const names = new Set(stops.map(({ name }) => name));
-  const others = otherPlaces(world.cluster.nodes(), names, course.pods);
+  const looking = otherPlaces(world.cluster.nodes(), names, course.pods);
+  const others = await inTurns(world.clock, looking, TURN_MS);
+  // Others had their turns: it may have come to nothing.
+  if (courses.of(id) !== course || course.going !== undefined) return false;
   const nowMs = world.clock.now();
   course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
   return true;

@@ -10,7 +10,7 @@ import { type Facts, factsOf, Sweeps } from "./sweeps.ts";
 
 const MINUTE_MS = 60_000;
 const LIST: Facts["types"][number] = [];
-const facts = (text: string, atMs = 0, list = LIST): Facts => ({ text, atMs, types: [list] });
+const facts = (text: string, atMs = 0, list = LIST): Facts => ({ text, names: [], atMs, types: [list] });
 const nothing: Proposal = { commands: [], remarks: [] };
 
 describe("sweeps", () => {
@@ -30,17 +30,28 @@ describe("sweeps", () => {
   it("look again once what the ledger held back may go", () => {
     const around = { pools: [], scheduling: methodInput([]).simulator.input, revision: 1 };
     const read = (rests: boolean, counting: readonly string[]) =>
-      factsOf(
-        singleNodeConsolidation,
-        methodInput([candidate("n", { pods: ["1"] })], { rests: () => rests }),
-        around,
-        counting,
+      atOnce(
+        factsOf(
+          singleNodeConsolidation,
+          methodInput([candidate("n", { pods: ["1"] })], { rests: () => rests }),
+          around,
+          counting,
+        ),
       );
     const sweeps = new Sweeps();
     sweeps.note(singleNodeConsolidation, nothing, read(true, ["a"]));
     expect(sweeps.rests(singleNodeConsolidation, read(true, ["a"]))).toBe(true);
     expect(sweeps.rests(singleNodeConsolidation, read(false, ["a"]))).toBe(false);
     expect(sweeps.rests(singleNodeConsolidation, read(true, []))).toBe(false);
+  });
+
+  it("ask a method again once other nodes could be meant", () => {
+    const sweeps = new Sweeps();
+    const of = (...names: readonly string[]) => ({ ...facts("a"), names: [names] });
+    sweeps.note(drift, nothing, of("x", "y"));
+    expect(sweeps.rests(drift, of("x", "y"))).toBe(true);
+    expect(sweeps.rests(drift, of("x", "z"))).toBe(false);
+    expect(sweeps.rests(drift, of("x"))).toBe(false);
   });
 
   it("start anew once something was found", () => {

@@ -3,8 +3,10 @@
  * the state of things in which nothing was found.
  */
 import { keyOf } from "../../apis/meta.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Method, MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
+import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import type { Surroundings } from "./look.ts";
 
 /** A method that found nothing looks again after this if prices or offerings are others, */
@@ -12,9 +14,14 @@ const FORCED_LOOK_MS = 5 * 60_000;
 /** and after this in any case: volumes and the like change without a sign. */
 const LATEST_LOOK_MS = 30 * 60_000;
 
+/** Looked at before others get a turn. */
+const NODES_PER_STEP = 1_024;
+
 /** All that could change a method's mind. */
 export interface Facts {
   readonly text: string;
+  /** Of nodes: there may be very many. */
+  readonly names: readonly (readonly string[])[];
   /** The very lists: a cloud gives the same ones while nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
   readonly atMs: number;
@@ -28,6 +35,7 @@ export class Sweeps {
     if (!method.costly) return false;
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
+    if (!known.names.every((list, index) => sameItems(list, now.names[index] ?? []))) return false;
     const same = known.types.every((list, index) => list === now.types[index]);
     return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : FORCED_LOOK_MS);
   }
@@ -42,25 +50,29 @@ export class Sweeps {
 }
 
 /** `counting`: commands whose moves count against the next ones. */
-export function factsOf(
+export function* factsOf(
   method: Method,
   { nowMs, candidates, allowances, alphaBusy, backingOff, rests, poolRests }: MethodInput,
   { pools, scheduling, revision }: Pick<Surroundings, "pools" | "scheduling" | "revision">,
   counting: readonly string[],
-): Facts {
-  const eligible = candidates.filter((one) => method.isEligible(one, nowMs));
+): Steps<Facts> {
+  const eligible: string[] = [];
+  // What the ledger held back may go once these end.
+  const resting: string[] = [];
+  yield* eachInSteps(candidates, NODES_PER_STEP, (one) => {
+    if (!method.isEligible(one, nowMs)) return;
+    eligible.push(one.node.name);
+    if (rests(one) || poolRests(one)) resting.push(one.node.name);
+  });
   const text = JSON.stringify([
     revision,
     alphaBusy,
     [...backingOff].sort(),
     scheduling.pods.map(keyOf),
-    eligible.map(({ node }) => node.name),
-    // What the ledger held back may go once these end.
-    eligible.filter((one) => rests(one) || poolRests(one)).map(({ node }) => node.name),
     counting,
     pools.map(({ pool }) => [pool.id, pool.observedGeneration, allowances.get(pool.id)?.allowed]),
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
-  return { text, types, atMs: nowMs };
+  return { text, names: [eligible, resting], types, atMs: nowMs };
 }

@@ -3,11 +3,11 @@
  * pods it disturbs. Pools with other policies let every saving pass.
  * upstream: pkg/controllers/disruption/balanced.go
  */
-import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { evictionCost, priceOf } from "./candidates.ts";
+import { priceOf, rescheduleCostOf } from "./candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "./command.ts";
 
 /** A share of disruption may be this many times the share that is saved. */
@@ -20,11 +20,14 @@ export interface PoolTotals {
   readonly rescheduleCost: number;
 }
 
+/** Added up before others get a turn. */
+const NODES_PER_STEP = 1_024;
+
 /** By pool id, of the pools that are Balanced. */
-export function balancedTotals(
+export function* balancedTotals(
   nodes: readonly NodeView[],
   pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[],
-): ReadonlyMap<string, PoolTotals> {
+): Steps<ReadonlyMap<string, PoolTotals>> {
   const totals = new Map<string, PoolTotals>();
   const types = new Map<string, PoolInput["instanceTypes"]>();
   for (const { pool, instanceTypes } of pools) {
@@ -33,18 +36,15 @@ export function balancedTotals(
     totals.set(pool.id, { priceMicroUsd: 0, rescheduleCost: 0 });
   }
   if (totals.size === 0) return totals;
-  for (const { poolId = "", labels, pods } of nodes) {
+  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
+    const { poolId = "", labels } = node;
     const before = totals.get(poolId);
-    if (before === undefined) continue;
-    const moving = pods.filter(isReschedulable);
+    if (before === undefined) return;
     totals.set(poolId, {
       priceMicroUsd: before.priceMicroUsd + priceOf(labels, types.get(poolId) ?? []),
-      rescheduleCost: moving.reduce(
-        (sum, pod) => sum + Math.max(0, evictionCost(pod)),
-        before.rescheduleCost + 1,
-      ),
+      rescheduleCost: before.rescheduleCost + rescheduleCostOf(node),
     });
-  }
+  });
   return totals;
 }
 

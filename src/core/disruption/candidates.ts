@@ -255,6 +255,11 @@ function podFacts(node: NodeView): PodFacts {
   return facts;
 }
 
+/** 1 + what moving its pods costs, as a candidate has it. */
+export function rescheduleCostOf(node: NodeView): number {
+  return podFacts(node).cost;
+}
+
 function poolName(node: NodeView): string {
   const id = node.poolId ?? "";
   return id.slice(id.indexOf("/") + 1);

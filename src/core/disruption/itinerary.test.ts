@@ -102,6 +102,6 @@ describe("the other places", () => {
       view("stop", "1"),
     ];
     const pods = [pod({ name: "x", cpu: "1" }), pod({ name: "y", cpu: "3" })];
-    expect(otherPlaces(nodes, new Set(["stop"]), pods)).toEqual(["empty", "half"]);
+    expect(atOnce(otherPlaces(nodes, new Set(["stop"]), pods))).toEqual(["empty", "half"]);
   });
 });

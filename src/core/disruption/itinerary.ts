@@ -7,7 +7,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { fits, type Resources } from "../../apis/resources.ts";
-import type { Steps } from "../../base/steps.ts";
+import { eachInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
@@ -16,6 +16,8 @@ import { inTurnsByZone, type Place } from "./zone-turns.ts";
 
 /** Nodes put last beside those that are to be filled: each costs two requests. */
 const MOST_OTHERS = 100;
+/** Looked at before others get a turn. */
+const NODES_PER_STEP = 1_024;
 
 /** One node and what it is to take; it may have several turns. */
 export interface Stop {
@@ -136,21 +138,24 @@ function stopFor(name: string, pods: readonly Pod[]): Stop {
  * Names of our nodes that are no stop and on which one of these pods might end nevertheless, those with most
  * room first: kube-scheduler prefers them.
  */
-export function otherPlaces(
+export function* otherPlaces(
   nodes: readonly NodeView[],
   stops: ReadonlySet<string>,
   pods: readonly Pod[],
-): readonly string[] {
+): Steps<readonly string[]> {
   const least = leastOf(pods);
-  const free = ({ available, allocatable }: NodeView): number =>
-    (available["cpu"] ?? 0) / Math.max(1, allocatable["cpu"] ?? 0);
-  return nodes
-    .filter(({ node, managed, deleting }) => node !== undefined && managed && !deleting)
-    .filter(({ name, available }) => !stops.has(name) && fits(least, available))
-    .map((view) => [free(view), view.name] as const)
-    .sort(([a, one], [b, other]) => b - a || (one < other ? -1 : 1))
-    .slice(0, MOST_OTHERS)
-    .map(([, name]) => name);
+  const places: (readonly [number, string])[] = [];
+  yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
+    const { node, managed, deleting, name, available, allocatable } = view;
+    if (node === undefined || !managed || deleting) return;
+    if (stops.has(name) || !fits(least, available)) return;
+    places.push([(available["cpu"] ?? 0) / Math.max(1, allocatable["cpu"] ?? 0), name]);
+  });
+  const sorted = yield* sortInSteps(
+    places,
+    ([a, one], [b, other]) => b - a || (one < other ? -1 : 1),
+  );
+  return sorted.slice(0, MOST_OTHERS).map(([, name]) => name);
 }
 
 /** Of each resource what the pod with least of it wants. */

@@ -8,6 +8,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
 import {
@@ -23,6 +24,9 @@ import { known, type Outcome, restEndsMs } from "./outcome.ts";
 import { paybackOf } from "./payback.ts";
 import { madeFor } from "./record.ts";
 import { Turns } from "./turns.ts";
+
+/** Whose pods are counted before others get a turn. */
+const NODES_PER_STEP = 256;
 
 export interface Restraint {
   /** A replacement must save at least this much of what it replaces, in percent. */
@@ -103,6 +107,18 @@ export class Ledger {
     );
   }
 
+  /** Counts in steps what {@link objection} may have to know of all nodes. */
+  *ready(nodes: readonly NodeView[], nowMs: number): Steps<void> {
+    if (counted.has(nodes)) return;
+    const moved = new Map<string, number>();
+    for (const { pods } of this.recent(nowMs))
+      for (const [uid, count] of Object.entries(pods))
+        moved.set(uid, (moved.get(uid) ?? 0) + count);
+    const { maxMovesPerPodHour: most } = this.#restraint;
+    // Else those that move suffice, however few they are.
+    if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
+  }
+
   /** When the oldest move that still counts is forgotten; undefined: none counts. */
   forgetsAtMs(nowMs: number): number | undefined {
     const ends = this.recent(nowMs).map(({ at }) => (fromRfc3339(at) ?? 0) + MOVE_COUNTS_MS);
@@ -174,19 +190,19 @@ const counted = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();
 
 /** How many pods each owner has. A list of nodes never changes. */
 function replicasOf(nodes: readonly NodeView[]): ReadonlyMap<string, number> {
-  let known = counted.get(nodes);
-  if (known === undefined) {
-    const replicas = new Map<string, number>();
-    for (const { pods } of nodes) {
-      for (const pod of pods) {
-        const uid = ownerOf(pod)?.uid;
-        if (uid !== undefined) replicas.set(uid, (replicas.get(uid) ?? 0) + 1);
-      }
+  return counted.get(nodes) ?? atOnce(countReplicas(nodes));
+}
+
+function* countReplicas(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, number>> {
+  const replicas = new Map<string, number>();
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ pods }) => {
+    for (const pod of pods) {
+      const uid = ownerOf(pod)?.uid;
+      if (uid !== undefined) replicas.set(uid, (replicas.get(uid) ?? 0) + 1);
     }
-    known = replicas;
-    counted.set(nodes, known);
-  }
-  return known;
+  });
+  counted.set(nodes, replicas);
+  return replicas;
 }
 
 function inMinutes(ms: number): string {

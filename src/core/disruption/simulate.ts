@@ -10,7 +10,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { atOnce, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import { packFirst } from "../planner/plan-batch.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
@@ -84,6 +84,8 @@ export interface Simulator {
 }
 
 const MAX_SHOWN = 5;
+/** Looked at before others get a turn. */
+const NODES_PER_STEP = 1_024;
 
 /** What was made ready for one picture. */
 interface Prepared {
@@ -120,10 +122,19 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       .map(({ pool }) => pool.id),
   );
   let restless: ReadonlySet<string> | undefined;
+  function* findRestless(): Steps<ReadonlySet<string>> {
+    const found = new Set<string>();
+    yield* eachInSteps(input.nodes, NODES_PER_STEP, (view) => {
+      if (!isThere(view) || isUnsettled(view, waits)) found.add(view.name);
+    });
+    restless = found;
+    return found;
+  }
   const simulator: Simulator = {
     input,
     *ready() {
       yield* makeReady();
+      if (restless === undefined) yield* findRestless();
     },
     without: (candidates, supposing = {}) => {
       if (supposing.packed !== undefined)
@@ -151,11 +162,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       const going = whatIf().together(leaving, ({ candidate }) => mayGo(candidate), terms);
       return going.map(({ candidate }) => candidate);
     },
-    restless: () => {
-      const isRestless = (view: NodeView) => !isThere(view) || isUnsettled(view, waits);
-      restless ??= new Set(input.nodes.filter(isRestless).map(({ name }) => name));
-      return restless;
-    },
+    restless: () => restless ?? atOnce(findRestless()),
     openTo: () => whatIf().openTo(),
   };
   const inherited = last === undefined ? undefined : prepared.get(last);

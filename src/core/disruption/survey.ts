@@ -85,6 +85,11 @@ export function* surveyInSteps(
   const { disruptionClass, reason } = method;
   const found = yield* candidatesOn(picture, disruptionClass);
   yield;
+  // Of the whole cluster, and of several moves: looked at in steps before it is asked.
+  const isWhole = picture.among === undefined;
+  if (isWhole) yield* ledger.ready(nodes, nowMs);
+  const asksTotals = isWhole && reason === "Underutilized";
+  const totals = asksTotals ? yield* balancedTotals(nodes, pools) : undefined;
   const input: MethodInput = {
     nowMs,
     candidates: found.candidates,
@@ -105,7 +110,7 @@ export function* surveyInSteps(
     pdbs,
     simulator,
     objection: (command) => ledger.objection(command, () => nodes, nowMs),
-    balancedTotals: once(() => balancedTotals(nodes, pools)),
+    balancedTotals: once(() => totals ?? atOnce(balancedTotals(nodes, pools))),
     forSpot: picture.forSpot,
     repack: picture.repack,
     isSettling: (poolIds) => isSettling(picture, poolIds),

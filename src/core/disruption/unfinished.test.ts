@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { atOnce } from "../../base/steps.ts";
 import { node } from "../../testing/builders.ts";
 import { nodeView } from "../state/node-view.ts";
 import { type CommandRecord, recordOf, withoutRecord, withRecord } from "./record.ts";
@@ -47,7 +48,7 @@ const names = (list: readonly { readonly name: string }[]) => list.map(({ name }
 describe("unfinished commands", () => {
   it("go on when every replacement was asked for", () => {
     const nodes = [...leaving(record(1)), replacement("r", false), view(claim("other"))];
-    const { resume, reopen, discard } = findUnfinished(nodes, new Set(), NOW_MS);
+    const { resume, reopen, discard } = atOnce(findUnfinished(nodes, new Set(), NOW_MS));
     expect(resume.map(({ nodes, replacements }) => [names(nodes), replacements.length])).toEqual([
       [["a", "b"], 1],
     ]);
@@ -56,22 +57,22 @@ describe("unfinished commands", () => {
 
   it("are taken back when replacements are missing: those that nobody uses yet go too", () => {
     const nodes = [...leaving(record(3)), replacement("new", false), replacement("used", true)];
-    const { resume, reopen, discard } = findUnfinished(nodes, new Set(), NOW_MS);
+    const { resume, reopen, discard } = atOnce(findUnfinished(nodes, new Set(), NOW_MS));
     expect(resume).toEqual([]);
     expect(names(reopen)).toEqual(["a", "b"]);
     expect(discard.map(({ metadata }) => metadata.name)).toEqual(["new"]);
   });
 
   it("are taken back when nothing was to come in their place, or long ago", () => {
-    const plain = findUnfinished(leaving(record(0)), new Set(), NOW_MS);
+    const plain = atOnce(findUnfinished(leaving(record(0)), new Set(), NOW_MS));
     expect(names(plain.reopen)).toEqual(["a", "b"]);
     const nodes = [...leaving(record(1, 2 * 60 * 60_000)), replacement("r", true)];
-    const old = findUnfinished(nodes, new Set(), NOW_MS);
+    const old = atOnce(findUnfinished(nodes, new Set(), NOW_MS));
     expect([names(old.reopen), old.discard]).toEqual([["a", "b"], []]);
   });
 
   it("are left alone while this process carries them out", () => {
-    const { reopen } = findUnfinished(leaving(record(0)), new Set(["a", "b"]), NOW_MS);
+    const { reopen } = atOnce(findUnfinished(leaving(record(0)), new Set(["a", "b"]), NOW_MS));
     expect(reopen).toEqual([]);
   });
 });

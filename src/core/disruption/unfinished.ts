@@ -8,12 +8,16 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { isCordoned } from "../state/cordon.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type CommandRecord, madeFor, recordOf } from "./record.ts";
 
 /** Longer than any command waits for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
+
+/** Looked at before others get a turn. */
+const NODES_PER_STEP = 1_024;
 
 export interface Unfinished {
   readonly resume: readonly {
@@ -28,12 +32,15 @@ export interface Unfinished {
 }
 
 /** `queued`: names of the nodes whose commands this process carries out. All lists by node name. */
-export function findUnfinished(
+export function* findUnfinished(
   nodes: readonly NodeView[],
   queued: ReadonlySet<string>,
   nowMs: number,
-): Unfinished {
-  const strays = nodes.filter((one) => !queued.has(one.name) && isMarked(one));
+): Steps<Unfinished> {
+  const strays: NodeView[] = [];
+  yield* eachInSteps(nodes, NODES_PER_STEP, (one) => {
+    if (!queued.has(one.name) && isMarked(one)) strays.push(one);
+  });
   const commands = new Map<string, { record: CommandRecord; nodes: NodeView[] }>();
   const reopen: NodeView[] = [];
   for (const one of strays) {
@@ -49,11 +56,11 @@ export function findUnfinished(
   if (commands.size === 0) return { resume: [], reopen, discard: [] };
 
   const made = new Map<string, NodeClaim[]>();
-  for (const { claim, deleting } of nodes) {
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ claim, deleting }) => {
     const id = claim === undefined ? undefined : madeFor(claim);
-    if (claim === undefined || id === undefined || deleting || !commands.has(id)) continue;
+    if (claim === undefined || id === undefined || deleting || !commands.has(id)) return;
     made.set(id, [...(made.get(id) ?? []), claim]);
-  }
+  });
   const resume: Unfinished["resume"][number][] = [];
   const discard: NodeClaim[] = [];
   for (const [id, { record, nodes: marked }] of commands) {

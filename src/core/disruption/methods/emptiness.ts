@@ -62,9 +62,13 @@ function commands({
 }: Pick<MethodInput, "nowMs" | "candidates" | "allowances">): readonly Command[] {
   const budgets = budgetCounter(allowances);
   const groups = new Map<string, { way: Way; candidates: Candidate[] }>();
-  for (const candidate of candidates.toSorted(bySavings)) {
+  // Few of a large cluster: only these are put in order.
+  const going = candidates.flatMap((candidate) => {
     const way = wayOf(candidate, nowMs);
-    if (way === undefined || !budgets.take(candidate)) continue;
+    return way === undefined ? [] : [{ candidate, way }];
+  });
+  for (const { candidate, way } of going.sort((a, b) => bySavings(a.candidate, b.candidate))) {
+    if (!budgets.take(candidate)) continue;
     const key = `${candidate.generation}/${way.via}`;
     const group = groups.get(key) ?? { way, candidates: [] };
     group.candidates.push(candidate);

@@ -4,7 +4,7 @@
  * each command cheaper by itself. Every node is reckoned with in every sweep; only what could save enough is
  * planned. No upstream: it replaces any number of nodes by one.
  */
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { isConsolidatable, isConsolidatableBy, stillThere, weighed } from "../consolidation.ts";
@@ -42,10 +42,12 @@ function mayBeRepacked(candidate: Candidate): boolean {
 }
 
 /** Those that neither came in place of others a moment ago nor are of a pool whose last repack was in vain. */
-export function openToRepack(input: MethodInput): readonly Candidate[] {
-  return input.candidates.filter(
-    (one) => mayBeRepacked(one) && !input.rests(one) && !input.poolRests(one),
-  );
+export function* openToRepack(input: MethodInput): Steps<readonly Candidate[]> {
+  const open: Candidate[] = [];
+  yield* eachInSteps(input.candidates, NODES_PER_STEP, (one) => {
+    if (mayBeRepacked(one) && !input.rests(one) && !input.poolRests(one)) open.push(one);
+  });
+  return open;
 }
 
 /** What packing a group anew comes to. */
@@ -72,13 +74,16 @@ const MOST_WEIGHED = 32;
 /** unless they are small: pods of all that were asked about. */
 const MOST_PODS_WEIGHED = 10_000;
 
+/** Of those that are only looked at. */
+const NODES_PER_STEP = 1_024;
+
 const searches = new WeakMap<Simulator, Search>();
 
-function searchOf(input: MethodInput): Search {
+function* searchOf(input: MethodInput): Steps<Search> {
   const { simulator, candidates } = input;
   const known = searches.get(simulator);
   if (known?.candidates === candidates) return known;
-  const groups = groupsOf(openToRepack(input), simulator.openTo());
+  const groups = groupsOf(yield* openToRepack(input), simulator.openTo());
   const search: Search = { candidates, groups, found: new Map(), weighed: { pods: 0 } };
   searches.set(simulator, search);
   return search;
@@ -106,7 +111,7 @@ function* packedAnew(group: Group, input: MethodInput, search: Search): Steps<Fo
  */
 function* propose(input: MethodInput): Steps<Proposal> {
   if (input.repack === undefined) return { commands: [], remarks: [] };
-  const search = searchOf(input);
+  const search = yield* searchOf(input);
   const refused: Verdict[] = [];
   const later: Later[] = [];
   const commands: Command[] = [];
@@ -201,7 +206,7 @@ function mostMicroUsd({ gainsMicroUsd }: Choice): number {
  */
 export function* leftToRepack(command: Command, input: MethodInput): Steps<readonly string[]> {
   if (input.repack === undefined) return [];
-  const search = searchOf(input);
+  const search = yield* searchOf(input);
   const left: string[] = [];
   for (const group of search.groups) {
     const { poolIds } = group;

@@ -5,7 +5,7 @@
  * where repack saves more by far, or will in a moment, are left to it, and the others go on.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
-import { type Steps, sortInSteps } from "../../../base/steps.ts";
+import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Command, Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
@@ -21,6 +21,8 @@ import {
 } from "./method.ts";
 import { leftToRepack } from "./repack.ts";
 
+/** Of those that are only looked at. */
+const NODES_PER_STEP = 1_024;
 /** Commands that have their second look together. */
 const MOST_AT_ONCE = 32;
 
@@ -38,18 +40,20 @@ export const singleNodeConsolidation: Method = {
 
 function* propose(input: MethodInput): Steps<Proposal> {
   const remarks: Remark[] = [];
-  for (const candidate of input.candidates) {
-    if (candidate.reschedulablePods.length === 0 || candidate.pool.replicas !== undefined) continue;
-    const message = unconsolidatable(candidate);
-    if (message !== undefined) remarks.push({ candidate, about: "unconsolidatable", message });
-  }
   const budgets = budgetCounter(input.allowances);
-  const allowed = input.candidates.filter(
-    (one) =>
-      isConsolidatable(one) &&
-      budgets.left(one) > 0 &&
-      !(one.generation === "alpha" && input.alphaBusy),
-  );
+  const allowed: Candidate[] = [];
+  yield* eachInSteps(input.candidates, NODES_PER_STEP, (candidate) => {
+    const { reschedulablePods, pool, generation } = candidate;
+    if (reschedulablePods.length === 0 || pool.replicas !== undefined) return;
+    const message = unconsolidatable(candidate);
+    if (message !== undefined) {
+      remarks.push({ candidate, about: "unconsolidatable", message });
+      return;
+    }
+    const isBusy = generation === "alpha" && input.alphaBusy;
+    if (isConsolidatable(candidate) && budgets.left(candidate) > 0 && !isBusy)
+      allowed.push(candidate);
+  });
   const refused: Verdict[] = [];
   const left = new Set<string>();
   const done = new Set<string>();
