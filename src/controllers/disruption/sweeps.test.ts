@@ -10,7 +10,12 @@ import { type Facts, factsOf, Sweeps } from "./sweeps.ts";
 
 const MINUTE_MS = 60_000;
 const LIST: Facts["types"][number] = [];
-const facts = (text: string, atMs = 0, list = LIST): Facts => ({ text, names: [], atMs, types: [list] });
+const facts = (text: string, atMs = 0, list = LIST): Facts => ({
+  text,
+  names: [],
+  atMs,
+  types: [list],
+});
 const nothing: Proposal = { commands: [], remarks: [] };
 
 describe("sweeps", () => {

@@ -122,19 +122,11 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       .map(({ pool }) => pool.id),
   );
   let restless: ReadonlySet<string> | undefined;
-  function* findRestless(): Steps<ReadonlySet<string>> {
-    const found = new Set<string>();
-    yield* eachInSteps(input.nodes, NODES_PER_STEP, (view) => {
-      if (!isThere(view) || isUnsettled(view, waits)) found.add(view.name);
-    });
-    restless = found;
-    return found;
-  }
   const simulator: Simulator = {
     input,
     *ready() {
       yield* makeReady();
-      if (restless === undefined) yield* findRestless();
+      restless ??= yield* restlessOf(input.nodes, waits);
     },
     without: (candidates, supposing = {}) => {
       if (supposing.packed !== undefined)
@@ -162,7 +154,10 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       const going = whatIf().together(leaving, ({ candidate }) => mayGo(candidate), terms);
       return going.map(({ candidate }) => candidate);
     },
-    restless: () => restless ?? atOnce(findRestless()),
+    restless: () => {
+      restless ??= atOnce(restlessOf(input.nodes, waits));
+      return restless;
+    },
     openTo: () => whatIf().openTo(),
   };
   const inherited = last === undefined ? undefined : prepared.get(last);
@@ -171,6 +166,18 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     prepared.set(simulator, inherited);
   }
   return simulator;
+}
+
+/** `waits`: as {@link isUnsettled}. */
+function* restlessOf(
+  nodes: readonly NodeView[],
+  waits: ReadonlySet<string>,
+): Steps<ReadonlySet<string>> {
+  const restless = new Set<string>();
+  yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
+    if (!isThere(view) || isUnsettled(view, waits)) restless.add(view.name);
+  });
+  return restless;
 }
 
 function leavingOf(candidates: readonly Candidate[]) {
