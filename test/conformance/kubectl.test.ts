@@ -1,5 +1,5 @@
 /**
- * kubectl prints the same about the sandbox as about a real control plane, line by line of one long session. Plain
+ * kubectl prints the same about the sandbox as about a real control plane, line by line of long sessions. Plain
  * `npm test` types it with the newest kubectl there is, leaving out some lines that only look; `npm run test:kubectl`
  * types all of it with each. Lines that are known to
  * differ stand in docs/reference/differences.md and must still differ.
@@ -15,7 +15,9 @@ import { serveSandbox } from "./kubectl/sandbox.ts";
 
 const installed = await findKubectls();
 const every = process.env["EVERY_KUBECTL"] !== undefined;
-const names: readonly ScriptName[] = every ? ["kubectl", "kubectl-rarer"] : ["kubectl"];
+const names: readonly ScriptName[] = every
+  ? ["kubectl", "kubectl-rarer", "kubectl-disruption"]
+  : ["kubectl"];
 const asked = names.flatMap((name) => {
   const { said } = readTranscripts(name);
   const known = installed.filter(({ version }) => said[version] !== undefined);
@@ -46,7 +48,9 @@ describe.skipIf(asked.length === 0)(
     it.each(asked)("$version, $name", async ({ name, path, version, wanted }) => {
       const script = SCRIPTS[name];
       const folder = mkdtempSync(join(tmpdir(), "karpenter-kubectl-"));
-      const sandbox = await serveSandbox(folder);
+      const sandbox = await serveSandbox(folder, {
+        customKinds: name === "kubectl-disruption",
+      });
       const namespace = `demo${version.replace(".", "")}`;
       try {
         const { kubeconfig } = sandbox;

@@ -1,18 +1,20 @@
 /**
  * Runs a script with every installed kubectl against a real control plane: `npm run cluster:record-kubectl`
- * (`-- kubectl-rarer 1.27 1.33`: the second one, with these).
+ * (`-- kubectl-rarer 1.27 1.33`, `-- kubectl-disruption 1.27 1.33`: the others, with these).
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { SystemClock } from "../../../src/base/system-clock.ts";
 import { kubernetesVersion } from "../../cluster/binaries.ts";
 import { startControlPlane } from "../../cluster/control-plane.ts";
 import { findKubectls } from "../../e2e/kubectl-client.ts";
+import { installCustomKinds } from "../apiserver/custom-kinds.ts";
 import { writeTranscripts } from "./recording.ts";
-import { SCRIPTS, transcript } from "./run.ts";
+import { SCRIPTS, type ScriptName, transcript } from "./run.ts";
 
 const [name = "kubectl", ...versions] = process.argv.slice(2);
-if (name !== "kubectl" && name !== "kubectl-rarer")
+if (!isScript(name))
   throw new Error(`no script is called ${name}: there are ${Object.keys(SCRIPTS).join(", ")}`);
 const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
 const plane = await startControlPlane({
@@ -23,6 +25,7 @@ const plane = await startControlPlane({
   tell: (line) => process.stdout.write(`${line}\n`),
 });
 try {
+  if (name === "kubectl-disruption") await installCustomKinds(plane.transport, new SystemClock());
   const asked = (await findKubectls()).filter(
     ({ version }) => versions.length === 0 || versions.includes(version),
   );
@@ -38,4 +41,8 @@ try {
 } finally {
   await plane.stop();
   rmSync(directory, { recursive: true });
+}
+
+function isScript(text: string): text is ScriptName {
+  return text in SCRIPTS;
 }

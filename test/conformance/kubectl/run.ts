@@ -8,12 +8,23 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { words } from "../../e2e/kubectl-client.ts";
+import { DISRUPTION_MANIFESTS, DISRUPTION_SCRIPT } from "./disruption-script.ts";
 import { RARER_MANIFESTS, RARER_SCRIPT } from "./rarer-script.ts";
 import { MANIFESTS, SCRIPT } from "./script.ts";
 
 /** By the name of the file that their transcripts lie in. */
-export const SCRIPTS = { kubectl: SCRIPT, "kubectl-rarer": RARER_SCRIPT } as const;
+export const SCRIPTS = {
+  kubectl: SCRIPT,
+  "kubectl-rarer": RARER_SCRIPT,
+  "kubectl-disruption": DISRUPTION_SCRIPT,
+} as const;
 export type ScriptName = keyof typeof SCRIPTS;
+
+const FILES = new Map([
+  [SCRIPT, MANIFESTS],
+  [RARER_SCRIPT, RARER_MANIFESTS],
+  [DISRUPTION_SCRIPT, DISRUPTION_MANIFESTS],
+]);
 
 export interface Session {
   /** Path of the program. */
@@ -55,7 +66,7 @@ export async function transcript(
   pace: Pace,
   script: readonly string[],
 ): Promise<readonly string[]> {
-  const manifests = script === RARER_SCRIPT ? RARER_MANIFESTS : MANIFESTS;
+  const manifests = FILES.get(script) ?? {};
   const session = { ...typed, manifests };
   writeFiles(session);
   await execute(session, ["create", "namespace", session.namespace], "", {});
@@ -151,7 +162,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/(Resource Version: )\d+/g, "$1RV"],
   [/(NodePort: \S+ )\d+/g, "$1PORT"],
   [/\b80:3\d{4}\/TCP/g, "80:PORT/TCP"],
-  [/\b(web|other|db|agent|odd|many|based)-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1-HASH"],
+  [/\b(web|other|db|agent|odd|many|based|front)-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1-HASH"],
   [/(hash[=:] ?"?)[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g, "$1HASH"],
   [/\b10\.\d+\.\d+\.\d+\b/g, "IP"],
   [/https:\/\/127\.0\.0\.1:\d+/g, "SERVER"],
@@ -160,8 +171,11 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? \+0000( UTC)?/g, "TIME"],
   [/W\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (\S+\.go):\d+\]/g, "W $1]"],
   [/(kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1-HASH"],
+  [/\b(node-debugger-\S+?|web|agent|front-HASH)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1-NAME"],
+  // What client-go says when a wait's time is over as it begins to watch.
+  [/^E\d{4} .*reflector\.go.*\n/gm, ""],
   // Ages stand in columns of their own or after "ago"-like words.
-  [/(?<=[ (])(\d+[smh])+(?= |$|\))/gm, "AGE"],
+  [/(?<=[ (])(\d+[smhd])+(?= |$|\))/gm, "AGE"],
   [/<(invalid|unknown)>(?=\s)/g, "AGE"],
   [/AGE \(x\d+ over AGE\)/g, "AGE"],
   // How a server was built.

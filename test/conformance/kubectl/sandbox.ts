@@ -11,23 +11,35 @@ import { LiveMirrors } from "../../../src/kube/mirror/mirrors.ts";
 import { startHttps } from "../../../src/sandbox/apiserver/https/https-server.ts";
 import { bareApiServer } from "../../../src/sandbox/testing/bare-api-server.ts";
 import { workloadControllers } from "../../../src/sandbox/workloads/workloads.ts";
+import { installCustomKinds } from "../apiserver/custom-kinds.ts";
 
 export interface ServedSandbox {
   readonly kubeconfig: string;
   close(): Promise<void>;
 }
 
+export interface ServedWith {
+  /** Karpenter's kinds are installed. */
+  readonly customKinds: boolean;
+}
+
 /** Keeps its files in `folder`. */
-export async function serveSandbox(folder: string): Promise<ServedSandbox> {
+export async function serveSandbox(
+  folder: string,
+  { customKinds }: ServedWith,
+): Promise<ServedSandbox> {
   const clock = new SystemClock();
   const random = new Random("kubectl");
   const server = bareApiServer({
     clock,
     random: random.fork("apiserver"),
   });
-  const client = createKubeClient(
-    server.transport({ name: "system:kube-controller-manager", groups: ["system:masters"] }),
-  );
+  const transport = server.transport({
+    name: "system:kube-controller-manager",
+    groups: ["system:masters"],
+  });
+  if (customKinds) await installCustomKinds(transport, clock);
+  const client = createKubeClient(transport);
   const mirrors = new LiveMirrors({ client, clock, random: random.fork("mirrors"), log: SILENT });
   const deps = { clock, random: random.fork("parts"), kube: mirrors.client, mirrors, log: SILENT };
   const manager = createManager({ mirrors, clock, random: random.fork("manager"), log: SILENT });
