@@ -45,7 +45,8 @@ describe("default topology spread", () => {
     const elsewhere = { ...service, metadata: { name: "web", namespace: "other" } };
     expect(spreads(web, [elsewhere, { ...service, spec: {} }], [])).toBe(undefined);
     const own = [{ maxSkew: 2, topologyKey: "rack", whenUnsatisfiable: "DoNotSchedule" as const }];
-    const spread = pod({ spec: { topologySpreadConstraints: own } });
+    const { labels } = web.metadata;
+    const spread = pod({ labels: labels as never, spec: { topologySpreadConstraints: own } });
     expect(spreads(spread, [service], [])).toBe(own);
   });
 

@@ -225,6 +225,14 @@ describe("topology spread", () => {
     expect(placed({ pods: [pod(hard)] })).toEqual(["left: pod"]);
   });
 
+  it("gives up one ScheduleAnyway spread after the other, not all at once", () => {
+    const rule = spread({ whenUnsatisfiable: "ScheduleAnyway" });
+    const [zonal] = rule.spec?.topologySpreadConstraints ?? [];
+    const topologySpreadConstraints = [{ ...zonal, topologyKey: "rack" }, zonal] as never;
+    const batch = pods(2, { ...rule, spec: { topologySpreadConstraints } });
+    expect(placed({ pods: batch })).toEqual(["zone-a: pod-0", "zone-b: pod-1"]);
+  });
+
   it("does not look at ScheduleAnyway at all under policy Ignore", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway" });
     const options = { ...SCHEDULING_OPTIONS, preferencePolicy: "Ignore" as const };
