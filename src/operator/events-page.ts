@@ -76,6 +76,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...both.map((one) => claims.terminationGracePeriodExpiring(one, "<time>")),
     ...disruption.blocked(both, v1, "<why>"),
     ...BUDGETS.map((next) => disruption.blockedByBudget(object("NodePool"), v1, "<reason>", next)),
+    ...BUDGETS.flatMap((next) => disruption.heldByBudget(both, v1, "<reason>", next)),
     disruption.launching(object("NodeClaim"), v1, "<reason>"),
     disruption.waitingReadiness(object("NodeClaim"), v1),
     ...disruption.terminating(both, v1, "<reason>"),

@@ -256,6 +256,14 @@ describe("the disruption loop", () => {
     expect(told[0]?.message).toBe(
       "No allowed disruptions for disruption reason Empty due to blocking budget",
     );
+    // On each node and claim too, once an hour.
+    const held = told.filter(({ object }) => object.kind === "Node");
+    const said = held.map(({ object, message }) => `${object.metadata.name}: ${message}`);
+    expect(held.every(({ dedupeMs }) => dedupeMs === 3_600_000)).toBe(true);
+    expect([...new Set(said)]).toEqual([
+      "a: Budgets allow no disruption for reason Empty",
+      "b: Budgets allow no disruption for reason Empty",
+    ]);
     await world.stop();
   });
 

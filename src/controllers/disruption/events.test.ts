@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pod } from "../../testing/builders.ts";
-import { blocked, blockedByBudget, graceOf } from "./events.ts";
+import { blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
 
 const NOW = Date.UTC(2026, 0, 5, 8, 0, 0);
 const annotated = (value: string) =>
@@ -33,6 +33,17 @@ describe("events of disruption", () => {
       ", next allowed disruption: 2026-01-05T08:00:00Z",
     );
     expect(ending({ when: "busy" })).toContain("on their way out");
+  });
+
+  it("say it on a node too, but not while other nodes use a budget up", () => {
+    const said = (next: Parameters<typeof heldByBudget>[3]) =>
+      heldByBudget([pod()], "v1", "Drifted", next).map(({ message }) => message);
+    expect(said({ when: "at", atMs: NOW })).toEqual([
+      "Budgets allow no disruption for reason Drifted until 2026-01-05T08:00:00Z",
+    ]);
+    expect(said({ when: "never" })).toEqual(["Budgets allow no disruption for reason Drifted"]);
+    expect(said({ when: "busy" })).toEqual([]);
+    expect(said({ when: "now" })).toEqual([]);
   });
 
   it("begin with each generation's word", () => {

@@ -12,6 +12,8 @@ import { type Command, decisionOf, formatSavings } from "../../core/disruption/c
 import type { EventToPublish } from "../../kube/events/events.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
+/** A window lasts for hours, and it is about each node of a pool. */
+const HELD_DEDUPE_MS = 60 * 60_000;
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
 
 /** On the Node and on its claim: why it may not be disrupted. */
@@ -39,6 +41,22 @@ export function blockedByBudget(
         : "";
   const message = `No allowed disruptions for disruption reason ${reason} due to blocking budget${until}`;
   return { ...event(pool, generation, "Blocked", message), dedupeMs: BUDGET_DEDUPE_MS };
+}
+
+/**
+ * On the Node and on its claim (ours): that budgets keep what would else be looked at. Nothing while they
+ * are only used up by other nodes, which is over in minutes.
+ */
+export function heldByBudget(
+  objects: readonly KubeObject[],
+  generation: Generation,
+  reason: string,
+  next: NextAllowed,
+): readonly EventToPublish[] {
+  if (next.when !== "at" && next.when !== "never") return [];
+  const until = next.when === "at" ? ` until ${toRfc3339(next.atMs)}` : "";
+  const message = `budgets allow no disruption for reason ${reason}${until}`;
+  return blocked(objects, generation, message).map((one) => ({ ...one, dedupeMs: HELD_DEDUPE_MS }));
 }
 
 /** On the Node and on its claim: why consolidation leaves it as it is. */

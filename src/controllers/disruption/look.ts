@@ -14,7 +14,7 @@ import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
-import { nextAllowed } from "../../core/disruption/calendar.ts";
+import { type NextAllowed, nextAllowed } from "../../core/disruption/calendar.ts";
 import type {
   Blocked,
   Candidate,
@@ -37,7 +37,7 @@ import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { CommandQueue } from "./command-queue.ts";
-import { blocked, blockedByBudget, graceOf } from "./events.ts";
+import { blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
 
 const NODES_PER_STEP = 128;
 /** Of those that are only counted. */
@@ -237,15 +237,16 @@ function* report(
     const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   });
-  let eligible = 0;
+  const eligible: Candidate[] = [];
   yield* eachInSteps(candidates, CANDIDATES_PER_STEP, (candidate) => {
-    if (isEligible(candidate, nowMs)) eligible++;
+    if (isEligible(candidate, nowMs)) eligible.push(candidate);
   });
   world.metrics.set(
     "voluntary_disruption_eligible_nodes",
     { reason: reason.toLowerCase() },
-    eligible,
+    eligible.length,
   );
+  const closed = new Map<string, NextAllowed>();
   const { clusterBudgets } = world.settings;
   for (const { pool, nodes, disrupting, allowed: left, everywhere } of allowed.values()) {
     if (reason === "Expired" && !isReplacedFirst(pool, world.settings.expiry)) continue;
@@ -261,6 +262,14 @@ function* report(
       ];
       const next = nextAllowed(budgets, reason, nowMs);
       world.events.publish(blockedByBudget(native, pool.generation, reason, next));
+      closed.set(pool.id, next);
     }
   }
+  if (closed.size === 0) return;
+  yield* eachInSteps(eligible, NODES_PER_STEP, (candidate) => {
+    const next = closed.get(candidate.pool.id);
+    if (next === undefined) return;
+    const objects = objectsOf(candidate);
+    world.events.publish(...heldByBudget(objects, candidate.generation, reason, next));
+  });
 }
