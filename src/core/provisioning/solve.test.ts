@@ -298,6 +298,11 @@ describe("solve", () => {
     const pods = [pod({ spec: { containers } })];
     const pools = [poolInput({}, types)];
     expect(plan({ pods, pools, daemonPods: [daemon] })).toEqual(["default: pod | any zone | arm"]);
+    const nodes = [nodeView()];
+    const anywhere = { ...daemon, spec: { containers } };
+    expect(plan({ pods, nodes })).toEqual(["node <- pod"]);
+    const left = plan({ pods, pools: [], nodes, daemonPods: [anywhere] });
+    expect(left.join()).not.toContain("node <- pod");
   });
 
   it("keeps room on a node for daemons that do not run there yet", () => {
