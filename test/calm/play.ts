@@ -22,6 +22,7 @@ const SETTLE_MS = 60 * MINUTE;
 const QUIET_MS = 10 * MINUTE;
 /** What is true for long may be said again after so long, at the soonest: that budgets allow nothing. */
 const SAID_AGAIN_MS = MINUTE;
+const EXPIRING_MS = 60 * MINUTE;
 const TEARDOWN_MS = 40 * MINUTE;
 /** An instance without a claim, or a claim without its instance, while things fail. */
 const GRACE_MS = 30 * MINUTE;
@@ -539,7 +540,9 @@ class Day {
 
   /** Once settled it comes to rest: consolidation and drift may take a while, then nothing is written. */
   async #rest(): Promise<void> {
-    if (this.#story.pools.some(({ expires }) => expires)) return;
+    // Nodes that expire come and go; each does so once. What guards pods may hold one back for good.
+    if (this.#story.pools.some(({ expires }) => expires))
+      return this.#advanceTo(this.world.clock.now() + EXPIRING_MS);
     const { witness, world } = this;
     const { journal } = world.box.sandbox.aws;
     let quietSinceMs = world.clock.now();
