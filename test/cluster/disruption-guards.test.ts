@@ -14,6 +14,7 @@ import {
   goingOf,
   isInitialized,
   namesOf,
+  ONE_CONSOLIDATION_MS,
   ONE_LOOK_MS,
   type Story,
   storyOf,
@@ -113,9 +114,13 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     );
     return holds.map(({ block }) => block);
   };
-  /** For one look of the loop nothing happens to any node of the story. */
-  async function stays(story: Story, before: readonly string[]): Promise<void> {
-    const until = performance.now() + ONE_LOOK_MS;
+  /** For so long nothing happens to any node of the story. */
+  async function stays(
+    story: Story,
+    before: readonly string[],
+    forMs = ONE_LOOK_MS,
+  ): Promise<void> {
+    const until = performance.now() + forMs;
     while (performance.now() < until) {
       const nodes = await story.nodes();
       expect(goingOf(nodes)).toEqual([]);
@@ -224,7 +229,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
       (await told("Node", before[0] ?? "", "DisruptionBlocked")).length > 0;
     await story.until("an event tells that it is guarded", blocked);
     expect(await blocksOf(before[0] ?? "")).toContain("pdb");
-    await stays(story, before);
+    await stays(story, before, ONE_CONSOLIDATION_MS);
     await guard(story, { maxUnavailable: 1 });
     let [most, least] = [0, 3];
     const packed = async () => {
@@ -286,7 +291,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     await story.remove("large");
     const says = async () => (await allowed(story))?.reason === "Paused";
     await story.until("the pool says so", says);
-    await stays(story, before);
+    await stays(story, before, ONE_CONSOLIDATION_MS);
     expect(await blocksOf(before[0] ?? "")).toContain("paused");
     const played = await asked<{ steps: { removed: string[] }[] }>("simulate", "--consolidate");
     expect(played.steps.flatMap(({ removed }) => removed)).not.toContain(before[0]);
